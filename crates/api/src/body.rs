@@ -1,0 +1,53 @@
+//! The body of a request, read whole and no larger than allowed.
+
+use axum::extract::{FromRequest, Request};
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http_body_util::BodyExt as _;
+
+use crate::problem::Problem;
+use crate::state::App;
+
+/// Some clients send on while we answer: reading on for a while lets them see the answer.
+const READ_ON: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Body(pub(crate) Bytes);
+
+impl FromRequest<App> for Body {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let mut body = request.into_body();
+        // Most bodies come in one piece, which is then used as it is.
+        let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
+        while let Some(frame) = body.frame().await {
+            let broken = |_| Problem::text(StatusCode::BAD_REQUEST, "The body broke off.");
+            let Ok(piece) = frame.map_err(broken)?.into_data() else {
+                continue;
+            };
+            length += piece.len();
+            if length > app.max_body_bytes {
+                rest.clear();
+                if length > app.max_body_bytes.saturating_mul(READ_ON) {
+                    break;
+                }
+            } else if first.is_empty() && rest.is_empty() {
+                first = piece;
+            } else {
+                if rest.is_empty() {
+                    rest.extend_from_slice(&first);
+                }
+                rest.extend_from_slice(&piece);
+            }
+        }
+        if length > app.max_body_bytes {
+            return Err(Problem::too_large(app.max_body_bytes));
+        }
+        Ok(Self(if rest.is_empty() {
+            first
+        } else {
+            rest.freeze()
+        }))
+    }
+}

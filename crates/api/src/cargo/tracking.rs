@@ -1,0 +1,104 @@
+//! `GET /cargo/{cargo_id}/tracking`: where a cargo stands.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use domain::cargo::{self, Status};
+use domain::id::CargoId;
+use store::shard::tracking::{self, Tracked};
+use wire::completion::Usage;
+use wire::moment::Moment;
+use wire::tracking::{Callback, Cost, Tracking, Waiting, stored};
+
+use crate::caller::Caller;
+use crate::problem::Problem;
+use crate::state::App;
+
+pub(crate) async fn tracking(
+    caller: Caller,
+    State(app): State<App>,
+    Path(cargo): Path<String>,
+) -> Result<Json<Tracking>, Problem> {
+    // What is no id, or lies in another berth, is not found without a look.
+    let cargo = cargo
+        .parse::<CargoId>()
+        .map_err(|_| Problem::cargo_not_found())?;
+    if cargo.berth() != caller.berth {
+        return Err(Problem::cargo_not_found());
+    }
+    let quay = app.quay(caller.berth)?;
+    let tracked = tracking::find(&quay.shard, caller.project, cargo).await?;
+    let tracked = tracked.ok_or_else(Problem::cargo_not_found)?;
+    Ok(Json(record(cargo, tracked)))
+}
+
+fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
+    let waiting = waiting(&tracked);
+    let outcome = tracked.outcome;
+    let success = outcome.as_ref().map(|outcome| outcome.success);
+    let usage = outcome.as_ref().map(|outcome| Usage::from(outcome.usage));
+    let (response, error) = match outcome {
+        Some(outcome) if outcome.success => (stored(outcome.body), None),
+        Some(outcome) => (
+            None,
+            Some(String::from_utf8_lossy(&outcome.body).into_owned()),
+        ),
+        None => (None, None),
+    };
+    Tracking {
+        cargo_id: cargo.to_string(),
+        status: tracked.status.into(),
+        model: tracked.model,
+        kind: tracked.kind.into(),
+        attempt: tracked.attempt,
+        created_at: Moment(tracked.created_at),
+        batched_at: tracked.batched_at.map(Moment),
+        processing_at: tracked.processing_at.map(Moment),
+        completed_at: tracked.completed_at.map(Moment),
+        deadline_at: Moment(cargo::deadline(tracked.created_at)),
+        success,
+        response,
+        error,
+        usage,
+        // Nothing has a price yet.
+        cost: Cost::dollars(0, success.map(|_| 0)),
+        callback: tracked.callback.map(|callback| Callback {
+            url: callback.url,
+            attempts: callback.attempts,
+            last_attempt_at: callback.last_attempt_at.map(Moment),
+            last_status_code: callback.last_status_code,
+            last_error: callback.last_error,
+            next_attempt_at: callback.next_attempt_at.map(Moment),
+            delivered_at: callback.delivered_at.map(Moment),
+        }),
+        waiting,
+        metadata: tracked.metadata.and_then(stored),
+    }
+}
+
+/// Why it is not further yet, in words for the caller.
+fn waiting(tracked: &Tracked) -> Option<Waiting> {
+    let (reason, since, expected_at) = match tracked.status {
+        Status::Pending => (
+            "waiting to be gathered into a batch",
+            Some(tracked.created_at),
+            None,
+        ),
+        Status::Batched => (
+            "its batch is being submitted to the provider",
+            tracked.batched_at,
+            None,
+        ),
+        Status::Processing => (
+            "the provider is working on its batch",
+            tracked.processing_at,
+            tracked.next_poll_at,
+        ),
+        Status::Completed | Status::Delivered | Status::Undeliverable => return None,
+    };
+    let since = Moment(since.unwrap_or(tracked.created_at));
+    Some(Waiting {
+        reason: reason.to_owned(),
+        since,
+        expected_at: expected_at.map(Moment),
+    })
+}

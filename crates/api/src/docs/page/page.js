@@ -1,0 +1,22 @@
+"use strict";
+
+// Swagger UI has a dark mode but does not ask the browser for it.
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+paint();
+dark.addEventListener("change", paint);
+
+SwaggerUIBundle({
+  dom_id: "#swagger-ui",
+  url: "openapi.json",
+  // The badge would send the description to someone else's server.
+  validatorUrl: null,
+  deepLinking: true,
+  persistAuthorization: true,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  docExpansion: "list",
+  defaultModelRendering: "example",
+  defaultModelExpandDepth: 2,
+  defaultModelsExpandDepth: 0,
+});

@@ -1,0 +1,68 @@
+//! Each refusal and failure as the contract answers it.
+
+use axum::http::StatusCode;
+use domain::admission::LoadRefusal;
+use domain::api_key::KeyRefusal;
+use domain::model::Kind;
+
+use super::Problem;
+
+const AWAY: &str = "The service's storage is briefly unavailable. Retry shortly.";
+
+impl From<KeyRefusal> for Problem {
+    fn from(refusal: KeyRefusal) -> Self {
+        let status = match refusal {
+            KeyRefusal::Missing
+            | KeyRefusal::Malformed
+            | KeyRefusal::Unknown
+            | KeyRefusal::Expired => StatusCode::UNAUTHORIZED,
+            KeyRefusal::ProjectInactive => StatusCode::FORBIDDEN,
+        };
+        Self::text(status, refusal.detail())
+    }
+}
+
+impl From<LoadRefusal> for Problem {
+    fn from(refusal: LoadRefusal) -> Self {
+        match refusal {
+            LoadRefusal::UnknownModel { supported } => {
+                let message = "No such model. Model ids are case-sensitive.";
+                Self::coded(StatusCode::BAD_REQUEST, "invalid_model", message)
+                    .with("supported_models", supported)
+            }
+            LoadRefusal::KindMismatch {
+                model: Kind::Embedding,
+            } => {
+                let msg = "This is an embedding model: send input_text, not messages";
+                Self::fault(["body", "params", "messages"], msg)
+            }
+            LoadRefusal::KindMismatch { model: Kind::Chat } => {
+                let msg = "This is a chat model: send messages, not input_text";
+                Self::fault(["body", "params", "input_text"], msg)
+            }
+            LoadRefusal::CapabilityMissing { capability } => {
+                let capability = capability.as_str();
+                let message = format!("The model cannot read this: it has no {capability}.");
+                unprocessable("model_capability_missing", message).with("capability", capability)
+            }
+            LoadRefusal::FileNotFound { file_id } => {
+                let message = "There is no such file in this project.".to_owned();
+                unprocessable("file_not_found", message).with("file_id", file_id)
+            }
+        }
+    }
+}
+
+fn unprocessable(error: &'static str, message: String) -> Problem {
+    Problem::coded(StatusCode::UNPROCESSABLE_ENTITY, error, message)
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        if error.is_away() {
+            Self::unavailable(AWAY, 1).because(error)
+        } else {
+            Self::internal(error)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What every handler can reach.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::callback::Schemes;
+use domain::id::Berth;
+use domain::model::Catalogue;
+use domain::time::Clock;
+use store::{Control, Shard};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::check::Rules;
+use crate::keys::{KeyOptions, Keys};
+use crate::lanes::Lanes;
+use crate::probe::Probe;
+use crate::problem::Problem;
+use crate::writer::Writer;
+
+/// What the API is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub control: Control,
+    pub shards: Vec<Arc<Shard>>,
+    pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub options: Options,
+    /// For what belongs to no shard: keys and their expiry.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What the API is told by its settings.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub keys: KeyOptions,
+    pub schemes: Schemes,
+    pub max_body_bytes: usize,
+    pub max_messages: usize,
+    pub max_references: usize,
+    pub max_stop_sequences: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct App {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub(crate) rules: Rules,
+    pub(crate) max_body_bytes: usize,
+    quays: Arc<HashMap<Arc<str>, Quay>>,
+    names: Arc<[Arc<str>]>,
+    draining: Arc<AtomicBool>,
+}
+
+/// One shard, seen from the API: its rows, its writer, its lanes and its pulse.
+#[derive(Debug)]
+pub(crate) struct Quay {
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) writer: Writer,
+    pub(crate) lanes: Lanes,
+    pub(crate) probe: Probe,
+}
+
+impl App {
+    pub fn new(parts: Parts) -> Self {
+        let options = parts.options;
+        let rules = Rules {
+            schemes: options.schemes,
+            max_messages: options.max_messages,
+            max_references: options.max_references,
+            max_stop_sequences: options.max_stop_sequences,
+        };
+        let names = parts
+            .shards
+            .iter()
+            .map(|shard| shard.name.clone())
+            .collect();
+        let quays = parts.shards.into_iter().map(|shard| {
+            let writer = Writer::new(shard.clone());
+            let name = shard.name.clone();
+            (
+                name,
+                Quay {
+                    shard,
+                    writer,
+                    lanes: Lanes::default(),
+                    probe: Probe::default(),
+                },
+            )
+        });
+        Self {
+            keys: Arc::new(Keys::new(parts.control, options.keys, parts.clock)),
+            catalogue: parts.catalogue,
+            rules,
+            max_body_bytes: options.max_body_bytes,
+            quays: Arc::new(quays.collect()),
+            names,
+            draining: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Starts what works beside the requests: the key feed, the writers, the probes.
+    ///
+    /// All but the writers stop when told to; these stop after [`App::flush`].
+    pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
+        let (keys, stopped) = (self.keys.clone(), stop.clone());
+        tracker.spawn(async move { keys.run(stopped).await });
+        for name in self.names.iter() {
+            let Some(quay) = self.quays.get(name) else {
+                continue;
+            };
+            quay.writer.spawn(tracker);
+            let (quays, name, stopped) = (self.quays.clone(), name.clone(), stop.clone());
+            tracker.spawn(async move {
+                if let Some(quay) = quays.get(&name) {
+                    quay.probe.run(&quay.shard, stopped).await;
+                }
+            });
+        }
+    }
+
+    /// Reads the key feed to its end, as the feed follower does by itself every half second.
+    pub async fn refresh(&self) {
+        self.keys.refresh().await;
+    }
+
+    /// From now on `/ready` tells balancers to look elsewhere.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until everything that was accepted is written, then lets the writers go.
+    pub async fn flush(&self) {
+        for quay in self.quays.values() {
+            quay.writer.close().await;
+        }
+        self.keys.flush().await;
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// The shards in the order of the settings.
+    pub(crate) fn quays(&self) -> impl Iterator<Item = &Quay> {
+        self.names.iter().filter_map(|name| self.quays.get(name))
+    }
+
+    /// Where a berth lies.
+    pub(crate) fn quay(&self, berth: Berth) -> Result<&Quay, Problem> {
+        let name = self.keys.shard_of(berth);
+        name.and_then(|name| self.quays.get(&name)).ok_or_else(|| {
+            Problem::unavailable(
+                "The organization's shard is not available. Retry shortly.",
+                5,
+            )
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! What every answer carries, and what a panic comes to.
+
+use axum::body::{Body, to_bytes};
+use axum::routing::get;
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::problem;
+
+fn app() -> Router {
+    let routes = Router::new()
+        .route("/good/{name}", get(async || "good"))
+        .route(
+            "/bad",
+            get(async || Problem::internal("the keel is broken")),
+        )
+        .route("/panic", get(panicking))
+        .fallback(problem::not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed);
+    around(routes)
+}
+
+async fn panicking() -> &'static str {
+    panic!("overboard")
+}
+
+async fn ask(method: &str, path: &str) -> (u16, String, String) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .body(Body::empty())
+        .unwrap();
+    let response = app().oneshot(request).await.unwrap();
+    assert_eq!(response.headers()["x-api-version"], API_VERSION);
+    let id = response.headers()["x-request-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), 1000).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap(), id)
+}
+
+#[tokio::test]
+async fn every_answer_has_an_id_of_its_own() {
+    let (_, _, first) = ask("GET", "/good/a").await;
+    let (_, _, second) = ask("GET", "/good/a").await;
+    assert_eq!(first.len(), 32);
+    assert_ne!(first, second);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_json() {
+    let internal = r#"{"detail":"Internal Server Error"}"#.to_owned();
+    let (status, body, _) = ask("GET", "/bad").await;
+    assert_eq!((status, body), (500, internal.clone()));
+    let (status, body, _) = ask("GET", "/panic").await;
+    assert_eq!((status, body), (500, internal));
+    let (status, body, _) = ask("GET", "/nowhere").await;
+    assert_eq!(
+        (status, body),
+        (404, r#"{"detail":"Not Found"}"#.to_owned())
+    );
+    let (status, body, _) = ask("POST", "/bad").await;
+    assert_eq!(
+        (status, body),
+        (405, r#"{"detail":"Method Not Allowed"}"#.to_owned())
+    );
+}
+
+#[test]
+fn a_chain_is_told_from_the_outside_in() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] std::fmt::Error);
+    let told = Chain(&Outer(std::fmt::Error)).to_string();
+    assert_eq!(told, format!("outer: {}", std::fmt::Error));
+}
+
+#[test]
+fn invented_methods_share_one_name() {
+    assert_eq!(name(&Method::POST), "POST");
+    assert_eq!(name(&Method::from_bytes(b"BREW").unwrap()), "other");
+}

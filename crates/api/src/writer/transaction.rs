@@ -1,0 +1,208 @@
+//! One transaction: lock the accounts, let the domain decide, write, commit.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use domain::account::Account;
+use domain::id::{CargoId, OrganizationId, ProjectId};
+use domain::idempotency;
+use domain::time::Timestamp;
+use rand::RngExt as _;
+use store::shard::account::{self, Locked};
+use store::shard::load::{self, Earlier, NewCargo};
+use store::{Error, Shard, Transaction};
+
+use crate::writer::{Answer, Loading, NotStored, Stored};
+
+/// Longer than any healthy group takes; a caller is told to come back, and may repeat.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the truth about a lost commit is asked for.
+const TRUTH: Duration = Duration::from_secs(10);
+
+pub(super) enum Outcome {
+    /// One answer per load; none where the account is held by another group.
+    Answers(Vec<Option<Answer>>),
+    /// The shard cannot be reached: nothing is known to be stored.
+    Away,
+    /// The database refused the group; one of its loads is to blame.
+    Refused(String),
+}
+
+/// What a group came to before its commit.
+struct Written {
+    answers: Vec<Option<Answer>>,
+    transaction: Option<String>,
+}
+
+pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) -> Outcome {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let prepared = tokio::time::timeout_at(deadline, prepare(shard, loads, pass_over)).await;
+    let (tx, written) = match prepared {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(error)) if error.is_away() => return Outcome::Away,
+        Ok(Err(error)) => return Outcome::Refused(in_words(&error)),
+        Err(_) => return Outcome::Away,
+    };
+    match tokio::time::timeout_at(deadline, tx.commit()).await {
+        Ok(Ok(())) => Outcome::Answers(written.answers),
+        // Whether it is on disk is not known: ask, and answer the truth.
+        Ok(Err(_)) | Err(_) => match truth(shard, written.transaction.as_deref()).await {
+            Some(true) => Outcome::Answers(written.answers),
+            Some(false) | None => Outcome::Away,
+        },
+    }
+}
+
+async fn prepare(
+    shard: &Shard,
+    loads: &[&Loading],
+    pass_over: bool,
+) -> Result<(Transaction<'static>, Written), Error> {
+    let mut tx = shard.begin().await?;
+    let mut organizations: Vec<_> = loads
+        .iter()
+        .map(|load| load.caller.organization.uuid())
+        .collect();
+    organizations.sort_unstable();
+    organizations.dedup();
+    let locked = if pass_over {
+        account::lock_free(&mut tx, &organizations).await?
+    } else {
+        account::lock_waiting(&mut tx, &organizations).await?
+    };
+    if let Some(told) = locked.told {
+        shard.clock.learn(told);
+    }
+    let now = shard.clock.now();
+    let earlier = earlier(&mut tx, loads, now).await?;
+    let (answers, admitted) = decide(loads, &locked, &earlier, pass_over, now);
+    if !admitted.is_empty() {
+        load::insert(&mut tx, admitted, now).await?;
+    }
+    Ok((
+        tx,
+        Written {
+            answers,
+            transaction: locked.transaction,
+        },
+    ))
+}
+
+/// What the idempotency keys of the group stand for already.
+async fn earlier(
+    tx: &mut Transaction<'_>,
+    loads: &[&Loading],
+    now: Timestamp,
+) -> Result<Vec<Earlier>, Error> {
+    let named = loads
+        .iter()
+        .filter_map(|load| Some((load.caller.project, load.named.as_ref()?)));
+    let (projects, keys): (Vec<_>, Vec<_>) = named
+        .map(|(project, named)| (project.uuid(), named.key.clone()))
+        .unzip();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    load::earlier(tx, &projects, &keys, now - idempotency::KEPT).await
+}
+
+/// Load by load, in the order in which they came.
+fn decide(
+    loads: &[&Loading],
+    locked: &Locked,
+    earlier: &[Earlier],
+    pass_over: bool,
+    now: Timestamp,
+) -> (Vec<Option<Answer>>, Vec<NewCargo>) {
+    let mut accounts: HashMap<OrganizationId, Account> = locked
+        .accounts
+        .iter()
+        .map(|account| (account.organization, *account))
+        .collect();
+    let mut named: HashMap<(ProjectId, &str), (CargoId, &[u8])> = earlier
+        .iter()
+        .map(|it| {
+            (
+                (it.project, it.key.as_str()),
+                (it.cargo, it.digest.as_slice()),
+            )
+        })
+        .collect();
+    let mut admitted = Vec::with_capacity(loads.len());
+    let mut answers = Vec::with_capacity(loads.len());
+    for load in loads {
+        let Some(account) = accounts.get_mut(&load.caller.organization) else {
+            let missing = "the organization has no account on its shard".to_owned();
+            answers.push((!pass_over).then_some(Err(NotStored::Failed(missing))));
+            continue;
+        };
+        let name = load
+            .named
+            .as_ref()
+            .map(|it| (load.caller.project, it.key.as_str()));
+        if let (Some(name), Some(asked)) = (name, &load.named)
+            && let Some((cargo, digest)) = named.get(&name)
+        {
+            let same = asked.repeats(digest);
+            answers.push(Some(if same {
+                Ok(Stored::Replay(*cargo))
+            } else {
+                Err(NotStored::KeyReused)
+            }));
+            continue;
+        }
+        match account.admit() {
+            Ok(()) => {}
+            Err(refusal) => match refusal {},
+        }
+        let id = CargoId::new(now, load.caller.berth, rand::rng().random());
+        if let (Some(name), Some(asked)) = (name, &load.named) {
+            named.insert(name, (id, &asked.digest));
+        }
+        answers.push(Some(Ok(Stored::New(id))));
+        admitted.push(row(load, id));
+    }
+    (answers, admitted)
+}
+
+fn row(load: &Loading, id: CargoId) -> NewCargo {
+    let callback = load.callback.as_ref();
+    NewCargo {
+        id,
+        organization: load.caller.organization,
+        project: load.caller.project,
+        key: load.caller.key,
+        lane: load.lane,
+        model: load.model.clone(),
+        callback: callback.map(|url| (url.as_str().to_owned(), url.host().to_owned())),
+        request: load.request.clone(),
+        metadata: load.metadata.as_ref().map(|text| text.clone().into_bytes()),
+        idempotency: load.named.clone(),
+    }
+}
+
+/// What became of a transaction whose commit was not answered, asked on another connection.
+async fn truth(shard: &Shard, transaction: Option<&str>) -> Option<bool> {
+    let transaction = transaction?;
+    let asked = Instant::now();
+    while asked.elapsed() < TRUTH {
+        let answer = tokio::time::timeout(TRUTH, load::was_committed(shard, transaction)).await;
+        if let Ok(Ok(Some(committed))) = answer {
+            metrics::counter!("load_unknown_commits_total").increment(1);
+            return Some(committed);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    None
+}
+
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}

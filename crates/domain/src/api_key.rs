@@ -1,0 +1,162 @@
+//! An API key: `svc_sk_` and 32 characters of `A-Z a-z 0-9`.
+//!
+//! Only the SHA-256 digest of the whole key is kept; the first 12 characters
+//! are for people.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::time::Timestamp;
+
+const PREFIX: &str = "svc_sk_";
+const RANDOM: usize = 32;
+const SHOWN: usize = 12;
+const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// A whole key. It is shown once, and `Debug` never shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+/// What we keep of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+/// Why a key is refused; the texts are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRefusal {
+    Missing,
+    Malformed,
+    Unknown,
+    Expired,
+    ProjectInactive,
+}
+
+impl ApiKey {
+    /// Makes a key from numbers drawn at random; those beyond the alphabet are passed over.
+    pub fn draw(random: impl IntoIterator<Item = u8>) -> Option<Self> {
+        // 248 is the largest multiple of 62 in a byte: every letter is equally likely.
+        let letters = random.into_iter().filter(|byte| *byte < 248);
+        let letters = letters.filter_map(|byte| ALPHABET.get(usize::from(byte) % 62).copied());
+        let drawn: String = letters.take(RANDOM).map(char::from).collect();
+        (drawn.len() == RANDOM).then(|| Self(format!("{PREFIX}{drawn}")))
+    }
+
+    pub fn parse(text: &[u8]) -> Result<Self, KeyRefusal> {
+        let random = text
+            .strip_prefix(PREFIX.as_bytes())
+            .ok_or(KeyRefusal::Malformed)?;
+        if random.len() != RANDOM || !random.iter().all(u8::is_ascii_alphanumeric) {
+            return Err(KeyRefusal::Malformed);
+        }
+        let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::Malformed)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The one moment in which the key is shown.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    pub fn digest(&self) -> Digest {
+        Digest(Sha256::digest(self.0.as_bytes()).into())
+    }
+
+    /// The first 12 characters, for identification.
+    pub fn shown(&self) -> &str {
+        self.0.get(..SHOWN).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest(…)")
+    }
+}
+
+/// What a key's row says about its use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub is_active: bool,
+    pub expires_at: Option<Timestamp>,
+    pub project_active: bool,
+}
+
+impl Standing {
+    /// A deactivated key answers as an unknown one.
+    pub fn admit(self, now: Timestamp) -> Result<(), KeyRefusal> {
+        if !self.is_active {
+            return Err(KeyRefusal::Unknown);
+        }
+        if self.expires_at.is_some_and(|expiry| expiry <= now) {
+            return Err(KeyRefusal::Expired);
+        }
+        if !self.project_active {
+            return Err(KeyRefusal::ProjectInactive);
+        }
+        Ok(())
+    }
+}
+
+impl KeyRefusal {
+    pub const fn detail(self) -> &'static str {
+        match self {
+            Self::Missing => "API key required. Include X-API-Key header.",
+            Self::Malformed => "Invalid API key format.",
+            Self::Unknown => "Invalid API key.",
+            Self::Expired => "API key has expired.",
+            Self::ProjectInactive => "Project is inactive.",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn a_drawn_key_has_the_promised_form() {
+        let key = ApiKey::draw((0..=255).cycle().take(1000)).unwrap();
+        assert_eq!(key.reveal().len(), 39);
+        assert_eq!(key.shown(), "svc_sk_ABCDE");
+        assert_eq!(ApiKey::parse(key.reveal().as_bytes()), Ok(key.clone()));
+        assert_eq!(format!("{key:?}"), "ApiKey(…)");
+    }
+
+    #[test]
+    fn too_little_randomness_makes_no_key() {
+        assert_eq!(ApiKey::draw([255; 100]), None);
+    }
+
+    #[test]
+    fn a_deactivated_key_is_unknown_even_when_expired() {
+        let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
+        let standing = Standing {
+            is_active: false,
+            expires_at: Some(now),
+            project_active: false,
+        };
+        assert_eq!(standing.admit(now), Err(KeyRefusal::Unknown));
+    }
+
+    #[test]
+    fn a_key_expires_at_its_moment() {
+        let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
+        let mut standing = Standing {
+            is_active: true,
+            expires_at: Some(now),
+            project_active: true,
+        };
+        assert_eq!(standing.admit(now), Err(KeyRefusal::Expired));
+        standing.expires_at = Some(now + chrono::TimeDelta::microseconds(1));
+        assert_eq!(standing.admit(now), Ok(()));
+    }
+}

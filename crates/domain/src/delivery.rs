@@ -1,0 +1,96 @@
+//! The journey of an outcome to the caller's `callback_url`: when each attempt is due.
+
+use std::str::FromStr;
+
+use chrono::TimeDelta;
+
+use crate::time::Timestamp;
+
+/// Waits before each retry, counted from the end of the attempt before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    retries: Vec<TimeDelta>,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    Attempt {
+        at: Timestamp,
+    },
+    /// The last retry failed: `callback_failed`.
+    GiveUp,
+}
+
+impl Schedule {
+    pub fn new(retries: impl IntoIterator<Item = TimeDelta>) -> Self {
+        Self {
+            retries: retries.into_iter().collect(),
+        }
+    }
+
+    /// `attempt` counts from 1 and has just ended without success.
+    pub fn after_failure(&self, attempt: u32, ended_at: Timestamp) -> Next {
+        let retry = usize::try_from(attempt)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(1);
+        match self.retries.get(retry) {
+            Some(wait) => Next::Attempt {
+                at: ended_at + *wait,
+            },
+            None => Next::GiveUp,
+        }
+    }
+}
+
+impl Default for Schedule {
+    /// The contract's: 30 s, 2 m, 10 m, 30 m, 1 h.
+    fn default() -> Self {
+        Self::new([30, 120, 600, 1800, 3600].map(TimeDelta::seconds))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("retry delays are whole seconds separated by commas, such as 30,120,600,1800,3600")]
+pub struct NotASchedule;
+
+impl FromStr for Schedule {
+    type Err = NotASchedule;
+
+    fn from_str(text: &str) -> Result<Self, NotASchedule> {
+        let seconds = text.split(',').map(|part| part.trim().parse::<u32>());
+        let retries: Result<Vec<_>, _> = seconds
+            .map(|wait| wait.map(|wait| TimeDelta::seconds(i64::from(wait))))
+            .collect();
+        retries.map(Self::new).map_err(|_| NotASchedule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn six_attempts_end_after_the_documented_time() {
+        let start = DateTime::from_timestamp_micros(0).unwrap();
+        let (mut now, mut elapsed) = (start, Vec::new());
+        for attempt in 1.. {
+            elapsed.push((now - start).num_seconds());
+            match Schedule::default().after_failure(attempt, now) {
+                Next::Attempt { at } => now = at,
+                Next::GiveUp => break,
+            }
+        }
+        assert_eq!(elapsed, [0, 30, 150, 750, 2550, 6150]);
+    }
+
+    #[test]
+    fn a_schedule_is_read_from_seconds() {
+        assert_eq!("30, 120,600,1800,3600".parse(), Ok(Schedule::default()));
+        for bad in ["", "1,,2", "1.5", "-1", "soon"] {
+            assert_eq!(bad.parse::<Schedule>(), Err(NotASchedule), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The nouns of Longshore and their rules, in the order of the path.
+//!
+//! Nothing here reads a clock, draws a random number or talks to anyone:
+//! what a rule needs to know is an argument.
+
+pub mod time;
+
+pub mod id;
+
+pub mod organization;
+
+pub mod project;
+
+pub mod api_key;
+
+pub mod model;
+
+pub mod params;
+
+pub mod callback;
+
+pub mod address;
+
+pub mod cargo;
+
+pub mod idempotency;
+
+pub mod account;
+
+pub mod admission;
+
+pub mod lane;
+
+pub mod turns;
+
+pub mod batch;
+
+pub mod outcome;
+
+pub mod delivery;
+
+pub mod usage;

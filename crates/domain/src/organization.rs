@@ -1,0 +1,40 @@
+//! An organization: who pays. Its plan names its limits.
+
+use std::str::FromStr;
+
+/// What an organization subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Plan {
+    Free,
+    Starter,
+    Pro,
+    Enterprise,
+}
+
+impl Plan {
+    pub const ALL: [Self; 4] = [Self::Free, Self::Starter, Self::Pro, Self::Enterprise];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Starter => "starter",
+            Self::Pro => "pro",
+            Self::Enterprise => "enterprise",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a plan is free, starter, pro or enterprise")]
+pub struct NotAPlan;
+
+impl FromStr for Plan {
+    type Err = NotAPlan;
+
+    fn from_str(text: &str) -> Result<Self, NotAPlan> {
+        Self::ALL
+            .into_iter()
+            .find(|plan| plan.as_str() == text)
+            .ok_or(NotAPlan)
+    }
+}

@@ -1,0 +1,94 @@
+//! What came back. Failure is an outcome too: it is delivered like any other.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Success(Completion),
+    Failure(String),
+}
+
+/// The contract's `response`: the same in the row, in tracking and in the callback.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Completion {
+    Embedding(EmbeddingCompletion),
+    Chat(ChatCompletion),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatCompletion {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub role: String,
+    pub content: Vec<Text>,
+    pub model: String,
+    pub stop_reason: StopReason,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddingCompletion {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub model: String,
+    pub embeddings: Vec<Vec<f32>>,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    EndTurn,
+    MaxTokens,
+    StopSequence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl Text {
+    pub fn of(text: String) -> Self {
+        Self {
+            kind: "text".to_owned(),
+            text,
+        }
+    }
+}
+
+impl Completion {
+    pub const fn usage(&self) -> Usage {
+        match self {
+            Self::Embedding(completion) => completion.usage,
+            Self::Chat(completion) => completion.usage,
+        }
+    }
+}
+
+impl Outcome {
+    pub const fn usage(&self) -> Usage {
+        match self {
+            Self::Success(completion) => completion.usage(),
+            Self::Failure(_) => Usage {
+                input_tokens: 0,
+                output_tokens: 0,
+            },
+        }
+    }
+
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Success(_))
+    }
+}

@@ -1,0 +1,172 @@
+//! What a caller asks of a model: the contract's `params`, checked.
+//!
+//! This document is the same on the wire, in the row and on the way to a
+//! provider, so it is the one noun that is serialized here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Capability, Kind};
+
+/// A checked request: chat or embedding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Params {
+    Chat(Chat),
+    Embedding(Embedding),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chat {
+    pub model: String,
+    pub max_tokens: u32,
+    pub messages: Vec<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop_sequences: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Embedding {
+    pub model: String,
+    pub input_text: InputText,
+}
+
+/// One text, or several that get one vector each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum InputText {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: String,
+    pub content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    Text(String),
+    Blocks(Vec<Block>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Block {
+    Text { text: String },
+    Image { source: Source },
+    Document { source: Source },
+    Video { source: Source },
+}
+
+/// A stored file, named by its id as the caller wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    pub file_id: String,
+}
+
+impl Params {
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Chat(chat) => &chat.model,
+            Self::Embedding(embedding) => &embedding.model,
+        }
+    }
+
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Chat(_) => Kind::Chat,
+            Self::Embedding(_) => Kind::Embedding,
+        }
+    }
+
+    /// The files that are named, with what a model must be able to read for each.
+    pub fn references(&self) -> impl Iterator<Item = (Capability, &str)> {
+        let messages = match self {
+            Self::Chat(chat) => chat.messages.as_slice(),
+            Self::Embedding(_) => &[],
+        };
+        messages
+            .iter()
+            .flat_map(|message| message.content.blocks())
+            .filter_map(Block::reference)
+    }
+}
+
+impl Content {
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::Text(_) => &[],
+            Self::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// Every text of it, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let whole = match self {
+            Self::Text(text) => Some(text.as_str()),
+            Self::Blocks(_) => None,
+        };
+        whole
+            .into_iter()
+            .chain(self.blocks().iter().filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                Block::Image { .. } | Block::Document { .. } | Block::Video { .. } => None,
+            }))
+    }
+}
+
+impl Block {
+    fn reference(&self) -> Option<(Capability, &str)> {
+        match self {
+            Self::Text { .. } => None,
+            Self::Image { source } => Some((Capability::Vision, &source.file_id)),
+            Self::Document { source } => Some((Capability::Documents, &source.file_id)),
+            Self::Video { source } => Some((Capability::Video, &source.file_id)),
+        }
+    }
+}
+
+impl InputText {
+    pub fn texts(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_form_is_the_wire_form() {
+        let json = r#"{"model":"svc-mock","max_tokens":5,"messages":[{"role":"user","content":[{"type":"text","text":"a\u0000b"},{"type":"image","source":{"file_id":"file_1"}}]}],"temperature":0.5}"#;
+        let params: Params = serde_json::from_str(json).unwrap();
+        assert_eq!(params.kind(), Kind::Chat);
+        assert_eq!(
+            params.references().collect::<Vec<_>>(),
+            [(Capability::Vision, "file_1")]
+        );
+        assert_eq!(serde_json::to_string(&params).unwrap(), json);
+    }
+
+    #[test]
+    fn an_embedding_takes_one_text_or_several() {
+        let json = r#"{"model":"e","input_text":["a","b"]}"#;
+        let Params::Embedding(embedding) = serde_json::from_str(json).unwrap() else {
+            panic!("not an embedding")
+        };
+        assert_eq!(embedding.input_text.texts(), ["a", "b"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! Why a command was not carried out, and what to do about it.
+
+use domain::id::{KeyId, OrganizationId, ProjectId};
+use domain::project::Slug;
+use store::migrate::SchemaState;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AdminFailure {
+    #[error("control failed; check its address in the settings, `longshored doctor` says more")]
+    Store(#[from] store::Error),
+    #[error("{}", schema_advice(*.0))]
+    Schema(SchemaState),
+    #[error("no berth is assigned to a shard yet: run `longshored migrate`")]
+    NoBerths,
+    #[error("no berth lies on shard {asked}; berths lie on {known}")]
+    NoSuchShard { asked: String, known: String },
+    #[error(
+        "the berth lies on shard {0}, which this program was given no address for: \
+         name it in SVC_SHARD_DATABASE_URLS, or choose another with --shard"
+    )]
+    ShardNotConfigured(String),
+    #[error(
+        "shard {shard} failed and nothing was made; `longshored doctor` says more, \
+         --shard chooses another"
+    )]
+    Shard { shard: String, source: store::Error },
+    #[error("there is no organization {0}: `longshored admin organization list` shows them")]
+    NoOrganization(OrganizationId),
+    #[error(
+        "there is no project {0}: `longshored admin project list --organization ID` shows them"
+    )]
+    NoProject(ProjectId),
+    #[error("there is no key {0}: `longshored admin key list --project ID` shows them")]
+    NoKey(KeyId),
+    #[error("the slug {0} belongs to another project: choose another")]
+    SlugTaken(Slug),
+    #[error("the operating system gave no random numbers")]
+    NoRandomness,
+    #[error("it was done, but what came of it could not be printed")]
+    Output(#[source] std::io::Error),
+    #[error("it was done, but what came of it could not be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+const fn schema_advice(state: SchemaState) -> &'static str {
+    match state {
+        SchemaState::Missing => "control has no tables yet: run `longshored migrate`",
+        SchemaState::Behind => {
+            "control's tables are older than this program: run `longshored migrate`"
+        }
+        SchemaState::TooNew => {
+            "control's tables are newer than this program: use a newer longshored"
+        }
+        SchemaState::Current | SchemaState::AheadByOne => "control's tables are as they should be",
+    }
+}

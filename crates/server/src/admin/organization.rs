@@ -1,0 +1,179 @@
+//! `longshored admin organization …`
+
+use clap::Subcommand;
+use domain::id::OrganizationId;
+use domain::organization::Plan;
+use domain::time::to_wire;
+use serde::Serialize;
+use store::control::berth::{self, Place};
+use store::control::organization::{self, Organization};
+use store::shard::account;
+
+use crate::admin::AdminFailure;
+use crate::admin::Desk;
+use crate::admin::PAGE;
+use crate::admin::argument;
+use crate::admin::printer::Shown;
+use crate::admin::random;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OrganizationCommand {
+    /// Make an organization in the berth that has the fewest.
+    Create {
+        #[arg(value_parser = argument::name)]
+        name: String,
+        #[arg(long, value_parser = argument::plan())]
+        plan: Plan,
+        /// Only berths of this shard.
+        #[arg(long)]
+        shard: Option<String>,
+    },
+    /// Show all organizations, oldest first.
+    List,
+    /// Show one organization.
+    Show {
+        #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
+        id: OrganizationId,
+    },
+    /// Give an organization another plan; nodes follow within about a second.
+    SetPlan {
+        #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
+        id: OrganizationId,
+        #[arg(value_parser = argument::plan())]
+        plan: Plan,
+    },
+}
+
+pub(super) async fn run(
+    command: OrganizationCommand,
+    desk: Desk<'_>,
+) -> Result<String, AdminFailure> {
+    match command {
+        OrganizationCommand::Create { name, plan, shard } => create(name, plan, shard, desk).await,
+        OrganizationCommand::List => list(desk).await,
+        OrganizationCommand::Show { id } => {
+            show(organization::find(desk.control, id).await?, id, desk).await
+        }
+        OrganizationCommand::SetPlan { id, plan } => {
+            show(
+                organization::set_plan(desk.control, id, plan, desk.now).await?,
+                id,
+                desk,
+            )
+            .await
+        }
+    }
+}
+
+async fn create(
+    name: String,
+    plan: Plan,
+    shard: Option<String>,
+    desk: Desk<'_>,
+) -> Result<String, AdminFailure> {
+    let Place { berth, shard } = place(shard, desk).await?;
+    let id = OrganizationId::new(desk.now, berth, random::entropy()?);
+    let Some(its_shard) = desk.shards.iter().find(|known| *known.name == *shard) else {
+        return Err(AdminFailure::ShardNotConfigured(shard));
+    };
+    // The shard side first: the control row is the proof that it exists.
+    account::open(its_shard, id, desk.now)
+        .await
+        .map_err(|source| AdminFailure::Shard {
+            shard: shard.clone(),
+            source,
+        })?;
+    let made = Organization {
+        id,
+        name,
+        plan,
+        berth,
+        created_at: desk.now,
+    };
+    organization::create(desk.control, &made).await?;
+    desk.printer.one(&View::new(made, shard))
+}
+
+async fn place(shard: Option<String>, desk: Desk<'_>) -> Result<Place, AdminFailure> {
+    if let Some(place) = berth::emptiest(desk.control, shard.as_deref()).await? {
+        return Ok(place);
+    }
+    let Some(asked) = shard else {
+        return Err(AdminFailure::NoBerths);
+    };
+    if berth::emptiest(desk.control, None).await?.is_none() {
+        return Err(AdminFailure::NoBerths);
+    }
+    let mut known = berth::map(desk.control).await?;
+    known.sort_unstable();
+    known.dedup();
+    Err(AdminFailure::NoSuchShard {
+        asked,
+        known: known.join(", "),
+    })
+}
+
+async fn list(desk: Desk<'_>) -> Result<String, AdminFailure> {
+    let map = berth::map(desk.control).await?;
+    let mut views: Vec<View> = Vec::new();
+    let mut after = None;
+    loop {
+        let page = organization::page(desk.control, after, PAGE).await?;
+        let Some(last) = page.last() else {
+            return desk.printer.many(&views);
+        };
+        after = Some(last.id);
+        views.extend(page.into_iter().map(|found| {
+            let shard = map.get(usize::from(found.berth.number())).cloned();
+            View::new(found, shard.unwrap_or_default())
+        }));
+    }
+}
+
+async fn show(
+    found: Option<Organization>,
+    id: OrganizationId,
+    desk: Desk<'_>,
+) -> Result<String, AdminFailure> {
+    let found = found.ok_or(AdminFailure::NoOrganization(id))?;
+    let shard = berth::shard_of(desk.control, found.berth)
+        .await?
+        .unwrap_or_default();
+    desk.printer.one(&View::new(found, shard))
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    organization_id: String,
+    name: String,
+    plan: &'static str,
+    berth: u16,
+    shard: String,
+    created_at: String,
+}
+
+impl View {
+    pub(super) fn new(organization: Organization, shard: String) -> Self {
+        Self {
+            organization_id: organization.id.to_string(),
+            name: organization.name,
+            plan: organization.plan.as_str(),
+            berth: organization.berth.number(),
+            shard,
+            created_at: to_wire(organization.created_at),
+        }
+    }
+}
+
+impl Shown for View {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("organization", self.organization_id.clone()),
+            ("name", self.name.clone()),
+            ("plan", self.plan.to_owned()),
+            ("berth", self.berth.to_string()),
+            ("shard", self.shard.clone()),
+            ("created", self.created_at.clone()),
+        ]
+    }
+}

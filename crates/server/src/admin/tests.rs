@@ -1,0 +1,158 @@
+//! What is understood, and how answers look.
+
+use clap::Parser;
+use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::organization::Plan;
+use store::control::api_key::ApiKey;
+use store::control::organization::Organization;
+use store::control::project::Project;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    command: AdminCommand,
+}
+
+fn understood(line: &str) -> Result<AdminCommand, String> {
+    let parsed = Line::try_parse_from(std::iter::once("admin").chain(line.split(' ')));
+    parsed
+        .map(|line| line.command)
+        .map_err(|error| error.to_string())
+}
+
+fn moment() -> Timestamp {
+    Timestamp::from_timestamp_micros(1_767_225_600_000_000).unwrap()
+}
+
+fn berth() -> Berth {
+    Berth::new(5).unwrap()
+}
+
+fn organizations() -> Vec<organization::View> {
+    let named = |number, name: &str| Organization {
+        id: OrganizationId::new(moment(), berth(), number),
+        name: name.to_owned(),
+        plan: Plan::Pro,
+        berth: berth(),
+        created_at: moment(),
+    };
+    let both = [named(1, "Éclair & Sons"), named(2, "B")];
+    both.map(|made| organization::View::new(made, "north".to_owned()))
+        .into()
+}
+
+fn key() -> ApiKey {
+    ApiKey {
+        id: KeyId::new(moment(), berth(), 3),
+        project: ProjectId::new(moment(), berth(), 2),
+        name: "ci".to_owned(),
+        prefix: "svc_sk_ABCDE".to_owned(),
+        is_active: false,
+        expires_at: Some(moment()),
+        last_used_at: None,
+        created_at: moment(),
+    }
+}
+
+#[test]
+fn the_promised_lines_are_understood() {
+    let (org, prj, key) = ("org_", "prj_", "key_");
+    let digits = "0".repeat(32);
+    for line in [
+        "organization create Harbour --plan pro".to_owned(),
+        "organization create Harbour --plan free --shard north --json".to_owned(),
+        "organization list --json".to_owned(),
+        format!("organization show {org}{digits}"),
+        format!("organization set-plan {org}{digits} enterprise --json"),
+        format!("project create --organization {org}{digits} --slug north-quay --json"),
+        format!("project list --organization {org}{digits}"),
+        format!("project activate {prj}{digits}"),
+        format!("project deactivate {prj}{digits} --json"),
+        format!("key create --project {prj}{digits} --name ci --json"),
+        format!("key create --project {prj}{digits} --name ci --expires-at 2027-01-31T00:00:00Z"),
+        format!("key list --project {prj}{digits}"),
+        format!("key activate {key}{digits}"),
+        format!("key deactivate {key}{digits}"),
+    ] {
+        let command = understood(&line).unwrap();
+        assert_eq!(command.json, line.ends_with("--json"), "{line}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_explained() {
+    let explained = |line: &str| {
+        let line = line.replace("DIGITS", &"0".repeat(32));
+        let error = understood(&line).unwrap_err();
+        error.lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(explained("organization show harbour"), @"error: invalid value 'harbour' for '<ID>': expected org_ and 32 hex digits");
+    insta::assert_snapshot!(explained("organization create Harbour --plan gold"), @r"
+    error: invalid value 'gold' for '--plan <PLAN>'
+      [possible values: free, starter, pro, enterprise]
+    ");
+    insta::assert_snapshot!(explained("project create --organization org_DIGITS --slug A_b"), @"error: invalid value 'A_b' for '--slug <SLUG>': a slug is 1 to 63 characters of a-z, 0-9 and -, and neither begins nor ends with -");
+    insta::assert_snapshot!(explained("key create --project prj_DIGITS --name x --expires-at soon"), @"error: invalid value 'soon' for '--expires-at <EXPIRES_AT>': expected a moment like 2027-01-31T00:00:00Z");
+}
+
+#[test]
+fn text_is_aligned() {
+    insta::assert_snapshot!(Printer::Text.many(&organizations()).unwrap(), @r#"
+    ORGANIZATION                          NAME           PLAN  BERTH  SHARD  CREATED
+    org_019b76daa80070008050000000000001  Éclair & Sons  pro   5      north  2026-01-01T00:00:00.000000Z
+    org_019b76daa80070008050000000000002  B              pro   5      north  2026-01-01T00:00:00.000000Z
+    "#);
+    insta::assert_snapshot!(Printer::Text.many::<project::View>(&[]).unwrap(), @"none");
+}
+
+#[test]
+fn a_script_gets_one_object_or_one_array() {
+    let made = Project {
+        id: ProjectId::new(moment(), berth(), 2),
+        organization: OrganizationId::new(moment(), berth(), 1),
+        slug: "north-quay".parse().unwrap(),
+        is_active: true,
+        created_at: moment(),
+    };
+    insta::assert_snapshot!(Printer::Json.one(&project::View::from(made)).unwrap(), @r#"{"project_id":"prj_019b76daa80070008050000000000002","organization_id":"org_019b76daa80070008050000000000001","slug":"north-quay","is_active":true,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.one(&organizations()[0]).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.many::<project::View>(&[]).unwrap(), @"[]");
+}
+
+#[test]
+fn a_key_is_shown_in_full_only_when_it_is_made() {
+    insta::assert_snapshot!(Printer::Json.one(&key::View::from(key())).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    let mut made = key::View::from(key());
+    made.reveal("svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");
+    insta::assert_snapshot!(Printer::Text.one(&made).unwrap(), @r#"
+    key id     key_019b76daa80070008050000000000003
+    project    prj_019b76daa80070008050000000000002
+    name       ci
+    prefix     svc_sk_ABCDE
+    active     no
+    expires    2026-01-01T00:00:00.000000Z
+    last used  -
+    created    2026-01-01T00:00:00.000000Z
+    key        svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef
+
+    The key is shown this once: only its digest is kept.
+    "#);
+    insta::assert_snapshot!(Printer::Json.one(&made).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+}
+
+#[test]
+fn keys_are_drawn_anew_each_time() {
+    let (one, other) = (random::api_key().unwrap(), random::api_key().unwrap());
+    assert_ne!(one, other);
+    assert_ne!(random::entropy().unwrap(), random::entropy().unwrap());
+}
+
+#[test]
+fn a_name_is_for_people() {
+    assert_eq!(argument::name("  Harbour  "), Ok("Harbour".to_owned()));
+    for bad in ["", "  ", "a\u{1b}[31m", &"x".repeat(201)] {
+        assert!(argument::name(bad).is_err());
+    }
+}

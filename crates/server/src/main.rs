@@ -1,0 +1,174 @@
+//! `longshored`, the server: settings, telemetry and wiring around the other crates.
+#![expect(
+    unreachable_pub,
+    reason = "a program has no outside: `pub` says what a module offers"
+)]
+
+mod admin;
+
+mod catalogue;
+
+mod clock;
+
+mod config;
+
+mod doctor;
+
+mod failure;
+
+mod listener;
+
+mod metrics;
+
+mod migrate;
+
+mod run;
+
+mod schema;
+
+mod serve;
+
+mod settings;
+
+mod signals;
+
+mod telemetry;
+
+mod trial;
+
+mod wiring;
+
+mod work;
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use mimalloc::MiMalloc;
+use serde::Serialize;
+use tokio::runtime::Runtime;
+
+use crate::admin::AdminCommand;
+use crate::run::Role;
+use crate::settings::Settings;
+use crate::trial::TrialCommand;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// How long a thread that is stuck in a system call may hold up the end.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Packs single AI requests into provider batches and brings every answer back.
+///
+/// Settings are SVC_… variables of the environment: see `longshored config`.
+#[derive(Debug, Parser)]
+#[command(name = "longshored", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Bring control and every shard to this program's schema.
+    Migrate,
+    /// Serve the API.
+    Serve,
+    /// Run the stages: gather, dispatch, collect, deliver and sweep.
+    Work,
+    /// Serve and work in one process, for a small install.
+    All,
+    Admin(AdminCommand),
+    /// Say what is wrong with each dependency, and how to mend it.
+    Doctor(Form),
+    /// Show every setting, its value, and who gave it.
+    Config(Form),
+    /// Time a single step on real rows, for benches.
+    #[command(subcommand, hide = true)]
+    Trial(TrialCommand),
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct Form {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match obey(arguments.command) {
+        Ok(code) => code,
+        Err(failure) => {
+            // Nobody is left to tell when standard error is closed.
+            let _told = writeln!(io::stderr(), "longshored: {}", failure::chain(&*failure));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    let reading = settings::from_environment();
+    if let Command::Config(form) = command {
+        let wrong = !reading.faults.is_empty();
+        say(form, || config::text(&reading), &config::document(&reading))?;
+        return Ok(if wrong {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        });
+    }
+    let settings = reading.settings()?;
+    telemetry::init(&settings.values)?;
+    let runtime = Runtime::new()?;
+    let ended = runtime.block_on(Box::pin(carry_out(command, &settings)));
+    runtime.shutdown_timeout(LAST);
+    ended
+}
+
+async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        Command::Migrate => {
+            for line in migrate::run(settings).await? {
+                writeln!(io::stdout(), "{line}")?;
+            }
+        }
+        Command::Serve => run::run(settings, Role::Serve).await?,
+        Command::Work => run::run(settings, Role::Work).await?,
+        Command::All => run::run(settings, Role::All).await?,
+        Command::Admin(command) => {
+            let stores = wiring::connect(settings, wiring::FEW)?;
+            // Rows carry the time of control, whatever this host's clock says.
+            let now = store::doctor::now(&stores.control.pool).await?;
+            admin::run(command, &stores.control, &stores.shards, now).await?;
+        }
+        Command::Doctor(form) => {
+            let report = doctor::examine(settings).await;
+            say(form, || doctor::text(&report), &report)?;
+            return Ok(if report.ok {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
+        }
+        Command::Trial(command) => {
+            writeln!(io::stdout(), "{}", trial::run(command, settings).await?)?;
+        }
+        // Answered before: it must show settings that are wrong, too.
+        Command::Config(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A command's answer, and nothing else, goes to standard output.
+fn say(form: Form, text: impl Fn() -> String, document: &impl Serialize) -> io::Result<()> {
+    let answer = if form.json {
+        serde_json::to_string(document)?
+    } else {
+        text()
+    };
+    writeln!(io::stdout(), "{answer}")
+}

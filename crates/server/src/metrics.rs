@@ -1,0 +1,106 @@
+//! Metrics for Prometheus, on a listener of their own that callers never see.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::wiring::Clocks;
+
+/// Seconds: from a quick commit to a callback that takes all its time.
+const SECONDS: [f64; 14] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+/// Counts of things that go together.
+const SIZES: [f64; 10] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
+
+/// How often histograms are folded, so that their memory stays bounded between scrapes.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// From here on what is counted is kept.
+pub fn install() -> Result<PrometheusHandle, BuildError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+        .set_buckets_for_metric(Matcher::Suffix("_size".to_owned()), &SIZES)?
+        .install_recorder()?;
+    describe();
+    Ok(handle)
+}
+
+pub fn router(handle: PrometheusHandle) -> Router {
+    let page = move || {
+        let handle = handle.clone();
+        async move {
+            (
+                [("content-type", "text/plain; version=0.0.4; charset=utf-8")],
+                handle.render(),
+            )
+        }
+    };
+    // `longshored work` has no other listener that a supervisor could probe.
+    Router::new()
+        .route("/metrics", get(page))
+        .route("/health", get(|| async { "ok" }))
+}
+
+/// Keeps histograms small and clocks in sight.
+pub async fn upkeep(handle: PrometheusHandle, clocks: Clocks, stop: CancellationToken) {
+    let mut beat = tokio::time::interval(UPKEEP);
+    loop {
+        tokio::select! {
+            _ = beat.tick() => {
+                handle.run_upkeep();
+                for (database, clock) in &clocks {
+                    gauge!("clock_offset_seconds", "database" => database.clone())
+                        .set(clock.offset_seconds());
+                }
+            }
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+fn describe() {
+    describe_counter!("cargo_loaded_total", Unit::Count, "Cargo accepted.");
+    describe_histogram!(
+        "load_group_size",
+        Unit::Count,
+        "Loads written in one transaction."
+    );
+    let unknown = "Commits whose end was unknown and had to be asked for.";
+    describe_counter!("load_unknown_commits_total", Unit::Count, unknown);
+    describe_counter!("http_requests_total", Unit::Count, "Requests answered.");
+    describe_histogram!(
+        "http_request_seconds",
+        Unit::Seconds,
+        "Time to answer a request."
+    );
+
+    let oldest = "Age of what has waited longest for a stage; 0 when nothing waits.";
+    describe_gauge!("stage_oldest_waiting_seconds", Unit::Seconds, oldest);
+    describe_counter!("stage_items_total", Unit::Count, "What a stage has done.");
+    describe_counter!(
+        "stage_failures_total",
+        Unit::Count,
+        "Steps that failed and are repeated."
+    );
+    describe_histogram!("batch_size", Unit::Count, "Cargo per batch.");
+    let unmatched = "Results of a provider that belong to no open cargo of their batch.";
+    describe_counter!("collect_unmatched_results_total", Unit::Count, unmatched);
+    describe_counter!(
+        "callback_attempts_total",
+        Unit::Count,
+        "Callback attempts, by outcome."
+    );
+    describe_histogram!(
+        "callback_seconds",
+        Unit::Seconds,
+        "Time that a callback took."
+    );
+
+    let offset = "How far a database's clock is ahead of this host's.";
+    describe_gauge!("clock_offset_seconds", Unit::Seconds, offset);
+}

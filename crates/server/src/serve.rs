@@ -1,0 +1,88 @@
+//! `longshored serve`: the API, from its first connection to its last.
+
+use std::sync::Arc;
+
+use api::keys::KeyOptions;
+use api::{App, Options, Parts};
+use domain::callback::Schemes;
+use domain::model::Catalogue;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::listener::Served;
+use crate::settings::choice::Environment;
+use crate::settings::table::Values;
+use crate::wiring::Stores;
+
+/// The API while it runs.
+#[derive(Debug)]
+pub struct Api {
+    app: App,
+    served: Served,
+    beside: TaskTracker,
+    finish: CancellationToken,
+}
+
+impl Api {
+    pub fn start(
+        listener: TcpListener,
+        stores: &Stores,
+        catalogue: watch::Receiver<Arc<Catalogue>>,
+        values: &Values,
+    ) -> Self {
+        let app = App::new(Parts {
+            control: stores.control.clone(),
+            shards: stores.shards.clone(),
+            catalogue,
+            options: options(values),
+            clock: stores.clock.clone(),
+        });
+        let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
+        app.spawn(&beside, &finish);
+        let served = Served::start("api", listener, api::router(app.clone()));
+        Self {
+            app,
+            served,
+            beside,
+            finish,
+        }
+    }
+
+    /// Tells balancers, finishes requests, writes what was accepted. False when `until` came first.
+    pub async fn stop(&self, values: &Values, until: Instant) -> bool {
+        self.app.drain();
+        let finished = timeout_at(until, self.served.stop(values.drain_grace))
+            .await
+            .is_ok();
+        // Also when a caller was too slow: what the others were promised is written.
+        let written = timeout_at(until + values.drain_grace, self.app.flush())
+            .await
+            .is_ok();
+        self.finish.cancel();
+        self.beside.close();
+        let ended = timeout_at(until + values.drain_grace, self.beside.wait())
+            .await
+            .is_ok();
+        finished && written && ended
+    }
+}
+
+fn options(values: &Values) -> Options {
+    Options {
+        keys: KeyOptions {
+            stale: values.control_stale,
+            ..KeyOptions::default()
+        },
+        schemes: match values.environment {
+            Environment::Production => Schemes::HttpsOnly,
+            Environment::Development => Schemes::HttpToo,
+        },
+        max_body_bytes: values.max_body_bytes,
+        max_messages: values.max_messages,
+        max_references: values.max_file_references,
+        max_stop_sequences: values.max_stop_sequences,
+    }
+}

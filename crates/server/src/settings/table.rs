@@ -1,0 +1,131 @@
+//! The one table of settings: name, default, reader, help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::delivery::Schedule;
+use ipnet::IpNet;
+use url::Url;
+
+use crate::settings::Reader;
+use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
+use crate::settings::choice::{Deployment, Environment, LogFormat, choice};
+use crate::settings::parse::{
+    cidrs, filter, milliseconds, path, schedule, seconds, socket, web, whole,
+};
+
+/// What the table says about one setting.
+#[derive(Debug)]
+pub struct Declaration {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub shown: Shown,
+    pub help: &'static str,
+}
+
+/// Whether a value may be printed as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Plain,
+    /// It holds addresses with passwords in them.
+    Masked,
+}
+
+/// One line makes the field, the row of `config` and the reader.
+macro_rules! settings {
+    ($($shown:ident $name:literal $field:ident: $kind:ty = $default:literal, $parse:expr, $help:literal;)*) => {
+        /// Every setting, typed.
+        #[expect(dead_code, reason = "declared from the start: limits and files come later")]
+        #[derive(Debug, Clone)]
+        pub struct Values {
+            $(pub $field: $kind,)*
+        }
+
+        pub const TABLE: &[Declaration] = &[
+            $(Declaration { name: $name, default: $default, shown: Shown::$shown, help: $help },)*
+        ];
+
+        /// Reads every row before it gives up, so that all faults are told at once.
+        pub(super) fn assemble(reader: &mut Reader) -> Option<Values> {
+            let mut rows = TABLE.iter();
+            $(let $field: Option<$kind> = rows.next().and_then(|row| reader.take(row, $parse));)*
+            Some(Values { $($field: $field?,)* })
+        }
+    };
+}
+
+settings! {
+    Masked "SVC_DATABASE_URL" database_url: Option<DatabaseUrl> = "", optional(database),
+        "One PostgreSQL for control and for a single shard named main.";
+    Masked "SVC_CONTROL_DATABASE_URL" control_database_url: Option<DatabaseUrl> = "", optional(database),
+        "The control database, when it is not SVC_DATABASE_URL.";
+    Masked "SVC_SHARD_DATABASE_URLS" shard_database_urls: Vec<ShardAddress> = "", shards,
+        "The shards by name, such as north=postgres://…,south=postgres://…; instead of SVC_DATABASE_URL.";
+    Plain "SVC_DATABASE_CONNECTIONS" database_connections: u32 = "16", whole::<u32, 4, 1_000>,
+        "The most connections that one process opens to each database.";
+    Masked "SVC_REDIS_URL" redis_url: Option<Url> = "", optional(redis),
+        "Redis or Valkey for rate limits; nothing uses it yet.";
+
+    Plain "SVC_LISTEN" listen: SocketAddr = "127.0.0.1:8080", socket,
+        "Where the API listens; port 0 takes any free one.";
+    Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
+        "Where /metrics is served for Prometheus; port 0 takes any free one.";
+    Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
+        "production takes https callbacks only; development takes http too.";
+    Plain "SVC_DEPLOYMENT" deployment: Deployment = "self_hosted", choice,
+        "self_hosted or cloud: which plans and limits apply.";
+    Plain "SVC_UPGRADE_URL" upgrade_url: Url = "https://longshore.example/plans", web,
+        "Where a caller is sent whose plan is too small.";
+
+    Plain "SVC_MODELS_FILE" models_file: Option<PathBuf> = "", path,
+        "The catalogue, a models.toml; without one there is svc-mock only. SIGHUP reads it again.";
+    Plain "SVC_MOCK_DELAY_SECONDS" mock_delay: Duration = "60", seconds::<0, 86_400>,
+        "How long after its load the mock provider answers.";
+
+    Plain "SVC_CALLBACK_RETRY_DELAYS" callback_retry_delays: Schedule = "30,120,600,1800,3600", schedule,
+        "Seconds to wait before each retry of a callback.";
+    Plain "SVC_CALLBACK_TIMEOUT_SECONDS" callback_timeout: Duration = "30", seconds::<1, 300>,
+        "How long one attempt may take, connecting and reading included.";
+    Plain "SVC_CALLBACK_ALLOW_CIDRS" callback_allow: Vec<IpNet> = "", cidrs,
+        "Private ranges that callbacks may reach all the same, such as 10.0.0.0/8,fd00::/8.";
+    Plain "SVC_DELIVERY_SLOTS" delivery_slots: usize = "4096", whole::<usize, 1, 100_000>,
+        "The most callbacks in flight per process and shard; each takes an open file.";
+    Plain "SVC_DELIVERY_SLOTS_PER_HOST" delivery_slots_per_host: usize = "256", whole::<usize, 1, 100_000>,
+        "The most callbacks in flight to one host of one organization.";
+
+    Plain "SVC_MAX_BODY_BYTES" max_body_bytes: usize = "10485760", whole::<usize, 1_024, 1_073_741_824>,
+        "The largest request body (413 beyond).";
+    Plain "SVC_MAX_MESSAGES" max_messages: usize = "1000", whole::<usize, 1, 1_000_000>,
+        "The most messages in one load.";
+    Plain "SVC_MAX_FILE_REFERENCES" max_file_references: usize = "100", whole::<usize, 0, 100_000>,
+        "The most files that one load may name.";
+    Plain "SVC_MAX_STOP_SEQUENCES" max_stop_sequences: usize = "16", whole::<usize, 0, 10_000>,
+        "The most stop sequences in one load.";
+    Plain "SVC_BACKSTOP_LIMIT_PER_MINUTE" backstop_per_minute: u32 = "6000", whole::<u32, 1, 4_294_967_295>,
+        "Authenticated loads per project and minute (429 beyond).";
+    Plain "SVC_BACKSTOP_LIMIT_PER_HOUR" backstop_per_hour: u32 = "60000", whole::<u32, 1, 4_294_967_295>,
+        "Authenticated loads per project and hour (429 beyond).";
+    Plain "SVC_UPLOAD_GRANT_SECONDS" upload_grant: Duration = "900", seconds::<1, 604_800>,
+        "How long an upload permission is valid.";
+    Plain "SVC_BATCH_MAX_ITEMS" batch_max_items: usize = "1000", whole::<usize, 1, 100_000>,
+        "The most cargo in one provider batch.";
+    Plain "SVC_BATCH_LINGER_MILLISECONDS" batch_linger: Duration = "250", milliseconds::<0, 86_400_000>,
+        "How long a lane rests after a batch that was not full, so that the next one is fuller.";
+
+    Plain "SVC_CONTROL_STALE_SECONDS" control_stale: Duration = "900", seconds::<0, 604_800>,
+        "How long known keys go on while the control database is away.";
+    Plain "SVC_RETENTION_DAYS" retention_days: u32 = "30", whole::<u32, 1, 3_650>,
+        "Days after which finished cargo is dropped.";
+    Plain "SVC_LEASE_SECONDS" lease: Duration = "10", seconds::<3, 3_600>,
+        "How long a worker may be silent before its work is taken over.";
+    Plain "SVC_DRAIN_SECONDS" drain: Duration = "35", seconds::<1, 3_600>,
+        "The longest that a stop may take; give your supervisor a little more.";
+    Plain "SVC_DRAIN_GRACE_MILLISECONDS" drain_grace: Duration = "1000", milliseconds::<0, 600_000>,
+        "How long a stopping server still accepts, so that balancers notice first.";
+
+    Plain "SVC_LOG" log: String = "info", filter,
+        "What is logged, such as info, warn or info,workers=debug.";
+    Plain "SVC_LOG_FORMAT" log_format: LogFormat = "json", choice,
+        "json or text; logs go to standard error.";
+}

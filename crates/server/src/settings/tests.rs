@@ -1,0 +1,207 @@
+//! The settings: defaults, faults, and secrets that stay hidden.
+
+use std::time::Duration;
+
+use super::*;
+use crate::settings::choice::{Deployment, Environment, LogFormat};
+
+const DATABASE: (&str, &str) = (
+    "SVC_DATABASE_URL",
+    "postgres://dock:secret@localhost/longshore",
+);
+
+fn reading(given: &[(&str, &str)]) -> Reading {
+    read(
+        given
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value))),
+    )
+}
+
+fn complaint(given: &[(&str, &str)]) -> String {
+    reading(given).settings().unwrap_err().to_string()
+}
+
+#[test]
+fn the_defaults_are_good_values() {
+    let Settings { databases, values } = reading(&[DATABASE]).settings().unwrap();
+    assert_eq!(values.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(values.environment, Environment::Production);
+    assert_eq!(values.deployment, Deployment::SelfHosted);
+    assert_eq!(values.log_format, LogFormat::Json);
+    assert_eq!(
+        values.callback_retry_delays,
+        domain::delivery::Schedule::default()
+    );
+    assert_eq!(values.drain, Duration::from_secs(35));
+    assert_eq!(values.drain_grace, Duration::from_secs(1));
+    assert_eq!(values.callback_allow, []);
+    assert_eq!(databases.control.reveal(), DATABASE.1);
+    let shards: Vec<_> = databases.shards.iter().map(|shard| &*shard.name).collect();
+    assert_eq!(shards, ["main"]);
+}
+
+#[test]
+fn the_table_names_each_setting_once_with_help() {
+    for (place, declared) in TABLE.iter().enumerate() {
+        assert!(declared.name.starts_with(PREFIX), "{}", declared.name);
+        assert!(declared.help.ends_with('.'), "{}", declared.name);
+        let twice = TABLE
+            .iter()
+            .skip(place + 1)
+            .any(|other| other.name == declared.name);
+        assert!(!twice, "{}", declared.name);
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let given = [
+        DATABASE,
+        ("SVC_LISTN", "127.0.0.1:1"),
+        ("SVC_QUITE_UNHEARD_OF", "1"),
+        ("SVC_LISTEN", "localhost"),
+        ("SVC_DRAIN_SECONDS", "soon"),
+        ("SVC_DATABASE_CONNECTIONS", "0"),
+        ("SVC_ENVIRONMENT", "staging"),
+        ("SVC_CALLBACK_RETRY_DELAYS", "1,,2"),
+        ("SVC_CALLBACK_ALLOW_CIDRS", "10.0.0.0/99"),
+        ("SVC_LOG", "info,=["),
+        ("SVC_UPGRADE_URL", "plans"),
+        ("SVC_REDIS_URL", "http://:hunter2@redis"),
+        (
+            "SVC_SHARD_DATABASE_URLS",
+            "a=postgres://x:hunter2@h/d,a=postgres://y:hunter2@h/d",
+        ),
+    ];
+    let told = complaint(&given);
+    assert!(!told.contains("hunter2") && !told.contains("secret"));
+    insta::assert_snapshot!(told, @r"
+    the settings are wrong (see: longshored config)
+      SVC_LISTN: there is no such setting; did you mean SVC_LISTEN?
+      SVC_QUITE_UNHEARD_OF: there is no such setting
+      SVC_SHARD_DATABASE_URLS: the value is not a list of name=address separated by commas, each name once and made of a-z, 0-9, - and _, such as north=postgres://user:password@host/database,south=postgres://…
+      SVC_DATABASE_CONNECTIONS: `0` is not a whole number from 4 to 1000
+      SVC_REDIS_URL: the value is not an address such as redis://host:6379 or rediss://host:6379
+      SVC_LISTEN: `localhost` is not an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::]:8080
+      SVC_ENVIRONMENT: `staging` is not production or development
+      SVC_UPGRADE_URL: `plans` is not an http or https URL
+      SVC_CALLBACK_RETRY_DELAYS: `1,,2` is not whole seconds separated by commas, such as 30,120,600,1800,3600
+      SVC_CALLBACK_ALLOW_CIDRS: `10.0.0.0/99` is not a list of address ranges separated by commas, such as 10.0.0.0/8,fd00::/8
+      SVC_DRAIN_SECONDS: `soon` is not a whole number of seconds from 1 to 3600
+      SVC_LOG: `info,=[` is not a log filter, such as info, warn or info,workers=debug
+    ");
+}
+
+#[test]
+fn a_missing_database_is_told_together_with_the_rest() {
+    let faults = reading(&[("SVC_LEASE_SECONDS", "1")]).faults;
+    let names: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();
+    assert_eq!(names, ["SVC_LEASE_SECONDS", "SVC_DATABASE_URL"]);
+    let faults = reading(&[("SVC_DATABASE_URL", "mysql://h/d")]).faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+}
+
+#[test]
+fn a_missing_database_is_asked_for() {
+    insta::assert_snapshot!(complaint(&[]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_DATABASE_URL: is not set; it takes the address of a PostgreSQL, such as postgres://user:password@localhost:5432/longshore
+    ");
+    let control = ("SVC_CONTROL_DATABASE_URL", "postgres://localhost/control");
+    insta::assert_snapshot!(complaint(&[control]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_SHARD_DATABASE_URLS: is not set, nor is SVC_DATABASE_URL; name each shard and its address, such as north=postgres://…,south=postgres://…
+    ");
+    let shards = ("SVC_SHARD_DATABASE_URLS", "a=postgres://localhost/a");
+    insta::assert_snapshot!(complaint(&[shards]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_CONTROL_DATABASE_URL: is not set, nor is SVC_DATABASE_URL; it takes the address of a PostgreSQL
+    ");
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
+    let given = [
+        DATABASE,
+        ("SVC_DRAIN_SECONDS", "1"),
+        ("SVC_DRAIN_GRACE_MILLISECONDS", "1000"),
+        ("SVC_DELIVERY_SLOTS", "10"),
+        ("SVC_DELIVERY_SLOTS_PER_HOST", "11"),
+    ];
+    insta::assert_snapshot!(complaint(&given), @r"
+    the settings are wrong (see: longshored config)
+      SVC_DRAIN_GRACE_MILLISECONDS: must be less than SVC_DRAIN_SECONDS
+      SVC_DELIVERY_SLOTS_PER_HOST: must not be more than SVC_DELIVERY_SLOTS
+    ");
+}
+
+#[test]
+fn shards_and_control_may_live_apart() {
+    let given = [
+        DATABASE,
+        (
+            "SVC_CONTROL_DATABASE_URL",
+            "postgresql:///control?host=/run/postgresql",
+        ),
+        (
+            "SVC_SHARD_DATABASE_URLS",
+            "north=postgres://n/x?a=b, south=postgres://s/x",
+        ),
+    ];
+    let databases = reading(&given).settings().unwrap().databases;
+    let shards: Vec<_> = databases
+        .shards
+        .iter()
+        .map(|shard| (&*shard.name, shard.url.reveal()))
+        .collect();
+    assert_eq!(
+        shards,
+        [("north", "postgres://n/x?a=b"), ("south", "postgres://s/x")]
+    );
+    assert!(databases.control.reveal().contains("control"));
+}
+
+#[test]
+fn an_empty_value_is_no_value() {
+    let given = [
+        DATABASE,
+        ("SVC_LISTEN", ""),
+        ("SVC_MODELS_FILE", " "),
+        ("SVC_LEASE_SECONDS", " 4 "),
+    ];
+    let values = reading(&given).settings().unwrap().values;
+    assert_eq!(values.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(values.models_file, None);
+    assert_eq!(values.lease, Duration::from_secs(4));
+}
+
+#[test]
+fn passwords_are_never_shown() {
+    let table = [
+        ("", ""),
+        ("postgres://host/db", "postgres://host/db"),
+        (
+            "postgres://u:p%40ss@host:5/db",
+            "postgres://u:****@host:5/db",
+        ),
+        (
+            "postgres://u@host/db?password=pass&sslmode=require",
+            "postgres://u@host/db?password=****&sslmode=require",
+        ),
+        ("redis://:pass@host", "redis://:****@host"),
+        (
+            "a=postgres://u:pass@h/d,b=postgres://u:pass@h/d",
+            "a=postgres://u:****@h/d,b=postgres://u:****@h/d",
+        ),
+        ("user=u password=pass host=h", "user=****"),
+        ("a=u:pass@h", "a=****"),
+        ("pass", "****"),
+        ("postgres://u:pa,ss@host/db", "****,****"),
+    ];
+    for (text, shown) in table {
+        assert_eq!(address::mask(text), shown);
+    }
+    let settings = reading(&[DATABASE]).settings().unwrap();
+    assert!(!format!("{settings:?}").contains("secret"));
+}

@@ -1,0 +1,104 @@
+//! `longshored work`: a crew for each shard, so that one that is away stops no other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use outbound::callback::{self, Callbacks};
+use outbound::provider::Provider;
+use outbound::provider::mock::Mock;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+use workers::{Crew, Options, Packing, Parts, Providers, Shares};
+
+use crate::catalogue::{MOCK, Shelf};
+use crate::schema;
+use crate::settings::table::Values;
+use crate::wiring::Stores;
+
+pub use outbound::callback::SetupFailure;
+
+/// What of the drain is left to free claims when deliveries took all the rest.
+const TO_LEAVE: Duration = Duration::from_secs(2);
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+/// The crews while they run.
+#[derive(Debug)]
+pub struct Crews {
+    crews: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Crews {
+    pub fn start(stores: &Stores, shelf: &Shelf, values: &Values) -> Result<Self, SetupFailure> {
+        let (crews, stop) = (TaskTracker::new(), CancellationToken::new());
+        for parts in parts(stores, shelf, values)? {
+            crews.spawn(work(parts, stop.clone()));
+        }
+        crews.close();
+        Ok(Self { crews, stop })
+    }
+
+    /// Returns when deliveries under way have ended and every claim is free.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.crews.wait().await;
+    }
+}
+
+/// What the crew of each shard is made of.
+pub fn parts(stores: &Stores, shelf: &Shelf, values: &Values) -> Result<Vec<Parts>, SetupFailure> {
+    let (timeout, allow) = (values.callback_timeout, values.callback_allow.clone());
+    let callbacks = Arc::new(Callbacks::new(callback::Options { timeout, allow })?);
+    let providers = Arc::new(providers(values));
+    let options = options(values);
+    let parts = stores.shards.iter().map(|shard| Parts {
+        shard: Arc::clone(shard),
+        catalogue: shelf.watch(),
+        providers: Arc::clone(&providers),
+        callbacks: Arc::clone(&callbacks),
+        options: options.clone(),
+    });
+    Ok(parts.collect())
+}
+
+async fn work(parts: Parts, stop: CancellationToken) {
+    if schema::fits(&parts.shard, &stop).await {
+        Crew::work(parts, stop).await;
+    }
+}
+
+fn providers(values: &Values) -> Providers {
+    let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
+    Providers(HashMap::from([(MOCK.to_owned(), mock)]))
+}
+
+fn options(values: &Values) -> Options {
+    let spent = values.drain_grace + TO_LEAVE;
+    Options {
+        node: Uuid::from_u128(rand::random()),
+        name: name(),
+        lease: values.lease,
+        packing: Packing {
+            most_items: values.batch_max_items,
+            linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
+        },
+        shares: Shares {
+            slots: values.delivery_slots,
+            per_destination: values.delivery_slots_per_host,
+        },
+        schedule: values.callback_retry_delays.clone(),
+        retention: TimeDelta::days(i64::from(values.retention_days)),
+        drain: values.drain.saturating_sub(spent),
+    }
+}
+
+/// For people: the host and the process.
+fn name() -> String {
+    let host = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "unknown" } else { host };
+    format!("{host}:{}", std::process::id())
+}

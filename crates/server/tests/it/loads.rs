@@ -1,0 +1,197 @@
+//! `POST /cargo/load` and what can be read back at once.
+
+use serde_json::json;
+
+use crate::support::Service;
+use crate::support::http::chat;
+
+#[tokio::test]
+async fn a_load_is_acknowledged() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let answer = service.post_load(&customer, &chat("Hello.", None)).await;
+    assert!(answer.cargo_id().starts_with("crg_"));
+    insta::with_settings!({filters => vec![("crg_[0-9a-f]{32}", "[cargo]")]}, {
+        insta::assert_snapshot!(answer, @r#"
+        202 {
+          "cargo_id": "[cargo]",
+          "status": "success",
+          "message": "Cargo loaded."
+        }
+        "#);
+    });
+}
+
+#[tokio::test]
+async fn a_new_record_has_every_field() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let mut body = chat("Hello.", Some("http://127.0.0.1:9/callback"));
+    body["metadata"] = json!({"order": 7, "tags": ["a\u{0}b"]});
+    let cargo = service.load(&customer, &body).await;
+    let record = service.track(&customer, &cargo).await;
+    insta::assert_json_snapshot!(record, {".cargo_id" => "[cargo]"}, @r#"
+    {
+      "cargo_id": "[cargo]",
+      "status": "PENDING",
+      "model": "svc-mock",
+      "kind": "chat",
+      "attempt": 1,
+      "created_at": "2026-01-01T00:00:00.000000Z",
+      "batched_at": null,
+      "processing_at": null,
+      "completed_at": null,
+      "deadline_at": "2026-01-02T00:00:00.000000Z",
+      "success": null,
+      "response": null,
+      "error": null,
+      "usage": null,
+      "cost": {
+        "held": 0,
+        "charged": null,
+        "currency": "USD",
+        "scale": 9
+      },
+      "callback": {
+        "url": "http://127.0.0.1:9/callback",
+        "attempts": 0,
+        "last_attempt_at": null,
+        "last_status_code": null,
+        "last_error": null,
+        "next_attempt_at": null,
+        "delivered_at": null
+      },
+      "waiting": {
+        "reason": "waiting to be gathered into a batch",
+        "since": "2026-01-01T00:00:00.000000Z",
+        "expected_at": null
+      },
+      "metadata": {
+        "order": 7,
+        "tags": [
+          "a\u0000b"
+        ]
+      }
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn an_unknown_model_is_refused_with_the_list() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let mut body = chat("Hello.", None);
+    body["params"]["model"] = json!("SVC-MOCK");
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    400 {
+      "detail": {
+        "error": "invalid_model",
+        "message": "No such model. Model ids are case-sensitive.",
+        "supported_models": [
+          "failing",
+          "svc-mock",
+          "vectors",
+          "vision"
+        ]
+      }
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn a_chat_without_max_tokens_is_refused_in_the_contracts_words() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let body =
+        json!({"params": {"model": "svc-mock", "messages": [{"role": "user", "content": "x"}]}});
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    422 {
+      "detail": [
+        {
+          "type": "value_error",
+          "loc": [
+            "body",
+            "params"
+          ],
+          "msg": "max_tokens is required for chat requests"
+        }
+      ]
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn an_embedding_model_takes_no_messages() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let mut body = chat("Hello.", None);
+    body["params"]["model"] = json!("vectors");
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    422 {
+      "detail": [
+        {
+          "type": "value_error",
+          "loc": [
+            "body",
+            "params",
+            "messages"
+          ],
+          "msg": "This is an embedding model: send input_text, not messages"
+        }
+      ]
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn a_missing_capability_and_a_missing_file_are_told_apart() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let file = format!("file_{}", "0".repeat(32));
+    let image = json!([{"type": "image", "source": {"file_id": file}}]);
+    let mut body = chat("", None);
+    body["params"]["messages"][0]["content"] = image;
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    422 {
+      "detail": {
+        "error": "model_capability_missing",
+        "message": "The model cannot read this: it has no vision.",
+        "capability": "vision"
+      }
+    }
+    "#);
+    body["params"]["model"] = json!("vision");
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    422 {
+      "detail": {
+        "error": "file_not_found",
+        "message": "There is no such file in this project.",
+        "file_id": "file_00000000000000000000000000000000"
+      }
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn many_loads_at_once_are_each_their_own_cargo() {
+    let service = Service::new().await;
+    let (one, other) = (service.customer().await, service.customer_on("south").await);
+    let body = chat("Together.", None);
+    let loads = (0..200).map(|n| service.load(if n % 2 == 0 { &one } else { &other }, &body));
+    let mut ids = futures::future::join_all(loads).await;
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 200);
+}
+
+#[tokio::test]
+async fn ready_names_every_dependency() {
+    let service = Service::new().await;
+    let request = axum::http::Request::get("/ready")
+        .body(axum::body::Body::empty())
+        .unwrap();
+    let answer = service.send(request).await;
+    let names = answer.body["dependencies"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["control", "shard north", "shard south"]);
+}

@@ -1,0 +1,282 @@
+//! A whole service for one test: control, two shards, the API, the crews and a receiver.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{App, Options, Parts};
+use domain::callback::Schemes;
+use domain::delivery::Schedule;
+use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::model::{Capability, Catalogue, Kind, Mocking, Model};
+use domain::time::{Clock as _, Timestamp};
+use outbound::callback::Callbacks;
+use outbound::provider::Provider;
+use outbound::provider::mock::Mock;
+use store::Shard;
+use store::control::{api_key, organization, project};
+use store::shard::account;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use workers::stage::{Stage, Step};
+use workers::{Crew, Packing, Providers, Shares};
+
+use crate::database::{Database, HandMoved};
+
+pub(crate) mod http;
+
+pub(crate) mod receiver;
+
+pub(crate) const MOCK_DELAY: Duration = Duration::from_mins(1);
+
+pub(crate) struct Service {
+    pub(crate) router: axum::Router,
+    pub(crate) clock: Arc<HandMoved>,
+    pub(crate) north: Arc<Shard>,
+    pub(crate) south: Arc<Shard>,
+    pub(crate) crews: Vec<Crew>,
+    pub(crate) app: App,
+    parts: workers::Parts,
+    pub(crate) control: store::Control,
+    _databases: [Database; 3],
+    _guard: tokio_util::sync::DropGuard,
+}
+
+/// Someone who may load.
+#[derive(Debug, Clone)]
+pub(crate) struct Customer {
+    pub(crate) project: ProjectId,
+    pub(crate) key_id: KeyId,
+    pub(crate) key: String,
+}
+
+impl Service {
+    pub(crate) async fn new() -> Self {
+        let databases = [
+            Database::new().await,
+            Database::new().await,
+            Database::new().await,
+        ];
+        let [control, north, south] = &databases;
+        let clock = control.clock.clone();
+        let shard = |name: &str, database: &Database| {
+            Arc::new(Shard::connect_lazily(name, &database.url(), 8, clock.clone()).unwrap())
+        };
+        let (north, south) = (shard("north", north), shard("south", south));
+        let control = control.control.clone();
+        let names = ["north", "south"].map(str::to_owned);
+        store::control::berth::assign(&control, &names, clock.now())
+            .await
+            .unwrap();
+        let (_, catalogue) = watch::channel(Arc::new(catalogue()));
+        let app = App::new(Parts {
+            control: control.clone(),
+            shards: vec![north.clone(), south.clone()],
+            catalogue: catalogue.clone(),
+            options: api_options(),
+            clock: clock.clone(),
+        });
+        let stop = CancellationToken::new();
+        app.spawn(&TaskTracker::new(), &stop);
+        app.refresh().await;
+        let parts = worker_parts(north.clone(), catalogue);
+        let mut crews = Vec::new();
+        for shard in [&north, &south] {
+            let parts = workers::Parts {
+                shard: shard.clone(),
+                ..parts.clone()
+            };
+            crews.push(Crew::join(parts).await.unwrap());
+        }
+        let router = api::router(app.clone());
+        Self {
+            router,
+            clock,
+            north,
+            south,
+            crews,
+            app,
+            parts,
+            control,
+            _databases: databases,
+            _guard: stop.drop_guard(),
+        }
+    }
+
+    /// Another worker process on the north shard.
+    pub(crate) async fn another_crew(&self) -> Crew {
+        let mut parts = self.parts.clone();
+        parts.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        Crew::join(parts).await.unwrap()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// An organization on the north shard, with a project and a key.
+    pub(crate) async fn customer(&self) -> Customer {
+        self.customer_on("north").await
+    }
+
+    pub(crate) async fn customer_on(&self, shard: &str) -> Customer {
+        // Berths are dealt out in turn, so the first two lie on the two shards.
+        let berth = Berth::new(u16::from(shard == "south")).unwrap();
+        let now = self.now();
+        let organization = OrganizationId::new(now, berth, rand::random());
+        let shard = if shard == "south" {
+            &self.south
+        } else {
+            &self.north
+        };
+        account::open(shard, organization, now).await.unwrap();
+        make::organization(&self.control, organization, berth, now).await;
+        let (project, key_id, key) = make::key(&self.control, organization, berth, now).await;
+        Customer {
+            project,
+            key_id,
+            key,
+        }
+    }
+
+    /// One step of every stage, in the order of the path, until nothing moves.
+    pub(crate) async fn work(&mut self) {
+        let now = self.clock.now();
+        for crew in &mut self.crews {
+            while steps(crew, now).await > 0 {}
+            crew.deliver.settle(now).await.unwrap();
+        }
+    }
+}
+
+async fn steps(crew: &mut Crew, now: Timestamp) -> usize {
+    let stages: [&mut dyn Stage; 3] = [&mut crew.gather, &mut crew.dispatch, &mut crew.collect];
+    let mut did = 0;
+    for stage in stages {
+        if let Step::Did(count) = stage.step(now).await.unwrap() {
+            did += count;
+        }
+    }
+    did
+}
+
+fn api_options() -> Options {
+    Options {
+        keys: api::keys::KeyOptions::default(),
+        schemes: Schemes::HttpToo,
+        max_body_bytes: 10 << 20,
+        max_messages: 1000,
+        max_references: 100,
+        max_stop_sequences: 16,
+    }
+}
+
+fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -> workers::Parts {
+    let mock: Arc<dyn Provider> = Arc::new(Mock::new(MOCK_DELAY));
+    let callbacks = Callbacks::new(outbound::callback::Options {
+        timeout: Duration::from_secs(2),
+        allow: vec!["127.0.0.0/16".parse().unwrap()],
+    });
+    workers::Parts {
+        shard,
+        catalogue,
+        providers: Arc::new(Providers(HashMap::from([("mock".to_owned(), mock)]))),
+        callbacks: Arc::new(callbacks.unwrap()),
+        options: workers::Options {
+            node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
+            name: "test".to_owned(),
+            lease: Duration::from_secs(10),
+            packing: Packing {
+                most_items: 10,
+                linger: chrono::TimeDelta::zero(),
+            },
+            shares: Shares {
+                slots: 64,
+                per_destination: 16,
+            },
+            schedule: Schedule::default(),
+            retention: chrono::TimeDelta::days(30),
+            drain: Duration::from_secs(5),
+        },
+    }
+}
+
+fn catalogue() -> Catalogue {
+    let model = |id: &str, kind, capabilities: &[Capability], mocking| Model {
+        id: id.to_owned(),
+        provider: "mock".to_owned(),
+        kind,
+        capabilities: capabilities.to_vec(),
+        mocking,
+    };
+    Catalogue::new([
+        model("svc-mock", Kind::Chat, &[], Mocking::Echo),
+        model("vision", Kind::Chat, &[Capability::Vision], Mocking::Echo),
+        model("vectors", Kind::Embedding, &[], Mocking::Echo),
+        model(
+            "failing",
+            Kind::Chat,
+            &[],
+            Mocking::Fail("the provider said no".to_owned()),
+        ),
+    ])
+}
+
+mod make {
+    use domain::api_key::ApiKey;
+    use domain::organization::Plan;
+    use store::Control;
+
+    use super::{
+        Berth, KeyId, OrganizationId, ProjectId, Timestamp, api_key, organization, project,
+    };
+
+    pub(super) async fn organization(
+        control: &Control,
+        id: OrganizationId,
+        berth: Berth,
+        now: Timestamp,
+    ) {
+        let (name, plan) = ("Test".to_owned(), Plan::Pro);
+        let row = organization::Organization {
+            id,
+            name,
+            plan,
+            berth,
+            created_at: now,
+        };
+        organization::create(control, &row).await.unwrap();
+    }
+
+    pub(super) async fn key(
+        control: &Control,
+        organization: OrganizationId,
+        berth: Berth,
+        now: Timestamp,
+    ) -> (ProjectId, KeyId, String) {
+        let slug = format!("p-{:x}", rand::random::<u64>()).parse().unwrap();
+        let id = ProjectId::new(now, berth, rand::random());
+        let row = project::Project {
+            id,
+            organization,
+            slug,
+            is_active: true,
+            created_at: now,
+        };
+        project::create(control, &row).await.unwrap();
+        let key = ApiKey::draw(std::iter::repeat_with(rand::random::<u8>)).unwrap();
+        let row = api_key::ApiKey {
+            id: KeyId::new(now, berth, rand::random()),
+            project: id,
+            name: "test".to_owned(),
+            prefix: key.shown().to_owned(),
+            is_active: true,
+            expires_at: None,
+            last_used_at: None,
+            created_at: now,
+        };
+        api_key::create(control, &row, key.digest()).await.unwrap();
+        (id, row.id, key.reveal().to_owned())
+    }
+}

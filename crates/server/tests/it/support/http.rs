@@ -1,0 +1,98 @@
+//! Requests in-process, and answers in the form of a snapshot.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::support::{Customer, Service};
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn cargo_id(&self) -> String {
+        assert_eq!(self.status, 202, "{}", self.body);
+        self.body["cargo_id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Status and body, as the contract shows them.
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} {}",
+            self.status,
+            serde_json::to_string_pretty(&self.body).unwrap()
+        )
+    }
+}
+
+impl Service {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    pub(crate) async fn get(&self, customer: &Customer, path: &str) -> Answer {
+        let request = Request::get(path).header("X-API-Key", &customer.key);
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn post_load(&self, customer: &Customer, body: &Value) -> Answer {
+        let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    pub(crate) async fn load_named(&self, customer: &Customer, name: &str, body: &Value) -> Answer {
+        let request = Request::post("/cargo/load")
+            .header("X-API-Key", &customer.key)
+            .header("Idempotency-Key", name);
+        self.send(request.body(Body::from(body.to_string())).unwrap())
+            .await
+    }
+
+    pub(crate) async fn load(&self, customer: &Customer, body: &Value) -> String {
+        self.post_load(customer, body).await.cargo_id()
+    }
+
+    pub(crate) async fn track(&self, customer: &Customer, cargo: &str) -> Value {
+        let answer = self
+            .get(customer, &format!("/cargo/{cargo}/tracking"))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    }
+
+    pub(crate) async fn status(&self, customer: &Customer, cargo: &str) -> String {
+        self.track(customer, cargo).await["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+/// A chat for `svc-mock`, called back where said.
+pub(crate) fn chat(text: &str, callback_url: Option<&str>) -> Value {
+    let params = json!({
+        "model": "svc-mock", "max_tokens": 64,
+        "messages": [{"role": "user", "content": text}],
+    });
+    match callback_url {
+        Some(url) => json!({"params": params, "callback_url": url}),
+        None => json!({"params": params}),
+    }
+}

@@ -1,0 +1,100 @@
+//! How a body lies in its row: compressed when that helps.
+
+use std::cell::RefCell;
+
+use crate::Error;
+
+const RAW: i16 = 0;
+const ZSTD: i16 = 1;
+/// Below this a frame costs more than it saves.
+const SMALLEST: usize = 128;
+/// Speed first: the write-ahead log is what we save on.
+const LEVEL: i32 = 1;
+/// No body that we accept or receive unpacks to more.
+const LARGEST: usize = 256 << 20;
+
+/// A body as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    pub codec: i16,
+    pub bytes: Vec<u8>,
+}
+
+thread_local! {
+    // A context is worth keeping: making one costs more than packing a small body.
+    static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> =
+        RefCell::new(zstd::bulk::Compressor::new(LEVEL).ok());
+    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+        RefCell::new(zstd::bulk::Decompressor::new().ok());
+}
+
+pub fn pack(plain: &[u8]) -> Packed {
+    let raw = || Packed {
+        codec: RAW,
+        bytes: plain.to_vec(),
+    };
+    if plain.len() < SMALLEST {
+        return raw();
+    }
+    PACKER.with_borrow_mut(
+        |packer| match packer.as_mut().map(|packer| packer.compress(plain)) {
+            Some(Ok(bytes)) if bytes.len() < plain.len() => Packed { codec: ZSTD, bytes },
+            Some(Ok(_) | Err(_)) | None => raw(),
+        },
+    )
+}
+
+pub fn unpack(codec: i16, bytes: Vec<u8>, table: &'static str) -> Result<Vec<u8>, Error> {
+    let corrupt = Error::Corrupt {
+        table,
+        column: "body",
+    };
+    if codec == RAW {
+        return Ok(bytes);
+    }
+    let size = zstd::zstd_safe::get_frame_content_size(&bytes)
+        .ok()
+        .flatten();
+    let size = size
+        .and_then(|size| usize::try_from(size).ok())
+        .filter(|size| *size <= LARGEST);
+    let (ZSTD, Some(size)) = (codec, size) else {
+        return Err(corrupt);
+    };
+    UNPACKER.with_borrow_mut(|unpacker| match unpacker.as_mut() {
+        Some(unpacker) => unpacker.decompress(&bytes, size).map_err(|_| corrupt),
+        None => Err(corrupt),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_comes_back_as_it_went() {
+        for plain in [
+            b"".to_vec(),
+            b"short".to_vec(),
+            vec![0; 10_000],
+            (0..=255).cycle().take(5000).collect(),
+        ] {
+            let packed = pack(&plain);
+            assert!(packed.bytes.len() <= plain.len());
+            assert_eq!(
+                unpack(packed.codec, packed.bytes, "request").unwrap(),
+                plain
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_corrupt() {
+        for (codec, bytes) in [(ZSTD, b"nonsense".to_vec()), (7, vec![1])] {
+            assert!(matches!(
+                unpack(codec, bytes, "request"),
+                Err(Error::Corrupt { .. })
+            ));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Organizations: who pays, and in which berth their rows lie.
+
+use domain::id::{Berth, OrganizationId};
+use domain::organization::Plan;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use crate::Control;
+use crate::Error;
+use crate::control::berth;
+use crate::control::change;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Organization {
+    pub id: OrganizationId,
+    pub name: String,
+    pub plan: Plan,
+    pub berth: Berth,
+    pub created_at: Timestamp,
+}
+
+/// Writes the control row, which is the proof that the shard side exists.
+///
+/// The account is opened on the shard first; that can be repeated, this cannot.
+pub async fn create(control: &Control, organization: &Organization) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    sqlx::query!(
+        "insert into control.organization (id, name, plan, berth, created_at)
+         values ($1, $2, $3, $4, $5)",
+        organization.id.uuid(),
+        organization.name,
+        organization.plan.as_str(),
+        berth::to_row(organization.berth),
+        organization.created_at
+    )
+    .execute(&mut *tx)
+    .await?;
+    let subject = Some(organization.id.uuid());
+    change::note(
+        &mut tx,
+        change::Kind::Organization,
+        subject,
+        organization.created_at,
+    )
+    .await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+pub async fn find(control: &Control, id: OrganizationId) -> Result<Option<Organization>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, plan, berth, created_at from control.organization where id = $1",
+        id.uuid()
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    row.map(Organization::try_from).transpose()
+}
+
+/// At most `limit` of them, oldest first, after the given one.
+pub async fn page(
+    control: &Control,
+    after: Option<OrganizationId>,
+    limit: u32,
+) -> Result<Vec<Organization>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, name, plan, berth, created_at
+         from control.organization
+         where id > $1
+         order by id
+         limit $2",
+        after.map_or(Uuid::nil(), OrganizationId::uuid),
+        i64::from(limit)
+    )
+    .fetch_all(&control.pool)
+    .await?;
+    rows.into_iter().map(Organization::try_from).collect()
+}
+
+/// Gives an organization another plan; nothing when there is no such organization.
+pub async fn set_plan(
+    control: &Control,
+    id: OrganizationId,
+    plan: Plan,
+    now: Timestamp,
+) -> Result<Option<Organization>, Error> {
+    let mut tx = control.pool.begin().await?;
+    let row = sqlx::query_as!(
+        Row,
+        "update control.organization
+         set plan = $2
+         where id = $1
+         returning id, name, plan, berth, created_at",
+        id.uuid(),
+        plan.as_str()
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    change::note(&mut tx, change::Kind::Organization, Some(id.uuid()), now).await?;
+    tx.commit().await?;
+    Organization::try_from(row).map(Some)
+}
+
+struct Row {
+    id: Uuid,
+    name: String,
+    plan: String,
+    berth: i16,
+    created_at: Timestamp,
+}
+
+impl TryFrom<Row> for Organization {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id.into(),
+            name: row.name,
+            plan: plan_from_row(&row.plan)?,
+            berth: berth::from_row(row.berth, "control.organization")?,
+            created_at: row.created_at,
+        })
+    }
+}
+
+pub(super) fn plan_from_row(plan: &str) -> Result<Plan, Error> {
+    plan.parse().map_err(|_| Error::Corrupt {
+        table: "control.organization",
+        column: "plan",
+    })
+}

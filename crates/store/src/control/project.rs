@@ -1,0 +1,143 @@
+//! Projects: who owns cargo, files and keys.
+
+use domain::id::{OrganizationId, ProjectId};
+use domain::project::Slug;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use crate::Control;
+use crate::Error;
+use crate::control::change;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    pub id: ProjectId,
+    pub organization: OrganizationId,
+    pub slug: Slug,
+    pub is_active: bool,
+    pub created_at: Timestamp,
+}
+
+/// Fails as a conflict when the slug is taken.
+pub async fn create(control: &Control, project: &Project) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    sqlx::query!(
+        "insert into control.project (id, organization_id, slug, is_active, created_at)
+         values ($1, $2, $3, $4, $5)",
+        project.id.uuid(),
+        project.organization.uuid(),
+        project.slug.as_str(),
+        project.is_active,
+        project.created_at
+    )
+    .execute(&mut *tx)
+    .await?;
+    let subject = Some(project.id.uuid());
+    change::note(&mut tx, change::Kind::Project, subject, project.created_at).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+pub async fn find(control: &Control, id: ProjectId) -> Result<Option<Project>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select id, organization_id, slug, is_active, created_at
+         from control.project
+         where id = $1",
+        id.uuid()
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    row.map(Project::try_from).transpose()
+}
+
+/// At most `limit` of an organization's projects, oldest first, after the given one.
+pub async fn page(
+    control: &Control,
+    organization: OrganizationId,
+    after: Option<ProjectId>,
+    limit: u32,
+) -> Result<Vec<Project>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, organization_id, slug, is_active, created_at
+         from control.project
+         where organization_id = $1 and id > $2
+         order by id
+         limit $3",
+        organization.uuid(),
+        after.map_or(Uuid::nil(), ProjectId::uuid),
+        i64::from(limit)
+    )
+    .fetch_all(&control.pool)
+    .await?;
+    rows.into_iter().map(Project::try_from).collect()
+}
+
+/// Lets a project's keys in again; nothing when there is no such project.
+pub async fn activate(
+    control: &Control,
+    id: ProjectId,
+    now: Timestamp,
+) -> Result<Option<Project>, Error> {
+    set_active(control, id, true, now).await
+}
+
+/// Refuses a project's keys; what it has loaded already is still finished.
+pub async fn deactivate(
+    control: &Control,
+    id: ProjectId,
+    now: Timestamp,
+) -> Result<Option<Project>, Error> {
+    set_active(control, id, false, now).await
+}
+
+async fn set_active(
+    control: &Control,
+    id: ProjectId,
+    is_active: bool,
+    now: Timestamp,
+) -> Result<Option<Project>, Error> {
+    let mut tx = control.pool.begin().await?;
+    let row = sqlx::query_as!(
+        Row,
+        "update control.project
+         set is_active = $2
+         where id = $1
+         returning id, organization_id, slug, is_active, created_at",
+        id.uuid(),
+        is_active
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    change::note(&mut tx, change::Kind::Project, Some(id.uuid()), now).await?;
+    tx.commit().await?;
+    Project::try_from(row).map(Some)
+}
+
+struct Row {
+    id: Uuid,
+    organization_id: Uuid,
+    slug: String,
+    is_active: bool,
+    created_at: Timestamp,
+}
+
+impl TryFrom<Row> for Project {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let corrupt = Error::Corrupt {
+            table: "control.project",
+            column: "slug",
+        };
+        Ok(Self {
+            id: row.id.into(),
+            organization: row.organization_id.into(),
+            slug: row.slug.parse().map_err(|_| corrupt)?,
+            is_active: row.is_active,
+            created_at: row.created_at,
+        })
+    }
+}

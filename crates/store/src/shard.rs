@@ -1,0 +1,29 @@
+//! The rows of a shard, along the path: account, load, lane, waiting, batch, outcome, delivery.
+
+pub mod pulse;
+
+pub mod account;
+
+pub mod load;
+
+pub mod tracking;
+
+pub mod lane;
+
+pub mod waiting;
+
+pub mod batch;
+
+pub mod manifest;
+
+pub mod outcome;
+
+pub mod delivery;
+
+pub mod attempt;
+
+pub mod node;
+
+pub mod usage;
+
+pub mod partition;

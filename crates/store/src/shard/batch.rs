@@ -1,0 +1,242 @@
+//! Batches: gathered, submitted, polled, ended.
+
+use domain::batch::State;
+use domain::id::{BatchId, CargoId};
+use domain::lane::LaneId;
+use domain::time::Timestamp;
+
+use crate::Error;
+use crate::Shard;
+use crate::shard::node::Claim;
+
+/// A batch in a stage's hands.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    pub id: BatchId,
+    pub lane: LaneId,
+    pub state: State,
+    pub cargo: Vec<CargoId>,
+    pub job: Option<String>,
+    pub takeovers: i32,
+}
+
+macro_rules! claimed {
+    ($rows:expr) => {
+        $rows
+            .into_iter()
+            .map(|row| {
+                let state = State::parse(&row.state);
+                Ok(Claimed {
+                    id: row.id.into(),
+                    lane: LaneId(row.lane),
+                    state: state.ok_or(Error::Corrupt {
+                        table: "batch",
+                        column: "state",
+                    })?,
+                    cargo: row.cargo.into_iter().map(CargoId::from_uuid).collect(),
+                    job: row.job,
+                    takeovers: row.takeovers,
+                })
+            })
+            .collect()
+    };
+}
+
+/// Takes batches that are to be submitted, and writes the intent.
+pub async fn claim_gathered(
+    shard: &Shard,
+    claim: Claim,
+    most: i64,
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Error> {
+    let rows = sqlx::query!(
+        "update shard.batch set state = 'submitting', submitting_at = coalesce(submitting_at, $4),
+             node = $1, epoch = $2
+         where id in (
+             select id from shard.batch
+             where state in ('gathered', 'submitting') and node is null
+                 and (next_poll_at is null or next_poll_at <= $4)
+             order by gathered_at limit $3 for update skip locked
+         )
+         returning id, lane, state, cargo, job, takeovers",
+        claim.node,
+        claim.epoch,
+        most,
+        now
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    claimed!(rows)
+}
+
+/// Takes batches whose provider is to be asked.
+pub async fn claim_due(
+    shard: &Shard,
+    claim: Claim,
+    most: i64,
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Error> {
+    let rows = sqlx::query!(
+        "update shard.batch set node = $1, epoch = $2
+         where id in (
+             select id from shard.batch
+             where state = 'running' and node is null and next_poll_at <= $4
+             order by next_poll_at limit $3 for update skip locked
+         )
+         returning id, lane, state, cargo, job, takeovers",
+        claim.node,
+        claim.epoch,
+        most,
+        now
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    claimed!(rows)
+}
+
+/// The provider took it. It is not claimed any more: it has a time to be asked again.
+pub async fn run(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    job: &str,
+    next_poll_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let changed = sqlx::query!(
+        "update shard.batch set state = 'running', running_at = $5, job = $4, next_poll_at = $6,
+             node = null, epoch = null, takeovers = 0
+         where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        job,
+        now,
+        next_poll_at
+    )
+    .execute(&shard.pool)
+    .await?;
+    ours(changed.rows_affected())
+}
+
+/// Not done yet, or not taken: to be tried again at `next_poll_at`, by whoever comes first.
+pub async fn ask_again(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    next_poll_at: Timestamp,
+) -> Result<(), Error> {
+    let changed = sqlx::query!(
+        "update shard.batch set next_poll_at = $4, node = null, epoch = null
+         where id = $1 and node = $2 and epoch = $3",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        next_poll_at
+    )
+    .execute(&shard.pool)
+    .await?;
+    ours(changed.rows_affected())
+}
+
+/// Ends a batch. What has no outcome goes back to wait, one attempt further.
+pub async fn end(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let mut tx = shard.begin().await?;
+    let changed = sqlx::query!(
+        "update shard.batch set state = 'ended', ended_at = $4, node = null, epoch = null,
+             job = coalesce(job, '')
+         where id = $1 and node = $2 and epoch = $3",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    ours(changed.rows_affected())?;
+    let returned = sqlx::query!(
+        "with back as (
+             update shard.cargo c set batch = null, attempt = attempt + 1
+             from shard.batch b, unnest(b.cargo) as item (id)
+             where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
+             returning c.lane, c.organization, c.id
+         )
+         insert into shard.waiting (lane, organization, cargo)
+         select lane, organization, id from back",
+        batch.uuid()
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(returned.rows_affected())
+}
+
+/// Splits a batch that keeps killing its workers: the poison is in one of the halves.
+pub async fn halve(
+    shard: &Shard,
+    batch: &Claimed,
+    claim: Claim,
+    halves: [BatchId; 2],
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tx = shard.begin().await?;
+    let changed = sqlx::query!(
+        "update shard.batch set state = 'ended', ended_at = $4, node = null, epoch = null,
+             job = coalesce(job, '')
+         where id = $1 and node = $2 and epoch = $3",
+        batch.id.uuid(),
+        claim.node,
+        claim.epoch,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    ours(changed.rows_affected())?;
+    let (first, second) = batch.cargo.split_at(batch.cargo.len() / 2);
+    for (half, cargo) in halves.into_iter().zip([first, second]) {
+        let cargo: Vec<_> = cargo.iter().map(|id| id.uuid()).collect();
+        sqlx::query!(
+            "with made as (
+                 insert into shard.batch (id, lane, state, cargo, gathered_at)
+                 values ($1, $2, 'gathered', $3, $4)
+             )
+             update shard.cargo c set batch = $1 from unnest($3::uuid[]) as item (id)
+             where c.id = item.id and c.batch = $5 and c.completed_at is null",
+            half.uuid(),
+            batch.lane.0,
+            &cargo,
+            now,
+            batch.id.uuid()
+        )
+        .execute(&mut *tx)
+        .await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The oldest batch that is to be submitted, and the oldest that is due to be asked for.
+pub async fn oldest(shard: &Shard) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
+    let row = sqlx::query!(
+        "select (select min(gathered_at) from shard.batch
+                 where state in ('gathered', 'submitting') and node is null) as gathered,
+                (select min(next_poll_at) from shard.batch
+                 where state = 'running' and node is null) as polled"
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    Ok((row.gathered, row.polled))
+}
+
+const fn ours(changed: u64) -> Result<(), Error> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(Error::Moved)
+    }
+}

@@ -1,0 +1,237 @@
+//! A group of loads, written together.
+
+use domain::id::{CargoId, KeyId, OrganizationId, ProjectId};
+use domain::idempotency::Named;
+use domain::lane::LaneId;
+use domain::outcome::Usage;
+use domain::time::Timestamp;
+use domain::usage::{Counted, Event, Tally};
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+use crate::body::Packed;
+use crate::shard::usage;
+
+/// One load, as it lies in its rows.
+#[derive(Debug, Clone)]
+pub struct NewCargo {
+    pub id: CargoId,
+    pub organization: OrganizationId,
+    pub project: ProjectId,
+    pub key: KeyId,
+    pub lane: LaneId,
+    pub model: String,
+    pub callback: Option<(String, String)>,
+    pub request: Packed,
+    pub metadata: Option<Vec<u8>>,
+    pub idempotency: Option<Named>,
+}
+
+/// A load that was stored under an idempotency key before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    pub project: ProjectId,
+    pub key: String,
+    pub digest: Vec<u8>,
+    pub cargo: CargoId,
+}
+
+/// What these keys stand for. Asked under the accounts' locks, so that the answer holds until commit.
+pub async fn earlier(
+    tx: &mut Transaction<'_>,
+    projects: &[Uuid],
+    keys: &[String],
+    since: Timestamp,
+) -> Result<Vec<Earlier>, Error> {
+    let rows = sqlx::query!(
+        r#"select i.project, i.key, i.digest, i.cargo
+           from unnest($1::uuid[], $2::text[]) as asked (project, key)
+           join shard.idempotency i on i.project = asked.project and i.key = asked.key
+           where i.created_at > $3"#,
+        projects,
+        keys,
+        since
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let earlier = rows.into_iter().map(|row| Earlier {
+        project: row.project.into(),
+        key: row.key,
+        digest: row.digest,
+        cargo: row.cargo.into(),
+    });
+    Ok(earlier.collect())
+}
+
+/// Writes cargo, requests, the queue and the counts in one statement.
+pub async fn insert(
+    tx: &mut Transaction<'_>,
+    loads: Vec<NewCargo>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tally = Tally::default();
+    let mut columns = Columns::with_capacity(loads.len());
+    for load in loads {
+        let model = load.model.clone();
+        let (project, key) = (load.project, load.key);
+        let what = Counted {
+            project,
+            key,
+            model,
+            event: Event::Loaded,
+        };
+        tally.count(what, Usage::default());
+        columns.push(load);
+    }
+    let delta = usage::Delta::of(&tally, now);
+    sqlx::query!(
+        r#"with load as materialized (
+               select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
+                   $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[])
+               as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata)
+           ), requested as (
+               insert into shard.request (cargo, codec, body, metadata)
+               select id, codec, body, metadata from load
+           ), queued as (
+               insert into shard.waiting (lane, organization, cargo)
+               select lane, organization, id from load
+           ), counted as (
+               insert into shard.usage_delta
+                   (hour, project, api_key, model, event, count, input_tokens, output_tokens)
+               values ($13, $14, $15, $16, $17, $18, $19, $20)
+           )
+           insert into shard.cargo
+               (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host)
+           select id, organization, project, api_key, lane, model, $12, url, host from load"#,
+        &columns.id,
+        &columns.organization,
+        &columns.project,
+        &columns.api_key,
+        &columns.lane,
+        &columns.model,
+        &columns.url as &[Option<String>],
+        &columns.host as &[Option<String>],
+        &columns.codec,
+        &columns.body,
+        &columns.metadata as &[Option<Vec<u8>>],
+        now,
+        delta.hour,
+        &delta.project,
+        &delta.api_key,
+        &delta.model,
+        &delta.event,
+        &delta.count,
+        &delta.input_tokens,
+        &delta.output_tokens,
+    )
+    .execute(&mut **tx)
+    .await?;
+    if !columns.keyed.key.is_empty() {
+        remember(tx, &columns.keyed, now).await?;
+    }
+    Ok(())
+}
+
+async fn remember(tx: &mut Transaction<'_>, keyed: &Keyed, now: Timestamp) -> Result<(), Error> {
+    sqlx::query!(
+        r#"insert into shard.idempotency (project, key, digest, cargo, created_at)
+           select project, key, digest, cargo, $5
+           from unnest($1::uuid[], $2::text[], $3::bytea[], $4::uuid[])
+               as keyed (project, key, digest, cargo)
+           -- Only a key past its day can stand here still: it begins anew.
+           on conflict (project, key) do update
+               set digest = excluded.digest, cargo = excluded.cargo, created_at = excluded.created_at"#,
+        &keyed.project,
+        &keyed.key,
+        &keyed.digest,
+        &keyed.cargo,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// What became of a transaction whose commit was not answered; none while it is still under way.
+pub async fn was_committed(shard: &Shard, transaction: &str) -> Result<Option<bool>, Error> {
+    let status = sqlx::query_scalar!("select pg_xact_status($1::text::xid8)", transaction)
+        .fetch_one(&shard.pool)
+        .await?;
+    match status.as_deref() {
+        Some("committed") => Ok(Some(true)),
+        Some("aborted") => Ok(Some(false)),
+        _ => Ok(None),
+    }
+}
+
+#[derive(Default)]
+struct Keyed {
+    project: Vec<Uuid>,
+    key: Vec<String>,
+    digest: Vec<Vec<u8>>,
+    cargo: Vec<Uuid>,
+}
+
+#[derive(Default)]
+struct Columns {
+    id: Vec<Uuid>,
+    organization: Vec<Uuid>,
+    project: Vec<Uuid>,
+    api_key: Vec<Uuid>,
+    lane: Vec<i32>,
+    model: Vec<String>,
+    url: Vec<Option<String>>,
+    host: Vec<Option<String>>,
+    codec: Vec<i16>,
+    body: Vec<Vec<u8>>,
+    metadata: Vec<Option<Vec<u8>>>,
+    keyed: Keyed,
+}
+
+impl Columns {
+    fn with_capacity(size: usize) -> Self {
+        Self {
+            id: Vec::with_capacity(size),
+            body: Vec::with_capacity(size),
+            ..Self::default()
+        }
+    }
+
+    fn push(&mut self, load: NewCargo) {
+        if let Some(idempotency) = load.idempotency {
+            self.keyed.project.push(load.project.uuid());
+            self.keyed.key.push(idempotency.key);
+            self.keyed.digest.push(idempotency.digest.to_vec());
+            self.keyed.cargo.push(load.id.uuid());
+        }
+        let (url, host) = load.callback.unzip();
+        self.id.push(load.id.uuid());
+        self.organization.push(load.organization.uuid());
+        self.project.push(load.project.uuid());
+        self.api_key.push(load.key.uuid());
+        self.lane.push(load.lane.0);
+        self.model.push(load.model);
+        self.url.push(url);
+        self.host.push(host);
+        self.codec.push(load.request.codec);
+        self.body.push(load.request.bytes);
+        self.metadata.push(load.metadata);
+    }
+}
+
+/// Forgets idempotency keys that were given before `before`; returns how many.
+pub async fn forget_keys(shard: &Shard, before: Timestamp, most: i64) -> Result<u64, Error> {
+    let gone = sqlx::query!(
+        "delete from shard.idempotency where (project, key) in (
+             select project, key from shard.idempotency where created_at < $1
+             order by created_at limit $2 for update skip locked
+         )",
+        before,
+        most
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(gone.rows_affected())
+}

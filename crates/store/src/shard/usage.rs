@@ -1,0 +1,108 @@
+//! Counts: appended once per group, folded by sweep, read by people.
+
+use domain::time::Timestamp;
+use domain::usage::Tally;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+
+/// A tally as the columns of its one row.
+#[derive(Debug, Default)]
+pub(crate) struct Delta {
+    pub(crate) hour: Timestamp,
+    pub(crate) project: Vec<Uuid>,
+    pub(crate) api_key: Vec<Uuid>,
+    pub(crate) model: Vec<String>,
+    pub(crate) event: Vec<String>,
+    pub(crate) count: Vec<i64>,
+    pub(crate) input_tokens: Vec<i64>,
+    pub(crate) output_tokens: Vec<i64>,
+}
+
+impl Delta {
+    pub(crate) fn of(tally: &Tally, now: Timestamp) -> Self {
+        let seconds = now.timestamp().div_euclid(3600) * 3600;
+        let hour = Timestamp::from_timestamp(seconds, 0).unwrap_or(now);
+        let mut delta = Self {
+            hour,
+            ..Self::default()
+        };
+        for (what, count, usage) in tally.iter() {
+            delta.project.push(what.project.uuid());
+            delta.api_key.push(what.key.uuid());
+            delta.model.push(what.model.clone());
+            delta.event.push(what.event.as_str().to_owned());
+            delta.count.push(signed(count));
+            delta.input_tokens.push(signed(usage.input_tokens));
+            delta.output_tokens.push(signed(usage.output_tokens));
+        }
+        delta
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> Result<(), Error> {
+    if tally.is_empty() {
+        return Ok(());
+    }
+    let delta = Delta::of(tally, now);
+    sqlx::query!(
+        "insert into shard.usage_delta
+             (hour, project, api_key, model, event, count, input_tokens, output_tokens)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        delta.hour,
+        &delta.project,
+        &delta.api_key,
+        &delta.model,
+        &delta.event,
+        &delta.count,
+        &delta.input_tokens,
+        &delta.output_tokens,
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Folds at most `most` rows into the sums; returns how many there were.
+///
+/// Any number of nodes may fold: a row that another one holds is passed over.
+pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
+    let folded = sqlx::query_scalar!(
+        r#"with gone as (
+               delete from shard.usage_delta
+               where id in (select id from shard.usage_delta order by id limit $1
+                            for update skip locked)
+               returning *
+           ), sums as (
+               select gone.hour, entry.project, entry.api_key, entry.model, entry.event,
+                   sum(entry.count)::bigint as count,
+                   sum(entry.input_tokens)::bigint as input_tokens,
+                   sum(entry.output_tokens)::bigint as output_tokens
+               from gone, unnest(gone.project, gone.api_key, gone.model, gone.event, gone.count,
+                       gone.input_tokens, gone.output_tokens)
+                   as entry (project, api_key, model, event, count, input_tokens, output_tokens)
+               group by 1, 2, 3, 4, 5
+               -- Two folders lock the sums in the same order.
+               order by 2, 1, 3, 4, 5
+           ), folded as (
+               insert into shard.usage
+                   (hour, project, api_key, model, event, count, input_tokens, output_tokens)
+               select * from sums
+               on conflict (project, hour, api_key, model, event) do update
+                   set count = usage.count + excluded.count,
+                       input_tokens = usage.input_tokens + excluded.input_tokens,
+                       output_tokens = usage.output_tokens + excluded.output_tokens
+           )
+           select count(*) as "count!" from gone"#,
+        most
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    Ok(u64::try_from(folded).unwrap_or_default())
+}

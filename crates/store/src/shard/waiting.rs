@@ -1,0 +1,192 @@
+//! What waits to be gathered. Only the worker that holds a lane reads its queue.
+
+use domain::id::{BatchId, CargoId, OrganizationId};
+use domain::lane::LaneId;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+
+/// An organization with something waiting, and the first of it that was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub organization: OrganizationId,
+    pub first: CargoId,
+}
+
+/// Who waits in a lane: one step of the index per organization, whatever its backlog.
+pub async fn organizations(shard: &Shard, lane: LaneId) -> Result<Vec<Waiting>, Error> {
+    let rows = sqlx::query!(
+        r#"with recursive hop as (
+               (select organization, cargo from shard.waiting where lane = $1
+                order by organization, cargo limit 1)
+               union all
+               select next.organization, next.cargo from hop cross join lateral (
+                   select organization, cargo from shard.waiting
+                   where lane = $1 and organization > hop.organization
+                   order by organization, cargo limit 1
+               ) next
+           )
+           select organization as "organization!", cargo as "cargo!" from hop"#,
+        lane.0
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let waiting = rows.into_iter().map(|row| Waiting {
+        organization: row.organization.into(),
+        first: row.cargo.into(),
+    });
+    Ok(waiting.collect())
+}
+
+/// Who came to some lanes with ids after `after`.
+pub async fn arrivals(
+    shard: &Shard,
+    lanes: &[LaneId],
+    after: Uuid,
+) -> Result<Vec<(LaneId, Waiting)>, Error> {
+    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0).collect();
+    let rows = sqlx::query!(
+        "select distinct on (lane, organization) lane, organization, cargo from shard.waiting
+         where lane = any($1) and cargo > $2 order by lane, organization, cargo",
+        &lanes,
+        after
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let arrivals = rows.into_iter().map(|row| {
+        let waiting = Waiting {
+            organization: row.organization.into(),
+            first: row.cargo.into(),
+        };
+        (LaneId(row.lane), waiting)
+    });
+    Ok(arrivals.collect())
+}
+
+/// One organization's turn: at most `most`, after the last one gathered.
+#[derive(Debug, Clone, Copy)]
+pub struct Taking {
+    pub organization: OrganizationId,
+    pub after: Uuid,
+    pub most: usize,
+}
+
+/// What the turns come to, each organization's in the order in which it was loaded.
+pub async fn pick(
+    tx: &mut Transaction<'_>,
+    lane: LaneId,
+    turns: &[Taking],
+) -> Result<Vec<(OrganizationId, CargoId)>, Error> {
+    let organizations: Vec<Uuid> = turns.iter().map(|turn| turn.organization.uuid()).collect();
+    let after: Vec<Uuid> = turns.iter().map(|turn| turn.after).collect();
+    let most = turns
+        .iter()
+        .map(|turn| i32::try_from(turn.most).unwrap_or(i32::MAX));
+    let most: Vec<i32> = most.collect();
+    let rows = sqlx::query!(
+        r#"select turn.organization as "organization!", picked.cargo as "cargo!"
+           from unnest($2::uuid[], $3::uuid[], $4::int[]) as turn (organization, after, most)
+           cross join lateral (
+               select cargo from shard.waiting
+               where lane = $1 and organization = turn.organization and cargo > turn.after
+               order by cargo limit turn.most
+           ) picked"#,
+        lane.0,
+        &organizations,
+        &after,
+        &most
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.organization.into(), row.cargo.into()))
+        .collect())
+}
+
+/// Moves what was picked out of the queue and into a batch.
+pub async fn gather(
+    tx: &mut Transaction<'_>,
+    lane: LaneId,
+    batch: BatchId,
+    picked: &[(OrganizationId, CargoId)],
+    now: Timestamp,
+) -> Result<(), Error> {
+    let organizations: Vec<Uuid> = picked.iter().map(|(id, _)| id.uuid()).collect();
+    let cargo: Vec<Uuid> = picked.iter().map(|(_, id)| id.uuid()).collect();
+    let (first, last) = bounds(&cargo);
+    let moved = sqlx::query_scalar!(
+        r#"with gone as (
+               delete from shard.waiting w
+               using unnest($3::uuid[], $4::uuid[]) as picked (organization, cargo)
+               where w.lane = $1 and w.organization = picked.organization and w.cargo = picked.cargo
+           ), batched as (
+               insert into shard.batch (id, lane, state, cargo, gathered_at)
+               values ($2, $1, 'gathered', $4, $5)
+           ), moved as (
+               update shard.cargo c set batch = $2
+               from unnest($4::uuid[]) as picked (cargo)
+               where c.id = picked.cargo and c.batch is null and c.completed_at is null
+                   -- Names the days, so that the others are not even opened.
+                   and c.id >= $6 and c.id <= $7
+               returning 1
+           )
+           select count(*) as "count!" from moved"#,
+        lane.0,
+        batch.uuid(),
+        &organizations,
+        &cargo,
+        now,
+        first,
+        last
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    if usize::try_from(moved).ok() == Some(picked.len()) {
+        Ok(())
+    } else {
+        Err(Error::Moved)
+    }
+}
+
+/// What waits with ids before `before`, and in which attempt: it has missed its deadline.
+pub async fn overdue(shard: &Shard, before: Uuid, most: i64) -> Result<Vec<(CargoId, u32)>, Error> {
+    let rows = sqlx::query!(
+        r#"select c.id as "id!", c.attempt as "attempt!" from shard.lane l cross join lateral (
+               select cargo from shard.waiting
+               where lane = l.id and cargo < $1 order by cargo limit $2
+           ) late join shard.cargo c on c.id = late.cargo
+           limit $2"#,
+        before,
+        most
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let attempt = |attempt: i32| u32::try_from(attempt).unwrap_or(1);
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.id.into(), attempt(row.attempt)))
+        .collect())
+}
+
+/// When the longest-waiting cargo of the shard was loaded.
+pub async fn oldest(shard: &Shard) -> Result<Option<Timestamp>, Error> {
+    let oldest = sqlx::query_scalar!(
+        r#"select min(c.created_at) from shard.lane l cross join lateral (
+               select cargo from shard.waiting where lane = l.id order by cargo limit 1
+           ) first join shard.cargo c on c.id = first.cargo"#
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    Ok(oldest)
+}
+
+/// The smallest and the largest of some ids: the days in which they lie.
+pub(crate) fn bounds(ids: &[Uuid]) -> (Uuid, Uuid) {
+    let first = ids.iter().min().copied().unwrap_or_default();
+    let last = ids.iter().max().copied().unwrap_or_default();
+    (first, last)
+}

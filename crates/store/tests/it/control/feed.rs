@@ -1,0 +1,167 @@
+//! The feed of changes: whole, in the order of the commits, and followed through cut connections.
+
+use domain::organization::Plan;
+use domain::time::Clock as _;
+use sqlx::Executor as _;
+use store::control::change::Kind;
+use store::control::{api_key, berth, change, organization, project};
+
+use crate::control::{SHARDS, digest, new_key, new_organization, new_project, news};
+use crate::support::Database;
+
+#[tokio::test]
+async fn every_change_is_in_the_feed() {
+    let Database {
+        ref control,
+        ref clock,
+        ..
+    } = Database::new().await;
+    let now = clock.now();
+    berth::assign(control, &SHARDS, now).await.unwrap();
+    let organization = new_organization(control, 1, now).await;
+    let project = new_project(control, &organization, 1).await;
+    let key = new_key(control, &project, 1).await;
+    organization::set_plan(control, organization.id, Plan::Free, now)
+        .await
+        .unwrap();
+    project::deactivate(control, project.id, now).await.unwrap();
+    api_key::deactivate(control, key.id, now).await.unwrap();
+    api_key::touch(control, &[(key.id, now)]).await.unwrap();
+
+    let of_organization = (Kind::Organization, Some(organization.id.uuid()));
+    let of_project = (Kind::Project, Some(project.id.uuid()));
+    let of_key = (Kind::Key, Some(key.id.uuid()));
+    let seen: Vec<_> = news(control, 1)
+        .await
+        .into_iter()
+        .map(|change| (change.kind, change.subject))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            of_organization,
+            of_project,
+            of_key,
+            of_organization,
+            of_project,
+            of_key
+        ]
+    );
+    assert_eq!(change::head(control).await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn the_feed_is_read_in_pages_that_begin_with_what_was_read() {
+    let Database {
+        ref control,
+        ref clock,
+        ..
+    } = Database::new().await;
+    assert_eq!(change::head(control).await.unwrap(), 0);
+    assert!(
+        change::since(control, 0, 2)
+            .await
+            .unwrap()
+            .changes
+            .is_empty()
+    );
+    berth::assign(control, &SHARDS, clock.now()).await.unwrap();
+    for number in 0..4 {
+        new_organization(control, number, clock.now()).await;
+    }
+    let page = change::since(control, 2, 2).await.unwrap();
+    let numbers: Vec<i64> = page.changes.iter().map(|change| change.seq).collect();
+    assert_eq!(numbers, [2, 3, 4]);
+    let beyond = change::since(control, 99, 2).await.unwrap();
+    assert!(beyond.changes.is_empty() && beyond.told > clock.now());
+}
+
+#[tokio::test]
+async fn the_feed_has_the_order_of_the_commits() {
+    let Database {
+        ref control,
+        ref clock,
+        ..
+    } = Database::new().await;
+    berth::assign(control, &SHARDS, clock.now()).await.unwrap();
+    let one = new_organization(control, 1, clock.now()).await;
+    let other = new_organization(control, 2, clock.now()).await;
+    let before = change::head(control).await.unwrap();
+
+    // The first waits for a row while it holds nothing of the feed, so the second,
+    // which began later, is noted and committed before it.
+    let mut held = control.pool.begin().await.unwrap();
+    held.execute("select from control.organization where name = 'organization 1' for update")
+        .await
+        .unwrap();
+    let waiting = tokio::spawn({
+        let (control, now) = (control.clone(), clock.now());
+        async move { organization::set_plan(&control, one.id, Plan::Free, now).await }
+    });
+    organization::set_plan(control, other.id, Plan::Free, clock.now())
+        .await
+        .unwrap();
+    let first = news(control, before).await;
+    assert_eq!(
+        first
+            .iter()
+            .map(|change| change.subject)
+            .collect::<Vec<_>>(),
+        [Some(other.id.uuid())]
+    );
+
+    held.commit().await.unwrap();
+    waiting.await.unwrap().unwrap();
+    let then = news(control, first[0].seq).await;
+    assert_eq!(
+        then.iter().map(|change| change.subject).collect::<Vec<_>>(),
+        [Some(one.id.uuid())]
+    );
+}
+
+#[tokio::test]
+async fn many_changes_at_once_are_seen_by_one_who_follows() {
+    let Database {
+        ref control,
+        ref clock,
+        ..
+    } = Database::new().await;
+    berth::assign(control, &SHARDS, clock.now()).await.unwrap();
+    let organization = new_organization(control, 1, clock.now()).await;
+    let before = change::head(control).await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for number in 0..60 {
+        let (control, organization) = (control.clone(), organization.clone());
+        writers.spawn(async move { new_project(&control, &organization, number).await });
+    }
+    let (mut seen, mut position) = (0, before);
+    while seen < 60 {
+        for change in news(control, position).await {
+            assert!(change.seq > position);
+            position = change.seq;
+            seen += 1;
+        }
+    }
+    assert_eq!(writers.join_all().await.len(), 60);
+    assert_eq!(change::head(control).await.unwrap(), position);
+}
+
+#[tokio::test]
+async fn connections_that_were_cut_are_passed_over() {
+    let database = Database::new().await;
+    let control = &database.control;
+    berth::assign(control, &SHARDS, database.clock.now())
+        .await
+        .unwrap();
+    let (one, two) = tokio::join!(control.pool.acquire(), control.pool.acquire());
+    drop((one.unwrap(), two.unwrap()));
+    let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+               where datname = current_database() and pid <> pg_backend_pid()";
+    database.shard.pool.execute(cut).await.unwrap();
+    assert!(change::since(control, 0, 1).await.is_ok());
+    assert_eq!(
+        api_key::find_by_digest(control, digest(1)).await.unwrap(),
+        None
+    );
+    assert_eq!(berth::map(control).await.unwrap().len(), 1024);
+}

@@ -1,0 +1,164 @@
+//! A database for one test: control and a shard, copied from a migrated template.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+
+use domain::time::{Clock, Timestamp};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use store::{Control, Shard, migrate};
+
+const SERVER: &str = "LONGSHORE_TEST_DATABASE_URL";
+/// 1 January 2026: where the hand-moved clock begins, and the partitions of the template.
+const START: i64 = 1_767_225_600_000_000;
+const CONNECTIONS: u32 = 4;
+
+/// Dropped with the test.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) control: Control,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) clock: Arc<HandMoved>,
+    name: String,
+}
+
+/// A clock that only a test moves.
+#[derive(Debug)]
+pub(crate) struct HandMoved(AtomicI64);
+
+impl Default for HandMoved {
+    fn default() -> Self {
+        Self(AtomicI64::new(START))
+    }
+}
+
+impl HandMoved {
+    pub(crate) fn advance(&self, by: std::time::Duration) -> Timestamp {
+        self.0
+            .fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
+        self.now()
+    }
+}
+
+impl Clock for HandMoved {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_timestamp_micros(self.0.load(Ordering::SeqCst)).unwrap()
+    }
+
+    fn learn(&self, _told: Timestamp) {}
+}
+
+impl Database {
+    pub(crate) async fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        let name = format!("longshore_test_{}_{number}", std::process::id());
+        let template = template().await;
+        run(
+            &server("postgres"),
+            &[
+                &format!("drop database if exists {name} with (force)"),
+                &format!("create database {name} template {template}"),
+            ],
+        )
+        .await;
+        Self::open(name)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        server(&self.name)
+    }
+
+    fn open(name: String) -> Self {
+        let clock = Arc::new(HandMoved::default());
+        let url = server(&name);
+        let its_clock = Arc::<HandMoved>::clone(&clock);
+        let shard = Shard::connect_lazily("main", &url, CONNECTIONS, its_clock).unwrap();
+        let control = Control::connect_lazily(&url, CONNECTIONS).unwrap();
+        Self {
+            control,
+            shard: Arc::new(shard),
+            clock,
+            name,
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let statement = format!("drop database if exists {} with (force)", self.name);
+        // The test's own runtime may be ending.
+        let drop_it = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime
+                .unwrap()
+                .block_on(run(&server("postgres"), &[&statement]));
+        };
+        let _ = std::thread::spawn(drop_it).join();
+    }
+}
+
+/// The name of a database with all migrations; whichever test comes first makes it.
+async fn template() -> String {
+    let name = format!("longshore_template_{}", migrate::fingerprint());
+    let mut server_connection = PgConnection::connect(&server("postgres")).await.unwrap();
+    // Each test may be a process of its own.
+    server_connection
+        .execute("select pg_advisory_lock(7766554433)")
+        .await
+        .unwrap();
+    let found = format!("select 1 from pg_database where datname = '{name}'");
+    let found = server_connection
+        .fetch_optional(AssertSqlSafe(found))
+        .await
+        .unwrap();
+    if found.is_none() {
+        let unfinished = format!("{name}_unfinished");
+        run(
+            &server("postgres"),
+            &[
+                &format!("drop database if exists {unfinished} with (force)"),
+                &format!("create database {unfinished}"),
+            ],
+        )
+        .await;
+        let made = Database::open(unfinished.clone());
+        migrate::control(&made.control).await.unwrap();
+        migrate::shard(&made.shard, made.clock.now()).await.unwrap();
+        // Copies are planned for as the original is.
+        run(&made.url(), &["analyze"]).await;
+        made.control.pool.close().await;
+        made.shard.pool.close().await;
+        run(
+            &server("postgres"),
+            &[&format!("alter database {unfinished} rename to {name}")],
+        )
+        .await;
+    }
+    server_connection.close().await.unwrap();
+    name
+}
+
+async fn run(url: &str, statements: &[&str]) {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    for statement in statements {
+        connection
+            .execute(AssertSqlSafe((*statement).to_owned()))
+            .await
+            .unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "the one setting of the tests"
+)]
+fn server(database: &str) -> String {
+    let url = std::env::var(SERVER);
+    let url = url.unwrap_or_else(|_| panic!("{SERVER} must name a PostgreSQL server: ./dev test"));
+    let (server, _) = url.rsplit_once('/').unwrap();
+    format!("{server}/{database}")
+}

@@ -1,0 +1,81 @@
+//! The result callback: what is sent with POST to `callback_url`.
+
+use domain::id::CargoId;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::completion::Completion;
+
+/// Sent when processing finishes, well or not.
+///
+/// It may come more than once: `cargo_id` is the key to tell. It is not signed;
+/// check that the `cargo_id` is one that you were given.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ResultCallback)]
+pub struct Payload {
+    #[schema(example = "crg_019b76da807b774b805000000000002a")]
+    pub cargo_id: String,
+    pub success: bool,
+    /// Null on failure.
+    #[schema(required = true)]
+    pub response: Option<Completion>,
+    /// Null on success.
+    #[schema(required = true)]
+    pub error: Option<String>,
+}
+
+/// The body for a success. `response` is the stored JSON, passed on unread.
+pub fn success(cargo: CargoId, response: &[u8]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(response.len() + 110);
+    body.extend_from_slice(br#"{"cargo_id":""#);
+    body.extend_from_slice(cargo.to_string().as_bytes());
+    body.extend_from_slice(br#"","success":true,"response":"#);
+    body.extend_from_slice(response);
+    body.extend_from_slice(br#","error":null}"#);
+    body
+}
+
+/// The body for a failure.
+pub fn failure(cargo: CargoId, error: &str) -> Vec<u8> {
+    // A string is always JSON.
+    let error = serde_json::Value::from(error);
+    let cargo_id = cargo.to_string();
+    format!(r#"{{"cargo_id":"{cargo_id}","success":false,"response":null,"error":{error}}}"#)
+        .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESPONSE: &str = r#"{"id":"i","type":"message","role":"assistant","content":[{"type":"text","text":"a\u0000b"}],"model":"m","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
+
+    fn cargo() -> CargoId {
+        "crg_019b76da807b774b805000000000002a".parse().unwrap()
+    }
+
+    #[test]
+    fn a_success_carries_the_stored_bytes() {
+        let body = String::from_utf8(success(cargo(), RESPONSE.as_bytes())).unwrap();
+        assert!(body.contains(RESPONSE));
+        let described = Payload {
+            cargo_id: cargo().to_string(),
+            success: true,
+            response: serde_json::from_str(RESPONSE).unwrap(),
+            error: None,
+        };
+        assert_eq!(body, serde_json::to_string(&described).unwrap());
+    }
+
+    #[test]
+    fn a_failure_carries_its_text() {
+        let body = String::from_utf8(failure(cargo(), "\"no\"\n\0")).unwrap();
+        let described = Payload {
+            cargo_id: cargo().to_string(),
+            success: false,
+            response: None,
+            error: Some("\"no\"\n\0".to_owned()),
+        };
+        assert_eq!(body, serde_json::to_string(&described).unwrap());
+    }
+}

@@ -1,0 +1,92 @@
+//! The tracking record, field by field.
+
+use domain::time::Timestamp;
+
+use super::*;
+
+fn moment(text: &str) -> Moment {
+    Moment(text.parse::<Timestamp>().unwrap())
+}
+
+fn pending() -> Tracking {
+    Tracking {
+        cargo_id: "crg_019b76da807b774b805000000000002a".to_owned(),
+        status: Status::Pending,
+        model: "svc-mock".to_owned(),
+        kind: Kind::Chat,
+        attempt: 1,
+        created_at: moment("2026-11-15T09:30:00Z"),
+        batched_at: None,
+        processing_at: None,
+        completed_at: None,
+        deadline_at: moment("2026-11-16T09:30:00Z"),
+        success: None,
+        response: None,
+        error: None,
+        usage: None,
+        cost: Cost::dollars(0, None),
+        callback: None,
+        waiting: Some(Waiting {
+            reason: "r".to_owned(),
+            since: moment("2026-11-15T09:30:00Z"),
+            expected_at: None,
+        }),
+        metadata: None,
+    }
+}
+
+#[test]
+fn every_field_is_there_from_the_start_and_in_order() {
+    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"usage":null,"cost":{"held":0,"charged":null,"currency":"USD","scale":9},"callback":null,"waiting":{"reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
+}
+
+#[test]
+fn a_delivered_record() {
+    let record = Tracking {
+        status: Status::Delivered,
+        batched_at: Some(moment("2026-11-15T09:30:01Z")),
+        processing_at: Some(moment("2026-11-15T09:30:02Z")),
+        completed_at: Some(moment("2026-11-15T09:31:00.5Z")),
+        success: Some(true),
+        response: stored(br#"{"id":  "as stored"}"#.to_vec()),
+        usage: Some(Usage {
+            input_tokens: 6,
+            output_tokens: 4,
+        }),
+        cost: Cost::dollars(0, Some(0)),
+        callback: Some(Callback {
+            url: "https://example.com/".to_owned(),
+            attempts: 1,
+            last_attempt_at: Some(moment("2026-11-15T09:31:01Z")),
+            last_status_code: Some(200),
+            last_error: None,
+            next_attempt_at: None,
+            delivered_at: Some(moment("2026-11-15T09:31:01Z")),
+        }),
+        waiting: None,
+        metadata: stored(b"{\"z\":1,\"a\":1e999}".to_vec()),
+        ..pending()
+    };
+    insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":0,"charged":0,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999}}"#);
+}
+
+#[test]
+fn statuses_are_spelled_as_the_domain_spells_them() {
+    for status in cargo::Status::ALL {
+        let written = serde_json::to_value(Status::from(status)).unwrap();
+        assert_eq!(written, status.as_wire());
+    }
+    for kind in [model::Kind::Chat, model::Kind::Embedding] {
+        assert_eq!(
+            serde_json::to_value(Kind::from(kind)).unwrap(),
+            kind.as_str()
+        );
+    }
+}
+
+#[test]
+fn only_json_is_stored_json() {
+    assert!(stored(b"{".to_vec()).is_none());
+    assert!(stored(b"\"\xff\"".to_vec()).is_none());
+    assert!(stored(b"[".repeat(100_000)).is_none());
+}

@@ -1,0 +1,200 @@
+//! The stages of one shard, under one lease, from start to a graceful end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::delivery::Schedule;
+use domain::model::Catalogue;
+use outbound::callback::Callbacks;
+use store::Shard;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::collect::Collect;
+use crate::deliver::{Deliver, Means};
+use crate::desk::{Desk, Shares};
+use crate::dispatch::Dispatch;
+use crate::gather::{Gather, Packing};
+use crate::lanes::Lanes;
+use crate::lease::Lease;
+use crate::providers::Providers;
+use crate::stage::{self, Bell};
+use crate::sweep::Sweep;
+
+/// A shard that is away is asked again after this.
+const LATER: Duration = Duration::from_secs(1);
+
+/// What a crew is made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub shard: Arc<Shard>,
+    pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub providers: Arc<Providers>,
+    pub callbacks: Arc<Callbacks>,
+    pub options: Options,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Drawn anew at every start: a restarted process is another node.
+    pub node: Uuid,
+    /// For people: host and process.
+    pub name: String,
+    pub lease: Duration,
+    pub packing: Packing,
+    pub shares: Shares,
+    pub schedule: Schedule,
+    pub retention: TimeDelta,
+    /// How long deliveries under way are waited for at the end.
+    pub drain: Duration,
+}
+
+/// The stages of one shard. Tests step each by hand; [`Crew::run`] does it for ever.
+#[derive(Debug)]
+pub struct Crew {
+    pub gather: Gather,
+    pub dispatch: Dispatch,
+    pub collect: Collect,
+    pub deliver: Deliver,
+    pub sweep: Sweep,
+    shard: Arc<Shard>,
+    lease: Lease,
+    bells: Bells,
+    drain: Duration,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Bells {
+    gathered: Bell,
+    dispatched: Bell,
+    finished: Bell,
+}
+
+impl Crew {
+    /// Joins the shard as a node.
+    pub async fn join(parts: Parts) -> Result<Self, store::Error> {
+        let Parts {
+            shard,
+            catalogue,
+            providers,
+            callbacks,
+            options,
+        } = parts;
+        let lease = Lease::join(shard.clone(), options.node, options.name, options.lease).await?;
+        let bells = Bells::default();
+        let desk = Desk::new(options.shares, bells.finished.clone());
+        let means = Means {
+            callbacks,
+            schedule: options.schedule,
+            desk: desk.clone(),
+            bell: bells.finished.clone(),
+        };
+        let gathered = bells.gathered.clone();
+        Ok(Self {
+            gather: Gather::new(shard.clone(), lease.clone(), options.packing, gathered),
+            dispatch: Dispatch {
+                shard: shard.clone(),
+                lease: lease.clone(),
+                catalogue: catalogue.clone(),
+                providers: providers.clone(),
+                lanes: Lanes::default(),
+                dispatched: bells.dispatched.clone(),
+            },
+            collect: Collect {
+                shard: shard.clone(),
+                lease: lease.clone(),
+                catalogue,
+                providers,
+                lanes: Lanes::default(),
+                desk,
+            },
+            deliver: Deliver::new(shard.clone(), lease.clone(), means),
+            sweep: Sweep::new(shard.clone(), lease.clone(), options.retention),
+            shard,
+            lease,
+            bells,
+            drain: options.drain,
+        })
+    }
+
+    /// Works on a shard until told to stop, however often the shard goes away.
+    pub async fn work(parts: Parts, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            match Self::join(parts.clone()).await {
+                Ok(crew) => return crew.run(stop).await,
+                Err(failure) => {
+                    tracing::warn!(shard = %parts.shard.name, failure = %failure, "the shard cannot be joined yet");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LATER) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Leaves the shard without having run; what was claimed is free at once.
+    pub async fn leave(self) -> Result<(), store::Error> {
+        self.lease.leave().await
+    }
+
+    async fn run(self, stop: CancellationToken) {
+        let Self {
+            gather,
+            dispatch,
+            collect,
+            mut deliver,
+            sweep,
+            shard,
+            lease,
+            bells,
+            drain,
+        } = self;
+        let (leaving, delivered) = (CancellationToken::new(), CancellationToken::new());
+        let (keeping, stages) = (TaskTracker::new(), TaskTracker::new());
+        keeping.spawn({
+            let (lease, leaving) = (lease.clone(), leaving.clone());
+            async move { lease.keep(leaving).await }
+        });
+        spawn(&stages, gather, &shard, Bell::default(), &stop);
+        spawn(&stages, dispatch, &shard, bells.gathered, &stop);
+        spawn(&stages, collect, &shard, bells.dispatched, &stop);
+        spawn(&stages, sweep, &shard, Bell::default(), &stop);
+        let delivering = tokio::spawn({
+            let (shard, delivered, bell) = (shard.clone(), delivered.clone(), bells.finished);
+            async move {
+                stage::run(&mut deliver, &shard, bell, delivered).await;
+                deliver
+            }
+        });
+        stages.close();
+        stages.wait().await;
+        // Nothing new comes from collect: now the deliverer may end what it has begun.
+        delivered.cancel();
+        if let Ok(mut deliver) = delivering.await
+            && tokio::time::timeout(drain, deliver.finish()).await.is_err()
+        {
+            tracing::warn!(shard = %shard.name, "deliveries were still under way: they will be repeated");
+        }
+        leaving.cancel();
+        keeping.close();
+        keeping.wait().await;
+        if let Err(failure) = lease.leave().await {
+            tracing::warn!(shard = %shard.name, failure = %failure, "claims were not freed: they lapse with the lease");
+        }
+    }
+}
+
+fn spawn(
+    tracker: &TaskTracker,
+    stage: impl stage::Stage + 'static,
+    shard: &Arc<Shard>,
+    bell: Bell,
+    stop: &CancellationToken,
+) {
+    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
+    tracker.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
+}

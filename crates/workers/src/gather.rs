@@ -1,0 +1,173 @@
+//! Gather: PENDING cargo of one lane become a batch, organizations taking turns.
+//!
+//! A lane is gathered by one node at a time, so that it can remember how far it
+//! has come with each organization. That memory is a hint: what it cannot know
+//! (a commit that came late) is found by looking at everyone again now and then.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use domain::id::{self, BatchId, CargoId, OrganizationId};
+use domain::lane::LaneId;
+use domain::time::Timestamp;
+use rand::RngExt as _;
+use store::Shard;
+use store::shard::lane;
+use store::shard::node::Claim;
+use store::shard::waiting;
+use uuid::Uuid;
+
+use crate::gather::queue::Queue;
+use crate::lease::Lease;
+use crate::stage::{Bell, Stage, Step};
+
+mod queue;
+
+/// Commits come out of order; this far back arrivals are looked for again.
+const OVERLAP: TimeDelta = TimeDelta::seconds(2);
+/// How often everyone in a lane is looked at anew.
+const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(30);
+/// How often lanes without a gatherer are looked for.
+const LOOK_FOR_LANES: TimeDelta = TimeDelta::milliseconds(200);
+
+/// How large a batch may grow, and how long a lane rests after one that was not full.
+#[derive(Debug, Clone, Copy)]
+pub struct Packing {
+    pub most_items: usize,
+    pub linger: TimeDelta,
+}
+
+#[derive(Debug)]
+pub struct Gather {
+    shard: Arc<Shard>,
+    lease: Lease,
+    packing: Packing,
+    gathered: Bell,
+    held_as: Claim,
+    queues: HashMap<LaneId, Queue>,
+    /// Who came before this was seen, in all lanes that were held then.
+    arrived: Option<Uuid>,
+    look_for_lanes_at: Timestamp,
+}
+
+impl Gather {
+    pub(crate) fn new(shard: Arc<Shard>, lease: Lease, packing: Packing, gathered: Bell) -> Self {
+        Self {
+            shard,
+            held_as: lease.claim(),
+            lease,
+            packing,
+            gathered,
+            queues: HashMap::new(),
+            arrived: None,
+            look_for_lanes_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// Takes up lanes that nobody gathers; lets go of all when we were taken for dead.
+    async fn hold_lanes(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        let claim = self.lease.claim();
+        if claim != self.held_as {
+            self.queues.clear();
+            self.held_as = claim;
+        }
+        if now < self.look_for_lanes_at {
+            return Ok(());
+        }
+        for lane in lane::claim_free(&self.shard, claim).await? {
+            self.queues.insert(lane, Queue::default());
+        }
+        self.look_for_lanes_at = now + LOOK_FOR_LANES;
+        Ok(())
+    }
+
+    async fn discover(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        for (lane, queue) in &mut self.queues {
+            if queue.look_again_at <= now {
+                queue.look_at(waiting::organizations(&self.shard, *lane).await?);
+                queue.look_again_at = now + LOOK_AGAIN;
+            }
+        }
+        let lanes: Vec<LaneId> = self.queues.keys().copied().collect();
+        let overlap = id::floor(now - OVERLAP);
+        let after = self.arrived.unwrap_or(overlap);
+        let arrivals = waiting::arrivals(&self.shard, &lanes, after).await?;
+        for (lane, waiting) in arrivals {
+            if let Some(queue) = self.queues.get_mut(&lane) {
+                queue.enter(waiting);
+            }
+        }
+        self.arrived = Some(overlap);
+        Ok(())
+    }
+
+    /// Gathers one batch of a lane, if anything waits there.
+    async fn gather(&mut self, lane: LaneId, now: Timestamp) -> Result<usize, store::Error> {
+        let Some(queue) = self.queues.get_mut(&lane) else {
+            return Ok(0);
+        };
+        if queue.is_empty() || now < queue.rest_until {
+            return Ok(0);
+        }
+        let mut tx = self.shard.begin().await?;
+        lane::guard(&mut tx, lane, self.held_as).await?;
+        let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
+        while picked.len() < self.packing.most_items && !queue.is_empty() {
+            let turns = queue.turns(self.packing.most_items - picked.len());
+            let found = waiting::pick(&mut tx, lane, &turns).await?;
+            queue.took(&turns, &found);
+            picked.extend(found);
+        }
+        let Some((_, first)) = picked.first() else {
+            return Ok(0);
+        };
+        let batch = BatchId::new(now, first.berth(), rand::rng().random());
+        waiting::gather(&mut tx, lane, batch, &picked, now).await?;
+        tx.commit().await?;
+        if picked.len() < self.packing.most_items {
+            queue.rest_until = now + self.packing.linger;
+        }
+        let size = u32::try_from(picked.len()).unwrap_or(u32::MAX);
+        metrics::histogram!("batch_size").record(f64::from(size));
+        tracing::debug!(batch.id = %batch, shard = %self.shard.name, size, "gathered {batch}");
+        Ok(picked.len())
+    }
+}
+
+#[async_trait::async_trait]
+impl Stage for Gather {
+    fn name(&self) -> &'static str {
+        "gather"
+    }
+
+    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+        self.hold_lanes(now).await?;
+        if self.queues.is_empty() {
+            return Ok(Step::Idle);
+        }
+        self.discover(now).await?;
+        let lanes: Vec<LaneId> = self.queues.keys().copied().collect();
+        let mut gathered = 0;
+        for lane in lanes {
+            match self.gather(lane, now).await {
+                Ok(count) => gathered += count,
+                // What was remembered may not hold: look at everyone anew.
+                Err(failure) => {
+                    if let Some(queue) = self.queues.get_mut(&lane) {
+                        *queue = Queue::default();
+                    }
+                    if matches!(failure, store::Error::Moved) {
+                        self.queues.remove(&lane);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        if gathered == 0 {
+            return Ok(Step::Idle);
+        }
+        self.gathered.ring();
+        Ok(Step::Did(gathered))
+    }
+}

@@ -1,0 +1,41 @@
+//! The stages: a cargo's path from PENDING to its callback, one verb a file.
+//!
+//! ```text
+//! gather     PENDING cargo     → a batch
+//! dispatch   a batch           → a provider
+//! collect    a provider's word → an outcome
+//! deliver    an outcome        → the callback
+//! sweep      what time has passed by
+//! ```
+//! Stages and API never see each other: they meet in the database.
+
+pub mod crew;
+
+pub mod gather;
+
+pub mod dispatch;
+
+pub mod collect;
+
+pub mod deliver;
+
+pub mod sweep;
+
+pub mod stage;
+
+mod desk;
+
+mod lanes;
+
+mod lease;
+
+mod manifest;
+
+mod providers;
+
+mod storing;
+
+pub use crew::{Crew, Options, Parts};
+pub use desk::Shares;
+pub use gather::Packing;
+pub use providers::Providers;

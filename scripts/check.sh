@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# `./dev check`, one step after the other, and the query cache it compares.
+
+check() {
+    need compiler postgres nextest machete deny
+    scratch_schemas
+    export RUSTDOCFLAGS='-D warnings'
+    # What is quick comes first.
+    step "format" cargo fmt --all --check
+    step "conformance copy" compare_conformance
+    step "dependencies" cargo deny --log-level warn check bans licenses sources
+    step "unused dependencies" cargo machete
+    step "house rules" cargo nextest run --package tidy --cargo-quiet
+    step "lints" lints
+    step "query cache" compare_queries
+    step "documentation" cargo doc --workspace --no-deps "${QUIET[@]}"
+}
+
+step() {
+    local name=$1 began=$SECONDS
+    shift
+    say "$name"
+    attend "$@" || fail "$name: see above"
+    say "$name: $((SECONDS - began)) s"
+}
+
+# Lints and the query cache take one compilation: the macros ask the database
+# and note what it answered, while clippy reads the code.
+lints() { with_queries "$SCRATCH/queries" cargo clippy --workspace --all-targets "${QUIET[@]}" -- -D warnings; }
+
+compare_queries() {
+    diff --recursive --brief crates/store/.sqlx "$SCRATCH/queries" >&2 && return
+    echo "crates/store/.sqlx is stale: ./dev prepare" >&2
+    return 1
+}
+
+# Our copy is checked wherever the original lies beside the checkout.
+compare_conformance() {
+    [[ -d ../shared/conformance ]] || return 0
+    diff --recursive --brief --exclude=__pycache__ ../shared/conformance conformance >&2
+}
+
+prepare() {
+    need compiler postgres
+    scratch_schemas
+    attend with_queries "$SCRATCH/queries" cargo check --package store --all-targets
+    rm -rf crates/store/.sqlx
+    cp -r "$SCRATCH/queries" crates/store/.sqlx
+    say "crates/store/.sqlx: $(find crates/store/.sqlx -name '*.json' | wc -l) queries"
+}
+
+# Compiles crate store against the scratch database: with_queries FOLDER COMMAND…
+with_queries() {
+    local folder=$1 root=crates/store/src/lib.rs code=0
+    shift
+    mkdir -p "$folder"
+    # The macros run only where the crate is compiled anew; afterwards nothing looks touched.
+    touch -r "$root" "$SCRATCH/untouched"
+    touch "$root"
+    SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$folder DATABASE_URL=$POSTGRES_URL/postgres "$@" || code=$?
+    touch -r "$SCRATCH/untouched" "$root"
+    return "$code"
+}

@@ -1,0 +1,92 @@
+"""Writes the fixtures of conformance/README.md: fixtures.py LONGSHORED FILE BASE_URL.
+
+Organizations, projects and keys are made by admin commands, on the databases
+that the SVC_ variables name, in turns over the shards.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from itertools import cycle
+from pathlib import Path
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+
+MODELS = {
+    "priced_chat": "mock-chat",
+    "vision": "mock-vision",
+    "embedding": "mock-embedding",
+    "failing": "mock-failing",
+}
+"""Entries of scripts/conformance-models.toml, which the server must run with."""
+
+
+class Admin:
+    def __init__(self, longshored):
+        self.longshored = longshored
+        pairs = os.environ.get("SVC_SHARD_DATABASE_URLS", "main=").split(",")
+        # Slugs are unique; a second set of fixtures beside the first is fine.
+        self.run_name = secrets.token_hex(3)
+        self.shards = cycle(pair.partition("=")[0].strip() for pair in pairs)
+
+    def run(self, *arguments):
+        command = [self.longshored, "admin", *arguments, "--json"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def organization(self, name, plan):
+        shard = next(self.shards)
+        made = self.run("organization", "create", name, "--plan", plan, "--shard", shard)
+        return made["organization_id"]
+
+    def project(self, organization, slug):
+        made = self.run("project", "create", "--organization", organization, "--slug", f"{slug}-{self.run_name}")
+        return made["project_id"]
+
+    def key(self, project, name, *options):
+        return self.run("key", "create", "--project", project, "--name", name, *options)
+
+    def alone(self, name, plan):
+        """The key of an organization with one project."""
+        organization = self.organization(name, plan)
+        return self.key(self.project(organization, f"{name.lower()}1"), name)["key"]
+
+
+def keys(admin):
+    organization = admin.organization("A", "pro")
+    first = admin.project(organization, "a1")
+    second = admin.project(organization, "a2")
+    inactive = admin.project(organization, "a3")
+    made = {
+        "pro": admin.key(first, "pro")["key"],
+        "pro_sibling": admin.key(second, "pro_sibling")["key"],
+        "pro_other": admin.alone("B", "pro"),
+        "starter": admin.alone("C", "starter"),
+        "free": admin.alone("D", "free"),
+        "rate_free": admin.alone("E", "free"),
+        "expired": admin.key(first, "expired", "--expires-at", LONG_AGO)["key"],
+        "inactive_project": admin.key(inactive, "inactive_project")["key"],
+        # Credit and quota come with prices; until then these are plain organizations.
+        "broke": admin.alone("F", "pro"),
+        "quota_spent": admin.alone("G", "pro"),
+    }
+    deactivated = admin.key(first, "deactivated")
+    admin.run("key", "deactivate", deactivated["key_id"])
+    admin.run("project", "deactivate", inactive)
+    return made | {"deactivated": deactivated["key"]}
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    longshored, path, base_url = sys.argv[1:]
+    written = {"base_url": base_url, "keys": keys(Admin(longshored)), "models": MODELS}
+    Path(path).write_text(json.dumps(written, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+# shellcheck shell=bash
+# `./dev up` and what goes with it. The folder .dev/up holds all there is to know:
+#   postgres   where the cluster lies        *.pid   who runs, and since when
+#   env        settings of the server        said    what was printed
+
+UP=$STATE/up
+
+up() {
+    if up_runs; then
+        say "already running; ./dev down stops it"
+        cat "$UP/said"
+        return
+    fi
+    # What an interrupted attempt left.
+    [[ ! -d $UP ]] || down
+    need compiler postgres
+    build_longshored
+    mkdir -p "$UP"
+    # Half an installation is of no use to anybody.
+    trap up_failed EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    mktemp -d /var/tmp/longshore.XXXXXX >"$UP/postgres"
+    chmod 755 "$(<"$UP/postgres")"
+    postgres_start "$(<"$UP/postgres")/postgres" durable
+    make_databases
+    up_start
+    trap - EXIT INT TERM HUP
+    cat "$UP/said"
+}
+
+up_failed() {
+    local code=$?
+    trap - EXIT
+    say "not up: taking it down again"
+    down
+    exit "$code"
+}
+
+# Every process that was started still runs.
+up_runs() {
+    local name
+    [[ -f $UP/said ]] || return 1
+    for name in receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
+}
+
+up_start() {
+    local web metrics receiver
+    read -r web metrics receiver < <(free_ports 3)
+    ! free_port 8080 || web=8080
+    export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/models.toml
+    export SVC_ENVIRONMENT=development SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16 SVC_LOG_FORMAT=text
+    (umask 077 && export -p | sed -n 's|^declare -x SVC_|export SVC_|p' >"$UP/env")
+    say "migrating"
+    "$LONGSHORED" migrate >"$UP/migrate.log" 2>&1 || { cat "$UP/migrate.log" >&2; fail "the migration failed"; }
+    start "the callback receiver" "$UP/callbacks.log" python3 -u scripts/receiver.py "$receiver"
+    note "$UP/receiver.pid" "${STARTED[-1]}"
+    start "longshored all" "$UP/longshored.log" "$LONGSHORED" all
+    note "$UP/longshored.pid" "${STARTED[-1]}"
+    await "http://127.0.0.1:$web/ready" "${STARTED[-1]}" "$UP/longshored.log"
+    local organization project key
+    organization=$(admin organization_id organization create "Harbour" --plan pro)
+    project=$(admin project_id project create --organization "$organization" --slug first-project)
+    key=$(admin key key create --project "$project" --name first-key)
+    (umask 077 && tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/" >"$UP/said")
+}
+
+tell() {
+    cat <<END
+
+Longshore is up, with control and two shards on PostgreSQL.
+
+  base URL    $1
+  docs        $1/docs
+  key         $2
+  logs        .dev/up/longshored.log
+
+Load a cargo; about two seconds later its callback arrives (without the directive: 60 seconds):
+
+  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "svc-mock", "max_tokens": 64, "messages": [{"role": "user", "content": "Hello, harbour! [mock:delay=2s]"}]}}'
+
+See it arrive:  ./dev callbacks
+Stop it all:    ./dev down
+END
+}
+
+down() {
+    [[ -d $UP ]] || { say "nothing is up"; return; }
+    local name
+    for name in longshored receiver; do
+        if is_noted "$UP/$name.pid"; then
+            say "stopping $name"
+            end "$(cut -d' ' -f1 "$UP/$name.pid")"
+        fi
+    done
+    if [[ -s $UP/postgres ]]; then
+        say "stopping PostgreSQL"
+        postgres_stop "$(<"$UP/postgres")/postgres" fast
+        rm -rf "$(<"$UP/postgres")"
+    fi
+    rm -rf "$UP"
+    rmdir "$STATE" 2>/dev/null || true
+    say "nothing is left"
+}
+
+callbacks() {
+    [[ -f $UP/callbacks.log ]] || fail "nothing is up: ./dev up"
+    exec tail -n +1 -f "$UP/callbacks.log"
+}
+
+console() {
+    use_up
+    [[ -n ${SVC_CONTROL_DATABASE_URL:-} ]] || fail "nothing is up: ./dev up"
+    exec psql "${SVC_CONTROL_DATABASE_URL%/*}/${1:-north}"
+}
+
+# The settings of `up`, unless the caller brought some.
+use_up() {
+    if [[ -z ${SVC_CONTROL_DATABASE_URL:-}${SVC_DATABASE_URL:-} && -f $UP/env ]]; then
+        # shellcheck source=/dev/null
+        source "$UP/env"
+    fi
+}
+
+# One field of what an admin command made: admin FIELD ARGUMENTS…
+admin() {
+    local field=$1
+    shift
+    "$LONGSHORED" admin "$@" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$field"
+}
+
+free_port() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# A process id alone may by now be somebody else's: its birth is noted with it.
+note() { echo "$2 $(born "$2")" >"$1"; }
+
+is_noted() {
+    local pid birth
+    [[ -f $1 ]] && read -r pid birth <"$1" && running "$pid" && [[ $(born "$pid") == "$birth" ]]
+}
+
+born() { ps -o lstart= -p "$1" | tr -s ' ' '-'; }

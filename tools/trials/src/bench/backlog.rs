@@ -1,0 +1,144 @@
+//! Fills a shard with waiting cargo, by SQL: loading millions would take an hour.
+
+use std::time::Instant;
+
+use sqlx::PgConnection;
+
+use crate::failure::{During as _, Result};
+use crate::progress::say;
+
+/// So many in a statement that its overhead is nothing and its memory little.
+const CHUNK: i64 = 100_000;
+
+/// The `$1`th organization: an id of an hour ago with a berth of its own.
+const ORGANIZATION: &str = "
+create function pg_temp.organization(number bigint) returns uuid language sql immutable as $$
+    select ('018f0000000070008' || lpad(to_hex(number % 512), 3, '0')
+        || lpad(to_hex(number), 12, '0'))::uuid
+$$;
+-- A UUIDv7 of that moment with that berth, as the service makes them.
+create function pg_temp.cargo(moment timestamptz, berth bigint) returns uuid language sql as $$
+    select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0')
+        || '7' || lpad(to_hex(floor(random() * 4096)::int), 3, '0')
+        || to_hex(2048 + berth) || lpad(to_hex(floor(random() * 4503599627370496)::bigint), 13, '0')
+    )::uuid
+$$;";
+
+const LANE: &str = "
+with made as (
+    insert into shard.lane (provider, model, kind) values ('mock', $1, 'chat')
+    on conflict (provider, model, kind) do nothing returning id)
+select id from made union all select id from shard.lane where model = $1 limit 1";
+
+const ACCOUNTS: &str = "
+with made as (
+    insert into shard.account (organization, opened_at)
+    select pg_temp.organization(number), now() from generate_series(0, $1 - 1) number
+    on conflict do nothing returning 1)
+select count(*) from made";
+
+/// Every other cargo is the first organization's; the others share the rest.
+/// `$4` of `$3` are made, spread over the last hour with their fellows.
+const CARGO: &str = "
+with place as (
+    select number, case number % 2 when 0 then 0 else 1 + (number / 2) % ($2 - 1) end as owner
+    from generate_series($4, least($4 + $5, $3) - 1) number
+), made as materialized (
+    select owner, pg_temp.organization(owner) as organization,
+        now() - interval '1 hour' + number * (interval '1 hour' / $3) as created_at,
+        pg_temp.cargo(now() - interval '1 hour' + number * (interval '1 hour' / $3), owner % 512) as id
+    from place
+), cargo as (
+    insert into shard.cargo (id, organization, project, api_key, lane, model, created_at,
+        callback_url, callback_host)
+    select id, organization, organization, organization, $1, $6, created_at,
+        'http://127.0.0.1:9/hook', '127.0.0.1:9' from made
+), request as (
+    insert into shard.request (cargo, codec, body)
+    select id, 0, convert_to('{\"model\":\"' || $6 || '\",\"max_tokens\":64,\"messages\":'
+        || '[{\"role\":\"user\",\"content\":\"' || repeat(md5(id::text), 4) || '\"}]}', 'UTF8')
+    from made
+), waiting as (
+    insert into shard.waiting (lane, organization, cargo)
+    select $1, organization, id from made returning 1
+)
+select count(*) from waiting";
+
+/// A connection that knows how to fill, and the lane that it fills.
+#[derive(Debug)]
+pub struct Backlog {
+    connection: PgConnection,
+    lane: i32,
+    model: &'static str,
+    organizations: i64,
+}
+
+impl Backlog {
+    pub async fn prepare(
+        mut connection: PgConnection,
+        model: &'static str,
+        organizations: i64,
+    ) -> Result<Self> {
+        let functions = sqlx::raw_sql(ORGANIZATION).execute(&mut connection).await;
+        functions.during("making functions to fill with")?;
+        let lane = sqlx::query_scalar(LANE)
+            .bind(model)
+            .fetch_one(&mut connection)
+            .await;
+        let lane = lane.during("finding the lane")?;
+        let accounts = sqlx::query_scalar::<_, i64>(ACCOUNTS).bind(organizations);
+        accounts
+            .fetch_one(&mut connection)
+            .await
+            .during("opening accounts")?;
+        Ok(Self {
+            connection,
+            lane,
+            model,
+            organizations,
+        })
+    }
+
+    /// Adds so many waiting cargo.
+    pub async fn fill(&mut self, count: i64) -> Result<()> {
+        let begun = Instant::now();
+        let mut filled = 0;
+        while filled < count {
+            let asked = sqlx::query_scalar::<_, i64>(CARGO)
+                .bind(self.lane)
+                .bind(self.organizations)
+                .bind(count)
+                .bind(filled)
+                .bind(CHUNK)
+                .bind(self.model);
+            filled += asked
+                .fetch_one(&mut self.connection)
+                .await
+                .during("filling")?;
+            if filled % 1_000_000 == 0 {
+                say(format!(
+                    "{filled} filled after {} s",
+                    begun.elapsed().as_secs()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn waiting(&mut self) -> Result<i64> {
+        let query = "select count(*) from shard.waiting";
+        sqlx::query_scalar(query)
+            .fetch_one(&mut self.connection)
+            .await
+            .during("counting waiting")
+    }
+
+    pub async fn analyze(&mut self) -> Result<()> {
+        let tables = "analyze shard.cargo, shard.request, shard.waiting, shard.account";
+        sqlx::raw_sql(tables)
+            .execute(&mut self.connection)
+            .await
+            .during("analyze")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Processes are restarted one after the other behind a balancer that watches `/ready`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::chaos::scene::{Callers, Scene, Servers};
+use crate::chaos::settle;
+use crate::chaos::traffic;
+use crate::failure::{Failure, Result};
+use crate::figures;
+use crate::options::{ChaosOptions, Common};
+use crate::process::Process;
+use crate::progress::say;
+use crate::verdict::Verdict;
+
+const SETTLING: Duration = Duration::from_mins(1);
+/// How often the balancer asks.
+const PROBE: Duration = Duration::from_millis(50);
+/// What a deployment waits before it takes the next one down.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
+    let mut scene = Scene::build(common, Servers::OneForAll).await?;
+    let length = Duration::from_secs(options.seconds);
+    say(format!("restarting for {} s", options.seconds));
+    let callers = Arc::clone(&scene.callers);
+    let rolling = async {
+        let loading = traffic::offer(options.rate, tokio::time::sleep(length), |number| {
+            let callers = Arc::clone(&callers);
+            async move { load_where_ready(&callers, number).await }
+        });
+        tokio::join!(loading, roll(&mut scene.processes, length))
+    };
+    let (offered, stops) = tokio::select! {
+        rolled = rolling => rolled,
+        () = balance(&callers) => return Err(Failure::new("the balancer ended")),
+    };
+    let mut stops = stops?;
+    say(format!("{} restarts; settling", stops.len()));
+    let settled = settle::settle(&scene, SETTLING).await?;
+
+    let mut verdict = Verdict::new("chaos restart");
+    settled.judge(&callers, &mut verdict);
+    let failed = callers.ledger.failed();
+    verdict
+        .note("offered", offered)
+        .note("failed", failed)
+        .note("restarts", stops.len())
+        .note("stop_seconds", figures::spread(&mut stops))
+        .promise("something was restarted", !stops.is_empty())
+        .promise("no failed load", failed == 0)
+        .promise("no duplicate callback", callers.receipts.duplicates() == 0);
+    Ok(verdict)
+}
+
+async fn balance(callers: &Callers) {
+    let mut ticks = tokio::time::interval(PROBE);
+    loop {
+        ticks.tick().await;
+        futures::future::join_all(callers.targets.iter().map(crate::http::Target::probe)).await;
+    }
+}
+
+async fn load_where_ready(callers: &Callers, number: u64) {
+    let ready = callers
+        .targets
+        .iter()
+        .enumerate()
+        .filter(|(_, target)| target.is_admitted());
+    let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
+    let turn = usize::try_from(number).unwrap_or_default() % ready.len().max(1);
+    match ready.get(turn) {
+        Some(place) => traffic::load_once(callers, *place, number).await,
+        None => callers.ledger.fail("no process was ready"),
+    }
+}
+
+/// Restarts each in turn; returns how long each took to stop, in seconds.
+async fn roll(processes: &mut [Process], length: Duration) -> Result<Vec<f64>> {
+    let begun = Instant::now();
+    let mut stops = Vec::new();
+    while begun.elapsed() < length {
+        for process in processes.iter_mut() {
+            tokio::time::sleep(BETWEEN).await;
+            stops.push(process.terminate().await?.as_secs_f64());
+            process.start()?;
+            process.ready().await?;
+        }
+    }
+    Ok(stops)
+}

@@ -1,0 +1,131 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Holds a `longshored` against its promises; the last line is the verdict, in JSON.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Options {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// The program under trial.
+    #[arg(long, value_name = "PATH")]
+    pub longshored: PathBuf,
+    /// Keep the logs of all processes in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub logs: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// How fast.
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Whether it holds when things break.
+    #[command(subcommand)]
+    Chaos(Chaos),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Loads a second beside bare inserts by pgbench.
+    Load(LoadOptions),
+    /// From load to delivered callback.
+    Journey(JourneyOptions),
+    /// Gathering from a large backlog beside a small one.
+    Gather(GatherOptions),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct LoadOptions {
+    /// The length of each round.
+    #[arg(long, default_value_t = 20)]
+    pub seconds: u64,
+    #[arg(long, default_value_t = 5)]
+    pub rounds: u32,
+    #[arg(long, default_value_t = 64)]
+    pub connections: usize,
+    #[arg(long, default_value_t = 100)]
+    pub organizations: usize,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct JourneyOptions {
+    /// The length of the measured window.
+    #[arg(long, default_value_t = 60)]
+    pub seconds: u64,
+    #[arg(long, default_value_t = 64)]
+    pub connections: usize,
+    #[arg(long, default_value_t = 100)]
+    pub organizations: usize,
+    /// Loading pauses while so many cargo are on their way.
+    #[arg(long, default_value_t = 3000)]
+    pub in_flight: u64,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct GatherOptions {
+    /// The large backlog.
+    #[arg(long, default_value_t = 5_000_000)]
+    pub waiting: i64,
+    /// So many are gathered before the second measurement.
+    #[arg(long, default_value_t = 2_000_000)]
+    pub gathered: i64,
+    #[arg(long, default_value_t = 10_000)]
+    pub organizations: i64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Chaos {
+    /// Processes are killed at random.
+    Kill(ChaosOptions),
+    /// Database connections are cut in mid-transaction.
+    Connections(ChaosOptions),
+    /// Processes are restarted one after the other.
+    Restart(ChaosOptions),
+    /// Each database server is stopped in turn.
+    Shard(ShardOptions),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosOptions {
+    /// How long it lasts.
+    #[arg(long, default_value_t = 60)]
+    pub seconds: u64,
+    /// Loads a second.
+    #[arg(long, default_value_t = 250)]
+    pub rate: u32,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ShardOptions {
+    /// How long each server is away.
+    #[arg(long, default_value_t = 20)]
+    pub seconds: u64,
+    /// Loads a second.
+    #[arg(long, default_value_t = 200)]
+    pub rate: u32,
+}
+
+impl Verb {
+    /// What the verdict is called.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bench(Bench::Load(_)) => "bench load",
+            Self::Bench(Bench::Journey(_)) => "bench journey",
+            Self::Bench(Bench::Gather(_)) => "bench gather",
+            Self::Chaos(Chaos::Kill(_)) => "chaos kill",
+            Self::Chaos(Chaos::Connections(_)) => "chaos connections",
+            Self::Chaos(Chaos::Restart(_)) => "chaos restart",
+            Self::Chaos(Chaos::Shard(_)) => "chaos shard",
+        }
+    }
+}

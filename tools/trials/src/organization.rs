@@ -1,0 +1,7 @@
+//! A caller: an organization with one project and one key.
+
+#[derive(Debug, Clone)]
+pub struct Organization {
+    pub shard: String,
+    pub key: String,
+}

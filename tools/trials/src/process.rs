@@ -1,0 +1,188 @@
+//! `longshored` processes, started with settings of the trial's own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::daemon::{Daemon, Program};
+use crate::failure::{During as _, Failure, Result};
+use crate::http;
+use crate::port;
+use crate::scratch::Scratch;
+
+const STARTING: Duration = Duration::from_secs(30);
+/// What the service gives itself to drain, and some for the machine.
+const STOPPING: Duration = Duration::from_secs(45);
+
+/// The program under trial and where its databases are.
+#[derive(Debug, Clone)]
+pub struct Longshored {
+    path: PathBuf,
+    scratch: PathBuf,
+    logs: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+/// The `control` database, and each shard by name.
+#[derive(Debug, Clone)]
+pub struct Databases {
+    pub control: String,
+    pub shards: Vec<(String, String)>,
+}
+
+impl Longshored {
+    /// `logs` are those of long-lived processes: what an admin command says holds keys.
+    pub fn new(
+        path: &Path,
+        scratch: &Scratch,
+        logs: Option<&Path>,
+        databases: &Databases,
+        mock_delay: u32,
+    ) -> Result<Self> {
+        let shards: Vec<String> = databases
+            .shards
+            .iter()
+            .map(|(name, url)| format!("{name}={url}"))
+            .collect();
+        let mut made = Self {
+            path: path.to_owned(),
+            scratch: scratch.path().to_owned(),
+            logs: scratch.logs(logs)?,
+            settings: Vec::new(),
+        };
+        made.set("CONTROL_DATABASE_URL", &databases.control);
+        made.set("SHARD_DATABASE_URLS", &shards.join(","));
+        made.set("ENVIRONMENT", "development");
+        made.set("CALLBACK_ALLOW_CIDRS", "127.0.0.0/16");
+        made.set("MOCK_DELAY_SECONDS", &mock_delay.to_string());
+        // The limiter is in place and asked for every load; it has room.
+        made.set("BACKSTOP_LIMIT_PER_MINUTE", "1000000000");
+        made.set("BACKSTOP_LIMIT_PER_HOUR", "1000000000");
+        Ok(made)
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings
+            .push((format!("SVC_{name}"), value.to_owned()));
+    }
+
+    fn program(&self, verb: &[&str]) -> Program {
+        let mut program = Program::new(&self.path).arguments(verb.iter().copied());
+        program.environment.clone_from(&self.settings);
+        program
+            .environment
+            .push(("RUST_BACKTRACE".to_owned(), "1".to_owned()));
+        program
+    }
+
+    /// Runs a verb that ends by itself.
+    pub async fn run(&self, verb: &[&str]) -> Result<String> {
+        let log = self
+            .scratch
+            .join(format!("longshored-{:08x}", rand::random::<u32>()));
+        self.program(verb).run(&log).await
+    }
+
+    /// A process that is yet to be started, with addresses of its own.
+    pub fn process(&self, verb: &'static str, name: &str) -> Result<Process> {
+        Ok(Process {
+            program: self.clone(),
+            verb,
+            log: self.logs.join(format!("longshored-{name}.log")),
+            listen: port::free()?,
+            metrics: port::free()?,
+            daemon: None,
+        })
+    }
+}
+
+/// One process that keeps its addresses over its restarts; dropped, it is killed.
+#[derive(Debug)]
+pub struct Process {
+    program: Longshored,
+    verb: &'static str,
+    log: PathBuf,
+    listen: SocketAddr,
+    metrics: SocketAddr,
+    daemon: Option<Daemon>,
+}
+
+impl Process {
+    pub const fn address(&self) -> SocketAddr {
+        self.listen
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.daemon.as_ref().map(Daemon::pid)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.daemon.as_mut().is_some_and(Daemon::is_running)
+    }
+
+    pub fn start(&mut self) -> Result<()> {
+        let mut program = self.program.program(&[self.verb]);
+        let listens = [
+            ("SVC_LISTEN", self.listen),
+            ("SVC_METRICS_LISTEN", self.metrics),
+        ];
+        let listens = listens.map(|(name, address)| (name.to_owned(), address.to_string()));
+        program.environment.extend(listens);
+        self.daemon = Some(program.start(&self.log)?);
+        Ok(())
+    }
+
+    /// Waits until it takes traffic.
+    pub async fn ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            if http::is_ready(self.listen).await {
+                return Ok(());
+            }
+            let running = self.is_running();
+            if !running || begun.elapsed() > STARTING {
+                let what = if running { "is not ready" } else { "has ended" };
+                let tail = self.last_words();
+                return Err(Failure::new(format!(
+                    "longshored {} {what}\n{tail}",
+                    self.verb
+                )));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// SIGKILL; returns the process id that is no more.
+    pub fn kill(&mut self) -> Option<u32> {
+        let mut daemon = self.daemon.take()?;
+        daemon.kill();
+        Some(daemon.pid())
+    }
+
+    /// SIGTERM, and how long it took to end in peace.
+    pub async fn terminate(&mut self) -> Result<Duration> {
+        let Some(mut daemon) = self.daemon.take() else {
+            return Ok(Duration::ZERO);
+        };
+        let begun = Instant::now();
+        daemon.signal("TERM")?;
+        let status = daemon.ended(STOPPING).await?;
+        if !status.success() {
+            let words = self.last_words();
+            return Err(Failure::new(format!("after SIGTERM: {status}\n{words}")));
+        }
+        Ok(begun.elapsed())
+    }
+
+    /// The end of its log, for whoever must find out why.
+    pub fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log)
+            .during("reading a log")
+            .unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines
+            .get(lines.len().saturating_sub(30)..)
+            .unwrap_or_default()
+            .join("\n")
+    }
+}
