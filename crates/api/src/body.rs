@@ -1,15 +1,21 @@
 //! The body of a request, read whole and no larger than allowed.
 
+use std::time::Duration;
+
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt as _;
+use tokio::time::timeout;
 
 use crate::problem::Problem;
 use crate::state::App;
 
 /// Some clients send on while we answer: reading on for a while lets them see the answer.
 const READ_ON: usize = 4;
+
+/// How long a body may stand still.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Body(pub(crate) Bytes);
@@ -21,7 +27,8 @@ impl FromRequest<App> for Body {
         let mut body = request.into_body();
         // Most bodies come in one piece, which is then used as it is.
         let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
-        while let Some(frame) = body.frame().await {
+        let late = |_| Problem::text(StatusCode::REQUEST_TIMEOUT, "The body came too slowly.");
+        while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(late)? {
             let broken = |_| Problem::text(StatusCode::BAD_REQUEST, "The body broke off.");
             let Ok(piece) = frame.map_err(broken)?.into_data() else {
                 continue;

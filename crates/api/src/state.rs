@@ -1,6 +1,7 @@
 //! What every handler can reach.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,15 +43,27 @@ pub struct Options {
     pub max_stop_sequences: usize,
 }
 
+/// Cloned several times for every request, so all of it lies behind one pointer.
 #[derive(Debug, Clone)]
-pub struct App {
+pub struct App(Arc<Shared>);
+
+#[derive(Debug)]
+pub struct Shared {
     pub(crate) keys: Arc<Keys>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) rules: Rules,
     pub(crate) max_body_bytes: usize,
-    quays: Arc<HashMap<Arc<str>, Quay>>,
-    names: Arc<[Arc<str>]>,
-    draining: Arc<AtomicBool>,
+    quays: HashMap<Arc<str>, Quay>,
+    names: Vec<Arc<str>>,
+    draining: AtomicBool,
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
 }
 
 /// One shard, seen from the API: its rows, its writer, its lanes and its pulse.
@@ -89,15 +102,15 @@ impl App {
                 },
             )
         });
-        Self {
+        Self(Arc::new(Shared {
             keys: Arc::new(Keys::new(parts.control, options.keys, parts.clock)),
             catalogue: parts.catalogue,
             rules,
             max_body_bytes: options.max_body_bytes,
-            quays: Arc::new(quays.collect()),
+            quays: quays.collect(),
             names,
-            draining: Arc::new(AtomicBool::new(false)),
-        }
+            draining: AtomicBool::new(false),
+        }))
     }
 
     /// Starts what works beside the requests: the key feed, the writers, the probes.
@@ -106,14 +119,14 @@ impl App {
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
         let (keys, stopped) = (self.keys.clone(), stop.clone());
         tracker.spawn(async move { keys.run(stopped).await });
-        for name in self.names.iter() {
+        for name in &self.names {
             let Some(quay) = self.quays.get(name) else {
                 continue;
             };
             quay.writer.spawn(tracker);
-            let (quays, name, stopped) = (self.quays.clone(), name.clone(), stop.clone());
+            let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
-                if let Some(quay) = quays.get(&name) {
+                if let Some(quay) = app.quays.get(&name) {
                     quay.probe.run(&quay.shard, stopped).await;
                 }
             });

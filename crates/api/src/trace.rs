@@ -81,7 +81,9 @@ impl Served<'_> {
         let status = status.as_u16();
         let milliseconds = latency.as_secs_f64() * 1000.0;
         let cause = cause.map(|Cause(cause)| Chain(cause.as_ref()));
-        if self.status.is_server_error() {
+        // 503 is said on purpose: while starting or draining, or while a shard is away.
+        let ours = self.status.is_server_error() && self.status != StatusCode::SERVICE_UNAVAILABLE;
+        if ours {
             let cause = cause.as_ref().map(tracing::field::display);
             tracing::error!(
                 request.id = id,
@@ -92,7 +94,7 @@ impl Served<'_> {
                 error = cause,
                 "request {id} failed"
             );
-        } else if self.status.is_client_error() {
+        } else if self.status.is_client_error() || self.status.is_server_error() {
             let cause = cause.as_ref().map(tracing::field::display);
             tracing::info!(
                 request.id = id,

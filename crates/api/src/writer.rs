@@ -24,8 +24,9 @@ mod group;
 
 mod transaction;
 
-/// How many groups of a shard are under way at once.
-const WRITERS: usize = 2;
+/// How many groups of a shard are under way at once: while one waits for the disk,
+/// the next ones are being formed and written.
+const WRITERS: usize = 4;
 /// What may wait; beyond it a caller is told to come back.
 const ROOM: usize = 4096;
 /// The largest group, by loads and by bytes.

@@ -60,6 +60,8 @@ pub enum RunFailure {
 /// Returns when told to stop and everything has ended.
 pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     let values = &settings.values;
+    // As far as the host allows; `doctor` says when that is too little.
+    let _raised = rlimit::increase_nofile_limit(u64::MAX);
     let kept = metrics::install()?;
     let shelf = Arc::new(Shelf::open(values.models_file.clone())?);
     let stores = Arc::new(wiring::connect(settings, values.database_connections)?);

@@ -9,6 +9,7 @@ use domain::model::Catalogue;
 use outbound::callback::Callbacks;
 use store::Shard;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -120,11 +121,12 @@ impl Crew {
         })
     }
 
-    /// Works on a shard until told to stop, however often the shard goes away.
+    /// Works on a shard until told to stop, however often the shard goes away
+    /// and whatever a stage trips over.
     pub async fn work(parts: Parts, stop: CancellationToken) {
         while !stop.is_cancelled() {
             match Self::join(parts.clone()).await {
-                Ok(crew) => return crew.run(stop).await,
+                Ok(crew) => crew.run(&stop).await,
                 Err(failure) => {
                     tracing::warn!(shard = %parts.shard.name, failure = %failure, "the shard cannot be joined yet");
                 }
@@ -141,7 +143,8 @@ impl Crew {
         self.lease.leave().await
     }
 
-    async fn run(self, stop: CancellationToken) {
+    /// Runs until told to stop, or until a stage panics: then all begin anew.
+    async fn run(self, stop: &CancellationToken) {
         let Self {
             gather,
             dispatch,
@@ -154,24 +157,33 @@ impl Crew {
             drain,
         } = self;
         let (leaving, delivered) = (CancellationToken::new(), CancellationToken::new());
-        let (keeping, stages) = (TaskTracker::new(), TaskTracker::new());
+        let keeping = TaskTracker::new();
         keeping.spawn({
             let (lease, leaving) = (lease.clone(), leaving.clone());
             async move { lease.keep(leaving).await }
         });
-        spawn(&stages, gather, &shard, Bell::default(), &stop);
-        spawn(&stages, dispatch, &shard, bells.gathered, &stop);
-        spawn(&stages, collect, &shard, bells.dispatched, &stop);
-        spawn(&stages, sweep, &shard, Bell::default(), &stop);
+        let stop = stop.child_token();
+        let mut stages = JoinSet::new();
+        spawn(&mut stages, gather, &shard, Bell::default(), &stop);
+        spawn(&mut stages, dispatch, &shard, bells.gathered, &stop);
+        spawn(&mut stages, collect, &shard, bells.dispatched, &stop);
+        spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
         let delivering = tokio::spawn({
-            let (shard, delivered, bell) = (shard.clone(), delivered.clone(), bells.finished);
+            let (shard, bell) = (shard.clone(), bells.finished);
+            let (delivered, stop) = (delivered.clone(), stop.clone());
             async move {
+                // Dropped by a panic, too: then the other stages must not go on alone.
+                let _stop = stop.drop_guard();
                 stage::run(&mut deliver, &shard, bell, delivered).await;
                 deliver
             }
         });
-        stages.close();
-        stages.wait().await;
+        while let Some(ended) = stages.join_next().await {
+            if ended.is_err() {
+                tracing::error!(shard = %shard.name, "a stage panicked: the crew begins anew");
+            }
+            stop.cancel();
+        }
         // Nothing new comes from collect: now the deliverer may end what it has begun.
         delivered.cancel();
         if let Ok(mut deliver) = delivering.await
@@ -189,12 +201,12 @@ impl Crew {
 }
 
 fn spawn(
-    tracker: &TaskTracker,
+    stages: &mut JoinSet<()>,
     stage: impl stage::Stage + 'static,
     shard: &Arc<Shard>,
     bell: Bell,
     stop: &CancellationToken,
 ) {
     let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
-    tracker.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
+    stages.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
 }

@@ -1,5 +1,7 @@
 //! The log of callback attempts, and what each one changes.
 
+use std::collections::{BTreeMap, HashSet};
+
 use domain::id::{CargoId, KeyId, ProjectId};
 use domain::outcome::Usage;
 use domain::time::Timestamp;
@@ -8,6 +10,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
 use crate::shard::node::Claim;
 use crate::shard::usage;
 use crate::shard::waiting::bounds;
@@ -26,28 +29,11 @@ pub struct Ended {
 }
 
 /// What an attempt comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Delivered,
     TryAgain { due_at: Timestamp },
     GivenUp,
-}
-
-impl Verdict {
-    const fn state(self) -> Option<&'static str> {
-        match self {
-            Self::Delivered => Some("delivered"),
-            Self::TryAgain { .. } => None,
-            Self::GivenUp => Some("failed"),
-        }
-    }
-
-    const fn due_at(self) -> Option<Timestamp> {
-        match self {
-            Self::TryAgain { due_at } => Some(due_at),
-            Self::Delivered | Self::GivenUp => None,
-        }
-    }
 }
 
 /// Writes what ended; attempts whose claim was lost are passed over, for they will be repeated.
@@ -57,35 +43,109 @@ pub async fn record(
     ended: Vec<Ended>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let columns = Columns::of(ended);
-    let (first, last) = bounds(&columns.cargo);
+    let mut alike: BTreeMap<Verdict, Vec<Uuid>> = BTreeMap::new();
+    for attempt in &ended {
+        alike
+            .entry(attempt.verdict)
+            .or_default()
+            .push(attempt.cargo.uuid());
+    }
     let mut tx = shard.begin().await?;
+    let mut ours: HashSet<Uuid> = HashSet::with_capacity(ended.len());
+    let mut tally = Tally::default();
+    for (verdict, cargo) in alike {
+        let (state, event) = match verdict {
+            Verdict::TryAgain { due_at } => {
+                ours.extend(put_off(&mut tx, claim, &cargo, due_at).await?);
+                continue;
+            }
+            Verdict::Delivered => ("delivered", Event::Delivered),
+            Verdict::GivenUp => ("failed", Event::CallbackFailed),
+        };
+        let closed = close(&mut tx, claim, &cargo).await?;
+        finish(&mut tx, &closed, state, event, &mut tally, now).await?;
+        ours.extend(closed);
+    }
+    let ended = ended
+        .into_iter()
+        .filter(|attempt| ours.contains(&attempt.cargo.uuid()));
+    log(&mut tx, Columns::of(ended)).await?;
+    usage::append(&mut tx, &tally, now).await?;
+    tx.commit().await?;
+    Ok(u64::try_from(ours.len()).unwrap_or_default())
+}
+
+/// The claim is compared so that no index on it is used: rows are found by their cargo.
+async fn close(tx: &mut Transaction<'_>, claim: Claim, cargo: &[Uuid]) -> Result<Vec<Uuid>, Error> {
+    let closed = sqlx::query_scalar!(
+        "delete from shard.delivery
+         where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
+         returning cargo",
+        cargo,
+        claim.node,
+        claim.epoch
+    );
+    Ok(closed.fetch_all(&mut **tx).await?)
+}
+
+async fn put_off(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+    due_at: Timestamp,
+) -> Result<Vec<Uuid>, Error> {
+    let put_off = sqlx::query_scalar!(
+        "update shard.delivery
+         set number = number + 1, due_at = $4, node = null, epoch = null, takeovers = 0
+         where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
+         returning cargo",
+        cargo,
+        claim.node,
+        claim.epoch,
+        due_at
+    );
+    Ok(put_off.fetch_all(&mut **tx).await?)
+}
+
+async fn finish(
+    tx: &mut Transaction<'_>,
+    cargo: &[Uuid],
+    state: &str,
+    event: Event,
+    tally: &mut Tally,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (first, last) = bounds(cargo);
     let rows = sqlx::query!(
-        r#"with ended as materialized (
-               select * from unnest($1::uuid[], $2::int2[], $3::timestamptz[], $4::timestamptz[],
-                   $5::int2[], $6::text[], $7::bytea[], $8::text[], $9::timestamptz[])
-               as ended (cargo, number, started_at, ended_at, status, error, answer, state, due_at)
-           ), closed as (
-               delete from shard.delivery d using ended
-               where ended.state is not null and d.cargo = ended.cargo
-                   and d.number = ended.number and d.node = $10 and d.epoch = $11
-               returning d.cargo
-           ), again as (
-               update shard.delivery d set number = d.number + 1, due_at = ended.due_at,
-                   node = null, epoch = null, takeovers = 0
-               from ended
-               where ended.state is null and d.cargo = ended.cargo
-                   and d.number = ended.number and d.node = $10 and d.epoch = $11
-               returning d.cargo
-           ), logged as (
-               insert into shard.attempt (cargo, number, started_at, ended_at, status, error, answer)
-               select cargo, number, started_at, ended_at, status, error, answer from ended
-               where cargo in (select cargo from closed union all select cargo from again)
-           )
-           update shard.cargo c set callback_state = ended.state, callback_ended_at = ended.ended_at
-           from ended join closed on closed.cargo = ended.cargo
-           where c.id = ended.cargo and c.id >= $12 and c.id <= $13
-           returning c.project, c.api_key, c.model, c.callback_state"#,
+        "update shard.cargo set callback_state = $1, callback_ended_at = $2
+         where id = any($3) and id >= $4 and id <= $5
+         returning project, api_key, model",
+        state,
+        now,
+        cargo,
+        first,
+        last
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    for row in rows {
+        let (project, key) = (ProjectId::from(row.project), KeyId::from(row.api_key));
+        let what = Counted {
+            project,
+            key,
+            model: row.model,
+            event,
+        };
+        tally.count(what, Usage::default());
+    }
+    Ok(())
+}
+
+async fn log(tx: &mut Transaction<'_>, columns: Columns) -> Result<(), Error> {
+    sqlx::query!(
+        "insert into shard.attempt (cargo, number, started_at, ended_at, status, error, answer)
+         select * from unnest($1::uuid[], $2::int2[], $3::timestamptz[], $4::timestamptz[],
+             $5::int2[], $6::text[], $7::bytea[])",
         &columns.cargo,
         &columns.number,
         &columns.started_at,
@@ -93,37 +153,10 @@ pub async fn record(
         &columns.status as &[Option<i16>],
         &columns.error as &[Option<String>],
         &columns.answer as &[Option<Vec<u8>>],
-        &columns.state as &[Option<&'static str>],
-        &columns.due_at as &[Option<Timestamp>],
-        claim.node,
-        claim.epoch,
-        first,
-        last
     )
-    .fetch_all(&mut *tx)
+    .execute(&mut **tx)
     .await?;
-    let mut tally = Tally::default();
-    for row in &rows {
-        let (project, key) = (ProjectId::from(row.project), KeyId::from(row.api_key));
-        let delivered = row.callback_state == "delivered";
-        let event = if delivered {
-            Event::Delivered
-        } else {
-            Event::CallbackFailed
-        };
-        tally.count(
-            Counted {
-                project,
-                key,
-                model: row.model.clone(),
-                event,
-            },
-            Usage::default(),
-        );
-    }
-    usage::append(&mut tx, &tally, now).await?;
-    tx.commit().await?;
-    Ok(u64::try_from(rows.len()).unwrap_or_default())
+    Ok(())
 }
 
 #[derive(Default)]
@@ -135,12 +168,10 @@ struct Columns {
     status: Vec<Option<i16>>,
     error: Vec<Option<String>>,
     answer: Vec<Option<Vec<u8>>>,
-    state: Vec<Option<&'static str>>,
-    due_at: Vec<Option<Timestamp>>,
 }
 
 impl Columns {
-    fn of(ended: Vec<Ended>) -> Self {
+    fn of(ended: impl Iterator<Item = Ended>) -> Self {
         let mut columns = Self::default();
         for attempt in ended {
             columns.cargo.push(attempt.cargo.uuid());
@@ -158,8 +189,6 @@ impl Columns {
             columns
                 .answer
                 .push((!attempt.answer.is_empty()).then_some(attempt.answer));
-            columns.state.push(attempt.verdict.state());
-            columns.due_at.push(attempt.verdict.due_at());
         }
         columns
     }

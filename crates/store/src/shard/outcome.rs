@@ -1,5 +1,7 @@
 //! Outcomes: stored once per cargo and attempt, together with the delivery that they cause.
 
+use std::collections::{BTreeMap, HashMap};
+
 use domain::id::{BatchId, CargoId, KeyId, ProjectId};
 use domain::outcome::Usage;
 use domain::time::Timestamp;
@@ -56,14 +58,51 @@ pub async fn record(
             None
         }
     };
-    let stored = write(&mut tx, batch, claim, outcomes, now).await?;
-    let mut tally = Tally::default();
-    for row in &stored {
-        tally.count(row.counted(), row.usage);
+    let mut completed = HashMap::with_capacity(outcomes.len());
+    for ((attempt, success), cargo) in alike(&outcomes) {
+        let done = complete(&mut tx, batch, attempt, success, &cargo, now).await?;
+        completed.extend(done.into_iter().map(|row| (row.cargo, row)));
     }
+    let mut tally = Tally::default();
+    let mut columns = Columns::default();
+    let mut stored = Vec::with_capacity(completed.len());
+    for outcome in outcomes {
+        // Who has an outcome already keeps it.
+        let Some(row) = completed.remove(&outcome.cargo) else {
+            continue;
+        };
+        let event = if outcome.success {
+            Event::Succeeded
+        } else {
+            Event::Failed
+        };
+        let (project, key) = (row.project, row.key);
+        tally.count(
+            Counted {
+                project,
+                key,
+                model: row.model,
+                event,
+            },
+            outcome.usage,
+        );
+        stored.push(outcome.cargo);
+        columns.push(outcome, row.organization, row.host);
+    }
+    insert(&mut tx, &columns, claim, now).await?;
     usage::append(&mut tx, &tally, now).await?;
     tx.commit().await?;
-    Ok(stored.into_iter().map(|row| row.cargo).collect())
+    Ok(stored)
+}
+
+/// Cargo of the same attempt and success change in one statement.
+fn alike(outcomes: &[NewOutcome]) -> BTreeMap<(u32, bool), Vec<Uuid>> {
+    let mut alike: BTreeMap<_, Vec<Uuid>> = BTreeMap::new();
+    for outcome in outcomes {
+        let kind = (outcome.attempt, outcome.success);
+        alike.entry(kind).or_default().push(outcome.cargo.uuid());
+    }
+    alike
 }
 
 async fn guard(tx: &mut Transaction<'_>, batch: BatchId, claim: Claim) -> Result<(), Error> {
@@ -95,131 +134,122 @@ async fn leave_queue(tx: &mut Transaction<'_>, outcomes: &[NewOutcome]) -> Resul
     Ok(())
 }
 
-struct Stored {
+/// A cargo that has just got its outcome.
+struct Completed {
     cargo: CargoId,
+    organization: Uuid,
     project: ProjectId,
     key: KeyId,
     model: String,
-    success: bool,
-    usage: Usage,
+    host: Option<String>,
 }
 
-impl Stored {
-    fn counted(&self) -> Counted {
-        let event = if self.success {
-            Event::Succeeded
-        } else {
-            Event::Failed
-        };
-        Counted {
-            project: self.project,
-            key: self.key,
-            model: self.model.clone(),
-            event,
-        }
-    }
-}
-
-async fn write(
+/// Once per cargo and attempt: a second answer finds nothing to change.
+async fn complete(
     tx: &mut Transaction<'_>,
     batch: Option<Uuid>,
-    claim: Claim,
-    outcomes: Vec<NewOutcome>,
+    attempt: u32,
+    success: bool,
+    cargo: &[Uuid],
     now: Timestamp,
-) -> Result<Vec<Stored>, Error> {
-    let columns = Columns::of(outcomes);
-    let (first, last) = bounds(&columns.cargo);
+) -> Result<Vec<Completed>, Error> {
+    let (first, last) = bounds(cargo);
     let rows = sqlx::query!(
-        r#"with came as materialized (
-               select * from unnest($1::uuid[], $2::int[], $3::bool[], $4::int2[], $5::bytea[],
-                   $6::bigint[], $7::bigint[], $8::bool[])
-               as came (cargo, attempt, success, codec, body, input_tokens, output_tokens, claimed)
-           ), done as (
-               update shard.cargo c set completed_at = $9, success = came.success
-               from came
-               -- Once per cargo and attempt: a second answer finds nothing to change.
-               where c.id = came.cargo and c.attempt = came.attempt and c.completed_at is null
-                   and c.batch is not distinct from $10
-                   and c.id >= $11 and c.id <= $12
-               returning c.id, c.organization, c.project, c.api_key, c.model, c.callback_host,
-                   c.success, came.codec, came.body, came.input_tokens, came.output_tokens, came.claimed
-           ), stored as (
+        "update shard.cargo set completed_at = $1, success = $2
+         where id = any($3) and id >= $4 and id <= $5
+             and batch is not distinct from $6 and attempt = $7 and completed_at is null
+         returning id, organization, project, api_key, model, callback_host",
+        now,
+        success,
+        cargo,
+        first,
+        last,
+        batch,
+        i32::try_from(attempt).unwrap_or(i32::MAX)
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let completed = rows.into_iter().map(|row| Completed {
+        cargo: row.id.into(),
+        organization: row.organization,
+        project: row.project.into(),
+        key: row.api_key.into(),
+        model: row.model,
+        host: row.callback_host,
+    });
+    Ok(completed.collect())
+}
+
+async fn insert(
+    tx: &mut Transaction<'_>,
+    columns: &Columns,
+    claim: Claim,
+    now: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query!(
+        r#"with stored as (
                insert into shard.outcome (cargo, success, codec, body, input_tokens, output_tokens)
-               select id, success, codec, body, input_tokens, output_tokens from done
-           ), due as (
-               insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
-               select id, organization, callback_host, $9,
-                   case when claimed then $13::uuid end, case when claimed then $14::int end
-               from done where callback_host is not null
+               select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
+                   $5::bigint[], $6::bigint[])
            )
-           select id as "id!", project as "project!",
-               api_key as "api_key!", model as "model!", success as "success!",
-               input_tokens as "input_tokens!", output_tokens as "output_tokens!"
-           from done"#,
+           insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
+           select cargo, organization, host, $11,
+               case when claimed then $12::uuid end, case when claimed then $13::int end
+           from unnest($7::uuid[], $8::uuid[], $9::text[], $10::bool[])
+               as due (cargo, organization, host, claimed)"#,
         &columns.cargo,
-        &columns.attempt,
         &columns.success,
         &columns.codec,
         &columns.body,
         &columns.input_tokens,
         &columns.output_tokens,
-        &columns.claimed,
+        &columns.due.cargo,
+        &columns.due.organization,
+        &columns.due.host,
+        &columns.due.claimed,
         now,
-        batch,
-        first,
-        last,
         claim.node,
         claim.epoch
     )
-    .fetch_all(&mut **tx)
+    .execute(&mut **tx)
     .await?;
-    let unsigned = |count: i64| u64::try_from(count).unwrap_or_default();
-    let stored = rows.into_iter().map(|row| Stored {
-        cargo: row.id.into(),
-        project: row.project.into(),
-        key: row.api_key.into(),
-        model: row.model,
-        success: row.success,
-        usage: Usage {
-            input_tokens: unsigned(row.input_tokens),
-            output_tokens: unsigned(row.output_tokens),
-        },
-    });
-    Ok(stored.collect())
+    Ok(())
 }
 
 #[derive(Default)]
 struct Columns {
     cargo: Vec<Uuid>,
-    attempt: Vec<i32>,
     success: Vec<bool>,
     codec: Vec<i16>,
     body: Vec<Vec<u8>>,
     input_tokens: Vec<i64>,
     output_tokens: Vec<i64>,
+    due: Due,
+}
+
+/// The deliveries among them.
+#[derive(Default)]
+struct Due {
+    cargo: Vec<Uuid>,
+    organization: Vec<Uuid>,
+    host: Vec<String>,
     claimed: Vec<bool>,
 }
 
 impl Columns {
-    fn of(outcomes: Vec<NewOutcome>) -> Self {
+    fn push(&mut self, outcome: NewOutcome, organization: Uuid, host: Option<String>) {
         let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        let mut columns = Self::default();
-        for outcome in outcomes {
-            columns.cargo.push(outcome.cargo.uuid());
-            columns
-                .attempt
-                .push(i32::try_from(outcome.attempt).unwrap_or(i32::MAX));
-            columns.success.push(outcome.success);
-            columns.codec.push(outcome.body.codec);
-            columns.body.push(outcome.body.bytes);
-            columns
-                .input_tokens
-                .push(signed(outcome.usage.input_tokens));
-            columns
-                .output_tokens
-                .push(signed(outcome.usage.output_tokens));
-            columns.claimed.push(outcome.claim_delivery);
+        self.cargo.push(outcome.cargo.uuid());
+        self.success.push(outcome.success);
+        self.codec.push(outcome.body.codec);
+        self.body.push(outcome.body.bytes);
+        self.input_tokens.push(signed(outcome.usage.input_tokens));
+        self.output_tokens.push(signed(outcome.usage.output_tokens));
+        if let Some(host) = host {
+            self.due.cargo.push(outcome.cargo.uuid());
+            self.due.organization.push(organization);
+            self.due.host.push(host);
+            self.due.claimed.push(outcome.claim_delivery);
         }
-        columns
     }
 }

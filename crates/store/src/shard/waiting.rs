@@ -127,11 +127,10 @@ pub async fn gather(
                insert into shard.batch (id, lane, state, cargo, gathered_at)
                values ($2, $1, 'gathered', $4, $5)
            ), moved as (
-               update shard.cargo c set batch = $2
-               from unnest($4::uuid[]) as picked (cargo)
-               where c.id = picked.cargo and c.batch is null and c.completed_at is null
+               update shard.cargo set batch = $2
+               where id = any($4) and batch is null and completed_at is null
                    -- Names the days, so that the others are not even opened.
-                   and c.id >= $6 and c.id <= $7
+                   and id >= $6 and id <= $7
                returning 1
            )
            select count(*) as "count!" from moved"#,

@@ -66,17 +66,22 @@ impl Reading {
 }
 
 impl Used {
+    /// The share of the machine that others had.
+    pub fn strangers(&self) -> f64 {
+        let known = self.longshored + self.postgres + self.ourselves + self.tools;
+        (self.machine.busy - known).max(0.0) / self.machine.all.max(f64::MIN_POSITIVE)
+    }
+
     /// Each as a share of the whole machine, and how much strangers had of it.
     pub fn shares(&self) -> Value {
         let all = self.machine.all.max(f64::MIN_POSITIVE);
         let share = |seconds: f64| rounded(seconds / all, 3);
-        let known = self.longshored + self.postgres + self.ourselves + self.tools;
         json!({
             "longshored": share(self.longshored),
             "postgres": share(self.postgres),
             "trials": share(self.ourselves),
             "pgbench": share(self.tools),
-            "strangers": share((self.machine.busy - known).max(0.0)),
+            "strangers": rounded(self.strangers(), 3),
             "stolen": share(self.machine.stolen),
         })
     }

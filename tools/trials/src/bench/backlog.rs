@@ -1,6 +1,6 @@
 //! Fills a shard with waiting cargo, by SQL: loading millions would take an hour.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
@@ -9,6 +9,8 @@ use crate::progress::say;
 
 /// So many in a statement that its overhead is nothing and its memory little.
 const CHUNK: i64 = 100_000;
+const LOOK: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_mins(4);
 
 /// The `$1`th organization: an id of an hour ago with a berth of its own.
 const ORGANIZATION: &str = "
@@ -122,6 +124,32 @@ impl Backlog {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Waits until the server's own housekeeping after a fill is done.
+    ///
+    /// Nothing is vacuumed by hand: what is measured is the size, not the aftermath of a fill
+    /// that no caller could make.
+    pub async fn rest(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        sqlx::raw_sql("checkpoint")
+            .execute(&mut self.connection)
+            .await
+            .during("checkpoint")?;
+        let busy = "select
+            exists (select from pg_stat_activity where backend_type = 'autovacuum worker')
+            or exists (select from pg_stat_user_tables
+                where schemaname = 'shard' and n_ins_since_vacuum > 1000000)";
+        while sqlx::query_scalar(busy)
+            .fetch_one(&mut self.connection)
+            .await
+            .during("resting")?
+            && begun.elapsed() < LONGEST_REST
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+        say(format!("rested for {} s", begun.elapsed().as_secs()));
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 use sqlx::PgConnection;
 
+use crate::bench::account::Parties;
 use crate::bench::backlog::Backlog;
 use crate::bench::stand::{SHARD, Stand};
 use crate::failure::{During as _, Failure, Result};
@@ -35,6 +36,8 @@ struct Times {
     tracking_large: Vec<f64>,
     gathered: i64,
     waiting: i64,
+    /// The share of the machine that others had while the large backlog was measured.
+    strangers: f64,
 }
 
 pub async fn run(common: &Common, options: &GatherOptions) -> Result<Verdict> {
@@ -62,12 +65,19 @@ pub async fn run(common: &Common, options: &GatherOptions) -> Result<Verdict> {
     times.waiting = backlog.waiting().await?;
     say(format!("filled in {} s", begun.elapsed().as_secs()));
     let open = left_open(&stand).await?;
+    backlog.rest().await?;
+    let parties = Parties {
+        longshored: None,
+        postgres: stand.postgres.pid(),
+    };
+    let meters = parties.read()?;
     times.tracking_large = tracked(&stand).await?;
     let before = usize::try_from(options.gathered / ITEMS).unwrap_or_default();
     let (gathered, milliseconds) = gathered(&stand, before + MEASURED).await?;
     times.gathered = gathered;
     times.large = milliseconds.iter().copied().take(MEASURED).collect();
     times.after = milliseconds.iter().copied().rev().take(MEASURED).collect();
+    times.strangers = meters.until(parties.read()?).strangers();
     drop(open);
     Ok(judged(&stand, options, times))
 }
@@ -105,6 +115,7 @@ fn judged(stand: &Stand, options: &GatherOptions, mut times: Times) -> Verdict {
         .note("waiting", times.waiting)
         .note("gathered", times.gathered)
         .note("organizations", options.organizations)
+        .note("strangers", rounded(times.strangers, 3))
         .note("settings", stand.postgres.settings())
         .promise("as many gathered as asked", all_gathered);
     verdict
