@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use domain::batch::State;
 use domain::id::CargoId;
 use domain::model::Catalogue;
 use domain::time::Timestamp;
@@ -35,6 +36,8 @@ pub struct Collect {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
+    /// The last step failed: it may have left claims behind.
+    pub(crate) failed: bool,
     pub(crate) desk: Desk,
 }
 
@@ -124,6 +127,17 @@ impl Stage for Collect {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+        if self.failed {
+            batch::free_own(&self.shard, self.lease.claim(), State::Running).await?;
+        }
+        let step = self.work(now).await;
+        self.failed = step.is_err();
+        step
+    }
+}
+
+impl Collect {
+    async fn work(&mut self, now: Timestamp) -> Result<Step, store::Error> {
         let claim = self.lease.claim();
         let batches = batch::claim_due(&self.shard, claim, MOST, now).await?;
         if batches.is_empty() {

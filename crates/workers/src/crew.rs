@@ -102,6 +102,7 @@ impl Crew {
                 catalogue: catalogue.clone(),
                 providers: providers.clone(),
                 lanes: Lanes::default(),
+                failed: false,
                 dispatched: bells.dispatched.clone(),
             },
             collect: Collect {
@@ -110,6 +111,7 @@ impl Crew {
                 catalogue,
                 providers,
                 lanes: Lanes::default(),
+                failed: false,
                 desk,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),

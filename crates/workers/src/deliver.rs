@@ -1,11 +1,12 @@
 //! Deliver: an outcome is POSTed to its callback, never early and never skipped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::batch::MOST_TAKEOVERS;
 use domain::delivery::{Next, Schedule};
+use domain::id::CargoId;
 use domain::time::Timestamp;
 use domain::turns::Ring;
 use outbound::callback::{Attempt, Callbacks};
@@ -28,6 +29,8 @@ const LOOK: TimeDelta = TimeDelta::milliseconds(50);
 const OVERLAP: TimeDelta = TimeDelta::seconds(2);
 /// How often everyone with something due is looked at anew.
 const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(10);
+/// How often claims are held against what is under way.
+const GIVE_BACK: TimeDelta = TimeDelta::seconds(5);
 
 #[derive(Debug)]
 pub struct Deliver {
@@ -43,6 +46,11 @@ pub struct Deliver {
     looked_at: Timestamp,
     look_again_at: Timestamp,
     under_way: TaskTracker,
+    /// Ended, but not yet written down.
+    unrecorded: Vec<Ended>,
+    /// Claims that nobody here knew of when they were last looked at.
+    suspects: HashSet<CargoId>,
+    give_back_at: Timestamp,
     ended: (
         mpsc::UnboundedSender<Finished>,
         mpsc::UnboundedReceiver<Finished>,
@@ -53,7 +61,7 @@ pub struct Deliver {
 /// A POST that ended, whichever way.
 #[derive(Debug)]
 struct Finished {
-    cargo: domain::id::CargoId,
+    cargo: CargoId,
     destination: Destination,
     number: u32,
     started_at: Timestamp,
@@ -83,6 +91,9 @@ impl Deliver {
             looked_at: Timestamp::UNIX_EPOCH,
             look_again_at: Timestamp::UNIX_EPOCH,
             under_way: TaskTracker::new(),
+            unrecorded: Vec::new(),
+            suspects: HashSet::new(),
+            give_back_at: Timestamp::UNIX_EPOCH,
             ended: mpsc::unbounded_channel(),
             bell: means.bell,
         }
@@ -108,7 +119,8 @@ impl Deliver {
             // Not begun: its row is freed with the lease.
             self.desk.release(&parcel.destination);
         }
-        while !(self.under_way.is_empty() && self.ended.1.is_empty()) {
+        while !(self.under_way.is_empty() && self.ended.1.is_empty() && self.unrecorded.is_empty())
+        {
             let now = self.shard.clock.now();
             match self.record(now).await {
                 Ok(0) => self.bell.rung().await,
@@ -122,19 +134,39 @@ impl Deliver {
     }
 
     async fn record(&mut self, now: Timestamp) -> Result<usize, store::Error> {
-        let mut ended = Vec::new();
-        while ended.len() < MOST
+        while self.unrecorded.len() < MOST
             && let Ok(finished) = self.ended.1.try_recv()
         {
             self.desk.release(&finished.destination);
-            ended.push(self.verdict(finished, now));
+            self.unrecorded.push(self.verdict(finished, now));
         }
-        if ended.is_empty() {
+        if self.unrecorded.is_empty() {
             return Ok(0);
         }
-        let count = ended.len();
-        attempt::record(&self.shard, self.lease.claim(), ended, now).await?;
-        Ok(count)
+        // Kept until they are written: a POST that was made must not be made again.
+        attempt::record(&self.shard, self.lease.claim(), &self.unrecorded, now).await?;
+        let recorded = std::mem::take(&mut self.unrecorded);
+        self.desk.let_go(recorded.iter().map(|ended| ended.cargo));
+        Ok(recorded.len())
+    }
+
+    /// Gives back claims that nobody here knows of: the answer that told of them was lost.
+    ///
+    /// One that is seen once may be on its way here; one that is seen twice is not.
+    async fn give_back(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        if now < self.give_back_at {
+            return Ok(());
+        }
+        self.give_back_at = now + GIVE_BACK;
+        let claim = self.lease.claim();
+        let unknown = self.desk.unknown(delivery::held(&self.shard, claim).await?);
+        let lost: Vec<_> = unknown.intersection(&self.suspects).copied().collect();
+        if !lost.is_empty() {
+            delivery::free(&self.shard, claim, &lost).await?;
+            tracing::warn!(shard = %self.shard.name, count = lost.len(), "claims that were lost on their way are free again");
+        }
+        self.suspects = unknown;
+        Ok(())
     }
 
     fn verdict(&self, finished: Finished, now: Timestamp) -> Ended {
@@ -250,7 +282,7 @@ impl Deliver {
 
     fn begin(&mut self, claimed: Claimed, now: Timestamp) {
         // The room was seen a moment ago; a share overdrawn by one is given back all the same.
-        self.desk.take(&claimed.destination);
+        self.desk.take(claimed.cargo, &claimed.destination);
         if claimed.takeovers >= MOST_TAKEOVERS {
             let attempt = Attempt {
                 status: None,
@@ -310,6 +342,7 @@ impl Stage for Deliver {
         }
         if now >= self.looked_at + LOOK || now < self.looked_at {
             self.discover(now).await?;
+            self.give_back(now).await?;
         }
         if !self.ring.is_empty() {
             let claimed = self.claim(now).await?;

@@ -49,6 +49,8 @@ struct Taken {
     organizations: HashMap<OrganizationId, usize>,
     destinations: HashMap<Destination, usize>,
     parcels: Vec<Parcel>,
+    /// Cargo whose callback is ours to make and not yet recorded.
+    held: HashSet<CargoId>,
 }
 
 impl Desk {
@@ -80,8 +82,27 @@ impl Desk {
     }
 
     /// Takes a place for what is claimed already.
-    pub(crate) fn take(&self, destination: &Destination) {
-        self.lock().take(destination);
+    pub(crate) fn take(&self, cargo: CargoId, destination: &Destination) {
+        let mut taken = self.lock();
+        taken.held.insert(cargo);
+        taken.take(destination);
+    }
+
+    /// Those of some cargo that nobody here knows of.
+    pub(crate) fn unknown(&self, cargo: Vec<CargoId>) -> HashSet<CargoId> {
+        let taken = self.lock();
+        cargo
+            .into_iter()
+            .filter(|id| !taken.held.contains(id))
+            .collect()
+    }
+
+    /// What was recorded is no longer ours.
+    pub(crate) fn let_go(&self, cargo: impl Iterator<Item = CargoId>) {
+        let mut taken = self.lock();
+        for id in cargo {
+            taken.held.remove(&id);
+        }
     }
 
     pub(crate) fn release(&self, destination: &Destination) {
@@ -93,6 +114,7 @@ impl Desk {
         let mut taken = self.lock();
         for parcel in parcels {
             if written.contains(&parcel.cargo) {
+                taken.held.insert(parcel.cargo);
                 taken.parcels.push(parcel);
             } else {
                 taken.release(&parcel.destination);

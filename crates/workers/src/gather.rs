@@ -76,7 +76,7 @@ impl Gather {
             return Ok(());
         }
         for lane in lane::claim_free(&self.shard, claim).await? {
-            self.queues.insert(lane, Queue::default());
+            self.queues.entry(lane).or_default();
         }
         self.look_for_lanes_at = now + LOOK_FOR_LANES;
         Ok(())

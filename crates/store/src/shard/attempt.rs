@@ -40,11 +40,11 @@ pub enum Verdict {
 pub async fn record(
     shard: &Shard,
     claim: Claim,
-    ended: Vec<Ended>,
+    ended: &[Ended],
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut alike: BTreeMap<Verdict, Vec<Uuid>> = BTreeMap::new();
-    for attempt in &ended {
+    for attempt in ended {
         alike
             .entry(attempt.verdict)
             .or_default()
@@ -67,7 +67,7 @@ pub async fn record(
         ours.extend(closed);
     }
     let ended = ended
-        .into_iter()
+        .iter()
         .filter(|attempt| ours.contains(&attempt.cargo.uuid()));
     log(&mut tx, Columns::of(ended)).await?;
     usage::append(&mut tx, &tally, now).await?;
@@ -171,7 +171,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(ended: impl Iterator<Item = Ended>) -> Self {
+    fn of<'a>(ended: impl Iterator<Item = &'a Ended>) -> Self {
         let mut columns = Self::default();
         for attempt in ended {
             columns.cargo.push(attempt.cargo.uuid());
@@ -185,10 +185,10 @@ impl Columns {
                 .push(attempt.status.and_then(|status| i16::try_from(status).ok()));
             columns
                 .error
-                .push(attempt.error.map(|error| error.replace('\0', "")));
+                .push(attempt.error.as_ref().map(|error| error.replace('\0', "")));
             columns
                 .answer
-                .push((!attempt.answer.is_empty()).then_some(attempt.answer));
+                .push((!attempt.answer.is_empty()).then(|| attempt.answer.clone()));
         }
         columns
     }

@@ -139,6 +139,21 @@ pub async fn ask_again(
     ours(changed.rows_affected())
 }
 
+/// Frees what this claim holds in a state. A stage that failed may have claimed more
+/// than it knows of: the answer to its claim can be lost.
+pub async fn free_own(shard: &Shard, claim: Claim, state: State) -> Result<u64, Error> {
+    let freed = sqlx::query!(
+        "update shard.batch set node = null, epoch = null
+         where node = $1 and epoch = $2 and state = $3",
+        claim.node,
+        claim.epoch,
+        state.as_str()
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(freed.rows_affected())
+}
+
 /// Ends a batch. What has no outcome goes back to wait, one attempt further.
 pub async fn end(
     shard: &Shard,

@@ -169,6 +169,33 @@ async fn contents(
         .collect()
 }
 
+/// Everything that this claim holds.
+pub async fn held(shard: &Shard, claim: Claim) -> Result<Vec<CargoId>, Error> {
+    let held = sqlx::query_scalar!(
+        "select cargo from shard.delivery where node = $1 and epoch = $2",
+        claim.node,
+        claim.epoch
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    Ok(held.into_iter().map(CargoId::from_uuid).collect())
+}
+
+/// Gives claims back: others may make these attempts.
+pub async fn free(shard: &Shard, claim: Claim, cargo: &[CargoId]) -> Result<u64, Error> {
+    let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    let freed = sqlx::query!(
+        "update shard.delivery set node = null, epoch = null
+         where cargo = any($3) and node = $1 and epoch = $2",
+        claim.node,
+        claim.epoch,
+        &cargo
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(freed.rows_affected())
+}
+
 /// When the longest-waiting due callback became due.
 pub async fn oldest(shard: &Shard) -> Result<Option<Timestamp>, Error> {
     let oldest = sqlx::query_scalar!("select min(due_at) from shard.delivery where node is null");

@@ -48,23 +48,31 @@ pub async fn find(shard: &Shard, id: LaneId) -> Result<Lane, Error> {
     })
 }
 
-/// Takes every lane that nobody gathers.
+/// Takes every lane that nobody gathers; returns all that this claim holds.
 pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<LaneId>, Error> {
     let free = sqlx::query_scalar!("select count(*) from shard.lane where node is null");
     // Looking costs nothing; an update would take a transaction each time.
-    if free.fetch_one(&shard.pool).await? == Some(0) {
-        return Ok(Vec::new());
+    if free.fetch_one(&shard.pool).await? != Some(0) {
+        sqlx::query!(
+            "update shard.lane set node = $1, epoch = $2
+             where id in (select id from shard.lane where node is null for update skip locked)",
+            claim.node,
+            claim.epoch
+        )
+        .execute(&shard.pool)
+        .await?;
     }
-    let ids = sqlx::query_scalar!(
-        "update shard.lane set node = $1, epoch = $2
-         where id in (select id from shard.lane where node is null for update skip locked)
-         returning id",
+    let held = sqlx::query_scalar!(
+        "select id from shard.lane where node = $1 and epoch = $2",
         claim.node,
         claim.epoch
-    )
-    .fetch_all(&shard.pool)
-    .await?;
-    Ok(ids.into_iter().map(LaneId).collect())
+    );
+    Ok(held
+        .fetch_all(&shard.pool)
+        .await?
+        .into_iter()
+        .map(LaneId)
+        .collect())
 }
 
 /// Holds the lane to the end of the transaction, if it is still ours.
