@@ -7,6 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use domain::callback::CallbackUrl;
 use domain::id::CargoId;
@@ -25,8 +26,12 @@ mod group;
 mod transaction;
 
 /// How many groups of a shard are under way at once: while one waits for the disk,
-/// the next ones are being formed and written.
-const WRITERS: usize = 4;
+/// the other is being formed. More would make smaller groups, which cost more.
+const WRITERS: usize = 2;
+/// Under load a group waits a moment for company; a transaction costs as much as ten rows.
+const MOMENT: Duration = Duration::from_millis(1);
+/// With fewer than this in the last group nobody is worth waiting for.
+const COMPANY: u32 = 4;
 /// What may wait; beyond it a caller is told to come back.
 const ROOM: usize = 4096;
 /// The largest group, by loads and by bytes.
@@ -146,14 +151,19 @@ async fn write_all(
     mut room: mpsc::Receiver<Waiting>,
     aside: Option<mpsc::Sender<Waiting>>,
 ) {
+    let mut last = 0;
     while let Some(first) = room.recv().await {
+        if last >= COMPANY {
+            tokio::time::sleep(MOMENT).await;
+        }
         let mut group = Group::starting_with(first);
         while !group.is_full()
             && let Ok(next) = room.try_recv()
         {
             group.push(next);
         }
-        metrics::histogram!("load_group_size").record(f64::from(group.size()));
+        last = group.size();
+        metrics::histogram!("load_group_size").record(f64::from(last));
         group.write(&shard, aside.as_ref()).await;
     }
 }
