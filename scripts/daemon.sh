@@ -13,6 +13,7 @@ scratch_fleet() {
     build_longshored
     scratch_postgres durable
     make_databases
+    redis_start "$SCRATCH"
     read -r -a ports < <(free_ports 4)
     web=${ports[3]}
     export SVC_ENVIRONMENT=development SVC_DEPLOYMENT=cloud SVC_LOG_FORMAT=text

@@ -14,6 +14,11 @@ from pathlib import Path
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 
+AMPLE = "10000"
+"""Dollars, more than any test run spends."""
+
+SOME = "10"
+
 MODELS = {
     "priced_chat": "mock-chat",
     "vision": "mock-vision",
@@ -50,29 +55,44 @@ class Admin:
     def key(self, project, name, *options):
         return self.run("key", "create", "--project", project, "--name", name, *options)
 
-    def alone(self, name, plan):
+    def credit(self, organization, dollars):
+        self.run("credit", "add", organization, dollars, "--note", "fixtures")
+
+    def only_key(self, organization, name):
         """The key of an organization with one project."""
-        organization = self.organization(name, plan)
         return self.key(self.project(organization, f"{name.lower()}1"), name)["key"]
+
+    def alone(self, name, plan, dollars):
+        organization = self.organization(name, plan)
+        if dollars:
+            self.credit(organization, dollars)
+        return self.only_key(organization, name)
+
+    def without_quota(self, name, plan, dollars):
+        """Its credit would do: what stops it is the quota."""
+        organization = self.organization(name, plan)
+        self.credit(organization, dollars)
+        self.run("organization", "set-quota", organization, "0")
+        return self.only_key(organization, name)
 
 
 def keys(admin):
     organization = admin.organization("A", "pro")
+    admin.credit(organization, AMPLE)
     first = admin.project(organization, "a1")
     second = admin.project(organization, "a2")
     inactive = admin.project(organization, "a3")
     made = {
         "pro": admin.key(first, "pro")["key"],
         "pro_sibling": admin.key(second, "pro_sibling")["key"],
-        "pro_other": admin.alone("B", "pro"),
-        "starter": admin.alone("C", "starter"),
-        "free": admin.alone("D", "free"),
-        "rate_free": admin.alone("E", "free"),
+        "pro_other": admin.alone("B", "pro", AMPLE),
+        "starter": admin.alone("C", "starter", SOME),
+        "free": admin.alone("D", "free", SOME),
+        "rate_free": admin.alone("E", "free", SOME),
         "expired": admin.key(first, "expired", "--expires-at", LONG_AGO)["key"],
         "inactive_project": admin.key(inactive, "inactive_project")["key"],
-        # Credit and quota come with prices; until then these are plain organizations.
-        "broke": admin.alone("F", "pro"),
-        "quota_spent": admin.alone("G", "pro"),
+        "broke": admin.alone("F", "pro", None),
+        "quota_spent": admin.without_quota("G", "pro", AMPLE),
     }
     deactivated = admin.key(first, "deactivated")
     admin.run("key", "deactivate", deactivated["key_id"])

@@ -45,6 +45,9 @@ print(*(each.getsockname()[1] for each in held))
 END
 }
 
+# Whether nobody listens on a port.
+free_port() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
 # A scratch folder on a disk that the user `postgres` can reach too.
 scratch() {
     SCRATCH=$(mktemp -d /var/tmp/longshore.XXXXXX)

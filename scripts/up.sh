@@ -13,7 +13,7 @@ up() {
     fi
     # What an interrupted attempt left.
     [[ ! -d $UP ]] || down
-    need compiler postgres
+    need compiler postgres redis
     build_longshored
     mkdir -p "$UP"
     # Half an installation is of no use to anybody.
@@ -41,14 +41,18 @@ up_failed() {
 up_runs() {
     local name
     [[ -f $UP/said ]] || return 1
-    for name in receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
+    for name in redis receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
 }
 
 up_start() {
     local web metrics receiver
     read -r web metrics receiver < <(free_ports 3)
     ! free_port 8080 || web=8080
-    export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/models.toml
+    redis_start "$UP"
+    note "$UP/redis.pid" "${STARTED[-1]}"
+    export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/scripts/up-models.toml
+    # A minute is long for somebody who watches.
+    export SVC_MOCK_DELAY_SECONDS=10
     export SVC_ENVIRONMENT=development SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16 SVC_LOG_FORMAT=text
     (umask 077 && export -p | sed -n 's|^declare -x SVC_|export SVC_|p' >"$UP/env")
     say "migrating"
@@ -60,6 +64,7 @@ up_start() {
     await "http://127.0.0.1:$web/ready" "${STARTED[-1]}" "$UP/longshored.log"
     local organization project key
     organization=$(admin organization_id organization create "Harbour" --plan pro)
+    admin organization_id credit add "$organization" 10 --note "to try it with" >/dev/null
     project=$(admin project_id project create --organization "$organization" --slug first-project)
     key=$(admin key key create --project "$project" --name first-key)
     (umask 077 && tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/" >"$UP/said")
@@ -68,16 +73,24 @@ up_start() {
 tell() {
     cat <<END
 
-Longshore is up, with control and two shards on PostgreSQL.
+Longshore is up, with control and two shards on PostgreSQL, and limits in Redis.
 
   base URL    $1
   docs        $1/docs
   key         $2
   logs        .dev/up/longshored.log
 
-Load a cargo; about two seconds later its callback arrives (without the directive: 60 seconds):
+Load a cargo; about two seconds later its callback arrives (without the directive: 10 seconds):
 
   curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "svc-mock", "max_tokens": 64, "messages": [{"role": "user", "content": "Hello, harbour! [mock:delay=2s]"}]}}'
+
+svc-mock is free. Your organization has 10 dollars of credit, and harbour-small costs some of it:
+
+  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "harbour-small", "max_tokens": 64, "messages": [{"role": "user", "content": "What does a harbour cost?"}]}}'
+
+See what is held while it is under way, and what is charged ten seconds later, in nano-dollars under "cost":
+
+  curl -s $1/cargo/CARGO_ID/tracking -H 'X-API-Key: $2'
 
 See it arrive:  ./dev callbacks
 Stop it all:    ./dev down
@@ -87,7 +100,7 @@ END
 down() {
     [[ -d $UP ]] || { say "nothing is up"; return; }
     local name
-    for name in longshored receiver; do
+    for name in longshored receiver redis; do
         if is_noted "$UP/$name.pid"; then
             say "stopping $name"
             end "$(cut -d' ' -f1 "$UP/$name.pid")"
@@ -128,8 +141,6 @@ admin() {
     shift
     "$LONGSHORED" admin "$@" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$field"
 }
-
-free_port() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # A process id alone may by now be somebody else's: its birth is noted with it.
 note() { echo "$2 $(born "$2")" >"$1"; }

@@ -26,6 +26,20 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
+/// A caller whose load was counted against the backstop, before its body is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted(pub(crate) Caller);
+
+impl FromRequestParts<App> for Counted {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        app.limiter.count(caller.project).await?;
+        Ok(Self(caller))
+    }
+}
+
 impl From<NotAdmitted> for Problem {
     fn from(reason: NotAdmitted) -> Self {
         match reason {

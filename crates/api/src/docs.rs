@@ -17,6 +17,7 @@ use crate::trace::API_VERSION;
 mod answer;
 mod examples;
 mod health;
+mod limit;
 mod load;
 mod page;
 mod tracking;

@@ -32,6 +32,8 @@ pub fn health() -> future::Ready<Json<Health>> {
 }
 
 /// A shard that is away takes only its own organizations with it, so the node goes on serving.
+/// So it does without Redis, which some installs do not have: limits are then kept by each
+/// process for itself.
 ///
 /// `keys_stale`: control has been away for longer than we go on without it.
 pub fn judge(
@@ -39,6 +41,7 @@ pub fn judge(
     control: Liveness,
     keys_stale: bool,
     shards: &[Dependency],
+    redis: Option<Liveness>,
 ) -> (StatusCode, Ready) {
     let seen = || std::iter::once(control).chain(shards.iter().map(|shard| shard.liveness));
     let answers = |liveness: Liveness| matches!(liveness, Liveness::Answers { .. });
@@ -55,7 +58,7 @@ pub fn judge(
     };
     let (code, status) = match detail {
         Some(_) => (StatusCode::SERVICE_UNAVAILABLE, Status::Unavailable),
-        None if seen().all(answers) => (StatusCode::OK, Status::Ok),
+        None if seen().chain(redis).all(answers) => (StatusCode::OK, Status::Ok),
         None => (StatusCode::OK, Status::Degraded),
     };
     let shards = shards
@@ -63,6 +66,7 @@ pub fn judge(
         .map(|shard| row(format!("shard {}", shard.name), shard.liveness));
     let dependencies = std::iter::once(row("control".to_owned(), control))
         .chain(shards)
+        .chain(redis.map(|liveness| row("redis".to_owned(), liveness)))
         .collect();
     (
         code,
@@ -97,13 +101,22 @@ mod tests {
     };
     const AWAY: Liveness = Liveness::Away;
 
-    fn judged(draining: bool, keys_stale: bool, [control, north, south]: [Liveness; 3]) -> String {
+    fn judged(draining: bool, keys_stale: bool, states: [Liveness; 3]) -> String {
+        judged_with(draining, keys_stale, states, None)
+    }
+
+    fn judged_with(
+        draining: bool,
+        keys_stale: bool,
+        [control, north, south]: [Liveness; 3],
+        redis: Option<Liveness>,
+    ) -> String {
         let shard = |name: &str, liveness| Dependency {
             name: name.to_owned(),
             liveness,
         };
         let shards = [shard("north", north), shard("south", south)];
-        let (code, ready) = judge(draining, control, keys_stale, &shards);
+        let (code, ready) = judge(draining, control, keys_stale, &shards, redis);
         let mut body = serde_json::to_value(ready).unwrap();
         let rows = body["dependencies"].as_array().unwrap().iter();
         let rows: Vec<_> = rows
@@ -122,6 +135,14 @@ mod tests {
         insta::assert_snapshot!(serving([AWAY, OK, OK]), @"200 {status:degraded}, control away, shard north ok, shard south ok");
         insta::assert_snapshot!(serving([OK, AWAY, AWAY]), @"503 {status:unavailable,detail:No shard answers.}, control ok, shard north away, shard south away");
         insta::assert_snapshot!(judged(false, true, [AWAY, OK, OK]), @"503 {status:unavailable,detail:Control has been away for too long.}, control away, shard north ok, shard south ok");
+    }
+
+    #[test]
+    fn a_node_goes_on_without_redis() {
+        let with = |redis| judged_with(false, false, [OK, OK, OK], Some(redis));
+        insta::assert_snapshot!(with(OK), @"200 {status:ok}, control ok, shard north ok, shard south ok, redis ok");
+        insta::assert_snapshot!(with(AWAY), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis away");
+        insta::assert_snapshot!(with(Liveness::NotYet), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis unknown");
     }
 
     #[test]

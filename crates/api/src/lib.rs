@@ -23,6 +23,8 @@ pub mod keys;
 
 mod lanes;
 
+pub mod limits;
+
 mod probe;
 
 pub mod problem;

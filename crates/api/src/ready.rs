@@ -6,6 +6,7 @@ use http::StatusCode;
 use wire::health::Ready;
 
 use crate::health::{self, Dependency, Liveness};
+use crate::limits::RedisContact;
 use crate::probe::Pulse;
 use crate::state::App;
 
@@ -29,6 +30,13 @@ pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<Ready>) {
         (Some(_), false) => Liveness::Answers { latency: None },
         (Some(_), true) => Liveness::Away,
     };
-    let (status, ready) = health::judge(app.is_draining(), control, contact.stale, &shards);
+    let redis = app.limiter.contact().map(|contact| match contact {
+        RedisContact::NotYet => Liveness::NotYet,
+        RedisContact::Answers { latency } => Liveness::Answers {
+            latency: Some(latency),
+        },
+        RedisContact::Away => Liveness::Away,
+    });
+    let (status, ready) = health::judge(app.is_draining(), control, contact.stale, &shards, redis);
     (status, Json(ready))
 }

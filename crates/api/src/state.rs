@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::callback::Schemes;
 use domain::id::Berth;
+use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::time::Clock;
+use outbound::counters::Counters;
+use store::control::node::Node;
 use store::{Control, Shard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::check::Rules;
 use crate::keys::{KeyOptions, Keys};
 use crate::lanes::Lanes;
+use crate::limits::{Limiter, LimiterOptions, Nodes};
 use crate::probe::Probe;
 use crate::problem::Problem;
 use crate::writer::Writer;
@@ -27,6 +31,12 @@ pub struct Parts {
     pub control: Control,
     pub shards: Vec<Arc<Shard>>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    /// What each plan allows; a licence may come and go.
+    pub limits: watch::Receiver<Limits>,
+    /// What counts for all nodes; without it each counts for itself.
+    pub counters: Option<Counters>,
+    /// This process among those that serve.
+    pub node: Node,
     pub options: Options,
     /// For what belongs to no shard: keys and their expiry.
     pub clock: Arc<dyn Clock>,
@@ -36,6 +46,9 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub keys: KeyOptions,
+    pub limiter: LimiterOptions,
+    /// Where a caller is sent whose plan is too small.
+    pub upgrade_url: String,
     pub schemes: Schemes,
     pub max_body_bytes: usize,
     pub max_messages: usize,
@@ -51,6 +64,9 @@ pub struct App(Arc<Shared>);
 pub struct Shared {
     pub(crate) keys: Arc<Keys>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub(crate) limits: watch::Receiver<Limits>,
+    pub(crate) limiter: Limiter,
+    pub(crate) upgrade_url: String,
     pub(crate) rules: Rules,
     pub(crate) max_body_bytes: usize,
     quays: HashMap<Arc<str>, Quay>,
@@ -102,9 +118,13 @@ impl App {
                 },
             )
         });
+        let nodes = Nodes::new(parts.control.clone(), parts.node);
         Self(Arc::new(Shared {
+            limiter: Limiter::new(parts.counters, nodes, options.limiter),
+            upgrade_url: options.upgrade_url,
             keys: Arc::new(Keys::new(parts.control, options.keys, parts.clock)),
             catalogue: parts.catalogue,
+            limits: parts.limits,
             rules,
             max_body_bytes: options.max_body_bytes,
             quays: quays.collect(),
@@ -113,12 +133,13 @@ impl App {
         }))
     }
 
-    /// Starts what works beside the requests: the key feed, the writers, the probes.
+    /// Starts what works beside the requests: the key feed, the limiter, the writers, the probes.
     ///
     /// All but the writers stop when told to; these stop after [`App::flush`].
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
         let (keys, stopped) = (self.keys.clone(), stop.clone());
         tracker.spawn(async move { keys.run(stopped).await });
+        self.limiter.spawn(tracker, stop);
         for name in &self.names {
             let Some(quay) = self.quays.get(name) else {
                 continue;
@@ -149,6 +170,10 @@ impl App {
             quay.writer.close().await;
         }
         self.keys.flush().await;
+    }
+
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
     }
 
     pub(crate) fn is_draining(&self) -> bool {

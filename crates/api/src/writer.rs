@@ -9,7 +9,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::account::AccountRefusal;
 use domain::callback::CallbackUrl;
+use domain::hold::Hold;
 use domain::id::CargoId;
 use domain::idempotency::Named;
 use domain::lane::LaneId;
@@ -19,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use crate::caller::Caller;
+use crate::limits::Pass;
 use crate::writer::group::Group;
 
 mod group;
@@ -48,6 +51,9 @@ pub(crate) struct Loading {
     pub(crate) request: Packed,
     pub(crate) metadata: Option<String>,
     pub(crate) named: Option<Named>,
+    pub(crate) hold: Hold,
+    /// What the plan allows in a month, unless the account says otherwise.
+    pub(crate) monthly_tokens: Option<u64>,
 }
 
 /// It is on disk.
@@ -63,6 +69,8 @@ pub(crate) enum Stored {
 pub(crate) enum NotStored {
     /// The idempotency key belongs to another body.
     KeyReused,
+    /// The account has not enough tokens or credit for it.
+    Refused(AccountRefusal),
     /// The shard cannot be reached, or does not say what became of the load.
     Away,
     /// Too much waits already.
@@ -76,6 +84,8 @@ pub(crate) type Answer = Result<Stored, NotStored>;
 #[derive(Debug)]
 struct Waiting {
     load: Loading,
+    /// Spent when the load is stored, given back with everything else.
+    pass: Pass,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -113,10 +123,10 @@ impl Writer {
     }
 
     /// Stores a load, together with whatever else waits.
-    pub(crate) async fn store(&self, load: Loading) -> Answer {
+    pub(crate) async fn store(&self, load: Loading, pass: Pass) -> Answer {
         let (answer, answered) = oneshot::channel();
         let door = self.door(&load.caller).ok_or(NotStored::Away)?;
-        door.try_send(Waiting { load, answer })
+        door.try_send(Waiting { load, pass, answer })
             .map_err(|_| NotStored::Busy)?;
         drop(door);
         answered.await.unwrap_or(Err(NotStored::Away))

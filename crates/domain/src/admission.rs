@@ -1,17 +1,28 @@
 //! May this be loaded? The checks that need the catalogue, in the contract's order.
 
+#[cfg(test)]
+mod tests;
+
 use crate::model::{Capability, Catalogue, Kind, Model};
+use crate::nearest::nearest;
 use crate::params::Params;
+
+/// A token is three or four bytes of most texts; a text with one for eight is not met.
+const BYTES_PER_TOKEN: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadRefusal {
     UnknownModel {
         supported: Vec<String>,
+        /// The one that was meant, if the id looks like a slip.
+        nearest: Option<String>,
     },
     /// The model is of the other kind than the request.
     KindMismatch {
         model: Kind,
     },
+    /// More than the model takes or gives; all of it at once.
+    TooMuch(Vec<Excess>),
     CapabilityMissing {
         capability: Capability,
     },
@@ -21,14 +32,30 @@ pub enum LoadRefusal {
     },
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// The text cannot fit the tokens that the model reads at once.
+    Input { kind: Kind, context: u64 },
+    /// `max_tokens` is more than the model answers with.
+    Output { most: u32 },
+}
+
 /// The model that the load asks for, if it may.
 pub fn admit<'a>(params: &Params, catalogue: &'a Catalogue) -> Result<&'a Model, LoadRefusal> {
     let Some(model) = catalogue.find(params.model()) else {
         let supported = catalogue.ids().map(str::to_owned).collect();
-        return Err(LoadRefusal::UnknownModel { supported });
+        let nearest = nearest(params.model(), catalogue.ids()).map(str::to_owned);
+        return Err(LoadRefusal::UnknownModel { supported, nearest });
     };
     if model.kind != params.kind() {
         return Err(LoadRefusal::KindMismatch { model: model.kind });
+    }
+    let excesses: Vec<Excess> = [output(params, model), input(params, model)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if !excesses.is_empty() {
+        return Err(LoadRefusal::TooMuch(excesses));
     }
     let unreadable = params
         .references()
@@ -45,68 +72,18 @@ pub fn admit<'a>(params: &Params, catalogue: &'a Catalogue) -> Result<&'a Model,
     Ok(model)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Mocking;
+/// Only what cannot fit whatever the tokenizer: the provider counts what is near the edge.
+fn input(params: &Params, model: &Model) -> Option<Excess> {
+    let context = model.context?;
+    let longest = u64::try_from(params.longest_input()).unwrap_or(u64::MAX);
+    let kind = params.kind();
+    (longest / BYTES_PER_TOKEN > context).then_some(Excess::Input { kind, context })
+}
 
-    fn catalogue() -> Catalogue {
-        let model = |id: &str, kind, capabilities: &[Capability]| Model {
-            id: id.to_owned(),
-            provider: "mock".to_owned(),
-            kind,
-            capabilities: capabilities.to_vec(),
-            mocking: Mocking::Echo,
-        };
-        Catalogue::new([
-            model("plain", Kind::Chat, &[]),
-            model("seeing", Kind::Chat, &[Capability::Vision]),
-            model("vectors", Kind::Embedding, &[]),
-        ])
-    }
-
-    fn asking(json: &str) -> Result<String, LoadRefusal> {
-        let params = serde_json::from_str(json).unwrap();
-        admit(&params, &catalogue()).map(|model| model.id.clone())
-    }
-
-    #[test]
-    fn a_model_is_found_by_its_exact_id() {
-        let chat = r#"{"model":"plain","max_tokens":1,"messages":[]}"#;
-        assert_eq!(asking(chat), Ok("plain".to_owned()));
-        let supported = ["plain", "seeing", "vectors"].map(str::to_owned).to_vec();
-        let shouted = r#"{"model":"Plain","max_tokens":1,"messages":[]}"#;
-        assert_eq!(
-            asking(shouted),
-            Err(LoadRefusal::UnknownModel { supported })
-        );
-    }
-
-    #[test]
-    fn a_request_must_be_of_its_models_kind() {
-        let chat = r#"{"model":"vectors","max_tokens":1,"messages":[]}"#;
-        assert_eq!(
-            asking(chat),
-            Err(LoadRefusal::KindMismatch {
-                model: Kind::Embedding
-            })
-        );
-    }
-
-    #[test]
-    fn capability_is_asked_before_the_file() {
-        let image = |model: &str| {
-            format!(
-                r#"{{"model":"{model}","max_tokens":1,"messages":[{{"role":"user","content":[{{"type":"image","source":{{"file_id":"f"}}}}]}}]}}"#
-            )
-        };
-        let missing = LoadRefusal::CapabilityMissing {
-            capability: Capability::Vision,
-        };
-        assert_eq!(asking(&image("plain")), Err(missing));
-        let not_found = LoadRefusal::FileNotFound {
-            file_id: "f".to_owned(),
-        };
-        assert_eq!(asking(&image("seeing")), Err(not_found));
+fn output(params: &Params, model: &Model) -> Option<Excess> {
+    let most = model.max_output?;
+    match params {
+        Params::Chat(chat) if chat.max_tokens > most => Some(Excess::Output { most }),
+        Params::Chat(_) | Params::Embedding(_) => None,
     }
 }

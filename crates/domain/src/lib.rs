@@ -13,6 +13,10 @@ pub mod project;
 
 pub mod api_key;
 
+pub mod money;
+
+pub mod nearest;
+
 pub mod model;
 
 pub mod params;
@@ -25,7 +29,17 @@ pub mod cargo;
 
 pub mod idempotency;
 
+pub mod hold;
+
+pub mod limit;
+
+pub mod bucket;
+
+pub mod window;
+
 pub mod account;
+
+pub mod ledger;
 
 pub mod admission;
 

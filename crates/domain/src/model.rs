@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::money::Money;
+
 /// Chat takes messages, embedding takes texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -57,13 +59,62 @@ pub enum Mocking {
     Fail(String),
 }
 
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    pub input: Money,
+    pub output: Money,
+}
+
+/// What callers pay, and what the same work costs us when there is no time for a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prices {
+    pub batch: Price,
+    pub realtime: Option<Price>,
+}
+
+/// The most tokens that a part of a file can come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InputBounds {
+    pub image: u64,
+    pub page: u64,
+    pub video_second: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     pub id: String,
     pub provider: String,
+    /// What the provider calls it.
+    pub upstream: String,
     pub kind: Kind,
     pub capabilities: Vec<Capability>,
+    /// The tokens that it can read at once.
+    pub context: Option<u64>,
+    /// The most tokens that it answers with.
+    pub max_output: Option<u32>,
+    /// Nothing for what is free.
+    pub prices: Option<Prices>,
+    pub bounds: InputBounds,
     pub mocking: Mocking,
+}
+
+impl Model {
+    /// A free model without limits of its own.
+    pub fn plain(id: &str, provider: &str, kind: Kind) -> Self {
+        Self {
+            id: id.to_owned(),
+            provider: provider.to_owned(),
+            upstream: id.to_owned(),
+            kind,
+            capabilities: Vec::new(),
+            context: None,
+            max_output: None,
+            prices: None,
+            bounds: InputBounds::default(),
+            mocking: Mocking::Echo,
+        }
+    }
 }
 
 /// The free synthetic model; its callers may steer it with `[mock:…]`.

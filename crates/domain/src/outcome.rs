@@ -59,6 +59,12 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
+impl Usage {
+    pub const fn total(self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
 impl Text {
     pub fn of(text: String) -> Self {
         Self {

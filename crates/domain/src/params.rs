@@ -89,6 +89,17 @@ impl Params {
         }
     }
 
+    /// The bytes of what is read at once: a whole chat, or the longest of the texts.
+    pub fn longest_input(&self) -> usize {
+        match self {
+            Self::Chat(chat) => chat.text_bytes(),
+            Self::Embedding(embedding) => {
+                let lengths = embedding.input_text.texts().iter().map(String::len);
+                lengths.max().unwrap_or_default()
+            }
+        }
+    }
+
     /// The files that are named, with what a model must be able to read for each.
     pub fn references(&self) -> impl Iterator<Item = (Capability, &str)> {
         let messages = match self {
@@ -99,6 +110,16 @@ impl Params {
             .iter()
             .flat_map(|message| message.content.blocks())
             .filter_map(Block::reference)
+    }
+}
+
+impl Chat {
+    /// How long its texts are in bytes, system prompt and roles included.
+    pub fn text_bytes(&self) -> usize {
+        let said = self.messages.iter().map(|message| {
+            message.role.len() + message.content.texts().map(str::len).sum::<usize>()
+        });
+        self.system.as_ref().map_or(0, String::len) + said.sum::<usize>()
     }
 }
 
@@ -137,10 +158,10 @@ impl Block {
 }
 
 impl InputText {
-    pub fn texts(&self) -> &[String] {
+    pub const fn texts(&self) -> &[String] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
-            Self::Many(texts) => texts,
+            Self::Many(texts) => texts.as_slice(),
         }
     }
 }
@@ -168,5 +189,18 @@ mod tests {
             panic!("not an embedding")
         };
         assert_eq!(embedding.input_text.texts(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_chat_is_read_at_once_and_texts_one_by_one() {
+        let longest = |json: &str| {
+            serde_json::from_str::<Params>(json)
+                .unwrap()
+                .longest_input()
+        };
+        let chat = r#"{"model":"m","max_tokens":5,"system":"é","messages":[{"role":"user","content":"abc"},{"role":"user","content":[{"type":"text","text":"de"},{"type":"image","source":{"file_id":"f"}}]}]}"#;
+        assert_eq!(longest(chat), 2 + 4 + 3 + 4 + 2);
+        assert_eq!(longest(r#"{"model":"e","input_text":["abc","é"]}"#), 3);
+        assert_eq!(longest(r#"{"model":"e","input_text":"ab"}"#), 2);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::id::{KeyId, ProjectId};
+use crate::money::Money;
 use crate::outcome::Usage;
 
 /// A fact worth counting.
@@ -36,27 +37,34 @@ pub struct Counted {
     pub event: Event,
 }
 
+/// How often, and what it came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum {
+    pub count: u64,
+    pub usage: Usage,
+    pub charged: Money,
+}
+
 /// The counts of one group, to be appended with it.
 #[derive(Debug, Default)]
 pub struct Tally {
-    counts: BTreeMap<Counted, (u64, Usage)>,
+    counts: BTreeMap<Counted, Sum>,
 }
 
 impl Tally {
-    pub fn count(&mut self, what: Counted, usage: Usage) {
-        let (count, sum) = self.counts.entry(what).or_default();
-        *count += 1;
-        sum.input_tokens += usage.input_tokens;
-        sum.output_tokens += usage.output_tokens;
+    pub fn count(&mut self, what: Counted, usage: Usage, charged: Money) {
+        let sum = self.counts.entry(what).or_default();
+        sum.count += 1;
+        sum.usage.input_tokens = sum.usage.input_tokens.saturating_add(usage.input_tokens);
+        sum.usage.output_tokens = sum.usage.output_tokens.saturating_add(usage.output_tokens);
+        sum.charged = sum.charged + charged;
     }
 
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Counted, u64, Usage)> {
-        self.counts
-            .iter()
-            .map(|(what, (count, usage))| (what, *count, *usage))
+    pub fn iter(&self) -> impl Iterator<Item = (&Counted, Sum)> {
+        self.counts.iter().map(|(what, sum)| (what, *sum))
     }
 }

@@ -1,5 +1,7 @@
-//! Every call to someone else's machine: providers that run models, and callers' receivers.
+//! Every call to someone else's machine: providers that run models, callers' receivers, counters.
 
 pub mod provider;
 
 pub mod callback;
+
+pub mod counters;

@@ -1,8 +1,11 @@
-//! `longshored admin`: organizations, projects and keys, for people and scripts.
+//! `longshored admin`: organizations, projects, keys and money, for people and scripts.
 
 mod argument;
+mod credit;
 mod failure;
 mod key;
+mod ledger;
+mod licence;
 mod organization;
 mod printer;
 mod project;
@@ -14,19 +17,24 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use domain::limit::Limits;
 use domain::time::Timestamp;
 use store::{Control, Shard, migrate};
 
+use crate::admin::credit::CreditCommand;
 pub use crate::admin::failure::AdminFailure;
 use crate::admin::key::KeyCommand;
+use crate::admin::ledger::LedgerCommand;
+use crate::admin::licence::LicenceCommand;
 use crate::admin::organization::OrganizationCommand;
 use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
+use crate::settings::table::Values;
 
 /// Rows read at once, where all are shown.
 const PAGE: u32 = 1000;
 
-/// Make and change organizations, projects and keys.
+/// Make and change organizations, projects and keys, and keep their money.
 #[derive(Debug, Args)]
 pub struct AdminCommand {
     /// Print one JSON object or array instead of text.
@@ -47,6 +55,50 @@ enum Subject {
     /// What a caller sends as X-API-Key; belongs to a project.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// What organizations have paid for; posted to the ledger.
+    #[command(subcommand)]
+    Credit(CreditCommand),
+    /// Statements, and the proof that every nano-dollar is where it belongs.
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+    /// What the enterprise plan of a self-hosted install allows; no database is asked.
+    #[command(subcommand)]
+    Licence(LicenceCommand),
+}
+
+/// A command that needs no database.
+#[derive(Debug)]
+pub struct Alone<'a> {
+    command: &'a LicenceCommand,
+    printer: Printer,
+}
+
+impl Alone<'_> {
+    pub fn run(&self, values: &Values, now: Timestamp) -> Result<(), AdminFailure> {
+        say(&licence::run(self.command, values, self.printer, now)?)
+    }
+}
+
+impl AdminCommand {
+    pub const fn alone(&self) -> Option<Alone<'_>> {
+        let printer = self.printer();
+        match &self.subject {
+            Subject::Licence(command) => Some(Alone { command, printer }),
+            Subject::Organization(_)
+            | Subject::Project(_)
+            | Subject::Key(_)
+            | Subject::Credit(_)
+            | Subject::Ledger(_) => None,
+        }
+    }
+
+    const fn printer(&self) -> Printer {
+        if self.json {
+            Printer::Json
+        } else {
+            Printer::Text
+        }
+    }
 }
 
 /// What a command works with.
@@ -54,6 +106,7 @@ enum Subject {
 struct Desk<'a> {
     control: &'a Control,
     shards: &'a [Arc<Shard>],
+    limits: Limits,
     printer: Printer,
     now: Timestamp,
 }
@@ -63,20 +116,18 @@ pub async fn run(
     command: AdminCommand,
     control: &Control,
     shards: &[Arc<Shard>],
+    limits: Limits,
     now: Timestamp,
 ) -> Result<(), AdminFailure> {
     let state = migrate::control_state(control).await?;
     if !state.serves() {
         return Err(AdminFailure::Schema(state));
     }
-    let printer = if command.json {
-        Printer::Json
-    } else {
-        Printer::Text
-    };
+    let printer = command.printer();
     let desk = Desk {
         control,
         shards,
+        limits,
         printer,
         now,
     };
@@ -84,8 +135,16 @@ pub async fn run(
         Subject::Organization(command) => organization::run(command, desk).await?,
         Subject::Project(command) => project::run(command, desk).await?,
         Subject::Key(command) => key::run(command, desk).await?,
+        Subject::Credit(command) => credit::run(command, desk).await?,
+        Subject::Ledger(command) => return ledger::run(command, desk).await,
+        // Answered before: no database needs to be there.
+        Subject::Licence(_) => String::new(),
     };
-    // All at once, at the end: a reader gets a whole answer or none.
+    say(&answer)
+}
+
+/// All at once, at the end: a reader gets a whole answer or none.
+fn say(answer: &str) -> Result<(), AdminFailure> {
     let mut out = std::io::stdout().lock();
     out.write_all(answer.as_bytes())
         .and_then(|()| out.flush())

@@ -3,6 +3,7 @@
 mod berths;
 mod database;
 mod host;
+mod licence;
 mod redis;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::clock;
 use crate::settings::Settings;
 use crate::wiring;
 
@@ -74,6 +76,7 @@ pub async fn examine(settings: &Settings) -> Report {
             .await
             .list,
     );
+    findings.append(&mut licence::examine(&settings.values, clock::host_now()).list);
     findings.append(&mut host::examine(settings).list);
     let ok = findings.iter().all(|finding| finding.state != State::Wrong);
     Report { ok, findings }

@@ -16,6 +16,8 @@ mod doctor;
 
 mod failure;
 
+mod licence;
+
 mod listener;
 
 mod metrics;
@@ -77,7 +79,7 @@ enum Command {
     Migrate,
     /// Serve the API.
     Serve,
-    /// Run the stages: gather, dispatch, collect, deliver and sweep.
+    /// Run the stages: gather, dispatch, collect, deliver, sweep and audit.
     Work,
     /// Serve and work in one process, for a small install.
     All,
@@ -121,6 +123,12 @@ fn obey(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             ExitCode::SUCCESS
         });
     }
+    if let Command::Admin(admin) = &command
+        && let Some(alone) = admin.alone()
+    {
+        alone.run(reading.values()?, clock::host_now())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let settings = reading.settings()?;
     telemetry::init(&settings.values)?;
     let runtime = Runtime::new()?;
@@ -143,7 +151,8 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
             let stores = wiring::connect(settings, wiring::FEW)?;
             // Rows carry the time of control, whatever this host's clock says.
             let now = store::doctor::now(&stores.control.pool).await?;
-            admin::run(command, &stores.control, &stores.shards, now).await?;
+            let limits = licence::in_force(&settings.values, now);
+            admin::run(command, &stores.control, &stores.shards, limits, now).await?;
         }
         Command::Doctor(form) => {
             let report = doctor::examine(settings).await;

@@ -79,6 +79,28 @@ fn describe() {
         "Time to answer a request."
     );
 
+    describe_counter!(
+        "limiter_asks_total",
+        Unit::Count,
+        "Tokens and windows asked for, by kind."
+    );
+    describe_counter!(
+        "limiter_calls_total",
+        Unit::Count,
+        "Calls to Redis; one is for all asks that wait."
+    );
+    let fallback = "Asks that this process answered by itself because Redis was away.";
+    describe_counter!("limiter_fallback_total", Unit::Count, fallback);
+    let open = "1 while Redis is away and this process limits by itself.";
+    describe_gauge!("limiter_breaker_open", Unit::Count, open);
+    let nodes = "Processes that serve, as this one counts them.";
+    describe_gauge!("limiter_nodes", Unit::Count, nodes);
+    describe_histogram!(
+        "limiter_call_seconds",
+        Unit::Seconds,
+        "Time that a call to Redis took."
+    );
+
     let oldest = "Age of what has waited longest for a stage; 0 when nothing waits.";
     describe_gauge!("stage_oldest_waiting_seconds", Unit::Seconds, oldest);
     describe_counter!("stage_items_total", Unit::Count, "What a stage has done.");
@@ -100,6 +122,11 @@ fn describe() {
         Unit::Seconds,
         "Time that a callback took."
     );
+
+    let faults = "What does not hold in the ledger; 0 also where another node looks.";
+    describe_gauge!("ledger_faults", Unit::Count, faults);
+    let checked = "When this node last proved the ledger, in seconds since 1970.";
+    describe_gauge!("ledger_checked_timestamp_seconds", Unit::Seconds, checked);
 
     let offset = "How far a database's clock is ahead of this host's.";
     describe_gauge!("clock_offset_seconds", Unit::Seconds, offset);

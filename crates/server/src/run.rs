@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalogue::{CatalogueFailure, Shelf};
+use crate::licence::keeper::Keeper;
 use crate::listener::{self, BindFailure, Served};
 use crate::metrics;
 use crate::schema::{self, SchemaFailure, Standing};
@@ -65,7 +66,8 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     let kept = metrics::install()?;
     let shelf = Arc::new(Shelf::open(values.models_file.clone())?);
     let stores = Arc::new(wiring::connect(settings, values.database_connections)?);
-    let told = signals::watch(Arc::clone(&shelf))?;
+    let keeper = Arc::new(Keeper::open(values, stores.clock.clone()));
+    let told = signals::watch(again(&shelf, &keeper))?;
 
     // Listeners first: a taken port shows at once, and early callers wait in the queue.
     let side = listener::bind("SVC_METRICS_LISTEN", values.metrics_listen)?;
@@ -81,12 +83,9 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
         stores.clocks(),
         finish.clone(),
     ));
-    beside.spawn({
-        let (stores, finish) = (Arc::clone(&stores), finish.clone());
-        async move { stores.keep_time(finish).await }
-    });
+    keep(&beside, &stores, &keeper, &finish);
     let side = Served::start("metrics", side, metrics::router(kept));
-    let api = front.map(|front| Api::start(front, &stores, shelf.watch(), values));
+    let api = front.map(|front| Api::start(front, &stores, shelf.watch(), keeper.watch(), values));
     let crews = match role {
         Role::Work | Role::All => Some(Crews::start(&stores, &shelf, values)?),
         Role::Serve => None,
@@ -107,6 +106,28 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     } else {
         Err(RunFailure::Unfinished)
     }
+}
+
+/// What is read again when the operator says so.
+fn again(shelf: &Arc<Shelf>, keeper: &Arc<Keeper>) -> impl Fn() + Send + Sync + use<> {
+    let (shelf, keeper) = (Arc::clone(shelf), Arc::clone(keeper));
+    move || {
+        shelf.reload();
+        keeper.reload();
+    }
+}
+
+/// Asks for the time, and lets a licence end with it.
+fn keep(
+    beside: &TaskTracker,
+    stores: &Arc<Stores>,
+    keeper: &Arc<Keeper>,
+    finish: &CancellationToken,
+) {
+    let (stores, stop) = (Arc::clone(stores), finish.clone());
+    beside.spawn(async move { stores.keep_time(stop).await });
+    let (keeper, stop) = (Arc::clone(keeper), finish.clone());
+    beside.spawn(async move { keeper.keep(stop).await });
 }
 
 /// A schema that is not ours stops the start; a database that is away does not.

@@ -3,19 +3,26 @@
 use std::sync::Arc;
 
 use api::keys::KeyOptions;
+use api::limits::LimiterOptions;
 use api::{App, Options, Parts};
 use domain::callback::Schemes;
+use domain::limit::{Backstop, Limits};
 use domain::model::Catalogue;
+use domain::time::Clock;
+use outbound::counters::Counters;
+use store::control::node::Node;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
+use crate::clock::Held;
 use crate::listener::Served;
 use crate::settings::choice::Environment;
 use crate::settings::table::Values;
-use crate::wiring::Stores;
+use crate::wiring::{self, Stores};
 
 /// The API while it runs.
 #[derive(Debug)]
@@ -31,12 +38,19 @@ impl Api {
         listener: TcpListener,
         stores: &Stores,
         catalogue: watch::Receiver<Arc<Catalogue>>,
+        limits: watch::Receiver<Limits>,
         values: &Values,
     ) -> Self {
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
             catalogue,
+            limits,
+            counters: counters(values),
+            node: Node {
+                id: Uuid::from_u128(rand::random()),
+                name: wiring::node_name(),
+            },
             options: options(values),
             clock: stores.clock.clone(),
         });
@@ -76,6 +90,15 @@ fn options(values: &Values) -> Options {
             stale: values.control_stale,
             ..KeyOptions::default()
         },
+        limiter: LimiterOptions {
+            backstop: Backstop {
+                per_minute: values.backstop_per_minute,
+                per_hour: values.backstop_per_hour,
+            },
+            budget: values.redis_budget,
+            clock: values.limiter_clock.map(held),
+        },
+        upgrade_url: values.upgrade_url.to_string(),
         schemes: match values.environment {
             Environment::Production => Schemes::HttpsOnly,
             Environment::Development => Schemes::HttpToo,
@@ -85,4 +108,20 @@ fn options(values: &Values) -> Options {
         max_references: values.max_file_references,
         max_stop_sequences: values.max_stop_sequences,
     }
+}
+
+fn counters(values: &Values) -> Option<Counters> {
+    let Some(url) = &values.redis_url else {
+        tracing::warn!(
+            "SVC_REDIS_URL is not set: each process keeps its share of every rate limit by itself"
+        );
+        return None;
+    };
+    // The settings take no address that cannot be used.
+    Counters::new(url.as_str()).ok()
+}
+
+fn held(micros: i64) -> Arc<dyn Clock> {
+    tracing::warn!("SVC_LIMITER_CLOCK_MICROSECONDS is set: no bucket is ever refilled");
+    Arc::new(Held(micros))
 }

@@ -4,7 +4,7 @@
 
 pub mod address;
 pub mod choice;
-mod nearest;
+pub mod licence;
 mod parse;
 pub mod table;
 #[cfg(test)]
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 
+use domain::nearest::nearest;
 use serde::Serialize;
 
 use crate::settings::address::{DatabaseUrl, ShardAddress};
@@ -62,12 +63,19 @@ pub struct Fault {
     pub text: String,
 }
 
+impl Fault {
+    fn is_of_a_database(&self) -> bool {
+        self.name.contains("DATABASE_URL")
+    }
+}
+
 /// Everything that was read, also when some of it is wrong.
 #[derive(Debug)]
 pub struct Reading {
     pub rows: Vec<Row>,
     pub faults: Vec<Fault>,
-    settings: Option<Settings>,
+    values: Option<Values>,
+    databases: Option<Databases>,
 }
 
 /// Why the process does not start; one line per setting.
@@ -86,9 +94,21 @@ impl fmt::Display for Faults {
 
 impl Reading {
     pub fn settings(self) -> Result<Settings, Faults> {
-        match self.settings {
-            Some(settings) if self.faults.is_empty() => Ok(settings),
+        match (self.databases, self.values) {
+            (Some(databases), Some(values)) if self.faults.is_empty() => {
+                Ok(Settings { databases, values })
+            }
             _ => Err(Faults(self.faults)),
+        }
+    }
+
+    /// For what needs no database: the addresses may be missing or wrong.
+    pub fn values(&self) -> Result<&Values, Faults> {
+        let others = self.faults.iter().filter(|fault| !fault.is_of_a_database());
+        let faults: Vec<Fault> = others.cloned().collect();
+        match &self.values {
+            Some(values) if faults.is_empty() => Ok(values),
+            _ => Err(Faults(faults)),
         }
     }
 }
@@ -107,15 +127,15 @@ pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Readin
         }
     }
     let values = table::assemble(&mut reader);
-    let settings = values.and_then(|values| {
-        reader.check(&values);
-        let databases = reader.databases(&values)?;
-        Some(Settings { databases, values })
+    let databases = values.as_ref().and_then(|values| {
+        reader.check(values);
+        reader.databases(values)
     });
     Reading {
         rows: reader.rows,
         faults: reader.faults,
-        settings,
+        values,
+        databases,
     }
 }
 
@@ -130,7 +150,7 @@ pub struct Reader {
 impl Reader {
     fn sort(&mut self, name: &str, value: OsString) {
         let Some(declared) = TABLE.iter().find(|declared| declared.name == name) else {
-            let near = nearest::nearest(name, TABLE.iter().map(|declared| declared.name));
+            let near = nearest(name, TABLE.iter().map(|declared| declared.name));
             let hint = near
                 .map(|near| format!("; did you mean {near}?"))
                 .unwrap_or_default();
@@ -219,11 +239,7 @@ impl Reader {
             ),
         };
         // An address that is given and wrong has been told of already.
-        if !self
-            .faults
-            .iter()
-            .any(|fault| fault.name.contains("DATABASE_URL"))
-        {
+        if !self.faults.iter().any(Fault::is_of_a_database) {
             self.fault(name, text.to_owned());
         }
         None

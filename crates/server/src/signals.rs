@@ -1,12 +1,9 @@
-//! What the operator's signals mean: stop, stop at once, read the catalogue again.
+//! What the operator's signals mean: stop, stop at once, read files again.
 
 use std::io;
-use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-use crate::catalogue::Shelf;
 
 /// The exit code of a process that was told to stop twice.
 const INTERRUPTED: i32 = 130;
@@ -18,23 +15,25 @@ struct Signals {
 }
 
 /// Cancelled by the first SIGTERM or SIGINT; a second one ends the process at once.
-pub fn watch(shelf: Arc<Shelf>) -> io::Result<CancellationToken> {
+///
+/// SIGHUP reads again what a running process can take up.
+pub fn watch(reload: impl Fn() + Send + Sync + 'static) -> io::Result<CancellationToken> {
     let signals = Signals {
         terminate: signal(SignalKind::terminate())?,
         interrupt: signal(SignalKind::interrupt())?,
         hangup: signal(SignalKind::hangup())?,
     };
     let stop = CancellationToken::new();
-    tokio::spawn(follow(signals, shelf, stop.clone()));
+    tokio::spawn(follow(signals, reload, stop.clone()));
     Ok(stop)
 }
 
-async fn follow(mut signals: Signals, shelf: Arc<Shelf>, stop: CancellationToken) {
+async fn follow(mut signals: Signals, reload: impl Fn(), stop: CancellationToken) {
     loop {
         tokio::select! {
             _ = signals.terminate.recv() => told(&stop),
             _ = signals.interrupt.recv() => told(&stop),
-            _ = signals.hangup.recv() => shelf.reload(),
+            _ = signals.hangup.recv() => reload(),
         }
     }
 }

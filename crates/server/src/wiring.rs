@@ -27,6 +27,16 @@ pub struct Stores {
 /// How often a database that nothing is written to is asked for its time.
 const KEEP: Duration = Duration::from_secs(5);
 
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+/// What people call this process: its host and number.
+pub fn node_name() -> String {
+    let host = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "unknown" } else { host };
+    format!("{host}:{}", std::process::id())
+}
+
 /// Databases and what is known of their time.
 pub type Clocks = Vec<(String, Arc<SystemClock>)>;
 

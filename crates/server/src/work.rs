@@ -16,13 +16,12 @@ use workers::{Crew, Options, Packing, Parts, Providers, Shares};
 use crate::catalogue::{MOCK, Shelf};
 use crate::schema;
 use crate::settings::table::Values;
-use crate::wiring::Stores;
+use crate::wiring::{self, Stores};
 
 pub use outbound::callback::SetupFailure;
 
 /// What of the drain is left to free claims when deliveries took all the rest.
 const TO_LEAVE: Duration = Duration::from_secs(2);
-const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// The crews while they run.
 #[derive(Debug)]
@@ -79,7 +78,7 @@ fn options(values: &Values) -> Options {
     let spent = values.drain_grace + TO_LEAVE;
     Options {
         node: Uuid::from_u128(rand::random()),
-        name: name(),
+        name: wiring::node_name(),
         lease: values.lease,
         packing: Packing {
             most_items: values.batch_max_items,
@@ -93,12 +92,4 @@ fn options(values: &Values) -> Options {
         retention: TimeDelta::days(i64::from(values.retention_days)),
         drain: values.drain.saturating_sub(spent),
     }
-}
-
-/// For people: the host and the process.
-fn name() -> String {
-    let host = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
-    let host = host.trim();
-    let host = if host.is_empty() { "unknown" } else { host };
-    format!("{host}:{}", std::process::id())
 }

@@ -16,6 +16,8 @@ pub mod berth;
 
 pub mod change;
 
+pub mod node;
+
 pub mod organization;
 
 pub mod project;

@@ -4,6 +4,18 @@ pub mod pulse;
 
 pub mod account;
 
+pub mod posting;
+
+pub mod credit;
+
+pub mod statement;
+
+pub mod audit;
+
+mod hold;
+
+mod settlement;
+
 pub mod load;
 
 pub mod tracking;

@@ -23,7 +23,7 @@ pub struct Ready {
     pub dependencies: Vec<Dependency>,
 }
 
-/// Degraded: some organizations or new keys are not served.
+/// Degraded: some organizations or new keys are not served, or limits are not exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ReadyStatus)]

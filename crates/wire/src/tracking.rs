@@ -2,6 +2,7 @@
 
 use domain::cargo;
 use domain::model;
+use domain::money::Money;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -128,11 +129,12 @@ pub struct Waiting {
 }
 
 impl Cost {
-    /// In nano-dollars.
-    pub const fn dollars(held: u64, charged: Option<u64>) -> Self {
+    /// In nano-dollars, of which there are never less than none.
+    pub fn dollars(held: Money, charged: Option<Money>) -> Self {
+        let nanos = |money: Money| u64::try_from(money.nanos()).unwrap_or_default();
         Self {
-            held,
-            charged,
+            held: nanos(held),
+            charged: charged.map(nanos),
             currency: "USD",
             scale: 9,
         }

@@ -36,8 +36,6 @@ pub struct Collect {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
-    /// The last step failed: it may have left claims behind.
-    pub(crate) failed: bool,
     pub(crate) desk: Desk,
 }
 
@@ -127,17 +125,6 @@ impl Stage for Collect {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        if self.failed {
-            batch::free_own(&self.shard, self.lease.claim(), State::Running).await?;
-        }
-        let step = self.work(now).await;
-        self.failed = step.is_err();
-        step
-    }
-}
-
-impl Collect {
-    async fn work(&mut self, now: Timestamp) -> Result<Step, store::Error> {
         let claim = self.lease.claim();
         let batches = batch::claim_due(&self.shard, claim, MOST, now).await?;
         if batches.is_empty() {
@@ -166,5 +153,10 @@ impl Collect {
         } else {
             Step::Did(stored)
         })
+    }
+
+    async fn mend(&mut self) -> Result<(), store::Error> {
+        batch::free_own(&self.shard, self.lease.claim(), State::Running).await?;
+        Ok(())
     }
 }

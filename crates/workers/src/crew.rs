@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::audit::Audit;
 use crate::collect::Collect;
 use crate::deliver::{Deliver, Means};
 use crate::desk::{Desk, Shares};
@@ -61,6 +62,7 @@ pub struct Crew {
     pub collect: Collect,
     pub deliver: Deliver,
     pub sweep: Sweep,
+    pub audit: Audit,
     shard: Arc<Shard>,
     lease: Lease,
     bells: Bells,
@@ -102,7 +104,6 @@ impl Crew {
                 catalogue: catalogue.clone(),
                 providers: providers.clone(),
                 lanes: Lanes::default(),
-                failed: false,
                 dispatched: bells.dispatched.clone(),
             },
             collect: Collect {
@@ -111,11 +112,11 @@ impl Crew {
                 catalogue,
                 providers,
                 lanes: Lanes::default(),
-                failed: false,
                 desk,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
             sweep: Sweep::new(shard.clone(), lease.clone(), options.retention),
+            audit: Audit::new(shard.clone(), lease.clone()),
             shard,
             lease,
             bells,
@@ -153,6 +154,7 @@ impl Crew {
             collect,
             mut deliver,
             sweep,
+            mut audit,
             shard,
             lease,
             bells,
@@ -170,6 +172,16 @@ impl Crew {
         spawn(&mut stages, dispatch, &shard, bells.gathered, &stop);
         spawn(&mut stages, collect, &shard, bells.dispatched, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
+        stages.spawn({
+            let (shard, stop) = (shard.clone(), stop.clone());
+            async move {
+                // It only looks: nobody waits for it in the end.
+                tokio::select! {
+                    () = stage::run(&mut audit, &shard, Bell::default(), stop.clone()) => {}
+                    () = stop.cancelled() => {}
+                }
+            }
+        });
         let delivering = tokio::spawn({
             let (shard, bell) = (shard.clone(), bells.finished);
             let (delivered, stop) = (delivered.clone(), stop.clone());

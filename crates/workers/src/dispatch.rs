@@ -36,8 +36,6 @@ pub struct Dispatch {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
-    /// The last step failed: it may have left claims behind.
-    pub(crate) failed: bool,
     pub(crate) dispatched: Bell,
 }
 
@@ -116,17 +114,6 @@ impl Stage for Dispatch {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        if self.failed {
-            batch::free_own(&self.shard, self.lease.claim(), State::Submitting).await?;
-        }
-        let step = self.work(now).await;
-        self.failed = step.is_err();
-        step
-    }
-}
-
-impl Dispatch {
-    async fn work(&mut self, now: Timestamp) -> Result<Step, store::Error> {
         let claim = self.lease.claim();
         let batches = batch::claim_gathered(&self.shard, claim, MOST, now).await?;
         if batches.is_empty() {
@@ -151,5 +138,10 @@ impl Dispatch {
         }
         self.dispatched.ring();
         Ok(Step::Did(batches.len()))
+    }
+
+    async fn mend(&mut self) -> Result<(), store::Error> {
+        batch::free_own(&self.shard, self.lease.claim(), State::Submitting).await?;
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 //! collect    a provider's word → an outcome
 //! deliver    an outcome        → the callback
 //! sweep      what time has passed by
+//! audit      the ledger, proved
 //! ```
 //! Stages and API never see each other: they meet in the database.
 
@@ -20,6 +21,8 @@ pub mod collect;
 pub mod deliver;
 
 pub mod sweep;
+
+pub mod audit;
 
 pub mod stage;
 

@@ -28,6 +28,11 @@ pub trait Stage: Send {
 
     /// Does what is due at `now`, a little at a time.
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error>;
+
+    /// Called before the step that follows a failed one, which may have left claims behind.
+    async fn mend(&mut self) -> Result<(), store::Error> {
+        Ok(())
+    }
 }
 
 /// Rings when a stage leaves work for another one in this process; polling does the rest.
@@ -47,8 +52,11 @@ impl Bell {
 /// Steps until told to stop. One failure never ends the loop.
 pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Bell, stop: CancellationToken) {
     let name = stage.name();
+    let mut failed = false;
     while !stop.is_cancelled() {
-        let pause = match stage.step(shard.clock.now()).await {
+        let went = next(stage, shard, failed).await;
+        failed = went.is_err();
+        let pause = match went {
             Ok(Step::Did(count)) => {
                 let did = metrics::counter!("stage_items_total", "stage" => name, "shard" => shard.name.to_string());
                 did.increment(u64::try_from(count).unwrap_or_default());
@@ -72,4 +80,15 @@ pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Bell, stop: Cancel
             () = stop.cancelled() => {}
         }
     }
+}
+
+async fn next(
+    stage: &mut impl Stage,
+    shard: &Shard,
+    after_failure: bool,
+) -> Result<Step, store::Error> {
+    if after_failure {
+        stage.mend().await?;
+    }
+    stage.step(shard.clock.now()).await
 }

@@ -54,7 +54,9 @@ impl Sweep {
 
     async fn seldom(&self, now: Timestamp) -> Result<(), store::Error> {
         partition::make_days(&self.shard, now).await?;
-        for day in partition::drop_days(&self.shard, now - self.retention).await? {
+        for day in
+            partition::drop_days(&self.shard, now - self.retention.max(partition::YOUNGEST)).await?
+        {
             tracing::info!(shard = %self.shard.name, day = %day, "a day is past its retention and was dropped");
         }
         while load::forget_keys(&self.shard, now - idempotency::KEPT, MOST).await? > 0 {}

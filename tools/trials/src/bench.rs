@@ -7,4 +7,4 @@ pub mod gather;
 pub mod journey;
 pub mod load;
 pub mod pgbench;
-pub mod stand;
+pub mod variant;

@@ -1,9 +1,17 @@
 //! Things break under load, and every promise is counted afterwards.
 
+pub mod audit;
 pub mod connections;
 pub mod cutter;
+pub mod episode;
 pub mod kill;
+pub mod limits;
+pub mod lone;
+pub mod pair;
+pub mod redis;
 pub mod restart;
+pub mod rush;
+pub mod samples;
 pub mod scene;
 pub mod settle;
 pub mod shard;

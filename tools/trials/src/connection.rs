@@ -22,7 +22,8 @@ pub struct Reply<'a> {
     pub status: u16,
     /// The answer to a repeated idempotency key.
     pub is_replay: bool,
-    pub has_retry_after: bool,
+    /// Whole seconds of `Retry-After`.
+    pub retry_after: Option<u64>,
     /// The server will not take another request on this connection.
     pub closes: bool,
     pub body: &'a [u8],
@@ -96,7 +97,7 @@ fn read(bytes: &[u8]) -> io::Result<Option<Reply<'_>>> {
     let mut reply = Reply {
         status,
         is_replay: false,
-        has_retry_after: false,
+        retry_after: None,
         closes: false,
         body: &[],
     };
@@ -115,7 +116,9 @@ fn read(bytes: &[u8]) -> io::Result<Option<Reply<'_>>> {
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 reply.closes = value.eq_ignore_ascii_case(b"close");
             }
-            11 if name.eq_ignore_ascii_case(b"retry-after") => reply.has_retry_after = true,
+            11 if name.eq_ignore_ascii_case(b"retry-after") => {
+                reply.retry_after = number(value).and_then(|seconds| u64::try_from(seconds).ok());
+            }
             17 if name.eq_ignore_ascii_case(b"idempotent-replay") => reply.is_replay = true,
             _ => {}
         }
@@ -168,7 +171,7 @@ mod tests {
             (reply.status, reply.is_replay, reply.body),
             (202, true, &b"hello"[..])
         );
-        assert!(!reply.closes && !reply.has_retry_after);
+        assert!(!reply.closes && reply.retry_after.is_none());
     }
 
     #[test]
@@ -176,7 +179,8 @@ mod tests {
         let bytes =
             b"HTTP/1.1 503 X\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         let reply = read(bytes).unwrap().unwrap();
-        assert!(reply.closes && reply.has_retry_after);
+        assert!(reply.closes);
+        assert_eq!(reply.retry_after, Some(1));
     }
 
     #[test]

@@ -82,6 +82,22 @@ impl Program {
 
     /// Runs it to its end and returns what it wrote; `log` is where that lies meanwhile.
     pub async fn run(&self, log: &Path) -> Result<String> {
+        let finished = self.finish(log).await?;
+        if finished.status.success() {
+            return Ok(finished.output);
+        }
+        let complaint: Vec<&str> = finished.complaint.lines().take(20).collect();
+        let what = format!("{} {}", self.path.display(), self.arguments.join(" "));
+        let what: String = what.chars().take(300).collect();
+        Err(Failure::new(format!(
+            "{what}: {}: {}",
+            finished.status,
+            complaint.join("\n")
+        )))
+    }
+
+    /// The same, for whoever expects that it may say no.
+    pub async fn finish(&self, log: &Path) -> Result<Finished> {
         let (output, errors) = (log.with_extension("out"), log.with_extension("err"));
         let child = self
             .command()
@@ -93,20 +109,20 @@ impl Program {
             name: self.path.display().to_string(),
             child,
         };
-        let status = daemon.ended(Duration::from_hours(2)).await?;
-        let text = fs::read_to_string(&output).during("reading an output file")?;
-        if status.success() {
-            return Ok(text);
-        }
-        let complaint = fs::read_to_string(&errors).unwrap_or_default();
-        let complaint: Vec<&str> = complaint.lines().take(20).collect();
-        let what = format!("{} {}", self.path.display(), self.arguments.join(" "));
-        let what: String = what.chars().take(300).collect();
-        Err(Failure::new(format!(
-            "{what}: {status}: {}",
-            complaint.join("\n")
-        )))
+        Ok(Finished {
+            status: daemon.ended(Duration::from_hours(2)).await?,
+            output: fs::read_to_string(&output).during("reading an output file")?,
+            complaint: fs::read_to_string(&errors).unwrap_or_default(),
+        })
     }
+}
+
+/// What a program that has ended left behind.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub output: String,
+    pub complaint: String,
 }
 
 fn appended(log: &Path) -> Result<File> {

@@ -20,7 +20,7 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Answer {
     pub status: u16,
     pub is_replay: bool,
-    pub has_retry_after: bool,
+    pub retry_after: Option<u64>,
     pub body: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl Target {
         let answer = Answer {
             status: reply.status,
             is_replay: reply.is_replay,
-            has_retry_after: reply.has_retry_after,
+            retry_after: reply.retry_after,
             body: reply.body.to_vec(),
         };
         if !closes {

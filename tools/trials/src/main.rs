@@ -41,6 +41,8 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Chaos(Chaos::Connections(options)) => chaos::connections::run(common, options).await,
         Verb::Chaos(Chaos::Restart(options)) => chaos::restart::run(common, options).await,
         Verb::Chaos(Chaos::Shard(options)) => chaos::shard::run(common, options).await,
+        Verb::Chaos(Chaos::Limits(options)) => chaos::limits::run(common, options).await,
+        Verb::Chaos(Chaos::Redis(options)) => chaos::redis::run(common, options).await,
     }
 }
 

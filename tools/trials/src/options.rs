@@ -46,14 +46,15 @@ pub enum Bench {
 
 #[derive(Debug, Clone, Args)]
 pub struct LoadOptions {
-    /// The length of each round.
-    #[arg(long, default_value_t = 20)]
+    /// The length of each measurement; a round has six.
+    #[arg(long, default_value_t = 10)]
     pub seconds: u64,
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
-    #[arg(long, default_value_t = 100)]
+    /// The many that one organization alone is compared with.
+    #[arg(long, default_value_t = 1000)]
     pub organizations: usize,
 }
 
@@ -69,6 +70,9 @@ pub struct JourneyOptions {
     /// Loading pauses while so many cargo are on their way.
     #[arg(long, default_value_t = 3000)]
     pub in_flight: u64,
+    /// Loads for a model that costs money.
+    #[arg(long)]
+    pub priced: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -93,6 +97,10 @@ pub enum Chaos {
     Restart(ChaosOptions),
     /// Each database server is stopped in turn.
     Shard(ShardOptions),
+    /// More loads at once than each plan allows.
+    Limits(LimitsOptions),
+    /// Redis is wiped, killed and frozen.
+    Redis(RedisOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -115,6 +123,26 @@ pub struct ShardOptions {
     pub rate: u32,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct LimitsOptions {
+    /// How often the burst of each plan is tried.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// How often a caller waits for Retry-After.
+    #[arg(long, default_value_t = 5)]
+    pub waits: u32,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RedisOptions {
+    /// How long acceptance is counted after each return.
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
+    /// Loads a second of those who are far below their limit.
+    #[arg(long, default_value_t = 150)]
+    pub rate: u32,
+}
+
 impl Verb {
     /// What the verdict is called.
     pub const fn name(&self) -> &'static str {
@@ -126,6 +154,8 @@ impl Verb {
             Self::Chaos(Chaos::Connections(_)) => "chaos connections",
             Self::Chaos(Chaos::Restart(_)) => "chaos restart",
             Self::Chaos(Chaos::Shard(_)) => "chaos shard",
+            Self::Chaos(Chaos::Limits(_)) => "chaos limits",
+            Self::Chaos(Chaos::Redis(_)) => "chaos redis",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #[derive(Debug, Clone)]
 pub struct Organization {
+    pub id: String,
     pub shard: String,
     pub key: String,
 }

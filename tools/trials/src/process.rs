@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::daemon::{Daemon, Program};
+use crate::catalogue;
+use crate::daemon::{Daemon, Finished, Program};
 use crate::failure::{During as _, Failure, Result};
 use crate::http;
+use crate::licence::Licence;
+use crate::metrics::Metrics;
 use crate::port;
 use crate::scratch::Scratch;
 
@@ -55,12 +58,19 @@ impl Longshored {
         made.set("ENVIRONMENT", "development");
         made.set("CALLBACK_ALLOW_CIDRS", "127.0.0.0/16");
         made.set("MOCK_DELAY_SECONDS", &mock_delay.to_string());
+        let models = catalogue::write(scratch.path())?;
+        made.set("MODELS_FILE", &models.display().to_string());
         // The limiter is in place and asked for every load; it has room.
+        let licence = Licence::write(scratch.path())?;
+        made.set("DEPLOYMENT", "self_hosted");
+        made.set("LICENCE_FILE", &licence.file.display().to_string());
+        made.set("LICENCE_PUBLIC_KEY", &licence.public_key);
         made.set("BACKSTOP_LIMIT_PER_MINUTE", "1000000000");
         made.set("BACKSTOP_LIMIT_PER_HOUR", "1000000000");
         Ok(made)
     }
 
+    /// The last value given is the one that counts.
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("SVC_{name}"), value.to_owned()));
@@ -77,10 +87,18 @@ impl Longshored {
 
     /// Runs a verb that ends by itself.
     pub async fn run(&self, verb: &[&str]) -> Result<String> {
-        let log = self
-            .scratch
-            .join(format!("longshored-{:08x}", rand::random::<u32>()));
-        self.program(verb).run(&log).await
+        self.program(verb).run(&self.scrap()).await
+    }
+
+    /// The same for a verb whose failure is an answer.
+    pub async fn finish(&self, verb: &[&str]) -> Result<Finished> {
+        self.program(verb).finish(&self.scrap()).await
+    }
+
+    /// Where the words of a short run lie meanwhile.
+    fn scrap(&self) -> PathBuf {
+        let name = format!("longshored-{:08x}", rand::random::<u32>());
+        self.scratch.join(name)
     }
 
     /// A process that is yet to be started, with addresses of its own.
@@ -110,6 +128,11 @@ pub struct Process {
 impl Process {
     pub const fn address(&self) -> SocketAddr {
         self.listen
+    }
+
+    /// What it counts about itself.
+    pub async fn metrics(&self) -> Result<Metrics> {
+        Metrics::read(self.metrics).await
     }
 
     pub fn pid(&self) -> Option<u32> {

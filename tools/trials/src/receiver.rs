@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,16 +18,21 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::catalogue::PRICED;
 use crate::connection::{cargo_id, find};
 use crate::failure::{During as _, Result};
 
 /// So many locks that two callbacks seldom want the same.
 const DRAWERS: usize = 64;
+/// How the answer of a priced model names it.
+static PRICED_MODEL: LazyLock<String> = LazyLock::new(|| format!(r#""model":"{PRICED}""#));
 
 /// One cargo's callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     pub count: u32,
+    /// It succeeded, and for a model that costs money.
+    pub is_billed: bool,
     pub first: Instant,
     pub last: Instant,
 }
@@ -36,6 +41,7 @@ pub struct Receipt {
 pub struct Receipts {
     drawers: Vec<Mutex<HashMap<u128, Receipt, BuildHasherDefault<Random>>>>,
     cargo: AtomicU64,
+    billed: AtomicU64,
     callbacks: AtomicU64,
     unsuccessful: AtomicU64,
     illegible: AtomicU64,
@@ -66,6 +72,7 @@ impl Default for Receipts {
         Self {
             drawers: (0..DRAWERS).map(|_| Mutex::default()).collect(),
             cargo: AtomicU64::new(0),
+            billed: AtomicU64::new(0),
             callbacks: AtomicU64::new(0),
             unsuccessful: AtomicU64::new(0),
             illegible: AtomicU64::new(0),
@@ -89,15 +96,18 @@ impl Receipts {
             return;
         };
         self.callbacks.fetch_add(1, Ordering::Relaxed);
-        if find(body, b"\"success\":true").is_none() {
+        let is_success = find(body, b"\"success\":true").is_some();
+        if !is_success {
             self.unsuccessful.fetch_add(1, Ordering::Relaxed);
         }
+        let is_billed = is_success && find(body, PRICED_MODEL.as_bytes()).is_some();
         let now = Instant::now();
         let Some(mut drawer) = self.drawer(cargo) else {
             return;
         };
         let receipt = drawer.entry(cargo).or_insert(Receipt {
             count: 0,
+            is_billed: false,
             first: now,
             last: now,
         });
@@ -105,6 +115,10 @@ impl Receipts {
         receipt.last = now;
         if receipt.count == 1 {
             self.cargo.fetch_add(1, Ordering::Relaxed);
+        }
+        if is_billed && !receipt.is_billed {
+            receipt.is_billed = true;
+            self.billed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -115,6 +129,11 @@ impl Receipts {
     /// How many different cargo have come.
     pub fn cargo(&self) -> u64 {
         self.cargo.load(Ordering::Relaxed)
+    }
+
+    /// How many different cargo have come that succeeded and cost money.
+    pub fn billed(&self) -> u64 {
+        self.billed.load(Ordering::Relaxed)
     }
 
     /// How many callbacks came beyond the first of their cargo.
@@ -209,8 +228,16 @@ mod tests {
     async fn a_callback_is_counted_once_per_cargo() {
         let receiver = Receiver::start(Duration::ZERO).await.unwrap();
         let target = Target::new(receiver.address);
-        for (id, success) in [(1, true), (2, true), (1, true), (3, false)] {
-            let body = format!(r#"{{"cargo_id":"crg_{id:032x}","success":{success}}}"#);
+        let told = [
+            (1, true, PRICED),
+            (2, true, "svc-mock"),
+            (1, true, PRICED),
+            (3, false, PRICED),
+        ];
+        for (id, success, model) in told {
+            let body = format!(
+                r#"{{"cargo_id":"crg_{id:032x}","success":{success},"response":{{"model":"{model}"}}}}"#
+            );
             let request = format!(
                 "POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
@@ -220,6 +247,7 @@ mod tests {
         let receipts = &receiver.receipts;
         assert_eq!((receipts.cargo(), receipts.duplicates()), (3, 1));
         assert_eq!((receipts.unsuccessful(), receipts.illegible()), (1, 0));
+        assert_eq!(receipts.billed(), 1);
         assert_eq!(receipts.find(1).unwrap().count, 2);
         assert!(receipts.find(4).is_none());
     }

@@ -11,37 +11,44 @@ use crate::organization::Organization;
 pub const BODY: usize = 1024;
 /// So many different texts go round; a counter makes each body unique.
 const FILLINGS: usize = 256;
+/// Digits of the counter.
+const COUNTER: usize = 16;
 
 /// Prepared bodies.
 #[derive(Debug)]
 pub struct Loads {
-    before: String,
-    after: String,
+    /// How a body begins, for each model in turn.
+    beginnings: Vec<String>,
+    end: String,
     fillings: Vec<String>,
 }
 
 impl Loads {
-    pub fn new(callback_url: &str) -> Self {
-        let before = concat!(
-            r#"{"params":{"model":"svc-mock","max_tokens":64,"#,
-            r#""messages":[{"role":"user","content":""#,
-        );
-        let after = format!(r#""}}]}},"callback_url":"{callback_url}"}}"#);
-        let counter = 16;
-        let length = BODY.saturating_sub(before.len() + after.len() + counter);
+    /// Loads for these models in turn; an organization's own turn does not choose the model.
+    pub fn new(callback_url: &str, models: &[&str]) -> Self {
+        let beginnings = models.iter().map(|model| {
+            format!(
+                r#"{{"params":{{"model":"{model}","max_tokens":64,"messages":[{{"role":"user","content":""#
+            )
+        });
         // Text that compresses about as well as prose does.
         let mut random = rand::rng();
         let mut filling = || {
-            (0..length)
+            (0..BODY)
                 .map(|_| char::from(random.random_range(b'a'..=b'p')))
                 .collect()
         };
-        let fillings = (0..FILLINGS).map(|_| filling()).collect();
         Self {
-            before: before.to_owned(),
-            after,
-            fillings,
+            beginnings: beginnings.collect(),
+            end: format!(r#""}}]}},"callback_url":"{callback_url}"}}"#),
+            fillings: (0..FILLINGS).map(|_| filling()).collect(),
         }
+    }
+
+    fn beginning(&self, number: u64) -> &str {
+        let turn = usize::try_from(number + number / 32).unwrap_or_default();
+        let place = turn % self.beginnings.len().max(1);
+        self.beginnings.get(place).map_or("", String::as_str)
     }
 
     /// Writes the `number`th load into `buffer`, ready to be sent.
@@ -72,10 +79,12 @@ impl Loads {
         );
         let place = usize::try_from(number).unwrap_or_default() % FILLINGS;
         let filling = self.fillings.get(place).map_or("", String::as_str);
-        buffer.push_str(&self.before);
-        let _ = write!(buffer, "{number:016x}");
-        buffer.push_str(filling);
-        buffer.push_str(&self.after);
+        let beginning = self.beginning(number);
+        let room = BODY.saturating_sub(beginning.len() + COUNTER + self.end.len());
+        buffer.push_str(beginning);
+        let _ = write!(buffer, "{number:0COUNTER$x}");
+        buffer.push_str(filling.get(..room).unwrap_or_default());
+        buffer.push_str(&self.end);
     }
 }
 
@@ -103,6 +112,7 @@ mod tests {
 
     fn body(loads: &Loads, number: u64) -> String {
         let organization = Organization {
+            id: String::new(),
             shard: String::new(),
             key: "svc_sk_x".to_owned(),
         };
@@ -113,13 +123,25 @@ mod tests {
 
     #[test]
     fn every_load_is_a_different_kilobyte_of_json() {
-        let loads = Loads::new("http://127.0.0.1:20000/hook");
+        let loads = Loads::new("http://127.0.0.1:20000/hook", &["svc-mock", "trial-priced"]);
         let (first, second) = (body(&loads, 1), body(&loads, 257));
         assert_ne!(first, second);
         for body in [first, second] {
             assert_eq!(body.len(), BODY);
             let read: serde_json::Value = serde_json::from_str(&body).unwrap();
             assert_eq!(read["callback_url"], "http://127.0.0.1:20000/hook");
+        }
+    }
+
+    #[test]
+    fn every_organization_loads_for_every_model() {
+        let models = ["a", "a", "a", "b"];
+        let loads = Loads::new("http://127.0.0.1:20000/hook", &models);
+        for organization in 0..20 {
+            let numbers = (0..400).map(|turn| organization + 20 * turn);
+            let free = numbers.filter(|number| loads.beginning(*number).contains("\"b\""));
+            let free = free.count();
+            assert!((80..=120).contains(&free), "{free}");
         }
     }
 }

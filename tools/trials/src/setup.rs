@@ -9,41 +9,62 @@ use crate::process::Longshored;
 
 /// Enough that starting a process is not what takes the time.
 const AT_ONCE: usize = 4;
+/// More than any trial can spend, in dollars.
+const CREDIT: &str = "1000000";
 
-/// `count` organizations, dealt out to the shards in turn.
+/// `count` organizations that no limit stops, dealt out to the shards in turn.
 pub async fn organizations(
     longshored: &Longshored,
     shards: &[&str],
     count: usize,
 ) -> Result<Vec<Organization>> {
     let shards = shards.iter().copied().cycle().take(count).enumerate();
-    let making = shards.map(|(number, shard)| organization(longshored, number, shard));
+    let making = shards.map(|(number, shard)| async move {
+        let name = format!("Organization {number}");
+        let made = organization(longshored, &name, "enterprise", shard).await?;
+        credit(longshored, &made).await?;
+        Ok(made)
+    });
     stream::iter(making).buffered(AT_ONCE).try_collect().await
 }
 
-async fn organization(longshored: &Longshored, number: usize, shard: &str) -> Result<Organization> {
-    let name = format!("Organization {number}");
-    let plan = ["--plan", "enterprise", "--shard", shard, "--json"];
-    let asked = [["admin", "organization", "create", &name].as_slice(), &plan].concat();
-    let made = said(longshored, &asked).await?;
-    let id = text(&made, "organization_id")?;
+/// Gives an organization more than it can spend.
+pub async fn credit(longshored: &Longshored, organization: &Organization) -> Result<()> {
+    let asked = ["credit", "add", &organization.id, CREDIT];
+    admin(longshored, &asked).await.map(|_| ())
+}
 
-    let slug = format!("project-{number}");
-    let place = ["--organization", &id, "--slug", &slug, "--json"];
-    let asked = [["admin", "project", "create"].as_slice(), &place].concat();
-    let project = text(&said(longshored, &asked).await?, "project_id")?;
-
-    let place = ["--project", &project, "--name", "trial", "--json"];
-    let asked = [["admin", "key", "create"].as_slice(), &place].concat();
-    let made = said(longshored, &asked).await?;
+/// One organization without credit; no other of the trial has its name.
+pub async fn organization(
+    longshored: &Longshored,
+    name: &str,
+    plan: &str,
+    shard: &str,
+) -> Result<Organization> {
+    let asked = [
+        "organization",
+        "create",
+        name,
+        "--plan",
+        plan,
+        "--shard",
+        shard,
+    ];
+    let id = text(&admin(longshored, &asked).await?, "organization_id")?;
+    let slug = name.to_lowercase().replace(' ', "-");
+    let asked = ["project", "create", "--organization", &id, "--slug", &slug];
+    let project = text(&admin(longshored, &asked).await?, "project_id")?;
+    let asked = ["key", "create", "--project", &project, "--name", "trial"];
     Ok(Organization {
+        id,
         shard: shard.to_owned(),
-        key: text(&made, "key")?,
+        key: text(&admin(longshored, &asked).await?, "key")?,
     })
 }
 
-async fn said(longshored: &Longshored, verb: &[&str]) -> Result<Value> {
-    let output = longshored.run(verb).await?;
+async fn admin(longshored: &Longshored, asked: &[&str]) -> Result<Value> {
+    let verb = [["admin"].as_slice(), asked, &["--json"]].concat();
+    let output = longshored.run(&verb).await?;
     serde_json::from_str(&output).during(format!("reading the answer to {}", verb.join(" ")))
 }
 

@@ -3,16 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use domain::account::AccountRefusal;
 use domain::admission;
+use domain::hold::Hold;
 use domain::idempotency::{Named, NotAKey};
 use domain::lane::Lane;
+use domain::time::to_wire;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use store::body;
 use wire::load::Loaded;
 
+use crate::auth::Counted;
 use crate::body::Body;
-use crate::caller::Caller;
 use crate::check;
+use crate::limits::Standing;
 use crate::problem::Problem;
 use crate::state::App;
 use crate::writer::{Loading, NotStored, Stored};
@@ -20,11 +24,11 @@ use crate::writer::{Loading, NotStored, Stored};
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The order is the contract's: key and project (the extractor), backstop, JSON and
+/// The order is the contract's: key, project and backstop (the extractor), JSON and
 /// fields, model, capability and files, rate limit; then, under the account's lock,
 /// quota and credit.
 pub(crate) async fn load(
-    caller: Caller,
+    Counted(caller): Counted,
     State(app): State<App>,
     headers: HeaderMap,
     Body(body): Body,
@@ -34,9 +38,10 @@ pub(crate) async fn load(
         .map(|key| Named::new(key.as_bytes(), &body))
         .transpose()?;
     let asked = check::check(&body, &app.rules)?;
-    let lane = {
+    let (lane, hold) = {
         let catalogue = app.catalogue.borrow();
-        Lane::from(admission::admit(&asked.params, &catalogue)?)
+        let model = admission::admit(&asked.params, &catalogue)?;
+        (Lane::from(model), Hold::of(&asked.params, model))
     };
     let quay = app.quay(caller.berth)?;
     let model = lane.model.clone();
@@ -44,6 +49,7 @@ pub(crate) async fn load(
     let request = serde_json::to_vec(&asked.params).map_err(Problem::internal)?;
     let request = body::pack(&request);
     let (callback, metadata) = (asked.callback, asked.metadata);
+    let allowed = app.limits.borrow().of(caller.plan);
     let load = Loading {
         caller,
         lane,
@@ -52,18 +58,28 @@ pub(crate) async fn load(
         request,
         metadata,
         named,
+        hold,
+        monthly_tokens: allowed.monthly_tokens,
     };
-    let stored = quay.writer.store(load).await?;
+    let pass = app.limiter.take(caller.organization, allowed.rate).await;
+    let pass = pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))?;
+    let standing = pass.standing();
+    let stored = quay.writer.store(load, pass).await?;
     metrics::counter!("cargo_loaded_total", "shard" => quay.shard.name.to_string()).increment(1);
-    Ok(accepted(stored))
+    Ok(accepted(stored, standing))
 }
 
-fn accepted(stored: Stored) -> Response {
-    let (id, message) = match stored {
-        Stored::New(id) => (id, "Cargo loaded."),
-        Stored::Replay(id) => (id, "Cargo was loaded before under this Idempotency-Key."),
+fn accepted(stored: Stored, standing: Standing) -> Response {
+    let (id, message, standing) = match stored {
+        Stored::New(id) => (id, "Cargo loaded.", standing),
+        Stored::Replay(id) => {
+            let message = "Cargo was loaded before under this Idempotency-Key.";
+            // What was loaded before takes nothing.
+            (id, message, standing.with_back(1))
+        }
     };
     let mut answer = (StatusCode::ACCEPTED, Json(Loaded::new(id, message))).into_response();
+    answer.headers_mut().extend(standing.headers());
     if matches!(stored, Stored::Replay(_)) {
         answer
             .headers_mut()
@@ -82,6 +98,7 @@ impl From<NotStored> for Problem {
     fn from(reason: NotStored) -> Self {
         match reason {
             NotStored::KeyReused => Self::idempotency_key_reused(),
+            NotStored::Refused(refusal) => refusal.into(),
             NotStored::Away => Self::unavailable(
                 "The organization's shard is not available. Repeat the load with an \
                  Idempotency-Key to be sure that it is stored once.",
@@ -89,6 +106,48 @@ impl From<NotStored> for Problem {
             ),
             NotStored::Busy => Self::unavailable("Too many loads are waiting. Retry shortly.", 1),
             NotStored::Failed(cause) => Self::internal(std::io::Error::other(cause)),
+        }
+    }
+}
+
+impl From<AccountRefusal> for Problem {
+    fn from(refusal: AccountRefusal) -> Self {
+        match refusal {
+            AccountRefusal::QuotaExceeded {
+                monthly,
+                spoken_for,
+                required,
+                resets_at,
+            } => {
+                let resets_at = to_wire(resets_at);
+                let message = format!(
+                    "The month's tokens are used up: {spoken_for} of {monthly} are used or \
+                     reserved, and this load may need {required}. They begin anew at {resets_at}."
+                );
+                Self::coded(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
+                    .with("monthly_tokens", monthly)
+                    .with("used_tokens", spoken_for)
+                    .with("required_tokens", required)
+                    .with("resets_at", resets_at)
+            }
+            AccountRefusal::InsufficientCredit {
+                required,
+                available,
+            } => {
+                let message = format!(
+                    "This load may cost {required} dollars, and {available} are available. \
+                     Add credit, or ask for fewer tokens with max_tokens."
+                );
+                Self::coded(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "insufficient_credits",
+                    message,
+                )
+                .with("required", required.nanos())
+                .with("available", available.nanos())
+                .with("currency", "USD")
+                .with("scale", 9)
+            }
         }
     }
 }

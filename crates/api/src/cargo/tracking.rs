@@ -36,6 +36,7 @@ fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
     let outcome = tracked.outcome;
     let success = outcome.as_ref().map(|outcome| outcome.success);
     let usage = outcome.as_ref().map(|outcome| Usage::from(outcome.usage));
+    let charged = outcome.as_ref().map(|outcome| outcome.charged);
     let (response, error) = match outcome {
         Some(outcome) if outcome.success => (stored(outcome.body), None),
         Some(outcome) => (
@@ -59,8 +60,7 @@ fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
         response,
         error,
         usage,
-        // Nothing has a price yet.
-        cost: Cost::dollars(0, success.map(|_| 0)),
+        cost: Cost::dollars(tracked.held, charged),
         callback: tracked.callback.map(|callback| Callback {
             url: callback.url,
             attempts: callback.attempts,

@@ -59,6 +59,10 @@ pub(super) fn text_header(description: &str) -> Header {
     header(description, Type::String)
 }
 
+pub(super) fn number_header(description: &str) -> Header {
+    header(description, Type::Integer)
+}
+
 fn header(description: &str, kind: Type) -> Header {
     let schema = ObjectBuilder::new().schema_type(kind);
     HeaderBuilder::new()
@@ -97,6 +101,6 @@ fn away() -> Response {
         "Something that your organization needs is away. Nothing was accepted.",
         problems,
     )
-    .header("Retry-After", header("Seconds to wait.", Type::Integer))
+    .header("Retry-After", number_header("Seconds to wait."))
     .build()
 }

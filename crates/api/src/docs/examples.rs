@@ -1,6 +1,7 @@
 //! Bodies that the pages show.
 
 use domain::id::CargoId;
+use domain::money::Money;
 use domain::outcome::{ChatCompletion, Completion, StopReason, Text, Usage};
 use domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ pub(super) fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(0, None),
+        cost: Cost::dollars(Money::ZERO, None),
         callback: None,
         waiting: Some(Waiting {
             reason: "waiting to be gathered into a batch".to_owned(),
@@ -115,7 +116,7 @@ pub(super) fn delivered() -> Tracking {
         response: serde_json::to_vec(&response()).ok().and_then(stored),
         success: Some(true),
         usage: Some(response().usage().into()),
-        cost: Cost::dollars(0, Some(0)),
+        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
         callback: Some(Callback {
             url: "https://example.com/callbacks/longshore".to_owned(),
             attempts: 1,
@@ -135,7 +136,7 @@ pub(super) fn failed() -> Tracking {
         success: Some(false),
         error: Some("storm".to_owned()),
         usage: Some(Usage::default().into()),
-        cost: Cost::dollars(0, Some(0)),
+        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
         ..ended()
     }
 }

@@ -62,7 +62,10 @@ fn judged(draining: bool, [north, south]: [Liveness; 2]) -> Value {
         liveness,
     };
     let control = Liveness::Answers { latency: None };
+    let redis = Liveness::Answers {
+        latency: Some(Duration::from_micros(200)),
+    };
     let shards = [shard("north", north), shard("south", south)];
-    let (_, ready) = judge(draining, control, false, &shards);
+    let (_, ready) = judge(draining, control, false, &shards, Some(redis));
     answer::value(&ready)
 }

@@ -1,6 +1,6 @@
 //! `POST /cargo/load`, and the callback that follows it.
 
-use domain::admission::LoadRefusal;
+use domain::admission::{Excess, LoadRefusal};
 use domain::callback::Schemes;
 use domain::model::{Capability, Kind};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use utoipa::openapi::{RefOr, Required};
 
 use super::answer::{self, Guarded as _};
 use super::examples;
+use super::limit::{self, Limited as _};
 use crate::check::{self, Rules};
 use crate::problem::Problem;
 
@@ -49,6 +50,7 @@ pub(super) fn operation() -> Operation {
         .response("409", reused())
         .response("413", too_large())
         .response("422", unprocessable())
+        .response("429", limit::too_many())
         .guarded()
         .callback(
             "result",
@@ -87,16 +89,17 @@ fn accepted() -> Response {
     let replay = "`true` when the Idempotency-Key was known: this is the cargo of the first load.";
     answer::with::<wire::load::Loaded>("Loaded.", [("Loaded", answer::value(&loaded))])
         .header("Idempotent-Replay", answer::text_header(replay))
+        .limited()
         .link("tracking", follow)
         .build()
 }
 
 fn bad_request() -> Response {
-    let supported = vec!["svc-mock".to_owned()];
+    let (supported, nearest) = (vec!["svc-mock".to_owned()], Some("svc-mock".to_owned()));
     let problems = [
         (
             "No such model",
-            LoadRefusal::UnknownModel { supported }.into(),
+            LoadRefusal::UnknownModel { supported, nearest }.into(),
         ),
         ("Not JSON", refused(b"{\"params\": }")),
     ];
@@ -140,6 +143,10 @@ fn unprocessable() -> Response {
                 model: Kind::Embedding,
             }
             .into(),
+        ),
+        (
+            "More than the model answers with",
+            LoadRefusal::TooMuch(vec![Excess::Output { most: 16_384 }]).into(),
         ),
         (
             "The model cannot read the file",

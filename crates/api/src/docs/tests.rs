@@ -50,7 +50,7 @@ fn every_route_and_answer_is_described() {
         }
     }
     insta::assert_snapshot!(told.join("\n"), @"
-    post /cargo/load key=true 202 400 401 403 409 413 422 500 503
+    post /cargo/load key=true 202 400 401 403 409 413 422 429 500 503
     get /cargo/{cargo_id}/tracking key=true 200 401 403 404 500 503
     get /health key=false 200
     get /ready key=false 200 503

@@ -1,9 +1,10 @@
 //! Each refusal and failure as the contract answers it.
 
 use axum::http::StatusCode;
-use domain::admission::LoadRefusal;
+use domain::admission::{Excess, LoadRefusal};
 use domain::api_key::KeyRefusal;
 use domain::model::Kind;
+use wire::detail::{Fault, Step};
 
 use super::Problem;
 
@@ -25,8 +26,10 @@ impl From<KeyRefusal> for Problem {
 impl From<LoadRefusal> for Problem {
     fn from(refusal: LoadRefusal) -> Self {
         match refusal {
-            LoadRefusal::UnknownModel { supported } => {
-                let message = "No such model. Model ids are case-sensitive.";
+            LoadRefusal::UnknownModel { supported, nearest } => {
+                let hint = nearest.map(|nearest| format!(" Did you mean `{nearest}`?"));
+                let hint = hint.unwrap_or_default();
+                let message = format!("No such model. Model ids are case-sensitive.{hint}");
                 Self::coded(StatusCode::BAD_REQUEST, "invalid_model", message)
                     .with("supported_models", supported)
             }
@@ -40,6 +43,9 @@ impl From<LoadRefusal> for Problem {
                 let msg = "This is a chat model: send messages, not input_text";
                 Self::fault(["body", "params", "input_text"], msg)
             }
+            LoadRefusal::TooMuch(excesses) => {
+                Self::faults(excesses.into_iter().map(excess).collect())
+            }
             LoadRefusal::CapabilityMissing { capability } => {
                 let capability = capability.as_str();
                 let message = format!("The model cannot read this: it has no {capability}.");
@@ -50,6 +56,28 @@ impl From<LoadRefusal> for Problem {
                 unprocessable("file_not_found", message).with("file_id", file_id)
             }
         }
+    }
+}
+
+fn excess(excess: Excess) -> Fault {
+    let (field, msg) = match excess {
+        Excess::Input { kind, context } => {
+            let field = match kind {
+                Kind::Chat => "messages",
+                Kind::Embedding => "input_text",
+            };
+            let msg = format!("The text is longer than the {context} tokens that the model reads");
+            (field, msg)
+        }
+        Excess::Output { most } => {
+            let msg = format!("max_tokens must be at most {most} for this model");
+            ("max_tokens", msg)
+        }
+    };
+    Fault {
+        kind: "value_error",
+        loc: ["body", "params", field].map(Step::Key).to_vec(),
+        msg: msg.into(),
     }
 }
 

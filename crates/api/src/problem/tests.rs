@@ -1,6 +1,6 @@
 //! Every refusal in the words of the contract.
 
-use domain::admission::LoadRefusal;
+use domain::admission::{Excess, LoadRefusal};
 use domain::api_key::KeyRefusal;
 use domain::model::{Capability, Kind};
 
@@ -30,9 +30,19 @@ fn keys_are_refused_as_the_contract_says() {
 #[test]
 fn loads_are_refused_as_the_contract_says() {
     let supported = vec!["a".to_owned(), "b".to_owned()];
-    insta::assert_snapshot!(shown(LoadRefusal::UnknownModel { supported }), @r#"400 {"detail":{"error":"invalid_model","message":"No such model. Model ids are case-sensitive.","supported_models":["a","b"]}}"#);
+    let nearest = None;
+    insta::assert_snapshot!(shown(LoadRefusal::UnknownModel { supported, nearest }), @r#"400 {"detail":{"error":"invalid_model","message":"No such model. Model ids are case-sensitive.","supported_models":["a","b"]}}"#);
+    let (supported, nearest) = (vec!["quay".to_owned()], Some("quay".to_owned()));
+    insta::assert_snapshot!(shown(LoadRefusal::UnknownModel { supported, nearest }), @r#"400 {"detail":{"error":"invalid_model","message":"No such model. Model ids are case-sensitive. Did you mean `quay`?","supported_models":["quay"]}}"#);
     insta::assert_snapshot!(shown(LoadRefusal::KindMismatch { model: Kind::Embedding }), @r#"422 {"detail":[{"type":"value_error","loc":["body","params","messages"],"msg":"This is an embedding model: send input_text, not messages"}]}"#);
     insta::assert_snapshot!(shown(LoadRefusal::KindMismatch { model: Kind::Chat }), @r#"422 {"detail":[{"type":"value_error","loc":["body","params","input_text"],"msg":"This is a chat model: send messages, not input_text"}]}"#);
+    let input = |kind| Excess::Input {
+        kind,
+        context: 8192,
+    };
+    let output = Excess::Output { most: 4096 };
+    insta::assert_snapshot!(shown(LoadRefusal::TooMuch(vec![output, input(Kind::Chat)])), @r#"422 {"detail":[{"type":"value_error","loc":["body","params","max_tokens"],"msg":"max_tokens must be at most 4096 for this model"},{"type":"value_error","loc":["body","params","messages"],"msg":"The text is longer than the 8192 tokens that the model reads"}]}"#);
+    insta::assert_snapshot!(shown(LoadRefusal::TooMuch(vec![input(Kind::Embedding)])), @r#"422 {"detail":[{"type":"value_error","loc":["body","params","input_text"],"msg":"The text is longer than the 8192 tokens that the model reads"}]}"#);
     let capability = Capability::Vision;
     insta::assert_snapshot!(shown(LoadRefusal::CapabilityMissing { capability }), @r#"422 {"detail":{"error":"model_capability_missing","message":"The model cannot read this: it has no vision.","capability":"vision"}}"#);
     let file_id = "file_1".to_owned();

@@ -4,7 +4,7 @@ use store::Shard;
 use tokio::sync::mpsc;
 
 use crate::writer::transaction::{self, Outcome};
-use crate::writer::{Answer, MOST, MOST_BYTES, NotStored, Waiting};
+use crate::writer::{Answer, MOST, MOST_BYTES, NotStored, Stored, Waiting};
 
 #[derive(Debug)]
 pub(super) struct Group {
@@ -78,6 +78,11 @@ async fn hand_on(waiting: Waiting, aside: &mpsc::Sender<Waiting>) {
 }
 
 fn tell(waiting: Waiting, answer: Answer) {
+    // Before the answer: who hears it and comes again finds the bucket as it is.
+    match answer {
+        Ok(Stored::New(_)) => waiting.pass.spend(),
+        Ok(Stored::Replay(_)) | Err(_) => drop(waiting.pass),
+    }
     // Who hung up is not told; the load stands all the same.
     let _ = waiting.answer.send(answer);
 }

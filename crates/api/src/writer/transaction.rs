@@ -75,14 +75,15 @@ async fn prepare(
     }
     let now = shard.clock.now();
     let earlier = earlier(&mut tx, loads, now).await?;
-    let (answers, admitted) = decide(loads, &locked, &earlier, pass_over, now);
-    if !admitted.is_empty() {
-        load::insert(&mut tx, admitted, now).await?;
+    let decided = decide(loads, &locked, &earlier, pass_over, now);
+    if !decided.admitted.is_empty() {
+        account::write(&mut tx, &decided.accounts).await?;
+        load::insert(&mut tx, decided.admitted, now).await?;
     }
     Ok((
         tx,
         Written {
-            answers,
+            answers: decided.answers,
             transaction: locked.transaction,
         },
     ))
@@ -106,6 +107,14 @@ async fn earlier(
     load::earlier(tx, &projects, &keys, now - idempotency::KEPT).await
 }
 
+/// What is to be written, and answered once it is.
+struct Decided {
+    answers: Vec<Option<Answer>>,
+    admitted: Vec<NewCargo>,
+    /// Those that have changed.
+    accounts: Vec<Account>,
+}
+
 /// Load by load, in the order in which they came.
 fn decide(
     loads: &[&Loading],
@@ -113,7 +122,7 @@ fn decide(
     earlier: &[Earlier],
     pass_over: bool,
     now: Timestamp,
-) -> (Vec<Option<Answer>>, Vec<NewCargo>) {
+) -> Decided {
     let mut accounts: HashMap<OrganizationId, Account> = locked
         .accounts
         .iter()
@@ -151,9 +160,9 @@ fn decide(
             }));
             continue;
         }
-        match account.admit() {
-            Ok(()) => {}
-            Err(refusal) => match refusal {},
+        if let Err(refusal) = account.place(&load.hold, load.monthly_tokens, now) {
+            answers.push(Some(Err(NotStored::Refused(refusal))));
+            continue;
         }
         let id = CargoId::new(now, load.caller.berth, rand::rng().random());
         if let (Some(name), Some(asked)) = (name, &load.named) {
@@ -162,7 +171,16 @@ fn decide(
         answers.push(Some(Ok(Stored::New(id))));
         admitted.push(row(load, id));
     }
-    (answers, admitted)
+    let before = locked.accounts.iter();
+    let after = before.filter_map(|before| {
+        let after = accounts.get(&before.organization)?;
+        (after != before).then_some(*after)
+    });
+    Decided {
+        accounts: after.collect(),
+        answers,
+        admitted,
+    }
 }
 
 fn row(load: &Loading, id: CargoId) -> NewCargo {
@@ -178,6 +196,7 @@ fn row(load: &Loading, id: CargoId) -> NewCargo {
         request: load.request.clone(),
         metadata: load.metadata.as_ref().map(|text| text.clone().into_bytes()),
         idempotency: load.named.clone(),
+        hold: load.hold,
     }
 }
 

@@ -11,6 +11,7 @@ use tokio_rustls::rustls::RootCertStore;
 pub(crate) mod certificates;
 pub(crate) mod names;
 pub(crate) mod receiver;
+pub(crate) mod redis;
 
 pub(crate) use names::Names;
 pub(crate) use receiver::{Receiver, Reply, plain};

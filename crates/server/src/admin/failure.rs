@@ -1,8 +1,11 @@
 //! Why a command was not carried out, and what to do about it.
 
 use domain::id::{KeyId, OrganizationId, ProjectId};
+use domain::money::Money;
 use domain::project::Slug;
 use store::migrate::SchemaState;
+
+use crate::licence::LicenceFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminFailure {
@@ -24,6 +27,57 @@ pub enum AdminFailure {
          --shard chooses another"
     )]
     Shard { shard: String, source: store::Error },
+    #[error(
+        "it lies on shard {0}, which this program was given no address for: \
+         name it in SVC_SHARD_DATABASE_URLS"
+    )]
+    ShardUnknown(String),
+    #[error("shard {shard} failed and nothing was changed; `longshored doctor` says more")]
+    Unanswered { shard: String, source: store::Error },
+    #[error(
+        "shard {shard} has no account of {organization}: SVC_SHARD_DATABASE_URLS may name \
+         another database than the one it was made in; `longshored doctor` says more"
+    )]
+    NoAccount {
+        organization: OrganizationId,
+        shard: String,
+    },
+    #[error(
+        "shard {shard} failed, and it is not known whether the amount was posted: \
+         `longshored admin ledger statement {organization}` shows it; \
+         with a --reference the command can be repeated, it posts once"
+    )]
+    Unpaid {
+        organization: OrganizationId,
+        shard: String,
+        source: store::Error,
+    },
+    #[error(
+        "the reference {reference} belongs to posting {number}, which is of another amount or kind, \
+         and nothing was posted: `longshored admin ledger statement {organization}` shows it; \
+         choose another reference"
+    )]
+    ReferenceUsed {
+        organization: OrganizationId,
+        reference: String,
+        number: u64,
+    },
+    #[error(
+        "only {available} dollars can be withdrawn, and nothing was posted: \
+         what is held for cargo under way is free again when it has ended"
+    )]
+    TooLittle { available: Money },
+    #[error("more than an account can hold, which is about nine billion dollars")]
+    TooMuch,
+    #[error(
+        "the ledger is not in order, faults: {0}; nothing was changed. Keep what was printed, and \
+         see \"When a fault is found\" in docs/credit-and-ledger.md"
+    )]
+    LedgerFaults(usize),
+    #[error("shard {0} could not be examined: `longshored doctor` says more")]
+    Unproved(String),
+    #[error("the statement could not be written to its end")]
+    Unwritten(#[source] std::io::Error),
     #[error("there is no organization {0}: `longshored admin organization list` shows them")]
     NoOrganization(OrganizationId),
     #[error(
@@ -34,6 +88,10 @@ pub enum AdminFailure {
     NoKey(KeyId),
     #[error("the slug {0} belongs to another project: choose another")]
     SlugTaken(Slug),
+    #[error("there is no licence to verify: name a file, or set SVC_LICENCE_FILE")]
+    NoLicence,
+    #[error(transparent)]
+    Licence(#[from] LicenceFailure),
     #[error("the operating system gave no random numbers")]
     NoRandomness,
     #[error("it was done, but what came of it could not be printed")]

@@ -1,10 +1,13 @@
 //! `longshored admin organization …`
 
+mod standing;
+
 use clap::Subcommand;
 use domain::id::OrganizationId;
 use domain::organization::Plan;
 use domain::time::to_wire;
 use serde::Serialize;
+use store::Shard;
 use store::control::berth::{self, Place};
 use store::control::organization::{self, Organization};
 use store::shard::account;
@@ -12,7 +15,8 @@ use store::shard::account;
 use crate::admin::AdminFailure;
 use crate::admin::Desk;
 use crate::admin::PAGE;
-use crate::admin::argument;
+use crate::admin::argument::{self, Quota};
+pub(super) use crate::admin::organization::standing::Standing;
 use crate::admin::printer::Shown;
 use crate::admin::random;
 
@@ -42,6 +46,14 @@ pub(super) enum OrganizationCommand {
         #[arg(value_parser = argument::plan())]
         plan: Plan,
     },
+    /// Give an organization a monthly quota of tokens of its own, or its plan's again.
+    SetQuota {
+        #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
+        id: OrganizationId,
+        /// A number, `plan` or `unlimited`; 0 refuses everything that counts.
+        #[arg(value_name = "TOKENS", value_parser = argument::quota)]
+        quota: Quota,
+    },
 }
 
 pub(super) async fn run(
@@ -62,6 +74,7 @@ pub(super) async fn run(
             )
             .await
         }
+        OrganizationCommand::SetQuota { id, quota } => set_quota(id, quota, desk).await,
     }
 }
 
@@ -130,6 +143,46 @@ async fn list(desk: Desk<'_>) -> Result<String, AdminFailure> {
     }
 }
 
+async fn set_quota(
+    id: OrganizationId,
+    quota: Quota,
+    desk: Desk<'_>,
+) -> Result<String, AdminFailure> {
+    let (found, shard) = home(id, desk).await?;
+    let own = match quota {
+        Quota::Plan => None,
+        Quota::Own(tokens) => Some(tokens),
+    };
+    let changed = account::set_monthly_tokens(shard, id, own).await;
+    let changed = changed.map_err(|source| AdminFailure::Unanswered {
+        shard: shard.name.to_string(),
+        source,
+    })?;
+    if !changed {
+        return Err(AdminFailure::NoAccount {
+            organization: id,
+            shard: shard.name.to_string(),
+        });
+    }
+    show(Some(found), id, desk).await
+}
+
+/// An organization, and the shard where its money lies.
+pub(super) async fn home(
+    id: OrganizationId,
+    desk: Desk<'_>,
+) -> Result<(Organization, &Shard), AdminFailure> {
+    let found = organization::find(desk.control, id).await?;
+    let found = found.ok_or(AdminFailure::NoOrganization(id))?;
+    let name = berth::shard_of(desk.control, found.berth).await?;
+    let name = name.ok_or(AdminFailure::NoBerths)?;
+    match desk.shards.iter().find(|known| *known.name == *name) {
+        Some(shard) => Ok((found, shard)),
+        None => Err(AdminFailure::ShardUnknown(name)),
+    }
+}
+
+/// Also while its shard is away: then its money is not known.
 async fn show(
     found: Option<Organization>,
     id: OrganizationId,
@@ -139,7 +192,14 @@ async fn show(
     let shard = berth::shard_of(desk.control, found.berth)
         .await?
         .unwrap_or_default();
-    desk.printer.one(&View::new(found, shard))
+    let account = match desk.shards.iter().find(|known| *known.name == *shard) {
+        Some(known) => account::find(known, id).await.ok().flatten(),
+        None => None,
+    };
+    let plan_tokens = desk.limits.of(found.plan).monthly_tokens;
+    let view = View::new(found, shard);
+    desk.printer
+        .one(&Standing::new(view, account, plan_tokens, desk.now))
 }
 
 #[derive(Debug, Serialize)]

@@ -1,5 +1,6 @@
 //! The two forms of every answer: JSON for scripts, aligned text for people.
 
+use domain::money::Money;
 use serde::Serialize;
 
 use crate::admin::AdminFailure;
@@ -84,6 +85,10 @@ fn aligned(rows: &[Vec<String>]) -> String {
 /// How text says yes, no, and nothing.
 pub(super) fn yes_or_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
+}
+
+pub(super) fn dollars(amount: Money) -> String {
+    format!("{amount} USD")
 }
 
 pub(super) fn or_dash(text: Option<&String>) -> String {

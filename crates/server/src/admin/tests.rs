@@ -1,11 +1,14 @@
 //! What is understood, and how answers look.
 
 use clap::Parser;
+use domain::account::{Account, Tokens};
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::money::Money;
 use domain::organization::Plan;
 use store::control::api_key::ApiKey;
 use store::control::organization::Organization;
 use store::control::project::Project;
+use store::shard::credit::{Direction, Payment};
 
 use super::*;
 
@@ -75,6 +78,18 @@ fn the_promised_lines_are_understood() {
         format!("key list --project {prj}{digits}"),
         format!("key activate {key}{digits}"),
         format!("key deactivate {key}{digits}"),
+        format!("organization set-quota {org}{digits} 5000000 --json"),
+        format!("organization set-quota {org}{digits} plan"),
+        format!("organization set-quota {org}{digits} unlimited"),
+        format!("credit add {org}{digits} 250 --reference invoice-1007 --note paid --json"),
+        format!("credit withdraw {org}{digits} 0.000000001"),
+        format!("ledger statement {org}{digits} --since 2026-01-01 --until 2026-02-01"),
+        format!("ledger statement {org}{digits} --since 2026-01-01T12:00:00Z --form csv"),
+        format!("ledger statement {org}{digits} --json"),
+        "ledger check --json".to_owned(),
+        "licence show".to_owned(),
+        "licence verify licence.json --json".to_owned(),
+        "licence verify".to_owned(),
     ] {
         let command = understood(&line).unwrap();
         assert_eq!(command.json, line.ends_with("--json"), "{line}");
@@ -94,6 +109,11 @@ fn what_is_not_understood_is_explained() {
       [possible values: free, starter, pro, enterprise]
     ");
     insta::assert_snapshot!(explained("project create --organization org_DIGITS --slug A_b"), @"error: invalid value 'A_b' for '--slug <SLUG>': a slug is 1 to 63 characters of a-z, 0-9 and -, and neither begins nor ends with -");
+    insta::assert_snapshot!(explained("organization set-quota org_DIGITS much"), @"error: invalid value 'much' for '<TOKENS>': expected a number of tokens, `plan` or `unlimited`");
+    insta::assert_snapshot!(explained("credit add org_DIGITS -5"), @"error: invalid value '-5' for '<DOLLARS>': an amount is above zero; `withdraw` takes credit out");
+    insta::assert_snapshot!(explained("credit add org_DIGITS 1,50"), @"error: invalid value '1,50' for '<DOLLARS>': an amount is written in dollars with at most nine decimals, such as 12.50");
+    insta::assert_snapshot!(explained("ledger statement org_DIGITS --since yesterday"), @"error: invalid value 'yesterday' for '--since <DATE>': expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z");
+    insta::assert_snapshot!(explained("ledger statement org_DIGITS --form csv --json"), @"error: the argument '--form <FORM>' cannot be used with '--json'");
     insta::assert_snapshot!(explained("key create --project prj_DIGITS --name x --expires-at soon"), @"error: invalid value 'soon' for '--expires-at <EXPIRES_AT>': expected a moment like 2027-01-31T00:00:00Z");
 }
 
@@ -155,4 +175,86 @@ fn a_name_is_for_people() {
     for bad in ["", "  ", "a\u{1b}[31m", &"x".repeat(201)] {
         assert!(argument::name(bad).is_err());
     }
+}
+
+fn account(own: Option<u64>, period: &str) -> Account {
+    Account {
+        organization: OrganizationId::new(moment(), berth(), 1),
+        posted: Money(249_999_971_800),
+        held: Money(28_200),
+        postings: 2,
+        tokens: Tokens {
+            own,
+            period: period.parse().unwrap(),
+            used: 4,
+            reserved: 90,
+        },
+    }
+}
+
+#[test]
+fn an_organization_is_shown_with_its_credit_and_its_month() {
+    let standing = |account| {
+        let view = organizations().remove(0);
+        organization::Standing::new(view, account, Some(5_000_000), moment())
+    };
+    let current = standing(Some(account(None, "2026-01-01")));
+    insta::assert_snapshot!(Printer::Text.one(&current).unwrap(), @r"
+    organization      org_019b76daa80070008050000000000001
+    name              Éclair & Sons
+    plan              pro
+    berth             5
+    shard             north
+    created           2026-01-01T00:00:00.000000Z
+    credit posted     249.9999718 USD
+    credit held       0.0000282 USD
+    credit available  249.9999436 USD
+    monthly quota     5000000 tokens (its plan's)
+    tokens used       4
+    tokens reserved   90
+    ");
+    insta::assert_snapshot!(Printer::Json.one(&current).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":5000000,"is_own":false,"used":4,"reserved":90}}"#);
+    let unlimited = standing(Some(account(Some(argument::UNLIMITED), "2025-12-01")));
+    insta::assert_snapshot!(Printer::Json.one(&unlimited).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":null,"is_own":true,"used":0,"reserved":0}}"#);
+    insta::assert_snapshot!(Printer::Text.one(&standing(None)).unwrap(), @r"
+    organization  org_019b76daa80070008050000000000001
+    name          Éclair & Sons
+    plan          pro
+    berth         5
+    shard         north
+    created       2026-01-01T00:00:00.000000Z
+
+    Its shard did not answer: what it has and uses is not known. `longshored doctor` says more.
+    ");
+}
+
+#[test]
+fn a_payment_is_shown_with_its_posting() {
+    let payment = Payment {
+        amount: Money(250_000_000_000),
+        direction: Direction::In,
+        reference: Some("invoice-1007".to_owned()),
+        note: None,
+    };
+    let organization = OrganizationId::new(moment(), berth(), 1);
+    let paid = || credit::View::new(organization, payment.clone(), 7, Money(260_000_000_001));
+    insta::assert_snapshot!(Printer::Json.one(&paid()).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","posting":7,"kind":"deposit","amount":250000000000,"balance":260000000001,"currency":"USD","scale":9,"reference":"invoice-1007","note":null,"repeated":false}"#);
+    insta::assert_snapshot!(Printer::Text.one(&paid().repeat()).unwrap(), @r"
+    organization  org_019b76daa80070008050000000000001
+    posting       7
+    deposit       250.00 USD
+    balance       260.000000001 USD
+    reference     invoice-1007
+
+    This reference was posted before; nothing was changed. The balance is the one of then.
+    ");
+}
+
+#[test]
+fn a_day_begins_at_midnight() {
+    assert_eq!(argument::day_or_moment("2026-01-01"), Ok(moment()));
+    assert_eq!(
+        argument::day_or_moment("2026-01-01T01:00:00+01:00"),
+        Ok(moment())
+    );
 }

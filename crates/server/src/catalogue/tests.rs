@@ -1,5 +1,8 @@
 //! The catalogue: what it takes, and what it says of the rest.
 
+use domain::model::{Capability, InputBounds, Mocking, Price, Prices};
+use domain::money::Money;
+
 use super::*;
 
 fn ids(text: &str) -> Vec<String> {
@@ -18,16 +21,37 @@ fn a_model_is_read_with_all_its_fields() {
         [[model]]
         id = "quay"
         provider = "mock"
-        kind = "embedding"
+        upstream = "quay-2026-01"
+        kind = "chat"
         capabilities = ["vision", "documents", "vision"]
+        context = 128_000
+        price = { batch = { input = "0.075", output = "0.30" }, realtime = { input = "0.15", output = "0" } }
+        bounds = { image = 1_600, page = 3_000 }
+        limits = { max_output = 16_384 }
         mock = { fail = "no berth" }
     "#;
     let catalogue = parse(text).unwrap();
+    let price = |input, output| Price {
+        input: Money(input),
+        output: Money(output),
+    };
     let expected = Model {
         id: "quay".to_owned(),
         provider: "mock".to_owned(),
-        kind: Kind::Embedding,
+        upstream: "quay-2026-01".to_owned(),
+        kind: Kind::Chat,
         capabilities: vec![Capability::Vision, Capability::Documents],
+        context: Some(128_000),
+        max_output: Some(16_384),
+        prices: Some(Prices {
+            batch: price(75_000_000, 300_000_000),
+            realtime: Some(price(150_000_000, 0)),
+        }),
+        bounds: InputBounds {
+            image: 1_600,
+            page: 3_000,
+            video_second: 0,
+        },
         mocking: Mocking::Fail("no berth".to_owned()),
     };
     assert_eq!(catalogue.find("quay"), Some(&expected));
@@ -35,10 +59,55 @@ fn a_model_is_read_with_all_its_fields() {
 }
 
 #[test]
+fn an_embedding_costs_its_input_alone() {
+    let text = r#"
+        [[model]]
+        id = "vectors"
+        provider = "mock"
+        kind = "embedding"
+        price = { batch = { input = "0.01" } }
+    "#;
+    let catalogue = parse(text).unwrap();
+    let prices = Prices {
+        batch: Price {
+            input: Money(10_000_000),
+            output: Money::ZERO,
+        },
+        realtime: None,
+    };
+    let expected = Model {
+        prices: Some(prices),
+        ..Model::plain("vectors", "mock", Kind::Embedding)
+    };
+    assert_eq!(catalogue.find("vectors"), Some(&expected));
+}
+
+#[test]
+fn the_files_that_we_hand_out_are_good() {
+    let example = include_str!("../../../../models.toml");
+    assert_eq!(ids(example), [SVC_MOCK]);
+    let (_, commented) = example.split_once("# [[model]]").unwrap();
+    let uncommented: String = commented
+        .lines()
+        .map(|line| line.trim_start_matches('#').to_owned() + "\n")
+        .collect();
+    assert_eq!(
+        ids(&format!("[[model]]\n{uncommented}")),
+        ["harbour-large", SVC_MOCK]
+    );
+
+    let conformance = include_str!("../../../../scripts/conformance-models.toml");
+    let catalogue = parse(conformance).unwrap();
+    let free = |model: &&Model| model.prices.is_none();
+    let free: Vec<_> = catalogue.models().filter(free).collect();
+    assert_eq!(free, [&svc_mock()]);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
         model = [
-            { id = "a", provider = "openai", kind = "speech" },
+            { id = "a", provider = "openai", kind = "speech", upstream = "" },
             { id = "b", provider = "mock", kind = "chat", capabilities = ["smell"] },
             { id = "b", provider = "mock", kind = "chat" },
             { id = "svc-mock", provider = "mock", kind = "chat", mock = { fail = "never" } },
@@ -46,24 +115,65 @@ fn all_that_is_wrong_is_told_at_once() {
         ]
     "#;
     insta::assert_snapshot!(parse(text).unwrap_err(), @r"
+    model `a`: upstream is 1 to 255 bytes without control characters
     model `a`: there is no provider `openai`; use mock
     model `a`: kind `speech` is neither chat nor embedding
     model `b`: capability `smell` is none of vision, documents, video
     model `b`: this id stands in the file twice
-    model `svc-mock`: svc-mock is a chat model of the mock provider that answers
+    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
     model ``: an id is 1 to 255 bytes without control characters
     ");
 }
 
 #[test]
+fn every_wrong_number_has_its_line() {
+    let text = r#"
+        [[model]]
+        id = "a"
+        provider = "mock"
+        kind = "chat"
+        capabilities = ["vision", "documents", "video"]
+        context = 0
+        price = { batch = { input = "-1", output = "0.0000000001" }, realtime = { input = 0.15 } }
+        bounds = { image = -1 }
+        limits = { max_output = 9_000_000_000 }
+
+        [[model]]
+        id = "b"
+        provider = "mock"
+        kind = "embedding"
+        price = { batch = { input = "75000" } }
+
+        [[model]]
+        id = "svc-mock"
+        provider = "mock"
+        kind = "chat"
+        price = { batch = { input = "1", output = "1" } }
+    "#;
+    insta::assert_snapshot!(parse(text).unwrap_err(), @r#"
+    model `a`: context 0 is not a whole number from 1 to 1000000000
+    model `a`: limits.max_output 9000000000 is not a whole number from 1 to 1000000000
+    model `a`: price.batch.input `-1` is not dollars from 0 to 10000.00 with at most nine decimals
+    model `a`: price.batch.output `0.0000000001` is not dollars from 0 to 10000.00 with at most nine decimals
+    model `a`: price.realtime.input is dollars in quotes, such as "0.075", so that they are exact
+    model `a`: price.realtime.output is missing: a chat model has both
+    model `a`: bounds.image -1 is not a whole number from 1 to 1000000000
+    model `a`: bounds.page is missing: the model has documents and a price
+    model `a`: bounds.video_second is missing: the model has video and a price
+    model `b`: price.batch.input `75000` is not dollars from 0 to 10000.00 with at most nine decimals
+    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
+    "#);
+}
+
+#[test]
 fn an_unknown_field_is_shown_in_its_line() {
-    let text = "[[model]]\nid = \"a\"\nprovider = \"mock\"\nkind = \"chat\"\nprice = 3\n";
+    let text = "[[model]]\nid = \"a\"\nprovider = \"mock\"\nkind = \"chat\"\ncost = 3\n";
     insta::assert_snapshot!(parse(text).unwrap_err(), @r"
     TOML parse error at line 5, column 1
       |
-    5 | price = 3
-      | ^^^^^
-    unknown field `price`, expected one of `id`, `provider`, `kind`, `capabilities`, `mock`
+    5 | cost = 3
+      | ^^^^
+    unknown field `cost`, expected one of `id`, `provider`, `upstream`, `kind`, `capabilities`, `context`, `price`, `bounds`, `limits`, `mock`
     ");
     insta::assert_snapshot!(parse("[[models]]\nid = \"a\"\n").unwrap_err(), @r"
     TOML parse error at line 1, column 3

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use domain::time::Timestamp;
 use store::doctor::{OpenTransaction, Pool, Server, Trouble};
 use store::migrate::{self, SchemaState};
+use store::shard::audit::{self, Fault};
 use store::shard::partition;
 use store::{Error, Shard};
 
@@ -25,6 +26,8 @@ const OLDEST: i32 = 150_000;
 const APART: f64 = 1.0;
 /// A transaction open for longer keeps dead rows in the queues.
 const LONG: TimeDelta = TimeDelta::minutes(5);
+/// How far back the ledger is looked at; `longshored work` does it all the time.
+const LATELY: TimeDelta = TimeDelta::minutes(10);
 /// Fewer days of partitions ahead than this, and an idle weekend may end in refused loads.
 const FEW_DAYS: u64 = 2;
 
@@ -63,6 +66,7 @@ pub(super) async fn shard(
     let Some(now) = now else { return };
     if schema(found, migrate::shard_state(shard).await) {
         partitions(found, partition::days_ahead(shard, now).await);
+        ledger(found, audit::recent(shard, now - LATELY).await);
     }
 }
 
@@ -258,4 +262,22 @@ pub(super) fn partitions(found: &mut Findings, days: Result<u64, Error>) {
         Ok(days) => found.ok(check, &format!("days made ahead: {days}")),
         Err(error) => found.wrong(check, &failure::chain(&error), mend),
     }
+}
+
+pub(super) fn ledger(found: &mut Findings, faults: Result<Vec<Fault>, Error>) {
+    let check = "ledger";
+    let faults = match faults {
+        Ok(faults) => faults,
+        Err(error) => {
+            let mend = "ask again; `longshored admin ledger check` takes all the time it needs";
+            return found.warning(check, &failure::chain(&error), mend);
+        }
+    };
+    let Some(first) = faults.first() else {
+        return found.ok(check, "what is open and new is in order");
+    };
+    let text = format!("faults: {}; the first is {first}", faults.len());
+    let mend = "change nothing by hand; `longshored admin ledger check` shows all, and \
+                docs/credit-and-ledger.md what to do";
+    found.wrong(check, &text, mend);
 }

@@ -59,8 +59,11 @@ fn soft_limit(limits: &str) -> Option<u64> {
 pub(super) fn catalogue(found: &mut Findings, settings: &Settings) {
     match Shelf::open(settings.values.models_file.clone()) {
         Ok(shelf) => {
-            let models = shelf.watch().borrow().ids().count();
-            found.ok("catalogue", &format!("models: {models}"));
+            let catalogue = shelf.watch().borrow().clone();
+            let models = catalogue.ids().count();
+            let priced = catalogue.models().filter(|model| model.prices.is_some());
+            let text = format!("models: {models}, with a price: {}", priced.count());
+            found.ok("catalogue", &text);
         }
         Err(failure) => {
             found.wrong(

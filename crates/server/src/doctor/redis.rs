@@ -1,12 +1,13 @@
-//! Redis or Valkey: does it say PONG?
+//! Redis or Valkey: does it let us in, and does it count for us?
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
+use outbound::counters::{Counters, CountersFailure};
+use tokio::time::timeout;
 use url::Url;
 
 use crate::doctor::Findings;
+use crate::failure;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 const MEND: &str =
@@ -14,146 +15,108 @@ const MEND: &str =
 
 pub(super) async fn examine(url: Option<&Url>) -> Findings {
     let mut found = Findings::of("redis");
-    let Some(url) = url.cloned() else {
+    let Some(url) = url else {
+        let text = "there is none: each process keeps its share of every rate limit by itself";
+        let mend = "set SVC_REDIS_URL when more than one process serves";
+        found.warning("configured", text, mend);
         return found;
     };
-    let tls = url.scheme() == "rediss";
-    let asked = tokio::task::spawn_blocking(move || ask(&url)).await;
-    match asked.unwrap_or_else(|lost| Err(io::Error::other(lost))) {
-        Ok(answer) if tls || answer.starts_with("+PONG") => found.ok("reachable", "it answers"),
-        Ok(answer) => {
-            let line = answer.lines().next().unwrap_or("nothing");
-            let text = format!("it answers PING with: {line}");
-            found.wrong(
-                "reachable",
-                &text,
-                "correct the user or password in SVC_REDIS_URL",
-            );
+    let counters = match Counters::new(url.as_str()) {
+        Ok(counters) => counters,
+        Err(unusable) => {
+            let text = failure::chain(&unusable);
+            found.wrong("reachable", &text, "correct SVC_REDIS_URL");
+            return found;
         }
-        Err(error) => found.wrong("reachable", &error.to_string(), MEND),
+    };
+    if judge(&mut found, "reachable", answer(counters.ping()).await) {
+        judge(&mut found, "counts", answer(counters.rehearse()).await);
     }
     found
 }
 
-/// The first answer to PING; over TLS only the connection is tried.
-fn ask(url: &Url) -> io::Result<String> {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let port = url.port().unwrap_or(6379);
-    let addresses = (host, port).to_socket_addrs()?;
-    let mut last = io::Error::other("the name has no address");
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) if url.scheme() == "rediss" => {
-                drop(stream);
-                return Ok(String::new());
-            }
-            Ok(stream) => return ping(stream, url),
-            Err(error) => last = error,
+/// Nothing is an answer that did not come.
+async fn answer(
+    asked: impl Future<Output = Result<(), CountersFailure>>,
+) -> Option<Result<(), CountersFailure>> {
+    timeout(PATIENCE, asked).await.ok()
+}
+
+fn judge(
+    found: &mut Findings,
+    check: &'static str,
+    answer: Option<Result<(), CountersFailure>>,
+) -> bool {
+    match answer {
+        Some(Ok(())) => {
+            found.ok(check, "yes");
+            return true;
         }
-    }
-    Err(last)
-}
-
-fn ping(mut stream: TcpStream, url: &Url) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    if let Some(password) = url.password() {
-        let user = if url.username().is_empty() {
-            "default"
-        } else {
-            url.username()
-        };
-        let answer = say(&mut stream, &["AUTH", &decoded(user), &decoded(password)])?;
-        if !answer.starts_with("+OK") {
-            return Ok(answer);
+        Some(Err(refused)) if refused.is_refusal() => {
+            let mend = "correct the user or password in SVC_REDIS_URL, or let them run scripts \
+                        (EVALSHA, SCRIPT LOAD) that read and write keys; a replica is no use";
+            found.wrong(check, &failure::chain(&refused), mend);
         }
+        Some(Err(away)) => found.wrong(check, &failure::chain(&away), MEND),
+        None => found.wrong(check, "it does not answer", MEND),
     }
-    say(&mut stream, &["PING"])
+    false
 }
 
-/// One command and the first piece of its answer, which is short enough to come whole.
-fn say(stream: &mut TcpStream, words: &[&str]) -> io::Result<String> {
-    let words_of_command = words
-        .iter()
-        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    let command = format!(
-        "*{}\r\n{}",
-        words.len(),
-        words_of_command.collect::<String>()
-    );
-    stream.write_all(command.as_bytes())?;
-    let mut answer = [0; 256];
-    let length = stream.read(&mut answer)?;
-    Ok(String::from_utf8_lossy(answer.get(..length).unwrap_or_default()).into_owned())
-}
-
-/// What stands percent-encoded in an address.
-fn decoded(text: &str) -> String {
-    let query = format!("x={}", text.replace('+', "%2B"));
-    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-    pairs
-        .next()
-        .map(|(_, value)| value.into_owned())
-        .unwrap_or_default()
-}
+#[cfg(test)]
+#[path = "../../../outbound/tests/it/support/redis.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod server;
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
 
+    use super::server::Redis;
     use super::*;
     use crate::doctor::State;
 
-    /// Answers each command with the next of these lines, and returns what was said.
-    fn scripted(answers: &'static [&'static str]) -> (u16, std::thread::JoinHandle<String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let thread = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut said = String::new();
-            for answer in answers {
-                let mut piece = [0; 256];
-                let length = stream.read(&mut piece).unwrap();
-                said.push_str(std::str::from_utf8(&piece[..length]).unwrap());
-                stream.write_all(answer.as_bytes()).unwrap();
-            }
-            said
-        });
-        (port, thread)
+    async fn states(url: &str) -> Vec<(&'static str, State)> {
+        let found = examine(Some(&Url::parse(url).unwrap())).await.list;
+        found.iter().map(|it| (it.check, it.state)).collect()
     }
 
     #[tokio::test]
-    async fn a_pong_is_well() {
-        let (port, thread) = scripted(&["+OK\r\n", "+PONG\r\n"]);
-        let url = Url::parse(&format!("redis://:p%40ss@127.0.0.1:{port}")).unwrap();
-        let found = examine(Some(&url)).await;
-        assert_eq!(found.list[0].state, State::Ok, "{found:?}");
-        let said = thread.join().unwrap();
-        assert!(
-            said.contains("$7\r\ndefault\r\n$4\r\np@ss\r\n*1\r\n$4\r\nPING\r\n"),
-            "{said}"
-        );
+    async fn one_that_lets_us_in_and_counts_is_well() {
+        let redis = Redis::with(&["--requirepass", "p@ss"]);
+        let url = format!("redis://:p%40ss@127.0.0.1:{}", redis.port());
+        let well = [("reachable", State::Ok), ("counts", State::Ok)];
+        assert_eq!(states(&url).await, well);
     }
 
     #[tokio::test]
     async fn a_refusal_is_repeated() {
-        let (port, thread) = scripted(&["-NOAUTH Authentication required.\r\n"]);
-        let url = Url::parse(&format!("redis://127.0.0.1:{port}")).unwrap();
-        let found = examine(Some(&url)).await;
-        assert_eq!(found.list[0].state, State::Wrong);
-        assert!(found.list[0].found.contains("NOAUTH"), "{found:?}");
-        thread.join().unwrap();
+        let redis = Redis::with(&["--requirepass", "p@ss"]);
+        let url = Url::parse(&redis.url()).unwrap();
+        let found = examine(Some(&url)).await.list;
+        assert_eq!(found[0].state, State::Wrong);
+        assert!(found[0].found.contains("NOAUTH"), "{found:?}");
+        assert!(found[0].mend.as_ref().unwrap().contains("password"));
     }
 
     #[tokio::test]
-    async fn silence_is_wrong_and_no_redis_is_fine() {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let url = Url::parse(&format!("redis://127.0.0.1:{port}")).unwrap();
-        assert_eq!(examine(Some(&url)).await.list[0].state, State::Wrong);
-        assert_eq!(examine(None).await.list, []);
+    async fn one_that_takes_no_writes_does_not_count() {
+        let redis = Redis::new();
+        redis.say("REPLICAOF 127.0.0.1 1");
+        let found = examine(Some(&Url::parse(&redis.url()).unwrap())).await.list;
+        assert_eq!(found[1].state, State::Wrong);
+        assert!(found[1].found.contains("read only"), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn silence_is_wrong_and_no_redis_is_worth_a_warning() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // It takes the connection and says nothing, in plain text or otherwise.
+        let wrong = [("reachable", State::Wrong)];
+        assert_eq!(states(&format!("rediss://127.0.0.1:{port}")).await, wrong);
+        drop(listener);
+        assert_eq!(states(&format!("redis://127.0.0.1:{port}")).await, wrong);
+        assert_eq!(examine(None).await.list[0].state, State::Warning);
     }
 }

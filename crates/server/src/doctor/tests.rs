@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta};
+use domain::limit::{Limits, PlanLimits};
 use domain::time::Timestamp;
 use store::Error;
 use store::doctor::{OpenTransaction, Server};
 use store::migrate::SchemaState;
+use store::shard::audit::{Fault, Identity};
 
 use super::*;
+use crate::licence::LicenceFailure;
 use crate::settings::read;
 
 fn noon() -> Timestamp {
@@ -194,6 +197,88 @@ fn the_map_of_berths_must_name_what_is_configured() {
 }
 
 #[test]
+fn the_licence_is_read_and_its_end_foreseen() {
+    let defaults = Limits::default().enterprise;
+    let in_force = || crate::licence::Licence {
+        licensee: "Harbour Ltd".to_owned(),
+        issued_at: noon(),
+        expires_at: noon() + TimeDelta::days(30),
+        limits: PlanLimits {
+            monthly_tokens: Some(5),
+            ..defaults
+        },
+    };
+    let mut found = Findings::of("licence");
+    licence::judge(&mut found, Ok(None), defaults, noon());
+    licence::judge(&mut found, Ok(Some(in_force())), defaults, noon());
+    let late = noon() + TimeDelta::hours(12);
+    licence::judge(&mut found, Ok(Some(in_force())), defaults, late);
+    let over = noon() + TimeDelta::days(30);
+    licence::judge(&mut found, Ok(Some(in_force())), defaults, over);
+    insta::assert_snapshot!(text(&report(found)), @r"
+    licence
+      ok      file                there is none: the enterprise plan has its defaults
+      ok      enterprise          burst 10000, 60000 per minute, monthly tokens unlimited
+      ok      file                in force for Harbour Ltd until 2026-01-31T12:00:00.000000Z
+      ok      enterprise          burst 10000, 60000 per minute, monthly tokens 5
+      warning file                in force for Harbour Ltd until 2026-01-31T12:00:00.000000Z: 29 days are left
+              to mend it: ask for the next one, put it in its place and send SIGHUP
+      ok      enterprise          burst 10000, 60000 per minute, monthly tokens 5
+      WRONG   file                the licence expired at 2026-01-31T12:00:00.000000Z
+              to mend it: ask for the next one, put it in its place and send SIGHUP
+      ok      enterprise          burst 10000, 60000 per minute, monthly tokens unlimited
+
+    1 wrong; 1 more to look at
+    ");
+}
+
+#[test]
+fn a_licence_that_is_not_in_force_is_wrong() {
+    let examined = |more: &[(&str, &str)]| {
+        let found = licence::examine(&settings(more).values, noon());
+        text(&report(found))
+    };
+    let file = ("SVC_LICENCE_FILE", "/nowhere/licence.json");
+    insta::assert_snapshot!(examined(&[file]), @r"
+    licence
+      WRONG   file                the licence /nowhere/licence.json cannot be read: No such file or directory (os error 2)
+              to mend it: put the licence there and let this user read it, or correct SVC_LICENCE_FILE
+      ok      enterprise          burst 10000, 60000 per minute, monthly tokens unlimited
+
+    1 wrong
+    ");
+    insta::assert_snapshot!(examined(&[file, ("SVC_DEPLOYMENT", "cloud")]), @r"
+    licence
+      warning file                SVC_LICENCE_FILE is set, but on cloud no licence is read
+              to mend it: unset it, or set SVC_DEPLOYMENT=self_hosted
+
+    nothing is wrong; 1 to look at
+    ");
+    assert_eq!(examined(&[("SVC_DEPLOYMENT", "cloud")]), "\nall is well");
+    let mut found = Findings::of("licence");
+    let defaults = Limits::default().enterprise;
+    for failure in [
+        LicenceFailure::NotJson("expected value at line 1 column 1".to_owned()),
+        LicenceFailure::KeyMissing,
+        LicenceFailure::Signature,
+    ] {
+        licence::judge(&mut found, Err(failure), defaults, noon());
+    }
+    found.list.retain(|finding| finding.state == State::Wrong);
+    insta::assert_snapshot!(text(&report(found)), @r"
+    licence
+      WRONG   file                the licence is not JSON with the texts `entitlements` and `signature`: expected value at line 1 column 1
+              to mend it: ask for the licence once more: this file is damaged
+      WRONG   file                SVC_LICENCE_PUBLIC_KEY is not set: the licence cannot be verified
+              to mend it: set it to the public key that came with the licence
+      WRONG   file                the licence's signature is wrong: the licence was changed, or signed with another key than SVC_LICENCE_PUBLIC_KEY belongs to
+              to mend it: correct SVC_LICENCE_PUBLIC_KEY, or ask for the licence once more
+
+    3 wrong
+    ");
+}
+
+#[test]
 fn this_machine_is_looked_at_too() {
     let settings = settings(&[
         ("SVC_CALLBACK_ALLOW_CIDRS", "10.0.0.0/8"),
@@ -214,5 +299,31 @@ fn this_machine_is_looked_at_too() {
               to mend it: any caller can make this server call there; unset SVC_CALLBACK_ALLOW_CIDRS unless that is wanted
 
     1 wrong; 2 more to look at
+    ");
+}
+
+#[test]
+fn a_ledger_that_is_not_in_order_is_wrong() {
+    let fault = || Fault {
+        identity: Identity::Held,
+        organization: None,
+        posting: None,
+        cargo: None,
+        expected: "5".to_owned(),
+        found: "7".to_owned(),
+    };
+    let mut found = Findings::of("shard north");
+    database::ledger(&mut found, Ok(Vec::new()));
+    database::ledger(&mut found, Ok(vec![fault(), fault()]));
+    database::ledger(&mut found, Err(Error::Moved));
+    insta::assert_snapshot!(text(&report(found)), @r"
+    shard north
+      ok      ledger              what is open and new is in order
+      WRONG   ledger              faults: 2; the first is held: expected 5, found 7; an account holds what its cargo under way hold
+              to mend it: change nothing by hand; `longshored admin ledger check` shows all, and docs/credit-and-ledger.md what to do
+      warning ledger              the row has moved on
+              to mend it: ask again; `longshored admin ledger check` takes all the time it needs
+
+    1 wrong; 1 more to look at
     ");
 }

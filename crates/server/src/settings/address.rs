@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use outbound::counters::Counters;
 use url::Url;
 
 const MASK: &str = "****";
@@ -85,6 +86,7 @@ pub(super) fn database(text: &str) -> Result<DatabaseUrl, String> {
 pub(super) fn redis(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok();
     url.filter(|url| matches!(url.scheme(), "redis" | "rediss") && url.has_host())
+        .filter(|url| Counters::new(url.as_str()).is_ok())
         .ok_or_else(|| "an address such as redis://host:6379 or rediss://host:6379".to_owned())
 }
 

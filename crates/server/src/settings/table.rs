@@ -11,6 +11,7 @@ use url::Url;
 use crate::settings::Reader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{Deployment, Environment, LogFormat, choice};
+use crate::settings::licence::{PublicKey, public_key, tokens};
 use crate::settings::parse::{
     cidrs, filter, milliseconds, path, schedule, seconds, socket, web, whole,
 };
@@ -36,7 +37,7 @@ pub enum Shown {
 macro_rules! settings {
     ($($shown:ident $name:literal $field:ident: $kind:ty = $default:literal, $parse:expr, $help:literal;)*) => {
         /// Every setting, typed.
-        #[expect(dead_code, reason = "declared from the start: limits and files come later")]
+        #[expect(dead_code, reason = "declared from the start: files come later")]
         #[derive(Debug, Clone)]
         pub struct Values {
             $(pub $field: $kind,)*
@@ -65,7 +66,11 @@ settings! {
     Plain "SVC_DATABASE_CONNECTIONS" database_connections: u32 = "16", whole::<u32, 4, 1_000>,
         "The most connections that one process opens to each database.";
     Masked "SVC_REDIS_URL" redis_url: Option<Url> = "", optional(redis),
-        "Redis or Valkey for rate limits; nothing uses it yet.";
+        "Redis or Valkey, which counts rate limits for all nodes; without it each process limits by itself.";
+    Plain "SVC_REDIS_BUDGET_MILLISECONDS" redis_budget: Duration = "20", milliseconds::<1, 60_000>,
+        "How long a load may wait for Redis; after that each process limits by itself until it answers again.";
+    Plain "SVC_LIMITER_CLOCK_MICROSECONDS" limiter_clock: Option<i64> = "", optional(whole::<i64, 0, 4_102_444_800_000_000>),
+        "For trials: rate limits are counted at this moment (Unix time), which never passes.";
 
     Plain "SVC_LISTEN" listen: SocketAddr = "127.0.0.1:8080", socket,
         "Where the API listens; port 0 takes any free one.";
@@ -74,7 +79,17 @@ settings! {
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
         "production takes https callbacks only; development takes http too.";
     Plain "SVC_DEPLOYMENT" deployment: Deployment = "self_hosted", choice,
-        "self_hosted or cloud: which plans and limits apply.";
+        "self_hosted reads a licence; on cloud an organization's plan is all that counts.";
+    Plain "SVC_LICENCE_FILE" licence_file: Option<PathBuf> = "", path,
+        "The licence of a self-hosted install, for its enterprise plan. SIGHUP reads it again.";
+    Plain "SVC_LICENCE_PUBLIC_KEY" licence_public_key: Option<PublicKey> = "", optional(public_key),
+        "The Ed25519 key that verifies the licence, in base64.";
+    Plain "SVC_MONTHLY_TOKENS_FREE" monthly_tokens_free: Option<u64> = "5000000", tokens,
+        "Tokens in a calendar month (UTC) of an organization on plan free, or unlimited.";
+    Plain "SVC_MONTHLY_TOKENS_STARTER" monthly_tokens_starter: Option<u64> = "100000000", tokens,
+        "Tokens in a calendar month (UTC) of an organization on plan starter, or unlimited.";
+    Plain "SVC_MONTHLY_TOKENS_PRO" monthly_tokens_pro: Option<u64> = "1000000000", tokens,
+        "Tokens in a calendar month (UTC) of an organization on plan pro, or unlimited.";
     Plain "SVC_UPGRADE_URL" upgrade_url: Url = "https://longshore.example/plans", web,
         "Where a caller is sent whose plan is too small.";
 

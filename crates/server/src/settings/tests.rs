@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use domain::limit::Limits;
+
 use super::*;
 use crate::settings::choice::{Deployment, Environment, LogFormat};
 
@@ -36,6 +38,8 @@ fn the_defaults_are_good_values() {
     assert_eq!(values.drain, Duration::from_secs(35));
     assert_eq!(values.drain_grace, Duration::from_secs(1));
     assert_eq!(values.callback_allow, []);
+    assert_eq!(values.licence_public_key, None);
+    assert_eq!(crate::licence::plans(&values), Limits::default());
     assert_eq!(databases.control.reveal(), DATABASE.1);
     let shards: Vec<_> = databases.shards.iter().map(|shard| &*shard.name).collect();
     assert_eq!(shards, ["main"]);
@@ -68,6 +72,8 @@ fn all_that_is_wrong_is_told_at_once() {
         ("SVC_CALLBACK_ALLOW_CIDRS", "10.0.0.0/99"),
         ("SVC_LOG", "info,=["),
         ("SVC_UPGRADE_URL", "plans"),
+        ("SVC_LICENCE_PUBLIC_KEY", "AAAA"),
+        ("SVC_MONTHLY_TOKENS_PRO", "-1"),
         ("SVC_REDIS_URL", "http://:hunter2@redis"),
         (
             "SVC_SHARD_DATABASE_URLS",
@@ -85,6 +91,8 @@ fn all_that_is_wrong_is_told_at_once() {
       SVC_REDIS_URL: the value is not an address such as redis://host:6379 or rediss://host:6379
       SVC_LISTEN: `localhost` is not an IP address and a port, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::]:8080
       SVC_ENVIRONMENT: `staging` is not production or development
+      SVC_LICENCE_PUBLIC_KEY: `AAAA` is not the base64 of an Ed25519 public key: 32 bytes, or the line between BEGIN and END PUBLIC KEY
+      SVC_MONTHLY_TOKENS_PRO: `-1` is not a whole number from 0 to 1000000000000000, or unlimited
       SVC_UPGRADE_URL: `plans` is not an http or https URL
       SVC_CALLBACK_RETRY_DELAYS: `1,,2` is not whole seconds separated by commas, such as 30,120,600,1800,3600
       SVC_CALLBACK_ALLOW_CIDRS: `10.0.0.0/99` is not a list of address ranges separated by commas, such as 10.0.0.0/8,fd00::/8
@@ -100,6 +108,18 @@ fn a_missing_database_is_told_together_with_the_rest() {
     assert_eq!(names, ["SVC_LEASE_SECONDS", "SVC_DATABASE_URL"]);
     let faults = reading(&[("SVC_DATABASE_URL", "mysql://h/d")]).faults;
     assert_eq!(faults.len(), 1, "{faults:?}");
+}
+
+#[test]
+fn what_needs_no_database_can_do_without_its_address() {
+    let tokens = ("SVC_MONTHLY_TOKENS_FREE", "unlimited");
+    let read = reading(&[tokens]);
+    assert_eq!(read.values().unwrap().monthly_tokens_free, None);
+    let faulty = reading(&[tokens, ("SVC_LEASE_SECONDS", "1")]);
+    insta::assert_snapshot!(faulty.values().unwrap_err(), @r"
+    the settings are wrong (see: longshored config)
+      SVC_LEASE_SECONDS: `1` is not a whole number of seconds from 3 to 3600
+    ");
 }
 
 #[test]

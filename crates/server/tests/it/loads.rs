@@ -86,14 +86,48 @@ async fn an_unknown_model_is_refused_with_the_list() {
     400 {
       "detail": {
         "error": "invalid_model",
-        "message": "No such model. Model ids are case-sensitive.",
+        "message": "No such model. Model ids are case-sensitive. Did you mean `svc-mock`?",
         "supported_models": [
           "failing",
+          "small",
           "svc-mock",
           "vectors",
           "vision"
         ]
       }
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn more_than_the_model_takes_is_refused_at_its_fields() {
+    let service = Service::new().await;
+    let customer = service.customer().await;
+    let mut body = chat(&"fathom ".repeat(200), None);
+    body["params"]["model"] = json!("small");
+    body["params"]["max_tokens"] = json!(51);
+    insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
+    422 {
+      "detail": [
+        {
+          "type": "value_error",
+          "loc": [
+            "body",
+            "params",
+            "max_tokens"
+          ],
+          "msg": "max_tokens must be at most 50 for this model"
+        },
+        {
+          "type": "value_error",
+          "loc": [
+            "body",
+            "params",
+            "messages"
+          ],
+          "msg": "The text is longer than the 100 tokens that the model reads"
+        }
+      ]
     }
     "#);
 }

@@ -8,6 +8,10 @@
 #[path = "../../../store/tests/it/support.rs"]
 mod database;
 
+#[path = "../../../outbound/tests/it/support/redis.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod redis;
+
 mod support;
 
 mod deliveries;
@@ -20,6 +24,16 @@ mod journey;
 
 mod keys;
 
+mod ledger;
+
+mod ledger_model;
+
+mod limits;
+
 mod loads;
+
+mod money;
+
+mod overdraft;
 
 mod takeover;

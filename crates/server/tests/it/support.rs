@@ -9,6 +9,7 @@ use domain::callback::Schemes;
 use domain::delivery::Schedule;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::model::{Capability, Catalogue, Kind, Mocking, Model};
+use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use outbound::callback::Callbacks;
 use outbound::provider::Provider;
@@ -23,8 +24,13 @@ use workers::stage::{Stage, Step};
 use workers::{Crew, Packing, Providers, Shares};
 
 use crate::database::{Database, HandMoved};
+use crate::support::limited::Limited;
+
+pub(crate) mod credit;
 
 pub(crate) mod http;
+
+pub(crate) mod limited;
 
 pub(crate) mod receiver;
 
@@ -39,13 +45,17 @@ pub(crate) struct Service {
     pub(crate) app: App,
     parts: workers::Parts,
     pub(crate) control: store::Control,
+    pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
+    limited: Limited,
     _databases: [Database; 3],
+    stop: CancellationToken,
     _guard: tokio_util::sync::DropGuard,
 }
 
 /// Someone who may load.
 #[derive(Debug, Clone)]
 pub(crate) struct Customer {
+    pub(crate) organization: OrganizationId,
     pub(crate) project: ProjectId,
     pub(crate) key_id: KeyId,
     pub(crate) key: String,
@@ -53,6 +63,10 @@ pub(crate) struct Customer {
 
 impl Service {
     pub(crate) async fn new() -> Self {
+        Self::with(Limited::default()).await
+    }
+
+    pub(crate) async fn with(limited: Limited) -> Self {
         let databases = [
             Database::new().await,
             Database::new().await,
@@ -69,18 +83,14 @@ impl Service {
         store::control::berth::assign(&control, &names, clock.now())
             .await
             .unwrap();
-        let (_, catalogue) = watch::channel(Arc::new(catalogue()));
-        let app = App::new(Parts {
-            control: control.clone(),
-            shards: vec![north.clone(), south.clone()],
-            catalogue: catalogue.clone(),
-            options: api_options(),
-            clock: clock.clone(),
-        });
+        let (catalogue, served) = watch::channel(Arc::new(catalogue()));
+        let shards = [&north, &south];
+        let parts = app_parts(&control, shards, served.clone(), &clock, &limited);
+        let app = App::new(parts);
         let stop = CancellationToken::new();
         app.spawn(&TaskTracker::new(), &stop);
         app.refresh().await;
-        let parts = worker_parts(north.clone(), catalogue);
+        let parts = worker_parts(north.clone(), served);
         let mut crews = Vec::new();
         for shard in [&north, &south] {
             let parts = workers::Parts {
@@ -99,9 +109,22 @@ impl Service {
             app,
             parts,
             control,
+            catalogue,
+            limited,
             _databases: databases,
+            stop: stop.clone(),
             _guard: stop.drop_guard(),
         }
+    }
+
+    /// Another serve process before the same shards.
+    pub(crate) async fn another_app(&self) -> App {
+        let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
+        let parts = app_parts(&self.control, shards, served, &self.clock, &self.limited);
+        let app = App::new(parts);
+        app.spawn(&TaskTracker::new(), &self.stop);
+        app.refresh().await;
+        app
     }
 
     /// Another worker process on the north shard.
@@ -121,6 +144,14 @@ impl Service {
     }
 
     pub(crate) async fn customer_on(&self, shard: &str) -> Customer {
+        self.customer_with(shard, Plan::Pro).await
+    }
+
+    pub(crate) async fn customer_of(&self, plan: Plan) -> Customer {
+        self.customer_with("north", plan).await
+    }
+
+    async fn customer_with(&self, shard: &str, plan: Plan) -> Customer {
         // Berths are dealt out in turn, so the first two lie on the two shards.
         let berth = Berth::new(u16::from(shard == "south")).unwrap();
         let now = self.now();
@@ -131,13 +162,35 @@ impl Service {
             &self.north
         };
         account::open(shard, organization, now).await.unwrap();
-        make::organization(&self.control, organization, berth, now).await;
+        make::organization(&self.control, organization, plan, berth, now).await;
         let (project, key_id, key) = make::key(&self.control, organization, berth, now).await;
         Customer {
+            organization,
             project,
             key_id,
             key,
         }
+    }
+
+    /// Another project of the same organization.
+    pub(crate) async fn sibling_of(&self, customer: &Customer) -> Customer {
+        let (berth, now) = (customer.organization.berth(), self.now());
+        let (project, key_id, key) =
+            make::key(&self.control, customer.organization, berth, now).await;
+        Customer {
+            organization: customer.organization,
+            project,
+            key_id,
+            key,
+        }
+    }
+
+    /// How many cargo of an organization are stored on the north shard.
+    pub(crate) async fn stored(&self, customer: &Customer) -> u64 {
+        let count = "select count(*) from shard.cargo where organization = $1";
+        let count = sqlx::query_scalar::<_, i64>(count).bind(customer.organization.uuid());
+        let count = count.fetch_one(&self.north.pool).await.unwrap();
+        u64::try_from(count).unwrap()
     }
 
     /// One step of every stage, in the order of the path, until nothing moves.
@@ -161,8 +214,29 @@ async fn steps(crew: &mut Crew, now: Timestamp) -> usize {
     did
 }
 
-fn api_options() -> Options {
+fn app_parts(
+    control: &store::Control,
+    shards: [&Arc<Shard>; 2],
+    catalogue: watch::Receiver<Arc<Catalogue>>,
+    clock: &Arc<HandMoved>,
+    limited: &Limited,
+) -> Parts {
+    Parts {
+        control: control.clone(),
+        shards: shards.map(Arc::clone).to_vec(),
+        catalogue,
+        limits: watch::channel(limited.limits).1,
+        counters: limited.counters(),
+        node: limited::node(),
+        options: api_options(clock, limited),
+        clock: clock.clone(),
+    }
+}
+
+fn api_options(clock: &Arc<HandMoved>, limited: &Limited) -> Options {
     Options {
+        limiter: limited.options(clock),
+        upgrade_url: "https://longshore.example/plans".to_owned(),
         keys: api::keys::KeyOptions::default(),
         schemes: Schemes::HttpToo,
         max_body_bytes: 10 << 20,
@@ -204,14 +278,17 @@ fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -
 
 fn catalogue() -> Catalogue {
     let model = |id: &str, kind, capabilities: &[Capability], mocking| Model {
-        id: id.to_owned(),
-        provider: "mock".to_owned(),
-        kind,
         capabilities: capabilities.to_vec(),
         mocking,
+        ..Model::plain(id, "mock", kind)
     };
     Catalogue::new([
         model("svc-mock", Kind::Chat, &[], Mocking::Echo),
+        Model {
+            context: Some(100),
+            max_output: Some(50),
+            ..Model::plain("small", "mock", Kind::Chat)
+        },
         model("vision", Kind::Chat, &[Capability::Vision], Mocking::Echo),
         model("vectors", Kind::Embedding, &[], Mocking::Echo),
         model(
@@ -225,20 +302,20 @@ fn catalogue() -> Catalogue {
 
 mod make {
     use domain::api_key::ApiKey;
-    use domain::organization::Plan;
     use store::Control;
 
     use super::{
-        Berth, KeyId, OrganizationId, ProjectId, Timestamp, api_key, organization, project,
+        Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization, project,
     };
 
     pub(super) async fn organization(
         control: &Control,
         id: OrganizationId,
+        plan: Plan,
         berth: Berth,
         now: Timestamp,
     ) {
-        let (name, plan) = ("Test".to_owned(), Plan::Pro);
+        let name = "Test".to_owned();
         let row = organization::Organization {
             id,
             name,

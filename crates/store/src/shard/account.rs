@@ -1,7 +1,10 @@
-//! The account row of an organization, which every group of its loads locks first.
+//! The account row of an organization, which every group of its loads locks first
+//! and every group of its outcomes last.
 
-use domain::account::Account;
+use chrono::NaiveDate;
+use domain::account::{Account, Tokens};
 use domain::id::OrganizationId;
+use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -36,33 +39,47 @@ pub struct Locked {
     pub transaction: Option<String>,
 }
 
+struct Row {
+    organization: Uuid,
+    posted: i64,
+    held: i64,
+    postings: i64,
+    monthly_tokens: Option<i64>,
+    period: NaiveDate,
+    tokens_used: i64,
+    tokens_reserved: i64,
+    told: Timestamp,
+    transaction: String,
+}
+
+/// Everyone locks in the same order, so nobody waits in a circle. The clock is read
+/// above the lock: loads of an organization get ids in commit order.
+macro_rules! lock {
+    ($tx:expr, $organizations:expr, $how:literal) => {
+        sqlx::query_as!(
+            Row,
+            r#"with locked as materialized (
+                   select * from shard.account
+                   where organization = any($1)
+                   order by organization
+                   for no key update "#
+                + $how
+                + r#")
+               select organization as "organization!", posted as "posted!", held as "held!",
+                   postings as "postings!", monthly_tokens, period as "period!",
+                   tokens_used as "tokens_used!", tokens_reserved as "tokens_reserved!",
+                   clock_timestamp() as "told!", pg_current_xact_id()::text as "transaction!"
+               from locked"#,
+            $organizations
+        )
+        .fetch_all(&mut **$tx)
+        .await
+    };
+}
+
 /// Locks what is free and passes over what another group holds.
 pub async fn lock_free(tx: &mut Transaction<'_>, organizations: &[Uuid]) -> Result<Locked, Error> {
-    let rows = sqlx::query!(
-        r#"with locked as materialized (
-               select organization from shard.account
-               where organization = any($1)
-               -- Everyone locks in the same order, so nobody waits in a circle.
-               order by organization
-               for no key update skip locked
-           )
-           select organization as "organization!",
-               -- Evaluated above the lock: loads of an organization get ids in commit order.
-               clock_timestamp() as "told!",
-               pg_current_xact_id()::text as "transaction!"
-           from locked"#,
-        organizations
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(Locked {
-        told: rows.iter().map(|row| row.told).max(),
-        transaction: rows.first().map(|row| row.transaction.clone()),
-        accounts: rows
-            .into_iter()
-            .map(|row| account(row.organization))
-            .collect(),
-    })
+    Locked::from_rows(lock!(tx, organizations, "skip locked")?)
 }
 
 /// Locks them all, waiting for whoever holds one.
@@ -70,32 +87,135 @@ pub async fn lock_waiting(
     tx: &mut Transaction<'_>,
     organizations: &[Uuid],
 ) -> Result<Locked, Error> {
-    let rows = sqlx::query!(
-        r#"with locked as materialized (
-               select organization from shard.account
-               where organization = any($1)
-               order by organization
-               for no key update
-           )
-           select organization as "organization!", clock_timestamp() as "told!",
-               pg_current_xact_id()::text as "transaction!"
-           from locked"#,
-        organizations
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    Ok(Locked {
-        told: rows.iter().map(|row| row.told).max(),
-        transaction: rows.first().map(|row| row.transaction.clone()),
-        accounts: rows
-            .into_iter()
-            .map(|row| account(row.organization))
-            .collect(),
-    })
+    Locked::from_rows(lock!(tx, organizations, "")?)
 }
 
-fn account(organization: Uuid) -> Account {
-    Account {
-        organization: organization.into(),
+impl Locked {
+    fn from_rows(rows: Vec<Row>) -> Result<Self, Error> {
+        let told = rows.iter().map(|row| row.told).max();
+        let transaction = rows.first().map(|row| row.transaction.clone());
+        let accounts = rows.into_iter().map(Account::try_from);
+        Ok(Self {
+            told,
+            transaction,
+            accounts: accounts.collect::<Result<_, _>>()?,
+        })
     }
+}
+
+/// One account as it stands, without a lock.
+pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Option<Account>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select organization, posted, held, postings, monthly_tokens, period, tokens_used,
+               tokens_reserved, clock_timestamp() as "told!", '' as "transaction!"
+           from shard.account where organization = $1"#,
+        organization.uuid()
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    row.map(Account::try_from).transpose()
+}
+
+/// Gives an organization a monthly quota of its own, or its plan's; false when it has no account.
+pub async fn set_monthly_tokens(
+    shard: &Shard,
+    organization: OrganizationId,
+    own: Option<u64>,
+) -> Result<bool, Error> {
+    let changed = sqlx::query!(
+        "update shard.account set monthly_tokens = $2 where organization = $1",
+        organization.uuid(),
+        own.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX))
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// Accounts as columns, for the statements that write many at once.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) organization: Vec<Uuid>,
+    pub(crate) posted: Vec<i64>,
+    pub(crate) held: Vec<i64>,
+    pub(crate) postings: Vec<i64>,
+    pub(crate) period: Vec<NaiveDate>,
+    pub(crate) tokens_used: Vec<i64>,
+    pub(crate) tokens_reserved: Vec<i64>,
+}
+
+impl Columns {
+    pub(crate) fn push(&mut self, account: &Account) {
+        self.organization.push(account.organization.uuid());
+        self.posted.push(account.posted.nanos());
+        self.held.push(account.held.nanos());
+        self.postings.push(signed(account.postings));
+        self.period.push(account.tokens.period);
+        self.tokens_used.push(signed(account.tokens.used));
+        self.tokens_reserved.push(signed(account.tokens.reserved));
+    }
+}
+
+/// Writes what was decided about accounts that this transaction holds.
+pub async fn write(tx: &mut Transaction<'_>, accounts: &[Account]) -> Result<(), Error> {
+    if accounts.is_empty() {
+        return Ok(());
+    }
+    let mut columns = Columns::default();
+    for account in accounts {
+        columns.push(account);
+    }
+    sqlx::query!(
+        "update shard.account
+         set posted = decided.posted, held = decided.held, postings = decided.postings,
+             period = decided.period, tokens_used = decided.tokens_used,
+             tokens_reserved = decided.tokens_reserved
+         from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::date[],
+                 $6::bigint[], $7::bigint[])
+             as decided (organization, posted, held, postings, period, tokens_used, tokens_reserved)
+         where account.organization = decided.organization",
+        &columns.organization,
+        &columns.posted,
+        &columns.held,
+        &columns.postings,
+        &columns.period,
+        &columns.tokens_used,
+        &columns.tokens_reserved
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+impl TryFrom<Row> for Account {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let unsigned = |count: i64, column| {
+            u64::try_from(count).map_err(|_| Error::Corrupt {
+                table: "account",
+                column,
+            })
+        };
+        let own = row
+            .monthly_tokens
+            .map(|tokens| unsigned(tokens, "monthly_tokens"));
+        Ok(Self {
+            organization: row.organization.into(),
+            posted: Money(row.posted),
+            held: Money(row.held),
+            postings: unsigned(row.postings, "postings")?,
+            tokens: Tokens {
+                own: own.transpose()?,
+                period: row.period,
+                used: unsigned(row.tokens_used, "tokens_used")?,
+                reserved: unsigned(row.tokens_reserved, "tokens_reserved")?,
+            },
+        })
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domain::id::{CargoId, KeyId, ProjectId};
+use domain::money::Money;
 use domain::outcome::Usage;
 use domain::time::Timestamp;
 use domain::usage::{Counted, Event, Tally};
@@ -136,7 +137,7 @@ async fn finish(
             model: row.model,
             event,
         };
-        tally.count(what, Usage::default());
+        tally.count(what, Usage::default(), Money::ZERO);
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! A group of loads, written together.
 
+use domain::hold::Hold;
 use domain::id::{CargoId, KeyId, OrganizationId, ProjectId};
 use domain::idempotency::Named;
 use domain::lane::LaneId;
+use domain::money::Money;
 use domain::outcome::Usage;
 use domain::time::Timestamp;
 use domain::usage::{Counted, Event, Tally};
@@ -12,6 +14,7 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::body::Packed;
+use crate::shard::hold::HoldColumns;
 use crate::shard::usage;
 
 /// One load, as it lies in its rows.
@@ -27,6 +30,7 @@ pub struct NewCargo {
     pub request: Packed,
     pub metadata: Option<Vec<u8>>,
     pub idempotency: Option<Named>,
+    pub hold: Hold,
 }
 
 /// A load that was stored under an idempotency key before.
@@ -82,15 +86,17 @@ pub async fn insert(
             model,
             event: Event::Loaded,
         };
-        tally.count(what, Usage::default());
+        tally.count(what, Usage::default(), Money::ZERO);
         columns.push(load);
     }
     let delta = usage::Delta::of(&tally, now);
     sqlx::query!(
         r#"with load as materialized (
                select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
-                   $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[])
-               as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata)
+                   $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
+                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+               as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
+                   held, price_input, price_output, reserved_tokens)
            ), requested as (
                insert into shard.request (cargo, codec, body, metadata)
                select id, codec, body, metadata from load
@@ -100,11 +106,14 @@ pub async fn insert(
            ), counted as (
                insert into shard.usage_delta
                    (hour, project, api_key, model, event, count, input_tokens, output_tokens)
-               values ($13, $14, $15, $16, $17, $18, $19, $20)
+               values ($17, $18, $19, $20, $21, $22, $23, $24)
            )
            insert into shard.cargo
-               (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host)
-           select id, organization, project, api_key, lane, model, $12, url, host from load"#,
+               (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
+                held, price_input, price_output, reserved_tokens)
+           select id, organization, project, api_key, lane, model, $16, url, host,
+               held, price_input, price_output, reserved_tokens
+           from load"#,
         &columns.id,
         &columns.organization,
         &columns.project,
@@ -116,6 +125,10 @@ pub async fn insert(
         &columns.codec,
         &columns.body,
         &columns.metadata as &[Option<Vec<u8>>],
+        &columns.hold.held as &[Option<i64>],
+        &columns.hold.price_input as &[Option<i64>],
+        &columns.hold.price_output as &[Option<i64>],
+        &columns.hold.reserved_tokens as &[Option<i64>],
         now,
         delta.hour,
         &delta.project,
@@ -188,6 +201,7 @@ struct Columns {
     body: Vec<Vec<u8>>,
     metadata: Vec<Option<Vec<u8>>>,
     keyed: Keyed,
+    hold: HoldColumns,
 }
 
 impl Columns {
@@ -218,6 +232,7 @@ impl Columns {
         self.codec.push(load.request.codec);
         self.body.push(load.request.bytes);
         self.metadata.push(load.metadata);
+        self.hold.push(&load.hold);
     }
 }
 

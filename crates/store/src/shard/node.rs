@@ -7,6 +7,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
 
 /// What a claimed row carries. Writes that a claim leads to are guarded by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,17 @@ pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<()
     } else {
         Err(Error::Moved)
     }
+}
+
+/// Whether this node is the first of those that live: for what one of them does for all.
+pub(crate) async fn is_first(tx: &mut Transaction<'_>, claim: Claim) -> Result<bool, Error> {
+    let first = sqlx::query_scalar!(
+        "select node from shard.node
+         where dead_at is null and seen_until > clock_timestamp() order by node limit 1"
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(first == Some(claim.node))
 }
 
 /// Buries every node whose lease has run out, and frees what it had claimed.

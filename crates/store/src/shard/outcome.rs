@@ -1,8 +1,11 @@
-//! Outcomes: stored once per cargo and attempt, together with the delivery that they cause.
+//! Outcomes: stored once per cargo and attempt, together with the delivery that they
+//! cause and the end of the hold.
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::hold::Hold;
 use domain::id::{BatchId, CargoId, KeyId, ProjectId};
+use domain::money::Money;
 use domain::outcome::Usage;
 use domain::time::Timestamp;
 use domain::usage::{Counted, Event, Tally};
@@ -12,7 +15,9 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::body::Packed;
+use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
+use crate::shard::settlement::Books;
 use crate::shard::usage;
 use crate::shard::waiting::bounds;
 
@@ -61,36 +66,40 @@ pub async fn record(
     let mut completed = HashMap::with_capacity(outcomes.len());
     for ((attempt, success), cargo) in alike(&outcomes) {
         let done = complete(&mut tx, batch, attempt, success, &cargo, now).await?;
-        completed.extend(done.into_iter().map(|row| (row.cargo, row)));
+        let done = done.into_iter();
+        completed.extend(done.map(|row| ((row.cargo, attempt, success), row)));
     }
     let mut tally = Tally::default();
+    let mut books = Books::default();
     let mut columns = Columns::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
-        // Who has an outcome already keeps it.
-        let Some(row) = completed.remove(&outcome.cargo) else {
+        // Who has an outcome already keeps it, also against another one of this very group.
+        let which = (outcome.cargo, outcome.attempt, outcome.success);
+        let Some(row) = completed.remove(&which) else {
             continue;
         };
-        let event = if outcome.success {
-            Event::Succeeded
-        } else {
-            Event::Failed
-        };
-        let (project, key) = (row.project, row.key);
-        tally.count(
-            Counted {
-                project,
-                key,
-                model: row.model,
-                event,
-            },
-            outcome.usage,
-        );
         stored.push(outcome.cargo);
-        columns.push(outcome, row.organization, row.host);
+        let settlement = if outcome.success {
+            row.hold.settle(outcome.usage)
+        } else {
+            row.hold.release()
+        };
+        let charged = (!row.hold.is_nothing()).then_some(settlement.charged);
+        tally.count(
+            row.counted(outcome.success),
+            outcome.usage,
+            settlement.charged,
+        );
+        if charged.is_some() {
+            let placed = (row.hold, row.loaded_at);
+            books.end(row.organization, outcome.cargo, placed, settlement);
+        }
+        columns.push(outcome, charged, row.organization, row.host);
     }
     insert(&mut tx, &columns, claim, now).await?;
     usage::append(&mut tx, &tally, now).await?;
+    books.post(&mut tx, now).await?;
     tx.commit().await?;
     Ok(stored)
 }
@@ -118,16 +127,23 @@ async fn guard(tx: &mut Transaction<'_>, batch: BatchId, claim: Claim) -> Result
     .ok_or(Error::Moved)
 }
 
+/// Only in the attempt that is meant: what waits in another one goes on waiting.
 async fn leave_queue(tx: &mut Transaction<'_>, outcomes: &[NewOutcome]) -> Result<(), Error> {
-    let cargo: Vec<Uuid> = outcomes
+    let (cargo, attempt): (Vec<Uuid>, Vec<i32>) = outcomes
         .iter()
-        .map(|outcome| outcome.cargo.uuid())
-        .collect();
+        .map(|outcome| (outcome.cargo.uuid(), signed_attempt(outcome.attempt)))
+        .unzip();
+    let (first, last) = bounds(&cargo);
     sqlx::query!(
-        "delete from shard.waiting w using shard.cargo c
-         where c.id = any($1) and w.lane = c.lane and w.organization = c.organization
-             and w.cargo = c.id",
-        &cargo
+        "delete from shard.waiting w
+         using unnest($1::uuid[], $2::int[]) as meant (cargo, attempt)
+             join shard.cargo c on c.id = meant.cargo and c.attempt = meant.attempt
+         where c.id >= $3 and c.id <= $4
+             and w.lane = c.lane and w.organization = c.organization and w.cargo = c.id",
+        &cargo,
+        &attempt,
+        first,
+        last
     )
     .execute(&mut **tx)
     .await?;
@@ -142,6 +158,27 @@ struct Completed {
     key: KeyId,
     model: String,
     host: Option<String>,
+    loaded_at: Timestamp,
+    hold: Hold,
+}
+
+impl Completed {
+    fn counted(&self, success: bool) -> Counted {
+        Counted {
+            project: self.project,
+            key: self.key,
+            model: self.model.clone(),
+            event: if success {
+                Event::Succeeded
+            } else {
+                Event::Failed
+            },
+        }
+    }
+}
+
+fn signed_attempt(attempt: u32) -> i32 {
+    i32::try_from(attempt).unwrap_or(i32::MAX)
 }
 
 /// Once per cargo and attempt: a second answer finds nothing to change.
@@ -158,14 +195,15 @@ async fn complete(
         "update shard.cargo set completed_at = $1, success = $2
          where id = any($3) and id >= $4 and id <= $5
              and batch is not distinct from $6 and attempt = $7 and completed_at is null
-         returning id, organization, project, api_key, model, callback_host",
+         returning id, organization, project, api_key, model, callback_host, created_at,
+             held, price_input, price_output, reserved_tokens",
         now,
         success,
         cargo,
         first,
         last,
         batch,
-        i32::try_from(attempt).unwrap_or(i32::MAX)
+        signed_attempt(attempt)
     )
     .fetch_all(&mut **tx)
     .await?;
@@ -176,6 +214,13 @@ async fn complete(
         key: row.api_key.into(),
         model: row.model,
         host: row.callback_host,
+        loaded_at: row.created_at,
+        hold: Hold::from(HoldRow {
+            held: row.held,
+            price_input: row.price_input,
+            price_output: row.price_output,
+            reserved_tokens: row.reserved_tokens,
+        }),
     });
     Ok(completed.collect())
 }
@@ -188,14 +233,15 @@ async fn insert(
 ) -> Result<(), Error> {
     sqlx::query!(
         r#"with stored as (
-               insert into shard.outcome (cargo, success, codec, body, input_tokens, output_tokens)
+               insert into shard.outcome
+                   (cargo, success, codec, body, input_tokens, output_tokens, charged)
                select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
-                   $5::bigint[], $6::bigint[])
+                   $5::bigint[], $6::bigint[], $7::bigint[])
            )
            insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
-           select cargo, organization, host, $11,
-               case when claimed then $12::uuid end, case when claimed then $13::int end
-           from unnest($7::uuid[], $8::uuid[], $9::text[], $10::bool[])
+           select cargo, organization, host, $12,
+               case when claimed then $13::uuid end, case when claimed then $14::int end
+           from unnest($8::uuid[], $9::uuid[], $10::text[], $11::bool[])
                as due (cargo, organization, host, claimed)"#,
         &columns.cargo,
         &columns.success,
@@ -203,6 +249,7 @@ async fn insert(
         &columns.body,
         &columns.input_tokens,
         &columns.output_tokens,
+        &columns.charged as &[Option<i64>],
         &columns.due.cargo,
         &columns.due.organization,
         &columns.due.host,
@@ -224,6 +271,7 @@ struct Columns {
     body: Vec<Vec<u8>>,
     input_tokens: Vec<i64>,
     output_tokens: Vec<i64>,
+    charged: Vec<Option<i64>>,
     due: Due,
 }
 
@@ -237,7 +285,13 @@ struct Due {
 }
 
 impl Columns {
-    fn push(&mut self, outcome: NewOutcome, organization: Uuid, host: Option<String>) {
+    fn push(
+        &mut self,
+        outcome: NewOutcome,
+        charged: Option<Money>,
+        organization: Uuid,
+        host: Option<String>,
+    ) {
         let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.cargo.push(outcome.cargo.uuid());
         self.success.push(outcome.success);
@@ -245,6 +299,7 @@ impl Columns {
         self.body.push(outcome.body.bytes);
         self.input_tokens.push(signed(outcome.usage.input_tokens));
         self.output_tokens.push(signed(outcome.usage.output_tokens));
+        self.charged.push(charged.map(Money::nanos));
         if let Some(host) = host {
             self.due.cargo.push(outcome.cargo.uuid());
             self.due.organization.push(organization);

@@ -1,8 +1,10 @@
 //! Days: partitions made ahead, and dropped when nothing in them is open.
 
-use chrono::{Days, NaiveDate};
+use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
 use domain::id;
 use domain::time::Timestamp;
+use sqlx::PgConnection;
+use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
@@ -10,6 +12,8 @@ use crate::Shard;
 /// How many days stand ready before and after today.
 const BACK: u64 = 2;
 const AHEAD: u64 = 7;
+/// Nothing younger may be dropped: it would only be made again.
+pub const YOUNGEST: TimeDelta = TimeDelta::days(2);
 const TABLES: [&str; 4] = ["attempt", "outcome", "request", "cargo"];
 
 /// Makes what is missing from two days back to seven ahead.
@@ -69,55 +73,161 @@ pub async fn days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
 }
 
 /// Drops the days that ended before `before`, oldest first, unless something in them is open.
+/// One node does it at a time, and goes on where another was stopped.
 pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate>, Error> {
     let mut dropped = Vec::new();
-    for day in days(shard).await? {
-        let Some(next) = day.succ_opt() else { break };
-        if next > before.date_naive() || !is_closed(shard, day, next).await? {
+    let old = |day: &NaiveDate| {
+        day.succ_opt()
+            .is_some_and(|next| next <= before.date_naive())
+    };
+    let days: Vec<NaiveDate> = found(shard).await?.into_iter().filter(old).collect();
+    if days.is_empty() {
+        return Ok(dropped);
+    }
+    // Held beside the dropping, which no transaction may surround.
+    let mut turn = shard.begin().await?;
+    let ours = sqlx::query_scalar!(
+        r#"select pg_try_advisory_xact_lock(hashtext('longshore.drop_day')) as "ours!""#
+    );
+    if !ours.fetch_one(&mut *turn).await? {
+        return Ok(dropped);
+    }
+    for day in days {
+        if !is_closed(shard, day).await? {
             break;
         }
+        close_day(shard, day).await?;
         drop_day(shard, day).await?;
         dropped.push(day);
     }
+    turn.rollback().await?;
     Ok(dropped)
 }
 
-async fn is_closed(shard: &Shard, day: NaiveDate, next: NaiveDate) -> Result<bool, Error> {
-    let floor = |day: NaiveDate| id::floor(day.and_time(chrono::NaiveTime::MIN).and_utc());
+/// The days of which anything is there, attached or not: a dropping may have been stopped halfway.
+async fn found(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+    let days = sqlx::query_scalar!(
+        r#"select distinct right(c.relname, 8) as "day!" from pg_class c
+           where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
+               and c.relname ~ '^(attempt|outcome|request|cargo)_[0-9]{8}$'
+           order by 1"#
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    Ok(days
+        .iter()
+        .filter_map(|day| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
+        .collect())
+}
+
+async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Error> {
+    let (first, beyond) = ids(day);
     let open = sqlx::query_scalar!(
         r#"select exists (select from shard.cargo where id >= $1 and id < $2 and completed_at is null)
                or exists (select from shard.delivery where cargo >= $1 and cargo < $2) as "open!""#,
-        floor(day),
-        floor(next)
+        first,
+        beyond
     )
     .fetch_one(&shard.pool)
     .await?;
     Ok(!open)
 }
 
-/// Detached first, without stopping readers or writers, then dropped.
+/// Writes down what the day's holds came to, so that the ledger can be proved without it.
+/// Once its outcomes are detached nothing is found here, and what was written stays.
+async fn close_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    let (first, beyond) = ids(day);
+    sqlx::query!(
+        "insert into shard.closing (organization, day, settled, released, charged)
+         select c.organization, $1, count(*) filter (where o.success),
+             count(*) filter (where not o.success), sum(o.charged)
+         from shard.outcome o join shard.cargo c on c.id = o.cargo
+         where o.cargo >= $2 and o.cargo < $3 and c.id >= $2 and c.id < $3
+             and o.charged is not null
+         group by c.organization
+         on conflict (organization, day) do update
+             set settled = excluded.settled, released = excluded.released, charged = excluded.charged",
+        day,
+        first,
+        beyond
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
+}
+
+/// The smallest id of a day, and of the next.
+fn ids(day: NaiveDate) -> (Uuid, Uuid) {
+    let floor = |day: NaiveDate| id::floor(day.and_time(NaiveTime::MIN).and_utc());
+    (floor(day), floor(day.succ_opt().unwrap_or(day)))
+}
+
+/// How a table of a day stands to its parent.
+struct Part {
+    attached: bool,
+    /// Its detaching was begun and not finished: nobody reads it any more.
+    leaving: bool,
+}
+
+async fn part(shard: &Shard, name: &str) -> Result<Option<Part>, Error> {
+    let part = sqlx::query_as!(
+        Part,
+        r#"select i.inhrelid is not null as "attached!", coalesce(i.inhdetachpending, false) as "leaving!"
+           from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+           where c.relnamespace = 'shard'::regnamespace and c.relname = $1"#,
+        name
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(part)
+}
+
+/// Detached first, without stopping readers or writers, then dropped. The cargo goes last:
+/// as long as an outcome is there, its cargo is.
+async fn drop_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    let mut connection = shard.pool.acquire().await?;
+    execute(&mut connection, "set lock_timeout = '2s'".to_owned()).await?;
+    let mut dropped = Ok(());
+    for table in TABLES {
+        let name = format!("{table}_{}", day.format("%Y%m%d"));
+        dropped = match part(shard, &name).await {
+            Ok(Some(part)) => drop_part(&mut connection, table, &name, part).await,
+            Ok(None) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        if dropped.is_err() {
+            break;
+        }
+    }
+    execute(&mut connection, "reset lock_timeout".to_owned()).await?;
+    dropped
+}
+
+async fn drop_part(
+    connection: &mut PgConnection,
+    table: &str,
+    name: &str,
+    part: Part,
+) -> Result<(), Error> {
+    if part.attached {
+        let how = if part.leaving {
+            "finalize"
+        } else {
+            "concurrently"
+        };
+        let detach = format!("alter table shard.{table} detach partition shard.{name} {how}");
+        execute(connection, detach).await?;
+    }
+    execute(connection, format!("drop table shard.{name}")).await
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the names of partitions are made from dates"
 )]
-async fn drop_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    let mut connection = shard.pool.acquire().await?;
-    for table in TABLES {
-        let part = format!("shard.{table}_{}", day.format("%Y%m%d"));
-        let detach = format!("alter table shard.{table} detach partition {part} concurrently");
-        let statements = [
-            "set lock_timeout = '2s'".to_owned(),
-            detach,
-            format!("drop table {part}"),
-        ];
-        for statement in statements {
-            sqlx::query(sqlx::AssertSqlSafe(statement))
-                .execute(&mut *connection)
-                .await?;
-        }
-    }
-    sqlx::query("reset lock_timeout")
-        .execute(&mut *connection)
+async fn execute(connection: &mut PgConnection, statement: String) -> Result<(), Error> {
+    sqlx::query(sqlx::AssertSqlSafe(statement))
+        .execute(connection)
         .await?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use domain::batch;
 use domain::cargo::{CallbackState, Status};
 use domain::id::{CargoId, ProjectId};
 use domain::model::Kind;
+use domain::money::Money;
 use domain::outcome::Usage;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -22,6 +23,7 @@ pub struct Tracked {
     pub batched_at: Option<Timestamp>,
     pub processing_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
+    pub held: Money,
     pub outcome: Option<StoredOutcome>,
     pub callback: Option<Callback>,
     pub next_poll_at: Option<Timestamp>,
@@ -33,6 +35,7 @@ pub struct StoredOutcome {
     pub success: bool,
     pub body: Vec<u8>,
     pub usage: Usage,
+    pub charged: Money,
 }
 
 #[derive(Debug)]
@@ -54,11 +57,12 @@ pub async fn find(
 ) -> Result<Option<Tracked>, Error> {
     let row = sqlx::query!(
         r#"select c.model, l.kind, c.attempt, c.created_at, c.completed_at, c.callback_url,
-               c.callback_state, c.callback_ended_at,
+               c.callback_state, c.callback_ended_at, c.held,
                b.state as "batch_state?", b.gathered_at as "gathered_at?", b.running_at,
                b.next_poll_at, r.metadata,
                o.success as "success?", o.codec as "codec?", o.body as "body?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
+               o.charged,
                d.due_at as "due_at?",
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
@@ -95,6 +99,7 @@ pub async fn find(
                 input_tokens: unsigned(row.input_tokens),
                 output_tokens: unsigned(row.output_tokens),
             },
+            charged: row.charged.map_or(Money::ZERO, Money),
         }),
         _ => None,
     };
@@ -120,6 +125,7 @@ pub async fn find(
         batched_at: row.gathered_at,
         processing_at: row.running_at,
         completed_at: row.completed_at,
+        held: row.held.map_or(Money::ZERO, Money),
         outcome,
         callback,
         next_poll_at: row.next_poll_at,

@@ -19,6 +19,7 @@ pub(crate) struct Delta {
     pub(crate) count: Vec<i64>,
     pub(crate) input_tokens: Vec<i64>,
     pub(crate) output_tokens: Vec<i64>,
+    pub(crate) money: Vec<i64>,
 }
 
 impl Delta {
@@ -29,14 +30,15 @@ impl Delta {
             hour,
             ..Self::default()
         };
-        for (what, count, usage) in tally.iter() {
+        for (what, sum) in tally.iter() {
             delta.project.push(what.project.uuid());
             delta.api_key.push(what.key.uuid());
             delta.model.push(what.model.clone());
             delta.event.push(what.event.as_str().to_owned());
-            delta.count.push(signed(count));
-            delta.input_tokens.push(signed(usage.input_tokens));
-            delta.output_tokens.push(signed(usage.output_tokens));
+            delta.count.push(signed(sum.count));
+            delta.input_tokens.push(signed(sum.usage.input_tokens));
+            delta.output_tokens.push(signed(sum.usage.output_tokens));
+            delta.money.push(sum.charged.nanos());
         }
         delta
     }
@@ -53,8 +55,8 @@ pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> 
     let delta = Delta::of(tally, now);
     sqlx::query!(
         "insert into shard.usage_delta
-             (hour, project, api_key, model, event, count, input_tokens, output_tokens)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+             (hour, project, api_key, model, event, count, input_tokens, output_tokens, money)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         delta.hour,
         &delta.project,
         &delta.api_key,
@@ -63,6 +65,7 @@ pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> 
         &delta.count,
         &delta.input_tokens,
         &delta.output_tokens,
+        &delta.money,
     )
     .execute(&mut **tx)
     .await?;
@@ -83,21 +86,23 @@ pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
                select gone.hour, entry.project, entry.api_key, entry.model, entry.event,
                    sum(entry.count)::bigint as count,
                    sum(entry.input_tokens)::bigint as input_tokens,
-                   sum(entry.output_tokens)::bigint as output_tokens
+                   sum(entry.output_tokens)::bigint as output_tokens,
+                   coalesce(sum(entry.money), 0)::bigint as money
                from gone, unnest(gone.project, gone.api_key, gone.model, gone.event, gone.count,
-                       gone.input_tokens, gone.output_tokens)
-                   as entry (project, api_key, model, event, count, input_tokens, output_tokens)
+                       gone.input_tokens, gone.output_tokens, gone.money)
+                   as entry (project, api_key, model, event, count, input_tokens, output_tokens, money)
                group by 1, 2, 3, 4, 5
                -- Two folders lock the sums in the same order.
                order by 2, 1, 3, 4, 5
            ), folded as (
                insert into shard.usage
-                   (hour, project, api_key, model, event, count, input_tokens, output_tokens)
+                   (hour, project, api_key, model, event, count, input_tokens, output_tokens, money)
                select * from sums
                on conflict (project, hour, api_key, model, event) do update
                    set count = usage.count + excluded.count,
                        input_tokens = usage.input_tokens + excluded.input_tokens,
-                       output_tokens = usage.output_tokens + excluded.output_tokens
+                       output_tokens = usage.output_tokens + excluded.output_tokens,
+                       money = usage.money + excluded.money
            )
            select count(*) as "count!" from gone"#,
         most

@@ -2,6 +2,7 @@
 
 mod feed;
 mod key;
+mod node;
 
 use std::collections::HashMap;
 use std::time::Duration;

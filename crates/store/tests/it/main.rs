@@ -1,7 +1,13 @@
 //! The store against a real PostgreSQL, with a database for each test.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails ends its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails ends its test"
+)]
 
+mod audit;
 mod control;
 mod doctor;
+mod statement;
 mod support;

@@ -24,7 +24,7 @@ fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(0, None),
+        cost: Cost::dollars(Money::ZERO, None),
         callback: None,
         waiting: Some(Waiting {
             reason: "r".to_owned(),
@@ -53,7 +53,7 @@ fn a_delivered_record() {
             input_tokens: 6,
             output_tokens: 4,
         }),
-        cost: Cost::dollars(0, Some(0)),
+        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
         callback: Some(Callback {
             url: "https://example.com/".to_owned(),
             attempts: 1,

@@ -9,10 +9,11 @@ use crate::failure::Result;
 use crate::figures::rounded;
 
 /// The processes whose use is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Parties {
     pub longshored: Option<u32>,
     pub postgres: Option<u32>,
+    pub redis: Option<u32>,
 }
 
 /// A reading of all meters.
@@ -21,6 +22,7 @@ pub struct Reading {
     at: Instant,
     longshored: f64,
     postgres: f64,
+    redis: f64,
     ourselves: f64,
     our_ended: f64,
     machine: Machine,
@@ -32,6 +34,7 @@ impl Parties {
             at: Instant::now(),
             longshored: self.longshored.map_or(Ok(0.0), cpu::of_process)?,
             postgres: self.postgres.map_or(Ok(0.0), cpu::of_family)?,
+            redis: self.redis.map_or(Ok(0.0), cpu::of_process)?,
             ourselves: cpu::of_ourselves()?,
             our_ended: cpu::of_our_ended()?,
             machine: Machine::now()?,
@@ -45,6 +48,7 @@ pub struct Used {
     pub seconds: f64,
     pub longshored: f64,
     pub postgres: f64,
+    pub redis: f64,
     /// The loader and the receiver.
     pub ourselves: f64,
     /// Tools that ran to their end, such as pgbench.
@@ -58,6 +62,7 @@ impl Reading {
             seconds: later.at.duration_since(self.at).as_secs_f64(),
             longshored: later.longshored - self.longshored,
             postgres: later.postgres - self.postgres,
+            redis: later.redis - self.redis,
             ourselves: later.ourselves - self.ourselves,
             tools: later.our_ended - self.our_ended,
             machine: later.machine - self.machine,
@@ -68,7 +73,7 @@ impl Reading {
 impl Used {
     /// The share of the machine that others had.
     pub fn strangers(&self) -> f64 {
-        let known = self.longshored + self.postgres + self.ourselves + self.tools;
+        let known = self.longshored + self.postgres + self.redis + self.ourselves + self.tools;
         (self.machine.busy - known).max(0.0) / self.machine.all.max(f64::MIN_POSITIVE)
     }
 
@@ -79,6 +84,7 @@ impl Used {
         json!({
             "longshored": share(self.longshored),
             "postgres": share(self.postgres),
+            "redis": share(self.redis),
             "trials": share(self.ourselves),
             "pgbench": share(self.tools),
             "strangers": rounded(self.strangers(), 3),
@@ -92,6 +98,7 @@ impl Used {
         json!({
             "longshored": per(self.longshored),
             "postgres": per(self.postgres),
+            "redis": per(self.redis),
             "trials": per(self.ourselves),
         })
     }

@@ -119,6 +119,18 @@ async fn one_connection(loader: Arc<Loader>, until: Instant) -> Round {
 }
 
 impl Loader {
+    /// A loader without a bound.
+    pub fn new(address: SocketAddr, organizations: Vec<Organization>, loads: Loads) -> Self {
+        Self {
+            address,
+            organizations,
+            loads,
+            next: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+            bound: None,
+        }
+    }
+
     fn has_enough_under_way(&self) -> bool {
         self.bound.as_ref().is_some_and(|(most, receipts)| {
             self.accepted

@@ -7,11 +7,11 @@ use sqlx::PgConnection;
 
 use crate::bench::account::Parties;
 use crate::bench::backlog::Backlog;
-use crate::bench::stand::{SHARD, Stand};
 use crate::failure::{During as _, Failure, Result};
 use crate::figures::{median, rounded, spread};
 use crate::options::{Common, GatherOptions};
 use crate::progress::say;
+use crate::stand::{BENCH_MEMORY, SHARD, Stand};
 use crate::verdict::Verdict;
 
 const MODEL: &str = "svc-mock";
@@ -41,7 +41,7 @@ struct Times {
 }
 
 pub async fn run(common: &Common, options: &GatherOptions) -> Result<Verdict> {
-    let stand = Stand::build(common).await?;
+    let stand = Stand::build(common, BENCH_MEMORY).await?;
     let connection = stand.postgres.connect(SHARD).await?;
     let mut backlog = Backlog::prepare(connection, MODEL, options.organizations).await?;
     let mut times = Times::default();
@@ -67,8 +67,8 @@ pub async fn run(common: &Common, options: &GatherOptions) -> Result<Verdict> {
     let open = left_open(&stand).await?;
     backlog.rest().await?;
     let parties = Parties {
-        longshored: None,
         postgres: stand.postgres.pid(),
+        ..Parties::default()
     };
     let meters = parties.read()?;
     times.tracking_large = tracked(&stand).await?;

@@ -1,14 +1,14 @@
 //! From load to delivered callback, sustained.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::bench::account::{Parties, Used};
 use crate::bench::closed::{self, Loader, Round};
-use crate::bench::stand::{SHARD, Stand};
+use crate::catalogue::{FREE, PRICED};
 use crate::failure::Result;
 use crate::figures::{number, rounded, spread};
 use crate::options::{Common, JourneyOptions};
@@ -16,6 +16,7 @@ use crate::progress::say;
 use crate::receiver::{Receipts, Receiver};
 use crate::request::Loads;
 use crate::setup;
+use crate::stand::{BENCH_MEMORY, SHARD, Stand};
 use crate::verdict::Verdict;
 
 const LEAST_RATE: f64 = 2500.0;
@@ -34,7 +35,7 @@ struct Window {
 }
 
 pub async fn run(common: &Common, options: &JourneyOptions) -> Result<Verdict> {
-    let stand = Stand::build(common).await?;
+    let stand = Stand::build(common, BENCH_MEMORY).await?;
     say(format!("making {} organizations", options.organizations));
     let organizations =
         setup::organizations(&stand.longshored, &[SHARD], options.organizations).await?;
@@ -42,17 +43,15 @@ pub async fn run(common: &Common, options: &JourneyOptions) -> Result<Verdict> {
     let mut process = stand.longshored.process("all", "all")?;
     process.start()?;
     process.ready().await?;
-    let loader = Arc::new(Loader {
-        address: process.address(),
-        organizations,
-        loads: Loads::new(&receiver.url()),
-        next: AtomicU64::new(0),
-        accepted: AtomicU64::new(0),
-        bound: Some((options.in_flight, Arc::clone(&receiver.receipts))),
-    });
+    let model = if options.priced { PRICED } else { FREE };
+    let loads = Loads::new(&receiver.url(), &[model]);
+    let mut loader = Loader::new(process.address(), organizations, loads);
+    loader.bound = Some((options.in_flight, Arc::clone(&receiver.receipts)));
+    let loader = Arc::new(loader);
     let parties = Parties {
         longshored: process.pid(),
         postgres: stand.postgres.pid(),
+        redis: stand.redis.pid(),
     };
     let length = Duration::from_secs(options.seconds);
     say(format!("loading for {} s", options.seconds));
@@ -134,6 +133,7 @@ fn judged(
         .note("connections", options.connections)
         .note("organizations", options.organizations)
         .note("in_flight", options.in_flight)
+        .note("priced", options.priced)
         .note("settings", stand.postgres.settings())
         .promise("no failed load", failed == 0)
         .promise("none lost", lost == 0)

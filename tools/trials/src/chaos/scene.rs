@@ -1,10 +1,11 @@
-//! What every chaos starts from: databases, two processes, callers and a receiver.
+//! Databases, Redis, two processes, callers and a receiver: a whole service to break.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgPool;
 
+use crate::catalogue::{FREE, PRICED};
 use crate::failure::Result;
 use crate::http::Target;
 use crate::ledger::Ledger;
@@ -14,6 +15,7 @@ use crate::postgres::Postgres;
 use crate::process::{Databases, Longshored, Process};
 use crate::progress::say;
 use crate::receiver::{Receipts, Receiver};
+use crate::redis::Redis;
 use crate::request::Loads;
 use crate::scratch::Scratch;
 use crate::setup;
@@ -22,6 +24,8 @@ pub const CONTROL: &str = "control";
 pub const SHARDS: [&str; 2] = ["north", "south"];
 const ORGANIZATIONS: usize = 20;
 const MEMORY: &str = "256MB";
+/// Most cargo costs money; some is free, so that both travel together.
+const MODELS: [&str; 4] = [PRICED, PRICED, PRICED, FREE];
 /// Long enough that callbacks are under way when something breaks.
 const RECEIVER_DELAY: Duration = Duration::from_millis(25);
 
@@ -29,10 +33,12 @@ const RECEIVER_DELAY: Duration = Duration::from_millis(25);
 #[derive(Debug)]
 pub struct Scene {
     pub processes: Vec<Process>,
+    pub longshored: Longshored,
     pub shards: Vec<(String, PgPool)>,
     pub postgres: Vec<Postgres>,
     pub callers: Arc<Callers>,
     _receiver: Receiver,
+    _redis: Redis,
     _scratch: Scratch,
 }
 
@@ -56,27 +62,17 @@ pub enum Servers {
 impl Scene {
     pub async fn build(common: &Common, servers: Servers) -> Result<Self> {
         let scratch = Scratch::new()?;
-        say("starting PostgreSQL");
+        say("starting PostgreSQL and Redis");
         let postgres = started(&scratch, servers).await?;
-        let mut shards = Vec::new();
-        let mut databases = Databases {
-            control: String::new(),
-            shards: Vec::new(),
-        };
-        for (place, name) in [CONTROL].into_iter().chain(SHARDS).enumerate() {
-            let Some(server) = postgres.get(place).or_else(|| postgres.first()) else {
-                continue;
-            };
-            server.create_database(name).await?;
-            if name == CONTROL {
-                databases.control = server.url(name);
-            } else {
-                databases.shards.push((name.to_owned(), server.url(name)));
-                shards.push((name.to_owned(), server.pool(name)));
-            }
-        }
+        let redis = Redis::create(&scratch).await?;
+        let (databases, shards) = created(&postgres).await?;
         let (path, logs) = (&common.longshored, common.logs.as_deref());
-        let longshored = Longshored::new(path, &scratch, logs, &databases, 1)?;
+        let mut longshored = Longshored::new(path, &scratch, logs, &databases, 1)?;
+        longshored.set("REDIS_URL", &redis.url());
+        if servers == Servers::OneEach {
+            // Each server is missed alone: a machine that is busy must not miss Redis too.
+            longshored.set("REDIS_BUDGET_MILLISECONDS", "2000");
+        }
         longshored.run(&["migrate"]).await?;
         say(format!("making {ORGANIZATIONS} organizations"));
         let organizations = setup::organizations(&longshored, &SHARDS, ORGANIZATIONS).await?;
@@ -97,17 +93,19 @@ impl Scene {
                 .iter()
                 .map(|process| Target::new(process.address()))
                 .collect(),
-            loads: Loads::new(&receiver.url()),
+            loads: Loads::new(&receiver.url(), &MODELS),
             ledger: Ledger::default(),
             receipts: Arc::clone(&receiver.receipts),
         };
         let callers = Arc::new(callers);
         Ok(Self {
             processes,
+            longshored,
             shards,
             postgres,
             callers,
             _receiver: receiver,
+            _redis: redis,
             _scratch: scratch,
         })
     }
@@ -123,4 +121,26 @@ async fn started(scratch: &Scratch, servers: Servers) -> Result<Vec<Postgres>> {
         started.push(Postgres::create(scratch, name, MEMORY).await?);
     }
     Ok(started)
+}
+
+/// Makes control and the shards; says where they are and how to look on.
+async fn created(postgres: &[Postgres]) -> Result<(Databases, Vec<(String, PgPool)>)> {
+    let mut shards = Vec::new();
+    let mut databases = Databases {
+        control: String::new(),
+        shards: Vec::new(),
+    };
+    for (place, name) in [CONTROL].into_iter().chain(SHARDS).enumerate() {
+        let Some(server) = postgres.get(place).or_else(|| postgres.first()) else {
+            continue;
+        };
+        server.create_database(name).await?;
+        if name == CONTROL {
+            databases.control = server.url(name);
+        } else {
+            databases.shards.push((name.to_owned(), server.url(name)));
+            shards.push((name.to_owned(), server.pool(name)));
+        }
+    }
+    Ok((databases, shards))
 }

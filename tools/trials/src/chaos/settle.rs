@@ -7,6 +7,7 @@ use rand::seq::IteratorRandom as _;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::chaos::audit::{self, Books};
 use crate::chaos::scene::{Callers, Scene};
 use crate::failure::{During as _, Result};
 use crate::figures;
@@ -32,6 +33,7 @@ pub struct Settled {
     pub stuck: Vec<String>,
     /// Seconds from acknowledgement to callback; the greatest is the worst gap.
     pub gaps: Vec<f64>,
+    pub books: Books,
 }
 
 /// Waits until every acknowledged cargo has come to the receiver, then asks the service.
@@ -54,6 +56,7 @@ pub async fn settle(scene: &Scene, within: Duration) -> Result<Settled> {
     let mistracked = mistracked_of(callers, &loaded).await;
     let stuck = stuck_of(scene, &loaded).await?;
     let gaps = gaps_of(callers, &loaded);
+    let books = audit::audit(scene).await?;
     Ok(Settled {
         loaded: loaded.len(),
         received,
@@ -61,6 +64,7 @@ pub async fn settle(scene: &Scene, within: Duration) -> Result<Settled> {
         mistracked,
         stuck,
         gaps,
+        books,
     })
 }
 
@@ -106,6 +110,7 @@ impl Settled {
                 "every callback has the contract's form",
                 receipts.illegible() == 0,
             );
+        self.books.judge(verdict);
     }
 }
 

@@ -196,7 +196,7 @@ async fn ask(callers: &Callers, told: &Told, which: usize, asked: &str) -> Optio
             }
             return Some(answer);
         }
-        Ok(answer) if excused && answer.status == 503 && answer.has_retry_after => {
+        Ok(answer) if excused && answer.status == 503 && answer.retry_after.is_some() => {
             requests.refused += 1;
             return None;
         }

@@ -51,11 +51,8 @@ fn saying(number: u64, text: &str) -> Item {
 
 fn submission(model: &str, mocking: Mocking) -> Submission {
     let model = Model {
-        id: model.to_owned(),
-        provider: "mock".to_owned(),
-        kind: Kind::Chat,
-        capabilities: Vec::new(),
         mocking,
+        ..Model::plain(model, "mock", Kind::Chat)
     };
     Submission {
         batch: BatchId::new(at(0), Berth::new(7).unwrap(), 1),

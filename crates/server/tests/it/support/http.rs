@@ -35,15 +35,7 @@ impl std::fmt::Display for Answer {
 
 impl Service {
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let answer = self.router.clone().oneshot(request).await.unwrap();
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
-        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer {
-            status,
-            headers,
-            body,
-        }
+        send(self.router.clone(), request).await
     }
 
     pub(crate) async fn get(&self, customer: &Customer, path: &str) -> Answer {
@@ -82,6 +74,19 @@ impl Service {
             .as_str()
             .unwrap()
             .to_owned()
+    }
+}
+
+/// Asks one of the service's processes.
+pub(crate) async fn send(router: axum::Router, request: Request<Body>) -> Answer {
+    let answer = router.oneshot(request).await.unwrap();
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    Answer {
+        status,
+        headers,
+        body,
     }
 }
 

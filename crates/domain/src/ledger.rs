@@ -1,0 +1,89 @@
+//! The ledger: postings across four accounts that always sum to nothing.
+//!
+//! ```text
+//! deposit      funding ──▶ credit            what a customer paid in
+//! withdrawal   credit  ──▶ funding           what was paid out again
+//! settlement   credit  ──▶ revenue           what a finished cargo cost
+//!              loss    ──▶ revenue           and what it cost beyond its hold
+//! ```
+
+use crate::money::Money;
+
+/// Why a balance changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Deposit,
+    Withdrawal,
+    Settlement,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Deposit, Self::Withdrawal, Self::Settlement];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deposit => "deposit",
+            Self::Withdrawal => "withdrawal",
+            Self::Settlement => "settlement",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// One posting's change of each account; together they are nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Entries {
+    /// What we owe the organization.
+    pub credit: Money,
+    pub revenue: Money,
+    pub loss: Money,
+    /// Where money comes from and goes back to.
+    pub funding: Money,
+}
+
+impl Entries {
+    pub fn deposit(amount: Money) -> Self {
+        Self {
+            credit: amount,
+            funding: -amount,
+            ..Self::default()
+        }
+    }
+
+    pub fn withdrawal(amount: Money) -> Self {
+        Self::deposit(-amount)
+    }
+
+    pub fn settlement(charged: Money, lost: Money) -> Self {
+        Self {
+            credit: -charged,
+            revenue: charged + lost,
+            loss: -lost,
+            ..Self::default()
+        }
+    }
+
+    pub fn sum(self) -> Money {
+        self.credit + self.revenue + self.loss + self.funding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn entries_sum_to_nothing(amount in 0..=i64::MAX / 4, lost in 0..=i64::MAX / 4) {
+            let (amount, lost) = (Money(amount), Money(lost));
+            for entries in [Entries::deposit(amount), Entries::withdrawal(amount), Entries::settlement(amount, lost)] {
+                prop_assert_eq!(entries.sum(), Money::ZERO);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Licences good and bad, and what is in force with them.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
+use domain::limit::Rate;
+use domain::time::Clock;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+
+use super::keeper::Keeper;
+use super::*;
+use crate::settings::read as read_settings;
+
+fn pair() -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
+}
+
+fn key() -> PublicKey {
+    PublicKey(pair().public_key().as_ref().try_into().unwrap())
+}
+
+const ENTITLEMENTS: &str = r#"{"licensee":"Harbour Ltd","issued_at":"2026-01-01T00:00:00Z","expires_at":"2027-01-01T01:00:00+01:00","burst":20000,"sustained_requests_per_minute":120000,"monthly_tokens":null}"#;
+
+fn signed(entitlements: &str) -> String {
+    let signature = pair().sign(entitlements.as_bytes());
+    let (entitlements, signature) = (
+        STANDARD.encode(entitlements),
+        STANDARD.encode(signature.as_ref()),
+    );
+    format!(r#"{{"entitlements":"{entitlements}","signature":"{signature}"}}"#)
+}
+
+fn moment(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn harbour() -> Licence {
+    Licence {
+        licensee: "Harbour Ltd".to_owned(),
+        issued_at: moment("2026-01-01T00:00:00Z"),
+        expires_at: moment("2027-01-01T00:00:00Z"),
+        limits: PlanLimits {
+            rate: Rate {
+                burst: 20_000,
+                per_minute: 120_000,
+            },
+            monthly_tokens: None,
+        },
+    }
+}
+
+fn refused(text: &str) -> String {
+    let failure = document::verified(text, Some(key())).unwrap_err();
+    failure.to_string()
+}
+
+#[test]
+fn a_signed_licence_is_read() {
+    let read = document::verified(&signed(ENTITLEMENTS), Some(key())).unwrap();
+    assert_eq!(read, harbour());
+    let more = ENTITLEMENTS
+        .replace("null", "5")
+        .replace('{', r#"{"files":{"most":7},"#);
+    let read = document::verified(&signed(&more), Some(key())).unwrap();
+    assert_eq!(read.limits.monthly_tokens, Some(5));
+}
+
+#[test]
+fn it_ends_at_its_moment() {
+    let last = moment("2026-12-31T23:59:59.999999Z");
+    assert_eq!(harbour().at(last), Ok(harbour()));
+    let failure = harbour().at(harbour().expires_at).unwrap_err();
+    insta::assert_snapshot!(failure, @"the licence expired at 2027-01-01T00:00:00.000000Z");
+}
+
+#[test]
+fn every_refusal_says_why() {
+    insta::assert_snapshot!(refused("licence"), @"the licence is not JSON with the texts `entitlements` and `signature`: expected value at line 1 column 1");
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30="}"#), @"the licence is not JSON with the texts `entitlements` and `signature`: missing field `signature` at line 1 column 23");
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"?"}"#), @"the licence's signature is not base64");
+    insta::assert_snapshot!(refused(&signed("{}")), @"the licence is signed, but what it entitles to cannot be read: missing field `licensee` at line 1 column 2");
+    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("20000", "0"))), @"the licence is signed, but what it entitles to cannot be read: burst 0 is not from 1 to 100000000");
+    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("null", "1000000000000001"))), @"the licence is signed, but what it entitles to cannot be read: monthly_tokens 1000000000000001 is not from 0 to 1000000000000000");
+    insta::assert_snapshot!(document::verified(&signed(ENTITLEMENTS), None).unwrap_err(), @"SVC_LICENCE_PUBLIC_KEY is not set: the licence cannot be verified");
+    let missing = read(Path::new("/nowhere/licence.json"), Some(key())).unwrap_err();
+    insta::assert_snapshot!(missing, @"the licence /nowhere/licence.json cannot be read: No such file or directory (os error 2)");
+}
+
+#[test]
+fn what_was_changed_or_signed_by_another_is_refused() {
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"e30="}"#), @"the licence's signature is wrong: the licence was changed, or signed with another key than SVC_LICENCE_PUBLIC_KEY belongs to");
+    let (mine, other) = (
+        signed(ENTITLEMENTS),
+        signed(&ENTITLEMENTS.replace("20000", "20001")),
+    );
+    let (entitlements, _) = mine.split_once(r#","signature""#).unwrap();
+    let (_, signature) = other.split_once(r#","signature""#).unwrap();
+    let mixed = format!(r#"{entitlements},"signature"{signature}"#);
+    let failures = [
+        document::verified(&mixed, Some(key())),
+        document::verified(&mine, Some(PublicKey([7; 32]))),
+    ];
+    assert_eq!(failures, [const { Err(LicenceFailure::Signature) }; 2]);
+}
+
+#[derive(Debug)]
+struct HandMoved(Mutex<Timestamp>);
+
+impl Clock for HandMoved {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+
+    fn learn(&self, _told: Timestamp) {}
+}
+
+fn values(more: &[(&str, &str)]) -> Values {
+    let given = [("SVC_DATABASE_URL", "postgres://localhost/longshore")];
+    let given = given.iter().chain(more);
+    let given = given.map(|(name, value)| (name.into(), value.into()));
+    read_settings(given).settings().unwrap().values
+}
+
+#[test]
+fn a_licence_comes_with_a_reload_and_goes_by_itself() {
+    let folder = std::env::temp_dir().join(format!("longshore-licence-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("licence.json");
+    let public = STANDARD.encode(key().0);
+    let given = [
+        ("SVC_LICENCE_FILE", path.to_str().unwrap()),
+        ("SVC_LICENCE_PUBLIC_KEY", &public),
+        ("SVC_MONTHLY_TOKENS_FREE", "7"),
+        ("SVC_MONTHLY_TOKENS_PRO", "unlimited"),
+    ];
+    let clock = Arc::new(HandMoved(Mutex::new(moment("2026-06-01T00:00:00Z"))));
+    let keeper = Keeper::open(&values(&given), clock.clone());
+    let mut watched = keeper.watch();
+    let plain = *watched.borrow_and_update();
+    let defaults = Limits::default();
+    assert_eq!(plain.enterprise, defaults.enterprise);
+    assert_eq!(plain.free.monthly_tokens, Some(7));
+    assert_eq!(plain.starter, defaults.starter);
+    assert_eq!(plain.pro.monthly_tokens, None);
+
+    std::fs::write(&path, signed(ENTITLEMENTS)).unwrap();
+    keeper.tick();
+    assert!(!watched.has_changed().unwrap());
+    keeper.reload();
+    assert_eq!(watched.borrow_and_update().enterprise, harbour().limits);
+    keeper.tick();
+    assert!(!watched.has_changed().unwrap());
+
+    *clock.0.lock().unwrap() += TimeDelta::days(365);
+    keeper.tick();
+    assert_eq!(*watched.borrow_and_update(), plain);
+
+    // A clock that was wrong for a while costs nothing in the end.
+    *clock.0.lock().unwrap() -= TimeDelta::days(365);
+    keeper.tick();
+    assert_eq!(watched.borrow_and_update().enterprise, harbour().limits);
+
+    std::fs::write(&path, "withdrawn").unwrap();
+    keeper.reload();
+    assert_eq!(*watched.borrow_and_update(), plain);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn on_cloud_no_licence_is_read() {
+    let given = [
+        ("SVC_DEPLOYMENT", "cloud"),
+        ("SVC_LICENCE_FILE", "/nowhere/licence.json"),
+    ];
+    assert_eq!(Source::of(&values(&given)).read(), Ok(None));
+    assert!(Source::of(&values(&given[1..])).read().is_err());
+}

@@ -1,0 +1,130 @@
+//! Statements: an organization's postings in order, a page at a time.
+
+use domain::id::OrganizationId;
+use domain::ledger::{Entries, Kind};
+use domain::money::Money;
+use domain::time::Timestamp;
+
+use crate::Error;
+use crate::Shard;
+
+/// The postings that a statement is of. They have neighbours and no gaps, so that one
+/// statement ends where the next begins and the balances meet, whatever the clocks said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The number of the first, and of the first that is left out.
+    pub first: u64,
+    pub end: u64,
+    /// The balance before the first, and after the last.
+    pub opening: Money,
+    pub closing: Money,
+}
+
+/// One posting, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub number: u64,
+    pub at: Timestamp,
+    pub kind: Kind,
+    pub entries: Entries,
+    pub balance: Money,
+    /// How many cargo it settles.
+    pub cargo: u64,
+    pub reference: Option<String>,
+    pub note: Option<String>,
+}
+
+/// From the first posting at or after `since` up to the first at or after `until`.
+pub async fn span(
+    shard: &Shard,
+    organization: OrganizationId,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+) -> Result<Span, Error> {
+    let row = sqlx::query!(
+        r#"with bounds as (
+               select
+                   case when $2::timestamptz is null then 1 else (
+                       select number from shard.posting
+                       where organization = $1 and at >= $2 order by number limit 1) end as first,
+                   case when $3::timestamptz is not null then (
+                       select number from shard.posting
+                       where organization = $1 and at >= $3 order by number limit 1) end as beyond,
+                   coalesce((select max(number) from shard.posting where organization = $1), 0) + 1
+                       as next
+           ), span as (
+               select coalesce(beyond, next) as end,
+                   least(coalesce(first, next), coalesce(beyond, next)) as first
+               from bounds
+           )
+           select first as "first!", span.end as "end!",
+               coalesce((select balance from shard.posting
+                   where organization = $1 and number = first - 1), 0) as "opening!",
+               coalesce((select balance from shard.posting
+                   where organization = $1 and number = span.end - 1), 0) as "closing!"
+           from span"#,
+        organization.uuid(),
+        since,
+        until
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    Ok(Span {
+        first: number(row.first)?,
+        end: number(row.end)?,
+        opening: Money(row.opening),
+        closing: Money(row.closing),
+    })
+}
+
+/// At most `limit` lines of a span, from the one with number `from`.
+pub async fn page(
+    shard: &Shard,
+    organization: OrganizationId,
+    span: Span,
+    from: u64,
+    limit: u32,
+) -> Result<Vec<Line>, Error> {
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let rows = sqlx::query!(
+        r#"select number, kind, at, credit, revenue, loss, funding, balance,
+               coalesce(cardinality(cargo), 0) as "cargo!", reference, note
+           from shard.posting
+           where organization = $1 and number >= $2 and number < $3
+           order by number limit $4"#,
+        organization.uuid(),
+        signed(from.max(span.first)),
+        signed(span.end),
+        i64::from(limit)
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let lines = rows.into_iter().map(|row| {
+        Ok(Line {
+            number: number(row.number)?,
+            at: row.at,
+            kind: Kind::parse(&row.kind).ok_or(Error::Corrupt {
+                table: "posting",
+                column: "kind",
+            })?,
+            entries: Entries {
+                credit: Money(row.credit),
+                revenue: Money(row.revenue),
+                loss: Money(row.loss),
+                funding: Money(row.funding),
+            },
+            balance: Money(row.balance),
+            cargo: u64::try_from(row.cargo).unwrap_or_default(),
+            reference: row.reference,
+            note: row.note,
+        })
+    });
+    lines.collect()
+}
+
+fn number(number: i64) -> Result<u64, Error> {
+    u64::try_from(number).map_err(|_| Error::Corrupt {
+        table: "posting",
+        column: "number",
+    })
+}

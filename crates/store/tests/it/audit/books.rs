@@ -1,0 +1,224 @@
+//! A small history of money on one shard, and hands to spoil it.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use domain::hold::Hold;
+use domain::id::{BatchId, Berth, CargoId, KeyId, OrganizationId, ProjectId};
+use domain::lane::{Lane, LaneId};
+use domain::model::{Kind, Price};
+use domain::money::Money;
+use domain::outcome::Usage;
+use domain::time::Clock as _;
+use sqlx::AssertSqlSafe;
+use sqlx::Executor as _;
+use store::shard::credit::{Direction, Payment};
+use store::shard::load::NewCargo;
+use store::shard::node::Claim;
+use store::shard::outcome::{NewOutcome, Standing};
+use store::shard::{account, audit, credit, lane, load, outcome, waiting};
+use store::{Shard, body};
+use uuid::Uuid;
+
+use crate::support::Database;
+
+/// Worth 30,000 nano-dollars at the price below.
+pub(crate) const USAGE: Usage = Usage {
+    input_tokens: 100,
+    output_tokens: 50,
+};
+const PRICE: Price = Price {
+    input: Money(100_000_000),
+    output: Money(400_000_000),
+};
+const NOBODY: Claim = Claim {
+    node: Uuid::nil(),
+    epoch: 1,
+};
+
+/// What a cargo holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Holding {
+    /// More than it will use.
+    Enough,
+    /// A nano-dollar: the rest is a loss.
+    TooLittle,
+    /// Tokens of the month, and no money.
+    Tokens,
+    Nothing,
+}
+
+pub(crate) struct Books {
+    pub(crate) database: Database,
+    pub(crate) organization: OrganizationId,
+    lane: LaneId,
+    made: u64,
+}
+
+impl Books {
+    /// An organization with ten dollars.
+    pub(crate) async fn open() -> Self {
+        let database = Database::new().await;
+        let now = database.clock.now();
+        let organization = OrganizationId::new(now, Berth::new(1).unwrap(), 1);
+        let shard = &database.shard;
+        account::open(shard, organization, now).await.unwrap();
+        let (provider, model) = ("mock".to_owned(), "priced".to_owned());
+        let kind = Kind::Chat;
+        let lane = Lane {
+            provider,
+            model,
+            kind,
+        };
+        let lane = lane::ensure(shard, &lane).await.unwrap();
+        let books = Self {
+            database,
+            organization,
+            lane,
+            made: 1,
+        };
+        books.pay(Direction::In, 10_000_000_000).await;
+        books
+    }
+
+    /// Every kind of cargo, finished and under way, and a payment in between.
+    pub(crate) async fn with_history() -> (Self, Vec<CargoId>) {
+        let mut books = Self::open().await;
+        let mut cargo = Vec::new();
+        for holding in [
+            Holding::Enough,
+            Holding::TooLittle,
+            Holding::Tokens,
+            Holding::Nothing,
+            Holding::Enough,
+            Holding::Enough,
+            Holding::Enough,
+            Holding::Tokens,
+        ] {
+            cargo.push(books.load(holding).await);
+        }
+        books.finish(&cargo[..2], true).await;
+        books.pay(Direction::Out, 1_000_000_000).await;
+        books.finish(&cargo[2..4], true).await;
+        books.finish(&cargo[4..5], false).await;
+        books.gather(cargo[5]).await;
+        (books, cargo)
+    }
+
+    pub(crate) fn shard(&self) -> &Shard {
+        &self.database.shard
+    }
+
+    pub(crate) async fn pay(&self, direction: Direction, nanos: i64) {
+        let payment = Payment {
+            amount: Money(nanos),
+            direction,
+            reference: None,
+            note: None,
+        };
+        let now = self.database.clock.now();
+        let paid = credit::pay(self.shard(), self.organization, &payment, now).await;
+        assert!(matches!(paid.unwrap(), credit::Paid::Posted { .. }));
+    }
+
+    pub(crate) async fn load(&mut self, holding: Holding) -> CargoId {
+        self.made += 1;
+        let now = self.database.clock.now();
+        let berth = self.organization.berth();
+        let hold = match holding {
+            Holding::Enough => hold(140_000, Some(PRICE), 1_100),
+            Holding::TooLittle => hold(1, Some(PRICE), 10),
+            Holding::Tokens => hold(0, None, 1_100),
+            Holding::Nothing => Hold::default(),
+        };
+        let cargo = NewCargo {
+            id: CargoId::new(now, berth, self.made),
+            organization: self.organization,
+            project: ProjectId::new(now, berth, 1),
+            key: KeyId::new(now, berth, 1),
+            lane: self.lane,
+            model: "priced".to_owned(),
+            callback: None,
+            request: body::pack(b"{}"),
+            metadata: None,
+            idempotency: None,
+            hold,
+        };
+        let id = cargo.id;
+        let mut tx = self.shard().begin().await.unwrap();
+        let locked = account::lock_waiting(&mut tx, &[self.organization.uuid()]).await;
+        let mut account = locked.unwrap().accounts[0];
+        account.place(&hold, None, now).unwrap();
+        account::write(&mut tx, &[account]).await.unwrap();
+        load::insert(&mut tx, vec![cargo], now).await.unwrap();
+        tx.commit().await.unwrap();
+        id
+    }
+
+    pub(crate) async fn finish(&self, cargo: &[CargoId], success: bool) {
+        let outcomes = cargo.iter().map(|cargo| NewOutcome {
+            cargo: *cargo,
+            attempt: 1,
+            success,
+            body: body::pack(b"{}"),
+            usage: if success { USAGE } else { Usage::default() },
+            claim_delivery: false,
+        });
+        let now = self.database.clock.now();
+        let stored = outcome::record(
+            self.shard(),
+            Standing::Waiting,
+            NOBODY,
+            outcomes.collect(),
+            now,
+        );
+        assert_eq!(stored.await.unwrap(), cargo);
+    }
+
+    pub(crate) async fn gather(&self, cargo: CargoId) {
+        let now = self.database.clock.now();
+        let batch = BatchId::new(now, self.organization.berth(), 1);
+        let mut tx = self.shard().begin().await.unwrap();
+        waiting::gather(
+            &mut tx,
+            self.lane,
+            batch,
+            &[(self.organization, cargo)],
+            now,
+        )
+        .await
+        .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Does what the tables forbid.
+    pub(crate) async fn spoil(&self, statements: &str) {
+        let mut connection = self.shard().pool.acquire().await.unwrap();
+        let spoiled = format!(
+            "set session_replication_role = replica; {statements};
+             reset session_replication_role"
+        );
+        connection.execute(AssertSqlSafe(spoiled)).await.unwrap();
+    }
+
+    /// The names of what is found wrong, by either audit.
+    pub(crate) async fn found(&self) -> (String, String) {
+        let since = self.database.clock.now() - TimeDelta::minutes(1);
+        let whole = audit::whole(self.shard()).await.unwrap().faults;
+        let recent = audit::recent(self.shard(), since).await.unwrap();
+        (names(&whole), names(&recent))
+    }
+}
+
+pub(crate) fn names(faults: &[audit::Fault]) -> String {
+    let names: BTreeSet<&str> = faults.iter().map(|it| it.identity.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+fn hold(nanos: i64, price: Option<Price>, tokens: u64) -> Hold {
+    Hold {
+        amount: Money(nanos),
+        price,
+        tokens,
+    }
+}
