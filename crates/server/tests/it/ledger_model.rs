@@ -187,9 +187,9 @@ impl Model {
         let spoken_for = tokens.used + tokens.reserved;
         let random = &mut self.history.random;
         // None of its own, a little more than is spoken for, or less.
-        let own = match random.random_range(0..4) {
-            0 | 1 => None,
-            2 => Some(spoken_for + random.random_range(0..200_000)),
+        let own = match random.random_range(0..8) {
+            0..5 => None,
+            5 | 6 => Some(spoken_for + random.random_range(0..200_000)),
             _ => Some(random.random_range(0..=spoken_for)),
         };
         let organization = self.world.customers[number].organization;
