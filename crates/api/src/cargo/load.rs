@@ -46,10 +46,14 @@ pub(crate) async fn load(
     let quay = app.quay(caller.berth)?;
     let model = lane.model.clone();
     let lane = quay.lanes.find(&quay.shard, lane).await?;
+    let allowed = app.limits.borrow().of(caller.plan);
+    let pass = app.limiter.take(caller.organization, allowed.rate).await;
+    let pass = pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))?;
+    let standing = pass.standing();
+    // Nothing is packed for those who were refused.
     let request = serde_json::to_vec(&asked.params).map_err(Problem::internal)?;
     let request = body::pack(&request);
     let (callback, metadata) = (asked.callback, asked.metadata);
-    let allowed = app.limits.borrow().of(caller.plan);
     let load = Loading {
         caller,
         lane,
@@ -61,9 +65,6 @@ pub(crate) async fn load(
         hold,
         monthly_tokens: allowed.monthly_tokens,
     };
-    let pass = app.limiter.take(caller.organization, allowed.rate).await;
-    let pass = pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))?;
-    let standing = pass.standing();
     let stored = quay.writer.store(load, pass).await?;
     metrics::counter!("cargo_loaded_total", "shard" => quay.shard.name.to_string()).increment(1);
     Ok(accepted(stored, standing))
