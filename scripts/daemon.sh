@@ -7,29 +7,40 @@ build_longshored() {
     cargo build --workspace --bin longshored "${QUIET[@]}"
 }
 
-# One that serves and two that work, on scratch databases, set as conformance/README.md asks.
+# One that serves and two that work, on servers of their own, set as conformance/README.md asks.
 scratch_fleet() {
     local web ports port
     build_longshored
-    scratch_postgres durable
+    scratch
+    scratch_files
+    postgres_start "$SCRATCH/postgres" durable
     make_databases
     redis_start "$SCRATCH"
+    objects_await "$SCRATCH/objects"
+    objects_settings
+    export SVC_SCANNER=$SCANNER_ADDRESS
     read -r -a ports < <(free_ports 4)
     web=${ports[3]}
     export SVC_ENVIRONMENT=development SVC_DEPLOYMENT=cloud SVC_LOG_FORMAT=text
     export SVC_MOCK_DELAY_SECONDS=1 SVC_CALLBACK_RETRY_DELAYS=1,1,1,1,1 SVC_CALLBACK_TIMEOUT_SECONDS=3
     export SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16
-    export SVC_MODELS_FILE=$PWD/scripts/conformance-models.toml
+    export SVC_MODELS_FILE=$PWD/${MODELS:-scripts/conformance-models.toml}
     say "migrating"
     "$LONGSHORED" migrate >"$SCRATCH/migrate.log" 2>&1 ||
         { cat "$SCRATCH/migrate.log" >&2; fail "the migration failed"; }
     BASE_URL=http://127.0.0.1:$web
     SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:${ports[0]} \
         start "longshored serve at $BASE_URL" "$SCRATCH/serve.log" "$LONGSHORED" serve
-    await "$BASE_URL/ready" "${STARTED[-1]}" "$SCRATCH/serve.log"
+    await "$BASE_URL" "${STARTED[-1]}" "$SCRATCH/serve.log"
     for port in "${ports[@]:1:2}"; do
         SVC_METRICS_LISTEN=127.0.0.1:$port start "longshored work" "$SCRATCH/work-$port.log" "$LONGSHORED" work
     done
+}
+
+# What files need: a store, which takes a few seconds to work, and a scanner.
+scratch_files() {
+    objects_start "$SCRATCH/objects"
+    scanner_start "$SCRATCH/scanner"
 }
 
 # Logs of a fleet that failed outlive it.

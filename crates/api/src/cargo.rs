@@ -2,4 +2,6 @@
 
 pub(crate) mod load;
 
+mod reference;
+
 pub(crate) mod tracking;

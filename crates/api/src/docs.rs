@@ -16,6 +16,7 @@ use crate::trace::API_VERSION;
 
 mod answer;
 mod examples;
+mod files;
 mod health;
 mod limit;
 mod load;
@@ -32,12 +33,23 @@ const KEY: &str = "X-API-Key";
         wire::load::Loaded,
         wire::tracking::Tracking,
         wire::callback::Payload,
+        wire::file::Session,
+        wire::file::Refreshed,
+        wire::file::FileRecord,
+        wire::file::FileList,
+        wire::file::Content,
+        wire::file::FileRefusal,
+        wire::file::request::CreateFile,
+        wire::file::request::CompleteFile,
+        wire::file::request::RefreshParts,
+        wire::file::request::ChangeFile,
         wire::detail::Refusal,
         wire::health::Health,
         wire::health::Ready,
     )),
     tags(
         (name = "Cargo", description = "Load requests and follow them."),
+        (name = "Files", description = "Store images, documents and videos, and name them in a load."),
         (name = "Health", description = "For probes and balancers. No key."),
     )
 )]
@@ -52,7 +64,7 @@ pub fn openapi() -> OpenApi {
         .description(Some(include_str!("docs/guide.md")))
         .build();
     openapi.servers = Some(vec![Server::new("/")]);
-    openapi.paths = PathsBuilder::new()
+    let paths = PathsBuilder::new()
         .path(
             "/cargo/load",
             PathItem::new(HttpMethod::Post, load::operation()),
@@ -60,7 +72,11 @@ pub fn openapi() -> OpenApi {
         .path(
             "/cargo/{cargo_id}/tracking",
             PathItem::new(HttpMethod::Get, tracking::operation()),
-        )
+        );
+    let paths = files::paths()
+        .into_iter()
+        .fold(paths, |paths, (path, item)| paths.path(path, item));
+    openapi.paths = paths
         .path("/health", PathItem::new(HttpMethod::Get, health::health()))
         .path("/ready", PathItem::new(HttpMethod::Get, health::ready()))
         .build();

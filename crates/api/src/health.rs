@@ -22,6 +22,8 @@ pub enum Liveness {
         latency: Option<Duration>,
     },
     Away,
+    /// It answers, but not as it must.
+    Failed,
 }
 
 pub fn health() -> future::Ready<Json<Health>> {
@@ -32,16 +34,18 @@ pub fn health() -> future::Ready<Json<Health>> {
 }
 
 /// A shard that is away takes only its own organizations with it, so the node goes on serving.
-/// So it does without Redis, which some installs do not have: limits are then kept by each
-/// process for itself.
+///
+/// So it does without Redis, an object store or a scanner, which some installs do not have:
+/// limits are then kept by each process for itself, and only files suffer.
 ///
 /// `keys_stale`: control has been away for longer than we go on without it.
+/// `spared`: what we go on without.
 pub fn judge(
     draining: bool,
     control: Liveness,
     keys_stale: bool,
     shards: &[Dependency],
-    redis: Option<Liveness>,
+    spared: &[Dependency],
 ) -> (StatusCode, Ready) {
     let seen = || std::iter::once(control).chain(shards.iter().map(|shard| shard.liveness));
     let answers = |liveness: Liveness| matches!(liveness, Liveness::Answers { .. });
@@ -58,7 +62,12 @@ pub fn judge(
     };
     let (code, status) = match detail {
         Some(_) => (StatusCode::SERVICE_UNAVAILABLE, Status::Unavailable),
-        None if seen().chain(redis).all(answers) => (StatusCode::OK, Status::Ok),
+        None if seen()
+            .chain(spared.iter().map(|it| it.liveness))
+            .all(answers) =>
+        {
+            (StatusCode::OK, Status::Ok)
+        }
         None => (StatusCode::OK, Status::Degraded),
     };
     let shards = shards
@@ -66,7 +75,7 @@ pub fn judge(
         .map(|shard| row(format!("shard {}", shard.name), shard.liveness));
     let dependencies = std::iter::once(row("control".to_owned(), control))
         .chain(shards)
-        .chain(redis.map(|liveness| row("redis".to_owned(), liveness)))
+        .chain(spared.iter().map(|it| row(it.name.clone(), it.liveness)))
         .collect();
     (
         code,
@@ -83,6 +92,7 @@ fn row(name: String, liveness: Liveness) -> wire::health::Dependency {
         Liveness::NotYet => (State::Unknown, None),
         Liveness::Answers { latency } => (State::Ok, latency),
         Liveness::Away => (State::Away, None),
+        Liveness::Failed => (State::Failed, None),
     };
     let latency_ms = latency.map(|latency| latency.as_secs_f64() * 1000.0);
     wire::health::Dependency {
@@ -102,21 +112,22 @@ mod tests {
     const AWAY: Liveness = Liveness::Away;
 
     fn judged(draining: bool, keys_stale: bool, states: [Liveness; 3]) -> String {
-        judged_with(draining, keys_stale, states, None)
+        judged_with(draining, keys_stale, states, &[])
     }
 
     fn judged_with(
         draining: bool,
         keys_stale: bool,
         [control, north, south]: [Liveness; 3],
-        redis: Option<Liveness>,
+        spared: &[(&str, Liveness)],
     ) -> String {
         let shard = |name: &str, liveness| Dependency {
             name: name.to_owned(),
             liveness,
         };
         let shards = [shard("north", north), shard("south", south)];
-        let (code, ready) = judge(draining, control, keys_stale, &shards, redis);
+        let spared: Vec<_> = spared.iter().map(|(name, it)| shard(name, *it)).collect();
+        let (code, ready) = judge(draining, control, keys_stale, &shards, &spared);
         let mut body = serde_json::to_value(ready).unwrap();
         let rows = body["dependencies"].as_array().unwrap().iter();
         let rows: Vec<_> = rows
@@ -139,10 +150,20 @@ mod tests {
 
     #[test]
     fn a_node_goes_on_without_redis() {
-        let with = |redis| judged_with(false, false, [OK, OK, OK], Some(redis));
+        let with = |redis| judged_with(false, false, [OK, OK, OK], &[("redis", redis)]);
         insta::assert_snapshot!(with(OK), @"200 {status:ok}, control ok, shard north ok, shard south ok, redis ok");
         insta::assert_snapshot!(with(AWAY), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis away");
         insta::assert_snapshot!(with(Liveness::NotYet), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis unknown");
+    }
+
+    #[test]
+    fn a_node_goes_on_without_files() {
+        let with = |store, scanner| {
+            let spared = [("object store", store), ("scanner", scanner)];
+            judged_with(false, false, [OK, OK, OK], &spared)
+        };
+        insta::assert_snapshot!(with(OK, OK), @"200 {status:ok}, control ok, shard north ok, shard south ok, object store ok, scanner ok");
+        insta::assert_snapshot!(with(AWAY, Liveness::Failed), @"200 {status:degraded}, control ok, shard north ok, shard south ok, object store away, scanner failed");
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub mod docs;
 
 mod faults;
 
+pub mod files;
+
+pub mod harbour;
+
 pub mod health;
 
 pub mod keys;
@@ -43,6 +47,7 @@ pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/cargo/load", post(cargo::load::load))
         .route("/cargo/{cargo_id}/tracking", get(cargo::tracking::tracking))
+        .merge(files::router())
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .merge(docs::router())

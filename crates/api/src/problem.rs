@@ -10,10 +10,15 @@ use std::sync::Arc;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use wire::detail::{Coded, Detail, Fault, Refusal, Step};
 
+mod files;
+
 mod from;
+
+pub use files::FileProblem;
 
 /// A no, ready to be sent.
 #[derive(Debug)]
@@ -115,6 +120,19 @@ impl Problem {
         *self.refusal
     }
 
+    /// Everything but the body, which is given.
+    fn respond(self, body: &impl Serialize) -> Response {
+        // Texts, numbers and keys that are strings: this cannot fail.
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = (self.status, [json], body).into_response();
+        response.headers_mut().extend(self.headers);
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(cause);
+        }
+        response
+    }
+
     fn new(status: StatusCode, detail: Detail) -> Self {
         Self {
             status,
@@ -126,22 +144,10 @@ impl Problem {
 }
 
 impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let Self {
-            status,
-            refusal,
-            headers,
-            cause,
-        } = self;
-        // Texts, numbers and keys that are strings: this cannot fail.
-        let body = serde_json::to_vec(&refusal).unwrap_or_default();
-        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let mut response = (status, [json], body).into_response();
-        response.headers_mut().extend(headers);
-        if let Some(cause) = cause {
-            response.extensions_mut().insert(cause);
-        }
-        response
+    fn into_response(mut self) -> Response {
+        let nothing = Detail::Faults(Vec::new());
+        let detail = std::mem::replace(&mut self.refusal.detail, nothing);
+        self.respond(&Refusal { detail })
     }
 }
 

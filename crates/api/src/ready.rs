@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use outbound::health::Condition;
 use wire::health::Ready;
 
 use crate::health::{self, Dependency, Liveness};
@@ -30,6 +31,14 @@ pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<Ready>) {
         (Some(_), false) => Liveness::Answers { latency: None },
         (Some(_), true) => Liveness::Away,
     };
+    let spared: Vec<_> = spared(&app).collect();
+    let (status, ready) =
+        health::judge(app.is_draining(), control, contact.stale, &shards, &spared);
+    (status, Json(ready))
+}
+
+/// What this install has of what we can go on without.
+fn spared(app: &App) -> impl Iterator<Item = Dependency> {
     let redis = app.limiter.contact().map(|contact| match contact {
         RedisContact::NotYet => Liveness::NotYet,
         RedisContact::Answers { latency } => Liveness::Answers {
@@ -37,6 +46,26 @@ pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<Ready>) {
         },
         RedisContact::Away => Liveness::Away,
     });
-    let (status, ready) = health::judge(app.is_draining(), control, contact.stale, &shards, redis);
-    (status, Json(ready))
+    let health = app.files.health();
+    let rows = [
+        ("redis", redis),
+        ("object store", condition(&health.store)),
+        ("scanner", condition(&health.scanner)),
+    ];
+    rows.into_iter().filter_map(|(name, liveness)| {
+        Some(Dependency {
+            name: name.to_owned(),
+            liveness: liveness?,
+        })
+    })
+}
+
+const fn condition(condition: &Condition) -> Option<Liveness> {
+    match condition {
+        Condition::Absent => None,
+        Condition::Unknown => Some(Liveness::NotYet),
+        Condition::Well => Some(Liveness::Answers { latency: None }),
+        Condition::Away(_) => Some(Liveness::Away),
+        Condition::Failed(_) => Some(Liveness::Failed),
+    }
 }

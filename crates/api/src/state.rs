@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::check::Rules;
+use crate::harbour::Desk;
+use crate::harbour::verdicts::Verdicts;
 use crate::keys::{KeyOptions, Keys};
 use crate::lanes::Lanes;
 use crate::limits::{Limiter, LimiterOptions, Nodes};
@@ -38,6 +40,8 @@ pub struct Parts {
     /// This process among those that serve.
     pub node: Node,
     pub options: Options,
+    /// The object store of files, and how it is.
+    pub files: Desk,
     /// For what belongs to no shard: keys and their expiry.
     pub clock: Arc<dyn Clock>,
 }
@@ -69,6 +73,7 @@ pub struct Shared {
     pub(crate) upgrade_url: String,
     pub(crate) rules: Rules,
     pub(crate) max_body_bytes: usize,
+    pub(crate) files: Desk,
     quays: HashMap<Arc<str>, Quay>,
     names: Vec<Arc<str>>,
     draining: AtomicBool,
@@ -89,6 +94,7 @@ pub(crate) struct Quay {
     pub(crate) writer: Writer,
     pub(crate) lanes: Lanes,
     pub(crate) probe: Probe,
+    pub(crate) verdicts: Verdicts,
 }
 
 impl App {
@@ -107,6 +113,7 @@ impl App {
             .collect();
         let quays = parts.shards.into_iter().map(|shard| {
             let writer = Writer::new(shard.clone());
+            let verdicts = Verdicts::new(shard.clone());
             let name = shard.name.clone();
             (
                 name,
@@ -115,6 +122,7 @@ impl App {
                     writer,
                     lanes: Lanes::default(),
                     probe: Probe::default(),
+                    verdicts,
                 },
             )
         });
@@ -127,6 +135,7 @@ impl App {
             limits: parts.limits,
             rules,
             max_body_bytes: options.max_body_bytes,
+            files: parts.files,
             quays: quays.collect(),
             names,
             draining: AtomicBool::new(false),
@@ -148,7 +157,8 @@ impl App {
             let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
                 if let Some(quay) = app.quays.get(&name) {
-                    quay.probe.run(&quay.shard, stopped).await;
+                    let probed = quay.probe.run(&quay.shard, stopped.clone());
+                    tokio::join!(probed, quay.verdicts.run(stopped));
                 }
             });
         }

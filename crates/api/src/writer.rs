@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::account::AccountRefusal;
+use domain::admission::LoadRefusal;
 use domain::callback::CallbackUrl;
 use domain::hold::Hold;
-use domain::id::CargoId;
+use domain::id::{CargoId, FileId};
 use domain::idempotency::Named;
 use domain::lane::LaneId;
 use store::Shard;
@@ -52,6 +53,8 @@ pub(crate) struct Loading {
     pub(crate) metadata: Option<String>,
     pub(crate) named: Option<Named>,
     pub(crate) hold: Hold,
+    /// The files that it names, each once.
+    pub(crate) files: Vec<FileId>,
     /// What the plan allows in a month, unless the account says otherwise.
     pub(crate) monthly_tokens: Option<u64>,
 }
@@ -71,6 +74,8 @@ pub(crate) enum NotStored {
     KeyReused,
     /// The account has not enough tokens or credit for it.
     Refused(AccountRefusal),
+    /// A file that it names went away after it was looked up.
+    File(LoadRefusal),
     /// The shard cannot be reached, or does not say what became of the load.
     Away,
     /// Too much waits already.

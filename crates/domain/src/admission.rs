@@ -1,11 +1,18 @@
-//! May this be loaded? The checks that need the catalogue, in the contract's order.
+//! May this be loaded? The checks that need the catalogue, and then those that need the
+//! files, in the contract's order.
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use crate::file::{self, Referenced};
+use crate::id::FileId;
 use crate::model::{Capability, Catalogue, Kind, Model};
 use crate::nearest::nearest;
 use crate::params::Params;
+use crate::time::Timestamp;
 
 /// A token is three or four bytes of most texts; a text with one for eight is not met.
 const BYTES_PER_TOKEN: u64 = 8;
@@ -29,6 +36,16 @@ pub enum LoadRefusal {
     /// There is no such file in the caller's project.
     FileNotFound {
         file_id: String,
+    },
+    /// It is still on its way, or no longer there.
+    FileNotReady {
+        file_id: String,
+    },
+    /// The block says another kind than the file is.
+    FileKindMismatch {
+        file_id: String,
+        block: file::Kind,
+        file: file::Kind,
     },
 }
 
@@ -59,17 +76,40 @@ pub fn admit<'a>(params: &Params, catalogue: &'a Catalogue) -> Result<&'a Model,
     }
     let unreadable = params
         .references()
-        .find(|(wanted, _)| !model.capabilities.contains(wanted));
-    if let Some((capability, _)) = unreadable {
+        .map(|(kind, _)| kind.capability())
+        .find(|wanted| !model.capabilities.contains(wanted));
+    if let Some(capability) = unreadable {
         return Err(LoadRefusal::CapabilityMissing { capability });
     }
-    // No file can be stored yet, so none can be found.
-    if let Some((_, file_id)) = params.references().next() {
-        return Err(LoadRefusal::FileNotFound {
-            file_id: file_id.to_owned(),
-        });
-    }
     Ok(model)
+}
+
+/// The files that the load names, one for each naming. `found` are those of the caller's project.
+pub fn refer<S: BuildHasher>(
+    params: &Params,
+    found: &HashMap<FileId, Referenced, S>,
+    now: Timestamp,
+) -> Result<Vec<Referenced>, LoadRefusal> {
+    let named = params.references().map(|(block, file_id)| {
+        let file = file_id.parse().ok().and_then(|id| found.get(&id));
+        let file_id = || file_id.to_owned();
+        let Some(file) = file else {
+            return Err(LoadRefusal::FileNotFound { file_id: file_id() });
+        };
+        if !file.is_ready(now) {
+            return Err(LoadRefusal::FileNotReady { file_id: file_id() });
+        }
+        let kind = file.media_type.kind();
+        if kind != block {
+            return Err(LoadRefusal::FileKindMismatch {
+                file_id: file_id(),
+                block,
+                file: kind,
+            });
+        }
+        Ok(*file)
+    });
+    named.collect()
 }
 
 /// Only what cannot fit whatever the tokenizer: the provider counts what is near the edge.

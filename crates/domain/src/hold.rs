@@ -3,7 +3,8 @@
 //! It is placed with the load and settled or released with the outcome. It
 //! remembers its price: what a model costs later does not matter to it.
 
-use crate::model::{Model, Price, SVC_MOCK};
+use crate::file::{Referenced, Structure};
+use crate::model::{InputBounds, Model, Price, SVC_MOCK};
 use crate::money::Money;
 use crate::outcome::Usage;
 use crate::params::Params;
@@ -33,15 +34,24 @@ pub struct Settlement {
 }
 
 impl Hold {
-    /// No token is shorter than a byte, so its bytes bound what a text can come to.
-    pub fn of(params: &Params, model: &Model) -> Self {
+    /// No token is shorter than a byte, so its bytes bound what a text can come to; what
+    /// the model's bounds say of its images, pages and seconds bounds a file. `files` are
+    /// the namings of the load: what is named twice is read twice.
+    pub fn of(params: &Params, model: &Model, files: &[Referenced]) -> Self {
         if model.id == SVC_MOCK {
             return Self::default();
         }
         let context = model.context.unwrap_or(u64::MAX);
         let most = match params {
             Params::Chat(chat) => Usage {
-                input_tokens: bound(chat.text_bytes(), chat.messages.len() + 1).min(context),
+                input_tokens: files
+                    .iter()
+                    .map(|file| model.bounds.most(file))
+                    .fold(
+                        bound(chat.text_bytes(), chat.messages.len() + 1),
+                        u64::saturating_add,
+                    )
+                    .min(context),
                 output_tokens: u64::from(chat.max_tokens),
             },
             // Each text is read by itself.
@@ -88,17 +98,41 @@ impl Hold {
 impl Price {
     /// In millionths of a nano-dollar, where nothing has to be rounded.
     fn exactly(self, usage: Usage) -> i128 {
-        i128::from(usage.input_tokens) * i128::from(self.input.0)
-            + i128::from(usage.output_tokens) * i128::from(self.output.0)
+        let part = |tokens: u64, price: Money| i128::from(tokens).saturating_mul(price.0.into());
+        part(usage.input_tokens, self.input).saturating_add(part(usage.output_tokens, self.output))
     }
 
     fn at_most(self, usage: Usage) -> Money {
-        to_money((self.exactly(usage) + MILLION - 1).div_euclid(MILLION))
+        to_money(
+            self.exactly(usage)
+                .saturating_add(MILLION - 1)
+                .div_euclid(MILLION),
+        )
     }
 
     /// The one rounding of money.
     fn nearest(self, usage: Usage) -> Money {
-        to_money((self.exactly(usage) + MILLION / 2).div_euclid(MILLION))
+        to_money(
+            self.exactly(usage)
+                .saturating_add(MILLION / 2)
+                .div_euclid(MILLION),
+        )
+    }
+}
+
+impl InputBounds {
+    /// The most tokens that a file can come to.
+    fn most(&self, file: &Referenced) -> u64 {
+        match file.structure {
+            Some(Structure::Image { .. }) => self.image,
+            Some(Structure::Pages(pages)) => u64::from(pages).saturating_mul(self.page),
+            Some(Structure::Text) => file.size_bytes,
+            Some(Structure::Video { milliseconds }) => milliseconds
+                .div_ceil(1000)
+                .saturating_mul(self.video_second),
+            // Never so for what is ready; then only the context bounds it.
+            None => u64::MAX,
+        }
     }
 }
 

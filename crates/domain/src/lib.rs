@@ -23,6 +23,20 @@ pub mod params;
 
 pub mod callback;
 
+pub mod file;
+
+pub mod upload;
+
+pub mod sniff;
+
+pub mod probe;
+
+pub mod storage;
+
+pub mod verdict;
+
+pub mod patrol;
+
 pub mod address;
 
 pub mod cargo;

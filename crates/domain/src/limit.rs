@@ -1,6 +1,7 @@
 //! How much an organization may load: by its plan, and for everyone by the platform.
 
 use crate::organization::Plan;
+use crate::storage::StorageQuota;
 
 /// The largest burst whose arithmetic stays exact where the bucket is kept.
 pub const MOST: u32 = 100_000_000;
@@ -18,6 +19,7 @@ pub struct PlanLimits {
     pub rate: Rate,
     /// Tokens in a calendar month (UTC), unless the organization has an amount of its own.
     pub monthly_tokens: Option<u64>,
+    pub storage: StorageQuota,
 }
 
 /// Every plan's limits.
@@ -47,18 +49,22 @@ impl Limits {
     }
 }
 
-/// The contract's rates; the amounts of tokens are ours.
+/// The contract's rates; the amounts of tokens and of storage are ours.
 impl Default for Limits {
     fn default() -> Self {
-        let plan = |burst, per_minute, monthly_tokens| PlanLimits {
+        let plan = |burst, per_minute, monthly_tokens, files, gigabytes: Option<u64>| PlanLimits {
             rate: Rate { burst, per_minute },
             monthly_tokens,
+            storage: StorageQuota {
+                files,
+                bytes: gigabytes.map(|count| count << 30),
+            },
         };
         Self {
-            free: plan(100, 30, Some(5_000_000)),
-            starter: plan(1_000, 120, Some(100_000_000)),
-            pro: plan(5_000, 600, Some(1_000_000_000)),
-            enterprise: plan(10_000, 60_000, None),
+            free: plan(100, 30, Some(5_000_000), Some(100), Some(1)),
+            starter: plan(1_000, 120, Some(100_000_000), Some(10_000), Some(50)),
+            pro: plan(5_000, 600, Some(1_000_000_000), Some(100_000), Some(500)),
+            enterprise: plan(10_000, 60_000, None, None, None),
         }
     }
 }

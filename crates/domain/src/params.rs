@@ -3,9 +3,13 @@
 //! This document is the same on the wire, in the row and on the way to a
 //! provider, so it is the one noun that is serialized here.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Capability, Kind};
+use crate::file;
+use crate::id::FileId;
+use crate::model::Kind;
 
 /// A checked request: chat or embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,8 +104,8 @@ impl Params {
         }
     }
 
-    /// The files that are named, with what a model must be able to read for each.
-    pub fn references(&self) -> impl Iterator<Item = (Capability, &str)> {
+    /// Every naming of a file, in order, with what the file must be.
+    pub fn references(&self) -> impl Iterator<Item = (file::Kind, &str)> {
         let messages = match self {
             Self::Chat(chat) => chat.messages.as_slice(),
             Self::Embedding(_) => &[],
@@ -110,6 +114,12 @@ impl Params {
             .iter()
             .flat_map(|message| message.content.blocks())
             .filter_map(Block::reference)
+    }
+
+    /// The files that are named, each once. What is no id of a file names none.
+    pub fn files(&self) -> BTreeSet<FileId> {
+        let named = self.references();
+        named.filter_map(|(_, id)| id.parse().ok()).collect()
     }
 }
 
@@ -147,12 +157,12 @@ impl Content {
 }
 
 impl Block {
-    fn reference(&self) -> Option<(Capability, &str)> {
+    fn reference(&self) -> Option<(file::Kind, &str)> {
         match self {
             Self::Text { .. } => None,
-            Self::Image { source } => Some((Capability::Vision, &source.file_id)),
-            Self::Document { source } => Some((Capability::Documents, &source.file_id)),
-            Self::Video { source } => Some((Capability::Video, &source.file_id)),
+            Self::Image { source } => Some((file::Kind::Image, &source.file_id)),
+            Self::Document { source } => Some((file::Kind::Document, &source.file_id)),
+            Self::Video { source } => Some((file::Kind::Video, &source.file_id)),
         }
     }
 }
@@ -177,9 +187,30 @@ mod tests {
         assert_eq!(params.kind(), Kind::Chat);
         assert_eq!(
             params.references().collect::<Vec<_>>(),
-            [(Capability::Vision, "file_1")]
+            [(file::Kind::Image, "file_1")]
         );
         assert_eq!(serde_json::to_string(&params).unwrap(), json);
+    }
+
+    #[test]
+    fn a_file_that_is_named_twice_is_one_file() {
+        let id = |digit: u8| format!("file_{digit:032x}");
+        let block =
+            |kind: &str, id: &str| serde_json::json!({"type": kind, "source": {"file_id": id}});
+        let (first, second) = (id(1), id(2));
+        let blocks = [
+            block("image", &second),
+            block("document", &first),
+            block("image", &second),
+            block("video", "nonsense"),
+        ];
+        let json = serde_json::json!({
+            "model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": blocks}],
+        });
+        let params: Params = serde_json::from_value(json).unwrap();
+        assert_eq!(params.references().count(), 4);
+        let files: Vec<String> = params.files().iter().map(ToString::to_string).collect();
+        assert_eq!(files, [first, second]);
     }
 
     #[test]

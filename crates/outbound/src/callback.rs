@@ -23,6 +23,7 @@ mod target;
 mod trust;
 
 pub use resolve::{Resolve, System};
+pub(crate) use trust::connector as tls;
 pub use trust::{SetupFailure, native_roots};
 
 use connect::Connector;

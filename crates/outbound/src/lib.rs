@@ -5,3 +5,11 @@ pub mod provider;
 pub mod callback;
 
 pub mod counters;
+
+pub mod health;
+
+pub mod probe;
+
+pub mod objects;
+
+pub mod scanner;

@@ -1,8 +1,9 @@
-//! `longshored admin`: organizations, projects, keys and money, for people and scripts.
+//! `longshored admin`: organizations, projects, keys, money and files, for people and scripts.
 
 mod argument;
 mod credit;
 mod failure;
+mod files;
 mod key;
 mod ledger;
 mod licence;
@@ -23,6 +24,7 @@ use store::{Control, Shard, migrate};
 
 use crate::admin::credit::CreditCommand;
 pub use crate::admin::failure::AdminFailure;
+use crate::admin::files::FilesCommand;
 use crate::admin::key::KeyCommand;
 use crate::admin::ledger::LedgerCommand;
 use crate::admin::licence::LicenceCommand;
@@ -61,6 +63,9 @@ enum Subject {
     /// Statements, and the proof that every nano-dollar is where it belongs.
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// The proof that files, objects and storage are counted right.
+    #[command(subcommand)]
+    Files(FilesCommand),
     /// What the enterprise plan of a self-hosted install allows; no database is asked.
     #[command(subcommand)]
     Licence(LicenceCommand),
@@ -88,7 +93,8 @@ impl AdminCommand {
             | Subject::Project(_)
             | Subject::Key(_)
             | Subject::Credit(_)
-            | Subject::Ledger(_) => None,
+            | Subject::Ledger(_)
+            | Subject::Files(_) => None,
         }
     }
 
@@ -106,7 +112,7 @@ impl AdminCommand {
 struct Desk<'a> {
     control: &'a Control,
     shards: &'a [Arc<Shard>],
-    limits: Limits,
+    limits: &'a Limits,
     printer: Printer,
     now: Timestamp,
 }
@@ -127,7 +133,7 @@ pub async fn run(
     let desk = Desk {
         control,
         shards,
-        limits,
+        limits: &limits,
         printer,
         now,
     };
@@ -137,6 +143,7 @@ pub async fn run(
         Subject::Key(command) => key::run(command, desk).await?,
         Subject::Credit(command) => credit::run(command, desk).await?,
         Subject::Ledger(command) => return ledger::run(command, desk).await,
+        Subject::Files(command) => return files::run(command, desk).await,
         // Answered before: no database needs to be there.
         Subject::Licence(_) => String::new(),
     };

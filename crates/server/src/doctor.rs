@@ -2,6 +2,7 @@
 
 mod berths;
 mod database;
+mod files;
 mod host;
 mod licence;
 mod redis;
@@ -11,6 +12,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use store::control::installation;
 
 use crate::clock;
 use crate::settings::Settings;
@@ -44,15 +46,20 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-/// Looks at everything that the settings name. Nothing is changed.
+/// Looks at everything that the settings name. Nothing is changed, but that an empty bucket
+/// becomes ours.
 pub async fn examine(settings: &Settings) -> Report {
     let mut findings = Vec::new();
+    let mut installation = None;
     let databases = &settings.databases;
     match wiring::connect(settings, wiring::FEW) {
         Ok(stores) => {
             let mut control = Findings::of("control");
             let now = database::control(&mut control, settings, &stores).await;
             findings.append(&mut control.list);
+            if now.is_some() {
+                installation = installation::id(&stores.control).await.ok();
+            }
             for (shard, address) in stores.shards.iter().zip(&databases.shards) {
                 let mut found = Findings::of(&format!("shard {}", shard.name));
                 let place = (&**shard, &address.url);
@@ -76,6 +83,9 @@ pub async fn examine(settings: &Settings) -> Report {
             .await
             .list,
     );
+    for mut found in files::examine(&settings.values, installation).await {
+        findings.append(&mut found.list);
+    }
     findings.append(&mut licence::examine(&settings.values, clock::host_now()).list);
     findings.append(&mut host::examine(settings).list);
     let ok = findings.iter().all(|finding| finding.state != State::Wrong);

@@ -8,6 +8,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use domain::limit::{Limits, PlanLimits};
+use domain::storage::StorageQuota;
 use domain::time::{Timestamp, to_wire};
 
 use crate::settings::choice::Deployment;
@@ -94,14 +95,30 @@ pub fn read(path: &Path, key: Option<PublicKey>) -> Result<Licence, LicenceFailu
 /// What the plans allow as the settings say, before any licence.
 pub fn plans(values: &Values) -> Limits {
     let limits = Limits::default();
-    let with = |plan, monthly_tokens| PlanLimits {
+    let with = |plan, monthly_tokens, files, bytes| PlanLimits {
         monthly_tokens,
+        storage: StorageQuota { files, bytes },
         ..plan
     };
     Limits {
-        free: with(limits.free, values.monthly_tokens_free),
-        starter: with(limits.starter, values.monthly_tokens_starter),
-        pro: with(limits.pro, values.monthly_tokens_pro),
+        free: with(
+            limits.free,
+            values.monthly_tokens_free,
+            values.storage_files_free,
+            values.storage_bytes_free,
+        ),
+        starter: with(
+            limits.starter,
+            values.monthly_tokens_starter,
+            values.storage_files_starter,
+            values.storage_bytes_starter,
+        ),
+        pro: with(
+            limits.pro,
+            values.monthly_tokens_pro,
+            values.storage_files_pro,
+            values.storage_bytes_pro,
+        ),
         enterprise: limits.enterprise,
     }
 }

@@ -16,6 +16,8 @@ mod doctor;
 
 mod failure;
 
+mod files;
+
 mod licence;
 
 mod listener;
@@ -23,6 +25,8 @@ mod listener;
 mod metrics;
 
 mod migrate;
+
+mod probe;
 
 mod run;
 
@@ -53,6 +57,7 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use crate::admin::AdminCommand;
+use crate::probe::ProbeCommand;
 use crate::run::Role;
 use crate::settings::Settings;
 use crate::trial::TrialCommand;
@@ -88,6 +93,9 @@ enum Command {
     Doctor(Form),
     /// Show every setting, its value, and who gave it.
     Config(Form),
+    /// Read an uploaded file on standard input, confined; workers start it.
+    #[command(hide = true)]
+    Probe(ProbeCommand),
     /// Time a single step on real rows, for benches.
     #[command(subcommand, hide = true)]
     Trial(TrialCommand),
@@ -113,6 +121,10 @@ fn main() -> ExitCode {
 }
 
 fn obey(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    // Before any setting: it has none, and shares nothing with whoever started it.
+    if let Command::Probe(probe) = &command {
+        return Ok(probe::run(probe));
+    }
     let reading = settings::from_environment();
     if let Command::Config(form) = command {
         let wrong = !reading.faults.is_empty();
@@ -167,7 +179,7 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
             writeln!(io::stdout(), "{}", trial::run(command, settings).await?)?;
         }
         // Answered before: it must show settings that are wrong, too.
-        Command::Config(_) => {}
+        Command::Config(_) | Command::Probe(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -128,6 +128,33 @@ fn describe() {
     let checked = "When this node last proved the ledger, in seconds since 1970.";
     describe_gauge!("ledger_checked_timestamp_seconds", Unit::Seconds, checked);
 
+    describe_files();
+
     let offset = "How far a database's clock is ahead of this host's.";
     describe_gauge!("clock_offset_seconds", Unit::Seconds, offset);
+}
+
+fn describe_files() {
+    let well = "1 while the object store or the scanner passes every probe.";
+    describe_gauge!("files_dependency_well", Unit::Count, well);
+    describe_counter!(
+        "files_ready_total",
+        Unit::Count,
+        "Uploads that became ready."
+    );
+    describe_counter!(
+        "files_failed_total",
+        Unit::Count,
+        "Uploads that failed, by reason."
+    );
+    describe_counter!("scan_bytes_total", Unit::Bytes, "Bytes that were verified.");
+    describe_histogram!(
+        "scan_seconds",
+        Unit::Seconds,
+        "Time that one look at a file took."
+    );
+    let removed = "What nobody wanted in the object store, by what it was.";
+    describe_counter!("patrol_removed_total", Unit::Count, removed);
+    let missing = "Ready files whose bytes are not in the object store: look at once.";
+    describe_counter!("patrol_missing_total", Unit::Count, missing);
 }

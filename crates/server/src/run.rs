@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalogue::{CatalogueFailure, Shelf};
+use crate::files::Files;
 use crate::licence::keeper::Keeper;
 use crate::listener::{self, BindFailure, Served};
 use crate::metrics;
 use crate::schema::{self, SchemaFailure, Standing};
-use crate::serve::Api;
+use crate::serve::{Api, Told};
 use crate::settings::Settings;
 use crate::signals;
 use crate::wiring::{self, AddressFailure, Stores};
@@ -50,6 +51,8 @@ pub enum RunFailure {
     Schema(#[from] SchemaFailure),
     #[error(transparent)]
     Setup(#[from] SetupFailure),
+    #[error(transparent)]
+    Objects(#[from] outbound::objects::SetupFailure),
     #[error("metrics cannot be kept")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("signals cannot be received")]
@@ -67,6 +70,7 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     let shelf = Arc::new(Shelf::open(values.models_file.clone())?);
     let stores = Arc::new(wiring::connect(settings, values.database_connections)?);
     let keeper = Arc::new(Keeper::open(values, stores.clock.clone()));
+    let files = Arc::new(Files::open(values, stores.clock.clone())?);
     let told = signals::watch(again(&shelf, &keeper))?;
 
     // Listeners first: a taken port shows at once, and early callers wait in the queue.
@@ -83,11 +87,21 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
         stores.clocks(),
         finish.clone(),
     ));
-    keep(&beside, &stores, &keeper, &finish);
+    keep(&beside, &stores, &keeper, &files, &finish);
     let side = Served::start("metrics", side, metrics::router(kept));
-    let api = front.map(|front| Api::start(front, &stores, shelf.watch(), keeper.watch(), values));
+    let api = front.map(|front| {
+        let told = Told {
+            catalogue: shelf.watch(),
+            limits: keeper.watch(),
+            files: files.desk(values),
+        };
+        Api::start(front, &stores, told, values)
+    });
     let crews = match role {
-        Role::Work | Role::All => Some(Crews::start(&stores, &shelf, values)?),
+        Role::Work | Role::All => {
+            let files = files.for_workers(values);
+            Some(Crews::start(&stores, &shelf, files.as_ref(), values)?)
+        }
         Role::Serve => None,
     };
     tracing::info!(
@@ -117,13 +131,16 @@ fn again(shelf: &Arc<Shelf>, keeper: &Arc<Keeper>) -> impl Fn() + Send + Sync + 
     }
 }
 
-/// Asks for the time, and lets a licence end with it.
+/// Asks for the time, lets a licence end with it, and looks after the store of files.
 fn keep(
     beside: &TaskTracker,
     stores: &Arc<Stores>,
     keeper: &Arc<Keeper>,
+    files: &Arc<Files>,
     finish: &CancellationToken,
 ) {
+    let (files, control, stop) = (Arc::clone(files), stores.control.clone(), finish.clone());
+    beside.spawn(async move { files.watch(control, stop).await });
     let (stores, stop) = (Arc::clone(stores), finish.clone());
     beside.spawn(async move { stores.keep_time(stop).await });
     let (keeper, stop) = (Arc::clone(keeper), finish.clone());

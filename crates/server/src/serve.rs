@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::harbour::Desk;
 use api::keys::KeyOptions;
 use api::limits::LimiterOptions;
 use api::{App, Options, Parts};
@@ -24,6 +25,14 @@ use crate::settings::choice::Environment;
 use crate::settings::table::Values;
 use crate::wiring::{self, Stores};
 
+/// What may change while the API runs.
+#[derive(Debug)]
+pub struct Told {
+    pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub limits: watch::Receiver<Limits>,
+    pub files: Desk,
+}
+
 /// The API while it runs.
 #[derive(Debug)]
 pub struct Api {
@@ -34,18 +43,13 @@ pub struct Api {
 }
 
 impl Api {
-    pub fn start(
-        listener: TcpListener,
-        stores: &Stores,
-        catalogue: watch::Receiver<Arc<Catalogue>>,
-        limits: watch::Receiver<Limits>,
-        values: &Values,
-    ) -> Self {
+    pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
-            catalogue,
-            limits,
+            catalogue: told.catalogue,
+            limits: told.limits,
+            files: told.files,
             counters: counters(values),
             node: Node {
                 id: Uuid::from_u128(rand::random()),

@@ -4,11 +4,13 @@
 
 pub mod address;
 pub mod choice;
+pub mod files;
 pub mod licence;
 mod parse;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -128,7 +130,9 @@ pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Readin
     }
     let values = table::assemble(&mut reader);
     let databases = values.as_ref().and_then(|values| {
-        reader.check(values);
+        for (name, text) in together::check(values) {
+            reader.fault(name, text.to_owned());
+        }
         reader.databases(values)
     });
     Reading {
@@ -179,11 +183,13 @@ impl Reader {
         let shown = match declaration.shown {
             Shown::Plain => text.clone(),
             Shown::Masked => address::mask(&text),
+            Shown::Hidden if text.is_empty() => String::new(),
+            Shown::Hidden => address::MASK.to_owned(),
         };
         let parsed = parse(&text);
         let text = match declaration.shown {
             Shown::Plain => format!("`{text}` is not "),
-            Shown::Masked => "the value is not ".to_owned(),
+            Shown::Masked | Shown::Hidden => "the value is not ".to_owned(),
         };
         self.rows.push(Row {
             declaration,
@@ -197,18 +203,6 @@ impl Reader {
                 parse(declaration.default)
             })
             .ok()
-    }
-
-    /// What only shows when two settings are seen together.
-    fn check(&mut self, values: &Values) {
-        if values.drain_grace >= values.drain {
-            let text = "must be less than SVC_DRAIN_SECONDS".to_owned();
-            self.fault("SVC_DRAIN_GRACE_MILLISECONDS", text);
-        }
-        if values.delivery_slots_per_host > values.delivery_slots {
-            let text = "must not be more than SVC_DELIVERY_SLOTS".to_owned();
-            self.fault("SVC_DELIVERY_SLOTS_PER_HOST", text);
-        }
     }
 
     fn databases(&mut self, values: &Values) -> Option<Databases> {

@@ -46,7 +46,7 @@ pub async fn run(command: TrialCommand, settings: &Settings) -> Result<Value, Bo
     match command {
         TrialCommand::Gather { count, items, lane } => {
             let shelf = Shelf::open(settings.values.models_file.clone())?;
-            let parts = work::parts(&stores, &shelf, &settings.values)?;
+            let parts = work::parts(&stores, &shelf, None, &settings.values)?;
             let mut parts = parts.into_iter().next().ok_or("there is no shard")?;
             parts.options.packing = Packing {
                 most_items: items,

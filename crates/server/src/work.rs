@@ -1,17 +1,23 @@
 //! `longshored work`: a crew for each shard, so that one that is away stops no other.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use outbound::callback::{self, Callbacks};
+use outbound::health::FilesHealth;
+use outbound::objects::Objects;
+use outbound::probe::{Limits, Prober};
 use outbound::provider::Provider;
 use outbound::provider::mock::Mock;
+use outbound::scanner::Scanner;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
-use workers::{Crew, Options, Packing, Parts, Providers, Shares};
+use workers::{Crew, Files, Options, Packing, Parts, Providers, Shares, Slots};
 
 use crate::catalogue::{MOCK, Shelf};
 use crate::schema;
@@ -19,6 +25,9 @@ use crate::settings::table::Values;
 use crate::wiring::{self, Stores};
 
 pub use outbound::callback::SetupFailure;
+
+/// This very program, also when an upgrade has put another in its place.
+const OURSELVES: &str = "/proc/self/exe";
 
 /// What of the drain is left to free claims when deliveries took all the rest.
 const TO_LEAVE: Duration = Duration::from_secs(2);
@@ -31,9 +40,14 @@ pub struct Crews {
 }
 
 impl Crews {
-    pub fn start(stores: &Stores, shelf: &Shelf, values: &Values) -> Result<Self, SetupFailure> {
+    pub fn start(
+        stores: &Stores,
+        shelf: &Shelf,
+        files: Option<&Files>,
+        values: &Values,
+    ) -> Result<Self, SetupFailure> {
         let (crews, stop) = (TaskTracker::new(), CancellationToken::new());
-        for parts in parts(stores, shelf, values)? {
+        for parts in parts(stores, shelf, files, values)? {
             crews.spawn(work(parts, stop.clone()));
         }
         crews.close();
@@ -48,7 +62,12 @@ impl Crews {
 }
 
 /// What the crew of each shard is made of.
-pub fn parts(stores: &Stores, shelf: &Shelf, values: &Values) -> Result<Vec<Parts>, SetupFailure> {
+pub fn parts(
+    stores: &Stores,
+    shelf: &Shelf,
+    files: Option<&Files>,
+    values: &Values,
+) -> Result<Vec<Parts>, SetupFailure> {
     let (timeout, allow) = (values.callback_timeout, values.callback_allow.clone());
     let callbacks = Arc::new(Callbacks::new(callback::Options { timeout, allow })?);
     let providers = Arc::new(providers(values));
@@ -58,9 +77,41 @@ pub fn parts(stores: &Stores, shelf: &Shelf, values: &Values) -> Result<Vec<Part
         catalogue: shelf.watch(),
         providers: Arc::clone(&providers),
         callbacks: Arc::clone(&callbacks),
+        files: files.cloned(),
         options: options.clone(),
     });
     Ok(parts.collect())
+}
+
+/// What the stages of files need, around what API and workers share.
+pub fn files(
+    objects: Objects,
+    scanner: Scanner,
+    health: watch::Receiver<FilesHealth>,
+    values: &Values,
+) -> Files {
+    let whole = |time: Duration| TimeDelta::from_std(time).unwrap_or(TimeDelta::MAX);
+    Files {
+        objects,
+        scanner,
+        prober: prober(values),
+        slots: Slots {
+            small: values.scan_slots,
+            large: values.scan_large_slots,
+        },
+        abandon: whole(values.upload_abandon),
+        patrol: whole(values.patrol),
+        grace: domain::patrol::GRACE,
+        health,
+    }
+}
+
+/// Who reads untrusted bytes: this program once more, confined.
+pub fn prober(values: &Values) -> Prober {
+    Prober::new(PathBuf::from(OURSELVES)).limited(Limits {
+        memory_bytes: values.probe_memory_bytes,
+        cpu: values.probe_cpu,
+    })
 }
 
 async fn work(parts: Parts, stop: CancellationToken) {

@@ -16,6 +16,8 @@ pub mod berth;
 
 pub mod change;
 
+pub mod installation;
+
 pub mod node;
 
 pub mod organization;

@@ -20,6 +20,8 @@ mod error;
 
 pub mod migrate;
 
+mod number;
+
 pub mod shard;
 
 pub use error::Error;

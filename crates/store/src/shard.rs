@@ -12,6 +12,14 @@ pub mod statement;
 
 pub mod audit;
 
+pub mod storage;
+
+pub mod object;
+
+pub mod file;
+
+pub mod patrol;
+
 mod hold;
 
 mod settlement;

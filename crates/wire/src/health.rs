@@ -23,7 +23,7 @@ pub struct Ready {
     pub dependencies: Vec<Dependency>,
 }
 
-/// Degraded: some organizations or new keys are not served, or limits are not exact.
+/// Degraded: some organizations, new keys or files are not served, or limits are not exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ReadyStatus)]
@@ -50,6 +50,8 @@ pub struct Dependency {
 pub enum State {
     Ok,
     Away,
+    /// It answers, but not as it must: `longshored doctor` says why.
+    Failed,
     /// Nobody has looked yet.
     Unknown,
 }

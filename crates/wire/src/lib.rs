@@ -15,3 +15,5 @@ pub mod callback;
 pub mod detail;
 
 pub mod health;
+
+pub mod file;

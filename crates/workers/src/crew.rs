@@ -19,12 +19,16 @@ use crate::collect::Collect;
 use crate::deliver::{Deliver, Means};
 use crate::desk::{Desk, Shares};
 use crate::dispatch::Dispatch;
+use crate::files::Files;
 use crate::gather::{Gather, Packing};
 use crate::lanes::Lanes;
 use crate::lease::Lease;
+use crate::patrol::Patrol;
 use crate::providers::Providers;
+use crate::scan::Scan;
 use crate::stage::{self, Bell};
 use crate::sweep::Sweep;
+use crate::sweep::files::SweepFiles;
 
 /// A shard that is away is asked again after this.
 const LATER: Duration = Duration::from_secs(1);
@@ -36,6 +40,7 @@ pub struct Parts {
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
     pub providers: Arc<Providers>,
     pub callbacks: Arc<Callbacks>,
+    pub files: Option<Files>,
     pub options: Options,
 }
 
@@ -61,7 +66,10 @@ pub struct Crew {
     pub dispatch: Dispatch,
     pub collect: Collect,
     pub deliver: Deliver,
+    pub scan: Scan,
     pub sweep: Sweep,
+    pub sweep_files: SweepFiles,
+    pub patrol: Patrol,
     pub audit: Audit,
     shard: Arc<Shard>,
     lease: Lease,
@@ -74,6 +82,7 @@ struct Bells {
     gathered: Bell,
     dispatched: Bell,
     finished: Bell,
+    scanned: Bell,
 }
 
 impl Crew {
@@ -84,6 +93,7 @@ impl Crew {
             catalogue,
             providers,
             callbacks,
+            files,
             options,
         } = parts;
         let lease = Lease::join(shard.clone(), options.node, options.name, options.lease).await?;
@@ -115,7 +125,15 @@ impl Crew {
                 desk,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
+            scan: Scan::new(
+                shard.clone(),
+                lease.clone(),
+                files.clone(),
+                bells.scanned.clone(),
+            ),
             sweep: Sweep::new(shard.clone(), lease.clone(), options.retention),
+            sweep_files: SweepFiles::new(shard.clone(), files.clone()),
+            patrol: Patrol::new(shard.clone(), files),
             audit: Audit::new(shard.clone(), lease.clone()),
             shard,
             lease,
@@ -153,8 +171,11 @@ impl Crew {
             dispatch,
             collect,
             mut deliver,
+            scan,
             sweep,
-            mut audit,
+            sweep_files,
+            patrol,
+            audit,
             shard,
             lease,
             bells,
@@ -172,16 +193,11 @@ impl Crew {
         spawn(&mut stages, dispatch, &shard, bells.gathered, &stop);
         spawn(&mut stages, collect, &shard, bells.dispatched, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
-        stages.spawn({
-            let (shard, stop) = (shard.clone(), stop.clone());
-            async move {
-                // It only looks: nobody waits for it in the end.
-                tokio::select! {
-                    () = stage::run(&mut audit, &shard, Bell::default(), stop.clone()) => {}
-                    () = stop.cancelled() => {}
-                }
-            }
-        });
+        // What these leave undone at the end another node does, or the next round.
+        spawn_brief(&mut stages, scan, &shard, bells.scanned, &stop);
+        spawn_brief(&mut stages, sweep_files, &shard, Bell::default(), &stop);
+        spawn_brief(&mut stages, patrol, &shard, Bell::default(), &stop);
+        spawn_brief(&mut stages, audit, &shard, Bell::default(), &stop);
         let delivering = tokio::spawn({
             let (shard, bell) = (shard.clone(), bells.finished);
             let (delivered, stop) = (delivered.clone(), stop.clone());
@@ -223,4 +239,21 @@ fn spawn(
 ) {
     let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
     stages.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
+}
+
+/// Nobody waits for its last step in the end.
+fn spawn_brief(
+    stages: &mut JoinSet<()>,
+    stage: impl stage::Stage + 'static,
+    shard: &Arc<Shard>,
+    bell: Bell,
+    stop: &CancellationToken,
+) {
+    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
+    stages.spawn(async move {
+        tokio::select! {
+            () = stage::run(&mut stage, &shard, bell, stop.clone()) => {}
+            () = stop.cancelled() => {}
+        }
+    });
 }

@@ -5,7 +5,9 @@
 //! dispatch   a batch           → a provider
 //! collect    a provider's word → an outcome
 //! deliver    an outcome        → the callback
+//! scan       uploaded bytes    → a file that is ready or failed
 //! sweep      what time has passed by
+//! patrol     the object store, held against the rows
 //! audit      the ledger, proved
 //! ```
 //! Stages and API never see each other: they meet in the database.
@@ -20,13 +22,19 @@ pub mod collect;
 
 pub mod deliver;
 
+pub mod scan;
+
 pub mod sweep;
+
+pub mod patrol;
 
 pub mod audit;
 
 pub mod stage;
 
 mod desk;
+
+mod files;
 
 mod lanes;
 
@@ -40,5 +48,6 @@ mod storing;
 
 pub use crew::{Crew, Options, Parts};
 pub use desk::Shares;
+pub use files::{Files, Slots};
 pub use gather::Packing;
 pub use providers::Providers;

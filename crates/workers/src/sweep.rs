@@ -16,6 +16,8 @@ use store::shard::{batch, delivery, load, node, outcome, partition, usage, waiti
 use crate::lease::Lease;
 use crate::stage::{Stage, Step};
 
+pub mod files;
+
 /// The most rows of a kind in one transaction.
 const MOST: i64 = 1000;
 const OFTEN: TimeDelta = TimeDelta::seconds(1);

@@ -24,7 +24,11 @@ const PATHS: &[(&str, &str)] = &[("/wo", "rk/"), ("/tmp/ta", "rget")];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree.files.iter().filter(|file| file.path != "Cargo.lock") {
+    for file in tree
+        .files
+        .iter()
+        .filter(|file| !file.path.ends_with("Cargo.lock"))
+    {
         for (index, line) in file.text.lines().enumerate() {
             for (name, ending) in HOSTS {
                 if line.to_lowercase().contains(&format!("{name}{ending}")) {

@@ -8,3 +8,5 @@ pub mod journey;
 pub mod load;
 pub mod pgbench;
 pub mod variant;
+pub mod videos;
+pub mod watch;

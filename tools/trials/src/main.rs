@@ -37,12 +37,16 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Bench(Bench::Load(options)) => bench::load::run(common, options).await,
         Verb::Bench(Bench::Journey(options)) => bench::journey::run(common, options).await,
         Verb::Bench(Bench::Gather(options)) => bench::gather::run(common, options).await,
+        Verb::Bench(Bench::Videos(options)) => bench::videos::run(common, options).await,
         Verb::Chaos(Chaos::Kill(options)) => chaos::kill::run(common, options).await,
         Verb::Chaos(Chaos::Connections(options)) => chaos::connections::run(common, options).await,
         Verb::Chaos(Chaos::Restart(options)) => chaos::restart::run(common, options).await,
         Verb::Chaos(Chaos::Shard(options)) => chaos::shard::run(common, options).await,
         Verb::Chaos(Chaos::Limits(options)) => chaos::limits::run(common, options).await,
         Verb::Chaos(Chaos::Redis(options)) => chaos::redis::run(common, options).await,
+        Verb::Chaos(Chaos::Files(options)) => chaos::files::run(common, options).await,
+        Verb::Chaos(Chaos::Scanner(options)) => chaos::scanner::run(common, options).await,
+        Verb::Chaos(Chaos::Store(options)) => chaos::store::run(common, options).await,
     }
 }
 

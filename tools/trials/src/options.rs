@@ -19,6 +19,9 @@ pub struct Common {
     /// The program under trial.
     #[arg(long, value_name = "PATH")]
     pub longshored: PathBuf,
+    /// The object store that trials of files start.
+    #[arg(long, value_name = "PATH", default_value = "weed")]
+    pub weed: PathBuf,
     /// Keep the logs of all processes in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub logs: Option<PathBuf>,
@@ -42,6 +45,8 @@ pub enum Bench {
     Journey(JourneyOptions),
     /// Gathering from a large backlog beside a small one.
     Gather(GatherOptions),
+    /// Videos of 1 GB from session to ready, with loads beside them.
+    Videos(VideosOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -101,6 +106,12 @@ pub enum Chaos {
     Limits(LimitsOptions),
     /// Redis is wiped, killed and frozen.
     Redis(RedisOptions),
+    /// Uploads with every kind of mishap.
+    Files(FilesOptions),
+    /// The scanner is away, frozen, interrupted, reloaded and too small, and finds what is hidden.
+    Scanner(ScannerOptions),
+    /// The object store is stopped and started again.
+    Store(StoreOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -143,6 +154,42 @@ pub struct RedisOptions {
     pub rate: u32,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct FilesOptions {
+    #[arg(long, default_value_t = 2000)]
+    pub uploads: usize,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ScannerOptions {
+    /// Also a video of 1 GB with something hidden near its end: minutes.
+    #[arg(long)]
+    pub large: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct StoreOptions {
+    /// How long the store is away.
+    #[arg(long, default_value_t = 15)]
+    pub seconds: u64,
+    /// Loads a second.
+    #[arg(long, default_value_t = 100)]
+    pub rate: u32,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct VideosOptions {
+    /// So many at once, after one alone.
+    #[arg(long, default_value_t = 10)]
+    pub count: usize,
+    /// The size of each, in MB.
+    #[arg(long, default_value_t = 1024)]
+    pub megabytes: u64,
+    /// Loads a second beside them.
+    #[arg(long, default_value_t = 100)]
+    pub rate: u32,
+}
+
 impl Verb {
     /// What the verdict is called.
     pub const fn name(&self) -> &'static str {
@@ -150,12 +197,16 @@ impl Verb {
             Self::Bench(Bench::Load(_)) => "bench load",
             Self::Bench(Bench::Journey(_)) => "bench journey",
             Self::Bench(Bench::Gather(_)) => "bench gather",
+            Self::Bench(Bench::Videos(_)) => "bench videos",
             Self::Chaos(Chaos::Kill(_)) => "chaos kill",
             Self::Chaos(Chaos::Connections(_)) => "chaos connections",
             Self::Chaos(Chaos::Restart(_)) => "chaos restart",
             Self::Chaos(Chaos::Shard(_)) => "chaos shard",
             Self::Chaos(Chaos::Limits(_)) => "chaos limits",
             Self::Chaos(Chaos::Redis(_)) => "chaos redis",
+            Self::Chaos(Chaos::Files(_)) => "chaos files",
+            Self::Chaos(Chaos::Scanner(_)) => "chaos scanner",
+            Self::Chaos(Chaos::Store(_)) => "chaos store",
         }
     }
 }

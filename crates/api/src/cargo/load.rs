@@ -1,5 +1,7 @@
 //! `POST /cargo/load`: who, what, may they, done.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -15,8 +17,10 @@ use wire::load::Loaded;
 
 use crate::auth::Counted;
 use crate::body::Body;
+use crate::caller::Caller;
+use crate::cargo::reference;
 use crate::check;
-use crate::limits::Standing;
+use crate::limits::{Pass, Standing};
 use crate::problem::Problem;
 use crate::state::App;
 use crate::writer::{Loading, NotStored, Stored};
@@ -38,17 +42,23 @@ pub(crate) async fn load(
         .map(|key| Named::new(key.as_bytes(), &body))
         .transpose()?;
     let asked = check::check(&body, &app.rules)?;
-    let (lane, hold) = {
-        let catalogue = app.catalogue.borrow();
-        let model = admission::admit(&asked.params, &catalogue)?;
-        (Lane::from(model), Hold::of(&asked.params, model))
-    };
+    let catalogue = Arc::clone(&app.catalogue.borrow());
+    let model = admission::admit(&asked.params, &catalogue)?;
     let quay = app.quay(caller.berth)?;
-    let model = lane.model.clone();
-    let lane = quay.lanes.find(&quay.shard, lane).await?;
-    let allowed = app.limits.borrow().of(caller.plan);
-    let pass = app.limiter.take(caller.organization, allowed.rate).await;
-    let pass = pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))?;
+    let files = match reference::look_up(&quay.shard, caller.project, &asked.params).await? {
+        Ok(files) => files,
+        Err(refusal) => {
+            let named = named.as_ref();
+            let repeated = reference::repeated(&quay.shard, caller.project, named).await?;
+            // What was loaded before stays loaded, whatever became of its files.
+            let cargo = repeated.ok_or(refusal)?;
+            let standing = take(&app, &caller).await?.standing();
+            return Ok(accepted(Stored::Replay(cargo), standing));
+        }
+    };
+    let hold = Hold::of(&asked.params, model, &files);
+    let lane = quay.lanes.find(&quay.shard, Lane::from(model)).await?;
+    let pass = take(&app, &caller).await?;
     let standing = pass.standing();
     // Nothing is packed for those who were refused.
     let request = serde_json::to_vec(&asked.params).map_err(Problem::internal)?;
@@ -57,17 +67,25 @@ pub(crate) async fn load(
     let load = Loading {
         caller,
         lane,
-        model,
+        model: model.id.clone(),
         callback,
         request,
         metadata,
         named,
         hold,
-        monthly_tokens: allowed.monthly_tokens,
+        files: asked.params.files().into_iter().collect(),
+        monthly_tokens: app.limits.borrow().of(caller.plan).monthly_tokens,
     };
     let stored = quay.writer.store(load, pass).await?;
     metrics::counter!("cargo_loaded_total", "shard" => quay.shard.name.to_string()).increment(1);
     Ok(accepted(stored, standing))
+}
+
+/// One load's place in the rate limit.
+async fn take(app: &App, caller: &Caller) -> Result<Pass, Problem> {
+    let allowed = app.limits.borrow().of(caller.plan);
+    let pass = app.limiter.take(caller.organization, allowed.rate).await;
+    pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))
 }
 
 fn accepted(stored: Stored, standing: Standing) -> Response {
@@ -100,6 +118,7 @@ impl From<NotStored> for Problem {
         match reason {
             NotStored::KeyReused => Self::idempotency_key_reused(),
             NotStored::Refused(refusal) => refusal.into(),
+            NotStored::File(refusal) => refusal.into(),
             NotStored::Away => Self::unavailable(
                 "The organization's shard is not available. Repeat the load with an \
                  Idempotency-Key to be sure that it is stored once.",

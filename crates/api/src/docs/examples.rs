@@ -10,8 +10,9 @@ use wire::tracking::{Callback, Cost, Kind, Status, Tracking, Waiting, stored};
 
 const CARGO: &str = "crg_019b76da807b774b805000000000002a";
 
-/// Loads that can be executed as they are, but for the last, whose model is yours to name.
-pub(super) fn loads() -> [(&'static str, Value); 5] {
+/// Loads that can be executed as they are, but for the last two, whose model and file are yours
+/// to name.
+pub(super) fn loads() -> [(&'static str, Value); 6] {
     let hello = json!([{"role": "user", "content": "Say hello to the harbour."}]);
     [
         (
@@ -52,6 +53,17 @@ pub(super) fn loads() -> [(&'static str, Value); 5] {
                 "model": "svc-mock",
                 "max_tokens": 64,
                 "messages": [{"role": "user", "content": "[mock:delay=2s] [mock:fail=storm]"}],
+            }}),
+        ),
+        (
+            "A question about a file",
+            json!({"params": {
+                "model": "your-vision-model",
+                "max_tokens": 64,
+                "messages": [{"role": "user", "content": [
+                    {"type": "image", "source": {"file_id": "file_019b76da807b774b805000000000002a"}},
+                    {"type": "text", "text": "What is in the picture?"},
+                ]}],
             }}),
         ),
         (

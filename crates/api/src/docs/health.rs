@@ -66,6 +66,11 @@ fn judged(draining: bool, [north, south]: [Liveness; 2]) -> Value {
         latency: Some(Duration::from_micros(200)),
     };
     let shards = [shard("north", north), shard("south", south)];
-    let (_, ready) = judge(draining, control, false, &shards, Some(redis));
+    let spared = [
+        shard("redis", redis),
+        shard("object store", Liveness::Answers { latency: None }),
+        shard("scanner", Liveness::Answers { latency: None }),
+    ];
+    let (_, ready) = judge(draining, control, false, &shards, &spared);
     answer::value(&ready)
 }

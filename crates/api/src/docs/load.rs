@@ -2,6 +2,7 @@
 
 use domain::admission::{Excess, LoadRefusal};
 use domain::callback::Schemes;
+use domain::file;
 use domain::model::{Capability, Kind};
 use serde_json::{Value, json};
 use utoipa::openapi::link::LinkBuilder;
@@ -129,7 +130,7 @@ fn unprocessable() -> Response {
         },
         "callback_url": "ftp://example.com/",
     });
-    let file_id = "file_019b76da807b774b805000000000002a".to_owned();
+    let file_id = || "file_019b76da807b774b805000000000002a".to_owned();
     let capability = Capability::Vision;
     let problems = [
         (
@@ -154,7 +155,20 @@ fn unprocessable() -> Response {
         ),
         (
             "No such file in the project",
-            LoadRefusal::FileNotFound { file_id }.into(),
+            LoadRefusal::FileNotFound { file_id: file_id() }.into(),
+        ),
+        (
+            "The file is not ready",
+            LoadRefusal::FileNotReady { file_id: file_id() }.into(),
+        ),
+        (
+            "A document in a block for images",
+            LoadRefusal::FileKindMismatch {
+                file_id: file_id(),
+                block: file::Kind::Image,
+                file: file::Kind::Document,
+            }
+            .into(),
         ),
     ];
     answer::refusal(

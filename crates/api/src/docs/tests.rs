@@ -52,6 +52,14 @@ fn every_route_and_answer_is_described() {
     insta::assert_snapshot!(told.join("\n"), @"
     post /cargo/load key=true 202 400 401 403 409 413 422 429 500 503
     get /cargo/{cargo_id}/tracking key=true 200 401 403 404 500 503
+    get /files key=true 200 401 403 422 500 503
+    post /files key=true 200 201 401 403 409 413 415 422 500 503
+    get /files/{file_id} key=true 200 401 403 404 500 503
+    delete /files/{file_id} key=true 200 401 403 404 409 422 500 503
+    patch /files/{file_id} key=true 200 401 403 404 409 422 500 503
+    post /files/{file_id}/complete key=true 200 202 401 403 404 409 422 500 503
+    get /files/{file_id}/content key=true 200 401 403 404 409 500 503
+    post /files/{file_id}/parts key=true 200 401 403 404 409 422 500 503
     get /health key=false 200
     get /ready key=false 200 503
     ");
@@ -114,6 +122,31 @@ fn what_is_shown_as_a_refusal_is_one() {
             );
         }
     }
+}
+
+#[test]
+fn what_files_show_as_a_refusal_is_one() {
+    let described = described();
+    let paths = described["paths"].as_object().unwrap();
+    let files = paths.iter().filter(|(path, _)| path.starts_with("/files"));
+    let mut shown = 0;
+    for (path, item) in files {
+        for operation in item.as_object().unwrap().values() {
+            for (code, response) in operation["responses"].as_object().unwrap() {
+                let examples = &response["content"]["application/json"]["examples"];
+                assert!(examples.is_object(), "{path} {code}");
+                for example in examples.as_object().unwrap().values() {
+                    let message = &example["value"]["message"];
+                    assert!(
+                        code == "500" || message != "Internal Server Error",
+                        "{example}"
+                    );
+                    shown += 1;
+                }
+            }
+        }
+    }
+    assert!(shown > 80, "{shown}");
 }
 
 #[tokio::test]

@@ -55,6 +55,24 @@ impl From<LoadRefusal> for Problem {
                 let message = "There is no such file in this project.".to_owned();
                 unprocessable("file_not_found", message).with("file_id", file_id)
             }
+            LoadRefusal::FileNotReady { file_id } => {
+                let message = "The file is not ready. Only a file whose status is ready can be \
+                               named: GET /files/{file_id} shows how it stands."
+                    .to_owned();
+                unprocessable("file_not_ready", message).with("file_id", file_id)
+            }
+            LoadRefusal::FileKindMismatch {
+                file_id,
+                block,
+                file,
+            } => {
+                let (block, file) = (block.as_str(), file.as_str());
+                let message = format!(
+                    "The block is of type {block} and the file of kind {file}. Name it in a block \
+                     of type {file}."
+                );
+                unprocessable("file_kind_mismatch", message).with("file_id", file_id)
+            }
         }
     }
 }

@@ -1,14 +1,18 @@
-//! One transaction: lock the accounts, let the domain decide, write, commit.
+//! One transaction: lock the accounts, then the files that are named, let the domain
+//! decide, write, commit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use domain::account::Account;
-use domain::id::{CargoId, OrganizationId, ProjectId};
+use domain::admission::LoadRefusal;
+use domain::file::Referenced;
+use domain::id::{CargoId, FileId, OrganizationId, ProjectId};
 use domain::idempotency;
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::shard::account::{self, Locked};
+use store::shard::file::reference;
 use store::shard::load::{self, Earlier, NewCargo};
 use store::{Error, Shard, Transaction};
 
@@ -75,7 +79,8 @@ async fn prepare(
     }
     let now = shard.clock.now();
     let earlier = earlier(&mut tx, loads, now).await?;
-    let decided = decide(loads, &locked, &earlier, pass_over, now);
+    let files = files(&mut tx, loads, &locked).await?;
+    let decided = decide(loads, &locked, (&earlier, &files), pass_over, now);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
         load::insert(&mut tx, decided.admitted, now).await?;
@@ -107,6 +112,45 @@ async fn earlier(
     load::earlier(tx, &projects, &keys, now - idempotency::KEPT).await
 }
 
+/// Locks the files that the group's loads name, if they name any: they stay as they are found
+/// until the commit. The holds were sized before, from what was read without a lock; that is
+/// as good, because what a file's bytes are never changes.
+async fn files(
+    tx: &mut Transaction<'_>,
+    loads: &[&Loading],
+    locked: &Locked,
+) -> Result<HashMap<FileId, Referenced>, Error> {
+    if loads.iter().all(|load| load.files.is_empty()) {
+        return Ok(HashMap::new());
+    }
+    // Those of another group's accounts are its own.
+    let ours: HashSet<_> = locked.accounts.iter().map(|it| it.organization).collect();
+    let named: BTreeSet<FileId> = loads
+        .iter()
+        .filter(|load| ours.contains(&load.caller.organization))
+        .flat_map(|load| load.files.iter().copied())
+        .collect();
+    reference::lock(tx, &named.into_iter().collect::<Vec<_>>()).await
+}
+
+/// Whether a load's files are still as they were looked up.
+fn still_ready(
+    load: &Loading,
+    files: &HashMap<FileId, Referenced>,
+    now: Timestamp,
+) -> Result<(), LoadRefusal> {
+    load.files.iter().try_for_each(|id| {
+        let file_id = || id.to_string();
+        match files.get(id) {
+            None => Err(LoadRefusal::FileNotFound { file_id: file_id() }),
+            Some(file) if !file.is_ready(now) => {
+                Err(LoadRefusal::FileNotReady { file_id: file_id() })
+            }
+            Some(_) => Ok(()),
+        }
+    })
+}
+
 /// What is to be written, and answered once it is.
 struct Decided {
     answers: Vec<Option<Answer>>,
@@ -119,7 +163,7 @@ struct Decided {
 fn decide(
     loads: &[&Loading],
     locked: &Locked,
-    earlier: &[Earlier],
+    (earlier, files): (&[Earlier], &HashMap<FileId, Referenced>),
     pass_over: bool,
     now: Timestamp,
 ) -> Decided {
@@ -160,6 +204,10 @@ fn decide(
             }));
             continue;
         }
+        if let Err(refusal) = still_ready(load, files, now) {
+            answers.push(Some(Err(NotStored::File(refusal))));
+            continue;
+        }
         if let Err(refusal) = account.place(&load.hold, load.monthly_tokens, now) {
             answers.push(Some(Err(NotStored::Refused(refusal))));
             continue;
@@ -197,6 +245,7 @@ fn row(load: &Loading, id: CargoId) -> NewCargo {
         metadata: load.metadata.as_ref().map(|text| text.clone().into_bytes()),
         idempotency: load.named.clone(),
         hold: load.hold,
+        files: load.files.clone(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What may be loaded, and the first reason why not.
 
+use std::time::Duration;
+
 use super::*;
+use crate::file::{MediaType, Status};
 
 fn catalogue() -> Catalogue {
     Catalogue::new([
@@ -98,19 +101,124 @@ fn texts_are_embedded_one_by_one() {
     );
 }
 
+fn naming(model: &str, blocks: &[(&str, &str)]) -> Params {
+    let blocks = blocks
+        .iter()
+        .map(|(kind, id)| serde_json::json!({"type": kind, "source": {"file_id": id}}));
+    let body = serde_json::json!({
+        "model": model,
+        "max_tokens": 1,
+        "messages": [{"role": "user", "content": blocks.collect::<Vec<_>>()}],
+    });
+    serde_json::from_value(body).unwrap()
+}
+
 #[test]
-fn capability_is_asked_before_the_file() {
-    let image = |model: &str| {
-        format!(
-            r#"{{"model":"{model}","max_tokens":1,"messages":[{{"role":"user","content":[{{"type":"image","source":{{"file_id":"f"}}}}]}}]}}"#
-        )
-    };
+fn a_model_must_be_able_to_read_what_is_named() {
+    let image = naming("plain", &[("image", "f")]);
     let missing = LoadRefusal::CapabilityMissing {
         capability: Capability::Vision,
     };
-    assert_eq!(asking(&image("plain")), Err(missing));
-    let not_found = LoadRefusal::FileNotFound {
-        file_id: "f".to_owned(),
+    assert_eq!(admit(&image, &catalogue()), Err(missing));
+    let seen = naming("seeing", &[("image", "f")]);
+    assert!(admit(&seen, &catalogue()).is_ok());
+}
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn file(number: u128) -> FileId {
+    FileId::from_uuid(uuid::Uuid::from_u128(number))
+}
+
+fn image() -> Referenced {
+    Referenced {
+        status: Status::Ready,
+        media_type: MediaType::Png,
+        size_bytes: 100,
+        structure: None,
+        expires_at: Some(NOW + Duration::from_secs(1)),
+        pinned: false,
+    }
+}
+
+/// What becomes of a load that names these blocks, when the file 1 is as given.
+fn referring(blocks: &[(&str, FileId)], one: Referenced) -> Result<usize, LoadRefusal> {
+    let blocks: Vec<_> = blocks
+        .iter()
+        .map(|(kind, id)| (*kind, id.to_string()))
+        .collect();
+    let blocks: Vec<_> = blocks.iter().map(|(kind, id)| (*kind, &**id)).collect();
+    let found = HashMap::from([(file(1), one)]);
+    refer(&naming("seeing", &blocks), &found, NOW).map(|files| files.len())
+}
+
+#[test]
+fn a_ready_file_may_be_named_as_often_as_one_likes() {
+    let block = ("image", file(1));
+    assert_eq!(referring(&[block, block], image()), Ok(2));
+    assert_eq!(referring(&[], image()), Ok(0));
+}
+
+#[test]
+fn what_the_project_does_not_have_is_not_found() {
+    let not_found = |id: &str| LoadRefusal::FileNotFound {
+        file_id: id.to_owned(),
     };
-    assert_eq!(asking(&image("seeing")), Err(not_found));
+    let other = file(2);
+    assert_eq!(
+        referring(&[("image", file(1)), ("image", other)], image()),
+        Err(not_found(&other.to_string()))
+    );
+    let malformed = naming("seeing", &[("image", "nonsense")]);
+    assert_eq!(
+        refer(&malformed, &HashMap::new(), NOW),
+        Err(not_found("nonsense"))
+    );
+}
+
+#[test]
+fn only_what_is_ready_and_within_its_time_may_be_named() {
+    let not_ready = Err(LoadRefusal::FileNotReady {
+        file_id: file(1).to_string(),
+    });
+    let named = |one| referring(&[("image", file(1))], one);
+    for status in Status::ALL.iter().copied() {
+        let expected = if status == Status::Ready {
+            Ok(1)
+        } else {
+            not_ready.clone()
+        };
+        assert_eq!(named(Referenced { status, ..image() }), expected);
+    }
+    let late = Referenced {
+        expires_at: Some(NOW),
+        ..image()
+    };
+    assert_eq!(named(late), not_ready);
+    let pinned = Referenced {
+        pinned: true,
+        ..late
+    };
+    assert_eq!(named(pinned), Ok(1));
+}
+
+#[test]
+fn a_block_says_what_its_file_is() {
+    let mismatch = LoadRefusal::FileKindMismatch {
+        file_id: file(1).to_string(),
+        block: file::Kind::Document,
+        file: file::Kind::Image,
+    };
+    let blocks = [("document", file(1)), ("image", file(2))];
+    // The first that is wrong is told.
+    assert_eq!(referring(&blocks, image()), Err(mismatch));
+    // Whether it is ready comes before what it is.
+    let gone = Referenced {
+        status: Status::Expired,
+        ..image()
+    };
+    assert!(matches!(
+        referring(&blocks, gone),
+        Err(LoadRefusal::FileNotReady { .. })
+    ));
 }

@@ -21,7 +21,7 @@ pub fn native_roots() -> RootCertStore {
     roots
 }
 
-pub(super) fn connector(roots: RootCertStore) -> Result<TlsConnector, SetupFailure> {
+pub(crate) fn connector(roots: RootCertStore) -> Result<TlsConnector, SetupFailure> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

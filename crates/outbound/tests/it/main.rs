@@ -1,4 +1,4 @@
-//! Callbacks and counters against receivers of flesh and sockets, all on loopback.
+//! Callbacks, counters, the object store and the scanner: flesh and sockets, all on loopback.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -12,5 +12,11 @@ mod answers;
 mod connections;
 mod counters;
 mod deadline;
+mod objects;
+mod objects_faults;
+mod objects_probe;
+mod probe;
 mod requests;
+mod scanner;
+mod scanner_faults;
 mod tls;

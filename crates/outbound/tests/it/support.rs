@@ -9,9 +9,12 @@ use outbound::callback::{Attempt, Callbacks, Options, Resolve, Surroundings};
 use tokio_rustls::rustls::RootCertStore;
 
 pub(crate) mod certificates;
+pub(crate) mod clamd;
+pub(crate) mod liar;
 pub(crate) mod names;
 pub(crate) mod receiver;
 pub(crate) mod redis;
+pub(crate) mod store;
 
 pub(crate) use names::Names;
 pub(crate) use receiver::{Receiver, Reply, plain};
@@ -53,4 +56,14 @@ pub(crate) fn error(attempt: &Attempt) -> &str {
 
 pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+/// A server that the tests are given.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "where the servers of the tests are"
+)]
+pub(crate) fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
 }

@@ -74,6 +74,11 @@ pub enum AdminFailure {
          see \"When a fault is found\" in docs/credit-and-ledger.md"
     )]
     LedgerFaults(usize),
+    #[error(
+        "counts of files are not right, faults: {0}; nothing was changed. Keep what was printed, \
+         and report it"
+    )]
+    FileFaults(usize),
     #[error("shard {0} could not be examined: `longshored doctor` says more")]
     Unproved(String),
     #[error("the statement could not be written to its end")]

@@ -2,13 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::limit::{MOST, PlanLimits, Rate};
+use domain::limit::{self, PlanLimits, Rate};
+use domain::storage::StorageQuota;
 use domain::time::Timestamp;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::Deserialize;
 
 use crate::licence::{Licence, LicenceFailure};
-use crate::settings::licence::{MOST_TOKENS, PublicKey};
+use crate::settings::licence::{MOST, PublicKey};
 
 #[derive(Debug, Deserialize)]
 struct Document {
@@ -24,7 +25,10 @@ struct Entitlements {
     expires_at: Timestamp,
     burst: u32,
     sustained_requests_per_minute: u32,
+    /// These three are unlimited when absent or null.
     monthly_tokens: Option<u64>,
+    storage_bytes: Option<u64>,
+    storage_files: Option<u64>,
 }
 
 /// What the text entitles to, when the signature under it is good.
@@ -58,14 +62,21 @@ impl Entitlements {
             ),
         ];
         for (field, number) in numbers {
-            if !(1..=MOST).contains(&number) {
-                let text = format!("{field} {number} is not from 1 to {MOST}");
+            if !(1..=limit::MOST).contains(&number) {
+                let text = format!("{field} {number} is not from 1 to {}", limit::MOST);
                 return Err(LicenceFailure::Entitlements(text));
             }
         }
-        if let Some(tokens) = self.monthly_tokens.filter(|tokens| *tokens > MOST_TOKENS) {
-            let text = format!("monthly_tokens {tokens} is not from 0 to {MOST_TOKENS}");
-            return Err(LicenceFailure::Entitlements(text));
+        let amounts = [
+            ("monthly_tokens", self.monthly_tokens),
+            ("storage_bytes", self.storage_bytes),
+            ("storage_files", self.storage_files),
+        ];
+        for (field, amount) in amounts {
+            if let Some(amount) = amount.filter(|amount| *amount > MOST) {
+                let text = format!("{field} {amount} is not from 0 to {MOST}");
+                return Err(LicenceFailure::Entitlements(text));
+            }
         }
         Ok(Licence {
             licensee: self.licensee,
@@ -77,6 +88,10 @@ impl Entitlements {
                     per_minute: self.sustained_requests_per_minute,
                 },
                 monthly_tokens: self.monthly_tokens,
+                storage: StorageQuota {
+                    files: self.storage_files,
+                    bytes: self.storage_bytes,
+                },
             },
         })
     }

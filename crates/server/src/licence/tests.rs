@@ -47,6 +47,7 @@ fn harbour() -> Licence {
                 per_minute: 120_000,
             },
             monthly_tokens: None,
+            storage: StorageQuota::default(),
         },
     }
 }
@@ -60,11 +61,17 @@ fn refused(text: &str) -> String {
 fn a_signed_licence_is_read() {
     let read = document::verified(&signed(ENTITLEMENTS), Some(key())).unwrap();
     assert_eq!(read, harbour());
-    let more = ENTITLEMENTS
-        .replace("null", "5")
-        .replace('{', r#"{"files":{"most":7},"#);
+    let more = ENTITLEMENTS.replace("null", "5").replace(
+        '{',
+        r#"{"ships":{"most":7},"storage_bytes":6,"storage_files":7,"#,
+    );
     let read = document::verified(&signed(&more), Some(key())).unwrap();
     assert_eq!(read.limits.monthly_tokens, Some(5));
+    let storage = StorageQuota {
+        files: Some(7),
+        bytes: Some(6),
+    };
+    assert_eq!(read.limits.storage, storage);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use outbound::counters::Counters;
 use url::Url;
 
-const MASK: &str = "****";
+pub(super) const MASK: &str = "****";
 
 /// The address of a PostgreSQL; `Debug` and `Display` hide its password.
 #[derive(Clone, PartialEq, Eq)]

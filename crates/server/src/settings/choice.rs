@@ -23,6 +23,8 @@ choices! {
     Deployment { "self_hosted" SelfHosted, "cloud" Cloud, }
     /// How log lines look.
     LogFormat { "json" Json, "text" Text, }
+    /// Where the name of a bucket stands in an address.
+    Style { "path" Path, "virtual" Virtual, }
 }
 
 pub(super) fn choice<T: Choice>(text: &str) -> Result<T, String> {

@@ -1,10 +1,10 @@
-//! Settings of the licence and of the plans' tokens.
+//! Settings of the licence and of what the plans allow.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// More tokens in a month than anybody could pay for, and few enough to be added up.
-pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+/// More tokens or bytes than anybody could pay for, and few enough to be added up.
+pub const MOST: u64 = 1_000_000_000_000_000;
 
 /// What stands before the 32 bytes in the usual file of a public key, `-----BEGIN PUBLIC KEY-----`.
 const WRAPPING: [u8; 12] = [48, 42, 48, 5, 6, 3, 43, 101, 112, 3, 33, 0];
@@ -23,16 +23,14 @@ pub(super) fn public_key(text: &str) -> Result<PublicKey, String> {
     })
 }
 
-pub(super) fn tokens(text: &str) -> Result<Option<u64>, String> {
+pub(super) fn amount(text: &str) -> Result<Option<u64>, String> {
     if text == "unlimited" {
         return Ok(None);
     }
     let number = text.parse().ok();
-    match number.filter(|number| *number <= MOST_TOKENS) {
+    match number.filter(|number| *number <= MOST) {
         Some(number) => Ok(Some(number)),
-        None => Err(format!(
-            "a whole number from 0 to {MOST_TOKENS}, or unlimited"
-        )),
+        None => Err(format!("a whole number from 0 to {MOST}, or unlimited")),
     }
 }
 
@@ -59,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_a_number_or_unlimited() {
-        assert_eq!(tokens("0"), Ok(Some(0)));
-        assert_eq!(tokens("1000000000000000"), Ok(Some(MOST_TOKENS)));
-        assert_eq!(tokens("unlimited"), Ok(None));
+    fn an_amount_is_a_number_or_unlimited() {
+        assert_eq!(amount("0"), Ok(Some(0)));
+        assert_eq!(amount("1000000000000000"), Ok(Some(MOST)));
+        assert_eq!(amount("unlimited"), Ok(None));
         for wrong in ["", "-1", "1e6", "1000000000000001", "Unlimited"] {
-            assert!(tokens(wrong).is_err(), "{wrong}");
+            assert!(amount(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -10,8 +10,11 @@ use url::Url;
 
 use crate::settings::Reader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
-use crate::settings::choice::{Deployment, Environment, LogFormat, choice};
-use crate::settings::licence::{PublicKey, public_key, tokens};
+use crate::settings::choice::{Deployment, Environment, LogFormat, Style, choice};
+use crate::settings::files::{
+    Origins, ScannerAddress, Secret, bucket, origins, prefix, region, scanner, secret, store,
+};
+use crate::settings::licence::{PublicKey, amount, public_key};
 use crate::settings::parse::{
     cidrs, filter, milliseconds, path, schedule, seconds, socket, web, whole,
 };
@@ -31,13 +34,14 @@ pub enum Shown {
     Plain,
     /// It holds addresses with passwords in them.
     Masked,
+    /// It is a secret from end to end.
+    Hidden,
 }
 
 /// One line makes the field, the row of `config` and the reader.
 macro_rules! settings {
     ($($shown:ident $name:literal $field:ident: $kind:ty = $default:literal, $parse:expr, $help:literal;)*) => {
         /// Every setting, typed.
-        #[expect(dead_code, reason = "declared from the start: files come later")]
         #[derive(Debug, Clone)]
         pub struct Values {
             $(pub $field: $kind,)*
@@ -84,12 +88,24 @@ settings! {
         "The licence of a self-hosted install, for its enterprise plan. SIGHUP reads it again.";
     Plain "SVC_LICENCE_PUBLIC_KEY" licence_public_key: Option<PublicKey> = "", optional(public_key),
         "The Ed25519 key that verifies the licence, in base64.";
-    Plain "SVC_MONTHLY_TOKENS_FREE" monthly_tokens_free: Option<u64> = "5000000", tokens,
+    Plain "SVC_MONTHLY_TOKENS_FREE" monthly_tokens_free: Option<u64> = "5000000", amount,
         "Tokens in a calendar month (UTC) of an organization on plan free, or unlimited.";
-    Plain "SVC_MONTHLY_TOKENS_STARTER" monthly_tokens_starter: Option<u64> = "100000000", tokens,
+    Plain "SVC_MONTHLY_TOKENS_STARTER" monthly_tokens_starter: Option<u64> = "100000000", amount,
         "Tokens in a calendar month (UTC) of an organization on plan starter, or unlimited.";
-    Plain "SVC_MONTHLY_TOKENS_PRO" monthly_tokens_pro: Option<u64> = "1000000000", tokens,
+    Plain "SVC_MONTHLY_TOKENS_PRO" monthly_tokens_pro: Option<u64> = "1000000000", amount,
         "Tokens in a calendar month (UTC) of an organization on plan pro, or unlimited.";
+    Plain "SVC_STORAGE_BYTES_FREE" storage_bytes_free: Option<u64> = "1073741824", amount,
+        "Bytes that an organization on plan free may store, or unlimited. On cloud this plan has no files.";
+    Plain "SVC_STORAGE_BYTES_STARTER" storage_bytes_starter: Option<u64> = "53687091200", amount,
+        "Bytes that an organization on plan starter may store, or unlimited.";
+    Plain "SVC_STORAGE_BYTES_PRO" storage_bytes_pro: Option<u64> = "536870912000", amount,
+        "Bytes that an organization on plan pro may store, or unlimited.";
+    Plain "SVC_STORAGE_FILES_FREE" storage_files_free: Option<u64> = "100", amount,
+        "Files that an organization on plan free may store, or unlimited. On cloud this plan has none.";
+    Plain "SVC_STORAGE_FILES_STARTER" storage_files_starter: Option<u64> = "10000", amount,
+        "Files that an organization on plan starter may store, or unlimited.";
+    Plain "SVC_STORAGE_FILES_PRO" storage_files_pro: Option<u64> = "100000", amount,
+        "Files that an organization on plan pro may store, or unlimited.";
     Plain "SVC_UPGRADE_URL" upgrade_url: Url = "https://longshore.example/plans", web,
         "Where a caller is sent whose plan is too small.";
 
@@ -109,6 +125,45 @@ settings! {
     Plain "SVC_DELIVERY_SLOTS_PER_HOST" delivery_slots_per_host: usize = "256", whole::<usize, 1, 100_000>,
         "The most callbacks in flight to one host of one organization.";
 
+    Plain "SVC_OBJECTS_URL" objects_url: Option<Url> = "", optional(store),
+        "The S3-compatible object store of uploaded files; without it there are no files.";
+    Plain "SVC_OBJECTS_PUBLIC_URL" objects_public_url: Option<Url> = "", optional(store),
+        "Where callers reach the same store, if that is another address than ours.";
+    Plain "SVC_OBJECTS_BUCKET" objects_bucket: Option<String> = "", optional(bucket),
+        "The bucket, which must be there and belong to this install alone.";
+    Plain "SVC_OBJECTS_REGION" objects_region: String = "us-east-1", region,
+        "The region that signatures name.";
+    Plain "SVC_OBJECTS_STYLE" objects_style: Style = "path", choice,
+        "path puts the bucket into the path, virtual before the host.";
+    Plain "SVC_OBJECTS_PREFIX" objects_prefix: String = "", prefix,
+        "What every key of ours begins with, such as longshore/.";
+    Hidden "SVC_OBJECTS_ACCESS_KEY" objects_access_key: Option<Secret> = "", optional(secret),
+        "The access key of the store.";
+    Hidden "SVC_OBJECTS_SECRET_KEY" objects_secret_key: Option<Secret> = "", optional(secret),
+        "The secret key of the store.";
+    Plain "SVC_OBJECTS_CORS_ORIGINS" objects_cors_origins: Origins = "*", origins,
+        "The pages that may upload from a browser: * for all, or origins separated by commas.";
+    Plain "SVC_UPLOAD_GRANT_SECONDS" upload_grant: Duration = "900", seconds::<1, 604_800>,
+        "How long an upload permission is valid.";
+    Plain "SVC_UPLOAD_ABANDON_SECONDS" upload_abandon: Duration = "86400", seconds::<1, 2_592_000>,
+        "How long an upload session may stay open.";
+    Plain "SVC_COMPLETE_WAIT_SECONDS" complete_wait: Duration = "10", seconds::<0, 25>,
+        "How long a complete waits for the verdict before it answers 202.";
+    Plain "SVC_SCANNER" scanner: Option<ScannerAddress> = "", optional(scanner),
+        "The ClamAV daemon that scans every file: tcp://host:3310 or unix:/path/of/its/socket.";
+    Plain "SVC_SCAN_SLOTS" scan_slots: usize = "8", whole::<usize, 1, 1_000>,
+        "The most files of up to 50 MB that one process verifies at once, per shard.";
+    Plain "SVC_SCAN_LARGE_SLOTS" scan_large_slots: usize = "2", whole::<usize, 1, 1_000>,
+        "The most larger files that one process verifies at once, per shard.";
+    Plain "SVC_SCAN_TIMEOUT_SECONDS" scan_timeout: Duration = "600", seconds::<1, 86_400>,
+        "How long the scanner may take for one file.";
+    Plain "SVC_PROBE_MEMORY_BYTES" probe_memory_bytes: u64 = "402653184", whole::<u64, 67_108_864, 68_719_476_736>,
+        "The memory of the child process that reads one file.";
+    Plain "SVC_PROBE_CPU_SECONDS" probe_cpu: Duration = "10", seconds::<1, 3_600>,
+        "The processor time of the child process that reads one file.";
+    Plain "SVC_PATROL_SECONDS" patrol: Duration = "3600", seconds::<1, 604_800>,
+        "How often the store is compared with the rows, and what nobody wants is removed.";
+
     Plain "SVC_MAX_BODY_BYTES" max_body_bytes: usize = "10485760", whole::<usize, 1_024, 1_073_741_824>,
         "The largest request body (413 beyond).";
     Plain "SVC_MAX_MESSAGES" max_messages: usize = "1000", whole::<usize, 1, 1_000_000>,
@@ -121,8 +176,6 @@ settings! {
         "Authenticated loads per project and minute (429 beyond).";
     Plain "SVC_BACKSTOP_LIMIT_PER_HOUR" backstop_per_hour: u32 = "60000", whole::<u32, 1, 4_294_967_295>,
         "Authenticated loads per project and hour (429 beyond).";
-    Plain "SVC_UPLOAD_GRANT_SECONDS" upload_grant: Duration = "900", seconds::<1, 604_800>,
-        "How long an upload permission is valid.";
     Plain "SVC_BATCH_MAX_ITEMS" batch_max_items: usize = "1000", whole::<usize, 1, 100_000>,
         "The most cargo in one provider batch.";
     Plain "SVC_BATCH_LINGER_MILLISECONDS" batch_linger: Duration = "250", milliseconds::<0, 86_400_000>,

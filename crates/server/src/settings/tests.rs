@@ -157,6 +157,39 @@ fn settings_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn a_store_comes_with_all_that_it_needs() {
+    let given = [
+        DATABASE,
+        ("SVC_OBJECTS_URL", "http://storage.internal:8333"),
+        ("SVC_OBJECTS_BUCKET", "longshore"),
+        ("SVC_OBJECTS_ACCESS_KEY", "hunter2"),
+        ("SVC_OBJECTS_SECRET_KEY", "hunter2=very/secret"),
+        ("SVC_SCANNER", "tcp://clamd:3310"),
+    ];
+    let whole = reading(&given);
+    let rows = whole.rows.iter().map(|row| row.shown.clone());
+    assert!(!rows.collect::<String>().contains("hunter2"));
+    let settings = whole.settings().unwrap();
+    assert!(!format!("{settings:?}").contains("hunter2"));
+
+    insta::assert_snapshot!(complaint(&given[..2]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_OBJECTS_BUCKET: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
+      SVC_OBJECTS_ACCESS_KEY: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
+      SVC_OBJECTS_SECRET_KEY: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
+      SVC_SCANNER: is not set, but SVC_OBJECTS_URL is; no file is ready before it was scanned
+    ");
+    insta::assert_snapshot!(complaint(&[DATABASE, ("SVC_OBJECTS_BUCKET", "longshore")]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_OBJECTS_URL: is not set, but another SVC_OBJECTS_… is; it takes the store's address, such as http://storage.internal:8333
+    ");
+    insta::assert_snapshot!(complaint(&[DATABASE, ("SVC_OBJECTS_SECRET_KEY", "hunter 2")]), @r"
+    the settings are wrong (see: longshored config)
+      SVC_OBJECTS_SECRET_KEY: the value is not a key of printable characters without spaces
+    ");
+}
+
+#[test]
 fn shards_and_control_may_live_apart() {
     let given = [
         DATABASE,
@@ -223,5 +256,5 @@ fn passwords_are_never_shown() {
         assert_eq!(address::mask(text), shown);
     }
     let settings = reading(&[DATABASE]).settings().unwrap();
-    assert!(!format!("{settings:?}").contains("secret"));
+    assert!(!format!("{settings:?}").contains("dock:secret"));
 }

@@ -32,6 +32,8 @@ mod world;
 const OPERATIONS: u64 = 50_000;
 /// So often everything is compared, however long the history is.
 const COMPARED_AFTER: u64 = 2_000;
+/// So often it says how far it has come.
+const TOLD_AFTER: u64 = 10_000;
 /// How often the clock leaps over the end of a month, or to the next one's.
 const LEAPS: u64 = 16;
 const ACCOUNTS: usize = 24;
@@ -111,9 +113,18 @@ impl Model {
         model
     }
 
+    #[expect(
+        clippy::print_stderr,
+        reason = "a run that is stopped says how far it came"
+    )]
     async fn run(&mut self, operations: u64) -> Checked {
         let (mut leap_at, mut compare_at) = (0, COMPARED_AFTER);
+        let mut tell_at = TOLD_AFTER;
         while self.done < operations {
+            if self.done >= tell_at {
+                tell_at += TOLD_AFTER;
+                eprintln!("{} operations so far", self.done);
+            }
             if self.done >= leap_at {
                 leap_at += operations / LEAPS;
                 self.leap().await;

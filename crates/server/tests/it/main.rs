@@ -12,9 +12,41 @@ mod database;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis;
 
+#[path = "../../../outbound/tests/it/support/store.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod storage;
+
+/// One of the few settings of the tests: where a server of theirs is.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "the one place that reads them"
+)]
+fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
+}
+
 mod support;
 
 mod deliveries;
+
+mod files;
+
+mod files_away;
+
+mod files_complete;
+
+mod files_quota;
+
+mod files_race;
+
+mod files_records;
+
+mod files_references;
+
+mod files_scan;
+
+mod files_sweep;
 
 mod gathering;
 
@@ -35,5 +67,7 @@ mod loads;
 mod money;
 
 mod overdraft;
+
+mod probe;
 
 mod takeover;

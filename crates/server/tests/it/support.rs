@@ -24,9 +24,12 @@ use workers::stage::{Stage, Step};
 use workers::{Crew, Packing, Providers, Shares};
 
 use crate::database::{Database, HandMoved};
+use crate::support::files::Harbour;
 use crate::support::limited::Limited;
 
 pub(crate) mod credit;
+
+pub(crate) mod files;
 
 pub(crate) mod http;
 
@@ -47,6 +50,7 @@ pub(crate) struct Service {
     pub(crate) control: store::Control,
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
     limited: Limited,
+    harbour: Option<Harbour>,
     _databases: [Database; 3],
     stop: CancellationToken,
     _guard: tokio_util::sync::DropGuard,
@@ -67,6 +71,10 @@ impl Service {
     }
 
     pub(crate) async fn with(limited: Limited) -> Self {
+        Self::with_harbour(limited, None).await
+    }
+
+    pub(crate) async fn with_harbour(limited: Limited, harbour: Option<Harbour>) -> Self {
         let databases = [
             Database::new().await,
             Database::new().await,
@@ -85,12 +93,19 @@ impl Service {
             .unwrap();
         let (catalogue, served) = watch::channel(Arc::new(catalogue()));
         let shards = [&north, &south];
+        let desk = harbour.as_ref().map_or_else(files::closed, Harbour::desk);
         let parts = app_parts(&control, shards, served.clone(), &clock, &limited);
-        let app = App::new(parts);
+        let app = App::new(Parts {
+            files: desk,
+            ..parts
+        });
         let stop = CancellationToken::new();
         app.spawn(&TaskTracker::new(), &stop);
         app.refresh().await;
-        let parts = worker_parts(north.clone(), served);
+        let parts = workers::Parts {
+            files: harbour.as_ref().map(Harbour::files),
+            ..worker_parts(north.clone(), served)
+        };
         let mut crews = Vec::new();
         for shard in [&north, &south] {
             let parts = workers::Parts {
@@ -111,6 +126,7 @@ impl Service {
             control,
             catalogue,
             limited,
+            harbour,
             _databases: databases,
             stop: stop.clone(),
             _guard: stop.drop_guard(),
@@ -229,6 +245,7 @@ fn app_parts(
         counters: limited.counters(),
         node: limited::node(),
         options: api_options(clock, limited),
+        files: files::closed(),
         clock: clock.clone(),
     }
 }
@@ -257,6 +274,7 @@ fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -
         catalogue,
         providers: Arc::new(Providers(HashMap::from([("mock".to_owned(), mock)]))),
         callbacks: Arc::new(callbacks.unwrap()),
+        files: None,
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
             name: "test".to_owned(),

@@ -11,6 +11,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::number::signed;
 
 /// The shard side of a new organization. Written before its control row, as often as needed.
 pub async fn open(
@@ -126,7 +127,7 @@ pub async fn set_monthly_tokens(
     let changed = sqlx::query!(
         "update shard.account set monthly_tokens = $2 where organization = $1",
         organization.uuid(),
-        own.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX))
+        own.map(signed)
     )
     .execute(&shard.pool)
     .await?;
@@ -214,8 +215,4 @@ impl TryFrom<Row> for Account {
             },
         })
     }
-}
-
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

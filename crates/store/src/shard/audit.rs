@@ -103,7 +103,7 @@ async fn look(tx: &mut Transaction<'_>, since: Timestamp) -> Result<Vec<Fault>, 
 
 /// One moment for all questions. The tables are locked against the dropping of a day before
 /// that moment is: what is seen in the catalogue is then what is there.
-async fn prepare_for_all(tx: &mut Transaction<'_>) -> Result<(), Error> {
+pub(crate) async fn prepare_for_all(tx: &mut Transaction<'_>) -> Result<(), Error> {
     still(tx).await?;
     sqlx::query!("set local statement_timeout = 0")
         .execute(&mut **tx)

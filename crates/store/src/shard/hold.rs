@@ -4,6 +4,8 @@ use domain::hold::Hold;
 use domain::model::Price;
 use domain::money::Money;
 
+use crate::number::signed;
+
 /// The columns of a cargo that are its hold; empty where nothing is held.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HoldRow {
@@ -42,7 +44,7 @@ pub(crate) struct HoldColumns {
 impl HoldColumns {
     pub(crate) fn push(&mut self, hold: &Hold) {
         let some = !hold.is_nothing();
-        let tokens = i64::try_from(hold.tokens).unwrap_or(i64::MAX);
+        let tokens = signed(hold.tokens);
         self.held.push(some.then_some(hold.amount.nanos()));
         self.price_input
             .push(hold.price.map(|price| price.input.nanos()));

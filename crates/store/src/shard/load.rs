@@ -1,7 +1,9 @@
 //! A group of loads, written together.
 
+use std::collections::BTreeMap;
+
 use domain::hold::Hold;
-use domain::id::{CargoId, KeyId, OrganizationId, ProjectId};
+use domain::id::{CargoId, FileId, KeyId, OrganizationId, ProjectId};
 use domain::idempotency::Named;
 use domain::lane::LaneId;
 use domain::money::Money;
@@ -31,6 +33,8 @@ pub struct NewCargo {
     pub metadata: Option<Vec<u8>>,
     pub idempotency: Option<Named>,
     pub hold: Hold,
+    /// The files that it names, each once, which this transaction has locked.
+    pub files: Vec<FileId>,
 }
 
 /// A load that was stored under an idempotency key before.
@@ -69,7 +73,89 @@ pub async fn earlier(
     Ok(earlier.collect())
 }
 
-/// Writes cargo, requests, the queue and the counts in one statement.
+/// What a project's key stands for, without a lock.
+pub async fn repeated(
+    shard: &Shard,
+    project: ProjectId,
+    key: &str,
+    since: Timestamp,
+) -> Result<Option<Earlier>, Error> {
+    let row = sqlx::query!(
+        "select digest, cargo from shard.idempotency
+         where project = $1 and key = $2 and created_at > $3",
+        project.uuid(),
+        key,
+        since
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(row.map(|row| Earlier {
+        project,
+        key: key.to_owned(),
+        digest: row.digest,
+        cargo: row.cargo.into(),
+    }))
+}
+
+/// Cargo, requests, the queue and the counts in one statement; with `$taken`, the
+/// references too.
+macro_rules! insert {
+    ($columns:expr, $now:expr, $delta:expr,
+     $unnested:literal, $name:literal, $taken:literal, $value:literal $(, $argument:expr)*) => {
+        sqlx::query!(
+            "with load as materialized (
+               select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
+                   $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
+                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]" + $unnested + ")
+               as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
+                   held, price_input, price_output, reserved_tokens" + $name + ")
+           ), requested as (
+               insert into shard.request (cargo, codec, body, metadata)
+               select id, codec, body, metadata from load
+           ), queued as (
+               insert into shard.waiting (lane, organization, cargo)
+               select lane, organization, id from load
+           ), counted as (
+               insert into shard.usage_delta
+                   (hour, project, api_key, model, event, count, input_tokens, output_tokens)
+               values ($17, $18, $19, $20, $21, $22, $23, $24)
+           )" + $taken + "
+           insert into shard.cargo
+               (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
+                held, price_input, price_output, reserved_tokens" + $name + ")
+           select id, organization, project, api_key, lane, model, $16, url, host,
+               held, price_input, price_output, reserved_tokens" + $value + "
+           from load",
+            &$columns.id,
+            &$columns.organization,
+            &$columns.project,
+            &$columns.api_key,
+            &$columns.lane,
+            &$columns.model,
+            &$columns.url as &[Option<String>],
+            &$columns.host as &[Option<String>],
+            &$columns.codec,
+            &$columns.body,
+            &$columns.metadata as &[Option<Vec<u8>>],
+            &$columns.hold.held as &[Option<i64>],
+            &$columns.hold.price_input as &[Option<i64>],
+            &$columns.hold.price_output as &[Option<i64>],
+            &$columns.hold.reserved_tokens as &[Option<i64>],
+            $now,
+            $delta.hour,
+            &$delta.project,
+            &$delta.api_key,
+            &$delta.model,
+            &$delta.event,
+            &$delta.count,
+            &$delta.input_tokens,
+            &$delta.output_tokens
+            $(, $argument)*
+        )
+    };
+}
+
+/// Writes a group of loads.
 pub async fn insert(
     tx: &mut Transaction<'_>,
     loads: Vec<NewCargo>,
@@ -90,57 +176,28 @@ pub async fn insert(
         columns.push(load);
     }
     let delta = usage::Delta::of(&tally, now);
-    sqlx::query!(
-        r#"with load as materialized (
-               select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
-                   $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
-                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
-               as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
-                   held, price_input, price_output, reserved_tokens)
-           ), requested as (
-               insert into shard.request (cargo, codec, body, metadata)
-               select id, codec, body, metadata from load
-           ), queued as (
-               insert into shard.waiting (lane, organization, cargo)
-               select lane, organization, id from load
-           ), counted as (
-               insert into shard.usage_delta
-                   (hour, project, api_key, model, event, count, input_tokens, output_tokens)
-               values ($17, $18, $19, $20, $21, $22, $23, $24)
-           )
-           insert into shard.cargo
-               (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
-                held, price_input, price_output, reserved_tokens)
-           select id, organization, project, api_key, lane, model, $16, url, host,
-               held, price_input, price_output, reserved_tokens
-           from load"#,
-        &columns.id,
-        &columns.organization,
-        &columns.project,
-        &columns.api_key,
-        &columns.lane,
-        &columns.model,
-        &columns.url as &[Option<String>],
-        &columns.host as &[Option<String>],
-        &columns.codec,
-        &columns.body,
-        &columns.metadata as &[Option<Vec<u8>>],
-        &columns.hold.held as &[Option<i64>],
-        &columns.hold.price_input as &[Option<i64>],
-        &columns.hold.price_output as &[Option<i64>],
-        &columns.hold.reserved_tokens as &[Option<i64>],
-        now,
-        delta.hour,
-        &delta.project,
-        &delta.api_key,
-        &delta.model,
-        &delta.event,
-        &delta.count,
-        &delta.input_tokens,
-        &delta.output_tokens,
-    )
-    .execute(&mut **tx)
-    .await?;
+    if columns.more.is_empty() {
+        let written = insert!(columns, now, delta, "", "", "", "");
+        written.execute(&mut **tx).await?;
+    } else {
+        let (files, counts): (Vec<Uuid>, Vec<i32>) = columns.more.iter().unzip();
+        let written = insert!(
+            columns,
+            now,
+            delta,
+            ", $25::text[]",
+            ", files",
+            ", taken as (
+                 update shard.file f set refs = f.refs + more.count
+                 from unnest($26::uuid[], $27::int[]) as more (id, count) where f.id = more.id
+             )",
+            ", files::uuid[]",
+            &columns.files as &[Option<String>],
+            &files,
+            &counts
+        );
+        written.execute(&mut **tx).await?;
+    }
     if !columns.keyed.key.is_empty() {
         remember(tx, &columns.keyed, now).await?;
     }
@@ -202,6 +259,10 @@ struct Columns {
     metadata: Vec<Option<Vec<u8>>>,
     keyed: Keyed,
     hold: HoldColumns,
+    /// As PostgreSQL writes arrays: there are none of arrays of different lengths.
+    files: Vec<Option<String>>,
+    /// How many of the loads name each file.
+    more: BTreeMap<Uuid, i32>,
 }
 
 impl Columns {
@@ -233,7 +294,16 @@ impl Columns {
         self.body.push(load.request.bytes);
         self.metadata.push(load.metadata);
         self.hold.push(&load.hold);
+        for file in &load.files {
+            *self.more.entry(file.uuid()).or_default() += 1;
+        }
+        self.files.push(written(&load.files));
     }
+}
+
+fn written(files: &[FileId]) -> Option<String> {
+    let ids: Vec<String> = files.iter().map(|id| id.uuid().to_string()).collect();
+    (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
 }
 
 /// Forgets idempotency keys that were given before `before`; returns how many.

@@ -88,6 +88,9 @@ pub async fn bury_dead(shard: &Shard) -> Result<Vec<String>, Error> {
            ), deliveries as (
                update shard.delivery set node = null, epoch = null, takeovers = takeovers + 1
                where node in (select node from dead)
+           ), files as (
+               update shard.file set node = null, epoch = null, takeovers = takeovers + 1
+               where node in (select node from dead)
            )
            select name from dead"#
     )
@@ -105,6 +108,8 @@ pub async fn leave(shard: &Shard, claim: Claim) -> Result<(), Error> {
                update shard.lane set node = null, epoch = null where node = $1 and epoch = $2
            ), batches as (
                update shard.batch set node = null, epoch = null where node = $1 and epoch = $2
+           ), files as (
+               update shard.file set node = null, epoch = null where node = $1 and epoch = $2
            )
            update shard.delivery set node = null, epoch = null where node = $1 and epoch = $2"#,
         claim.node,

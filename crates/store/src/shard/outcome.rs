@@ -1,5 +1,5 @@
 //! Outcomes: stored once per cargo and attempt, together with the delivery that they
-//! cause and the end of the hold.
+//! cause and the end of the hold and of the references.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,6 +15,8 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::body::Packed;
+use crate::number::signed;
+use crate::shard::file::reference::Ended;
 use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
 use crate::shard::settlement::Books;
@@ -71,6 +73,7 @@ pub async fn record(
     }
     let mut tally = Tally::default();
     let mut books = Books::default();
+    let mut references = Ended::default();
     let mut columns = Columns::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
@@ -80,6 +83,7 @@ pub async fn record(
             continue;
         };
         stored.push(outcome.cargo);
+        references.add(&row.files);
         let settlement = if outcome.success {
             row.hold.settle(outcome.usage)
         } else {
@@ -100,6 +104,7 @@ pub async fn record(
     insert(&mut tx, &columns, claim, now).await?;
     usage::append(&mut tx, &tally, now).await?;
     books.post(&mut tx, now).await?;
+    references.give_back(&mut tx).await?;
     tx.commit().await?;
     Ok(stored)
 }
@@ -160,6 +165,8 @@ struct Completed {
     host: Option<String>,
     loaded_at: Timestamp,
     hold: Hold,
+    /// Those that it names.
+    files: Vec<Uuid>,
 }
 
 impl Completed {
@@ -196,7 +203,7 @@ async fn complete(
          where id = any($3) and id >= $4 and id <= $5
              and batch is not distinct from $6 and attempt = $7 and completed_at is null
          returning id, organization, project, api_key, model, callback_host, created_at,
-             held, price_input, price_output, reserved_tokens",
+             held, price_input, price_output, reserved_tokens, files",
         now,
         success,
         cargo,
@@ -221,6 +228,7 @@ async fn complete(
             price_output: row.price_output,
             reserved_tokens: row.reserved_tokens,
         }),
+        files: row.files.unwrap_or_default(),
     });
     Ok(completed.collect())
 }
@@ -292,7 +300,6 @@ impl Columns {
         organization: Uuid,
         host: Option<String>,
     ) {
-        let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.cargo.push(outcome.cargo.uuid());
         self.success.push(outcome.success);
         self.codec.push(outcome.body.codec);

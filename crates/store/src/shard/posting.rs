@@ -8,6 +8,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Transaction;
+use crate::number::signed;
 
 /// One line of an organization's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,15 +80,20 @@ pub(crate) async fn referred(
     .fetch_optional(&mut **tx)
     .await?;
     Ok(row.map(|row| {
-        let entries = Entries {
-            credit: Money(row.credit),
-            revenue: Money(row.revenue),
-            loss: Money(row.loss),
-            funding: Money(row.funding),
-        };
+        let entries = entries([row.credit, row.revenue, row.loss, row.funding]);
         let number = u64::try_from(row.number).unwrap_or_default();
         (number, entries, Money(row.balance))
     }))
+}
+
+/// From the columns of a row, in the order in which the table has them.
+pub(crate) fn entries([credit, revenue, loss, funding]: [i64; 4]) -> Entries {
+    Entries {
+        credit: Money(credit),
+        revenue: Money(revenue),
+        loss: Money(loss),
+        funding: Money(funding),
+    }
 }
 
 #[derive(Default)]
@@ -109,8 +115,7 @@ struct Columns {
 impl Columns {
     fn push(&mut self, posting: &Posting) {
         self.organization.push(posting.organization.uuid());
-        self.number
-            .push(i64::try_from(posting.number).unwrap_or(i64::MAX));
+        self.number.push(signed(posting.number));
         self.kind.push(posting.kind.as_str().to_owned());
         self.at.push(posting.at);
         self.credit.push(posting.entries.credit.nanos());

@@ -7,6 +7,8 @@ use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
+use crate::number::signed;
+use crate::shard::posting::entries;
 
 /// The postings that a statement is of. They have neighbours and no gaps, so that one
 /// statement ends where the next begins and the balances meet, whatever the clocks said.
@@ -85,7 +87,6 @@ pub async fn page(
     from: u64,
     limit: u32,
 ) -> Result<Vec<Line>, Error> {
-    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let rows = sqlx::query!(
         r#"select number, kind, at, credit, revenue, loss, funding, balance,
                coalesce(cardinality(cargo), 0) as "cargo!", reference, note
@@ -107,12 +108,7 @@ pub async fn page(
                 table: "posting",
                 column: "kind",
             })?,
-            entries: Entries {
-                credit: Money(row.credit),
-                revenue: Money(row.revenue),
-                loss: Money(row.loss),
-                funding: Money(row.funding),
-            },
+            entries: entries([row.credit, row.revenue, row.loss, row.funding]),
             balance: Money(row.balance),
             cargo: u64::try_from(row.cargo).unwrap_or_default(),
             reference: row.reference,

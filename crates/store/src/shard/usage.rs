@@ -7,6 +7,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::number::signed;
 
 /// A tally as the columns of its one row.
 #[derive(Debug, Default)]
@@ -42,10 +43,6 @@ impl Delta {
         }
         delta
     }
-}
-
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> Result<(), Error> {

@@ -9,5 +9,6 @@
 mod audit;
 mod control;
 mod doctor;
+mod file;
 mod statement;
 mod support;

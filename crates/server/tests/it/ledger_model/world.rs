@@ -27,6 +27,9 @@ use crate::support::credit::priced;
 use crate::support::http::{Answer, send};
 use crate::support::{Customer, Service};
 
+/// A connection that was cut is gone long before that.
+const LONGEST_END: Duration = Duration::from_secs(20);
+
 pub(super) struct World {
     pub(super) service: Service,
     routers: [axum::Router; 2],
@@ -240,29 +243,40 @@ impl World {
 
     /// Cuts connections of the service, at random moments of the round.
     async fn cut(&self) {
-        let cut = "select pid from (
-                 select pid from pg_stat_activity
+        // Told apart by when they began, too: a process number may be given again at once.
+        let cut = "select pid || ' ' || extract(epoch from backend_start) from (
+                 select pid, backend_start from pg_stat_activity
                  where datname = current_database() and application_name = 'longshored'
                      and state <> 'idle'
                  order by random() limit 2
              ) as unlucky where pg_terminate_backend(pid)";
-        let cut_off = "select count(*) from pg_stat_activity where pid = any($1)";
         for _ in 0..rand::random_range(1..4) {
             let moment = Duration::from_micros(rand::random_range(0..12_000));
             tokio::time::sleep(moment).await;
-            let unlucky: Vec<i32> = sqlx::query_scalar(cut)
+            let unlucky: Vec<String> = sqlx::query_scalar(cut)
                 .fetch_all(&self.steady.pool)
                 .await
                 .unwrap();
             // None of them may reach into the next round.
-            let mut left = 1;
-            while left > 0 {
-                left = sqlx::query_scalar::<_, i64>(cut_off)
-                    .bind(&unlucky)
-                    .fetch_one(&self.steady.pool)
-                    .await
-                    .unwrap();
-            }
+            let ended = tokio::time::timeout(LONGEST_END, self.until_cut_off(&unlucky)).await;
+            assert!(
+                ended.is_ok(),
+                "connections that were cut live on: {unlucky:?}"
+            );
+        }
+    }
+
+    async fn until_cut_off(&self, unlucky: &[String]) {
+        let cut_off = "select count(*) from pg_stat_activity
+             where datname = current_database()
+                 and pid || ' ' || extract(epoch from backend_start) = any($1)";
+        let mut left = 1;
+        while left > 0 {
+            left = sqlx::query_scalar::<_, i64>(cut_off)
+                .bind(unlucky)
+                .fetch_one(&self.steady.pool)
+                .await
+                .unwrap();
         }
     }
 }

@@ -143,6 +143,7 @@ impl Books {
             metadata: None,
             idempotency: None,
             hold,
+            files: Vec::new(),
         };
         let id = cargo.id;
         let mut tx = self.shard().begin().await.unwrap();

@@ -1,0 +1,204 @@
+//! Bodies and queries, good and bad.
+
+use domain::file::{MediaType, Sha256};
+use domain::upload::Form;
+use http::Uri;
+use serde_json::{Value, json};
+use store::shard::file::Change;
+
+use super::*;
+
+fn declaration() -> Value {
+    json!({
+        "filename": "crane.png", "media_type": "image/png", "size_bytes": 67,
+        "sha256": "AB".repeat(32),
+    })
+}
+
+fn told(refused: Result<impl std::fmt::Debug, FileProblem>) -> String {
+    let problem = refused.unwrap_err();
+    let status = problem.status().as_u16();
+    let refusal = problem.into_refusal();
+    format!("{status} {} {}", refusal.error, refusal.message)
+}
+
+fn refused(change: impl FnOnce(&mut Value)) -> String {
+    let mut body = declaration();
+    change(&mut body);
+    told(create(body.to_string().as_bytes()))
+}
+
+#[test]
+fn a_session_is_asked_for() {
+    let asked = create(declaration().to_string().as_bytes()).unwrap();
+    assert_eq!(asked.declared.media_type, MediaType::Png);
+    assert_eq!(asked.declared.sha256, Sha256([0xab; 32]));
+    assert_eq!(asked.ttl_seconds, 2_592_000);
+    assert_eq!((asked.metadata, asked.part_checksums), (None, None));
+}
+
+#[test]
+fn unknown_fields_and_nulls_are_nothing() {
+    let mut body = declaration();
+    body["colour"] = json!({"deep": [{}]});
+    body["ttl_seconds"] = Value::Null;
+    body["metadata"] = Value::Null;
+    assert!(create(body.to_string().as_bytes()).is_ok());
+}
+
+#[test]
+fn tags_are_kept_as_given() {
+    let body = declaration().to_string();
+    let tags = r#"{"b":1e2, "a" : 12345678901234567890123}"#;
+    let body = format!(r#"{{"metadata":{tags},{}"#, body.trim_start_matches('{'));
+    let asked = create(body.as_bytes()).unwrap();
+    assert_eq!(asked.metadata.as_deref(), Some(tags.as_bytes()));
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    insta::assert_snapshot!(told(create(b"{}")), @"422 invalid_request filename is required; media_type is required; size_bytes is required; sha256 is required.");
+    let all = refused(|body| {
+        body["filename"] = json!("x".repeat(513));
+        body["media_type"] = json!(5);
+        body["size_bytes"] = json!(1.5);
+        body["sha256"] = json!("g".repeat(64));
+        body["ttl_seconds"] = json!(3599);
+        body["metadata"] = json!(["tag"]);
+        body["part_checksums"] = json!("all");
+    });
+    insta::assert_snapshot!(all, @"422 invalid_request filename should have at most 512 characters; media_type should be a text; size_bytes should be a whole number of bytes, at least 1; sha256 should be the SHA-256 of the bytes: 64 hexadecimal digits; ttl_seconds should be a whole number of seconds from 3600 to 31536000; metadata should be an object; part_checksums should be an array.");
+}
+
+#[test]
+fn what_is_no_object_is_refused_in_the_same_shape() {
+    insta::assert_snapshot!(told(create(b"{\"filename\": }")), @"422 invalid_request The body is not JSON: expected value at line 1 column 14.");
+    insta::assert_snapshot!(told(create(b"[]")), @"422 invalid_request The body should be a JSON object.");
+    insta::assert_snapshot!(told(create(b"null")), @"422 invalid_request The body should be a JSON object.");
+}
+
+#[test]
+fn a_size_is_a_positive_whole_number() {
+    for wrong in [json!(0), json!(-1), json!("67"), json!(1e30), json!([])] {
+        let text = refused(|body| body["size_bytes"] = wrong.clone());
+        assert!(
+            text.starts_with("422 invalid_request size_bytes should be"),
+            "{wrong} {text}"
+        );
+    }
+    let huge = declaration().to_string().replace("67", &"9".repeat(40));
+    insta::assert_snapshot!(told(create(huge.as_bytes())), @"413 file_too_large A file of kind image has at most 20971520 bytes (20 MB). Make it smaller, or split it.");
+}
+
+#[test]
+fn the_media_type_comes_before_the_size_and_after_the_fields() {
+    let zip = |body: &mut Value| {
+        body["media_type"] = json!("application/zip");
+        body["size_bytes"] = json!(1_u64 << 40);
+    };
+    insta::assert_snapshot!(refused(zip), @"415 unsupported_media_type Files of this media type cannot be stored. Supported: image/jpeg, image/png, image/gif, image/webp, application/pdf, text/plain, text/csv, text/markdown, video/mp4, video/quicktime, video/webm, video/x-matroska.");
+    insta::assert_snapshot!(refused(|body| { zip(body); body["ttl_seconds"] = json!(1); }), @"422 invalid_request ttl_seconds should be a whole number of seconds from 3600 to 31536000.");
+}
+
+#[test]
+fn names_and_tags_have_their_bounds() {
+    let mut body = declaration();
+    body["filename"] = json!("ü".repeat(512));
+    body["metadata"] = json!({"note": "x".repeat(4096 - 11)});
+    assert!(create(body.to_string().as_bytes()).is_ok());
+    insta::assert_snapshot!(refused(|body| body["metadata"] = json!({"note": "x".repeat(4096 - 10)})), @"422 invalid_request metadata should be at most 4096 bytes of JSON.");
+    insta::assert_snapshot!(refused(|body| body["filename"] = json!("a\u{0}b")), @"422 invalid_request filename should not be empty, nor contain a zero character.");
+}
+
+#[test]
+fn part_checksums_are_one_for_each_part() {
+    let checksum = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    let large = |checksums: Value| {
+        let mut body = declaration();
+        body["size_bytes"] = json!(17 << 20);
+        body["part_checksums"] = checksums;
+        create(body.to_string().as_bytes())
+    };
+    let asked = large(json!([checksum, checksum])).unwrap();
+    assert_eq!(asked.part_checksums.map(|all| all.len()), Some(2));
+    insta::assert_snapshot!(told(large(json!([checksum]))), @"422 invalid_request part_checksums should have one checksum for each of the 2 parts.");
+    insta::assert_snapshot!(told(large(json!([checksum, "AAAA"]))), @"422 invalid_request part_checksums should be the base64 SHA-256 of each part, in order.");
+    insta::assert_snapshot!(refused(|body| body["part_checksums"] = json!([checksum])), @"422 invalid_request part_checksums is for files of more than 8 MB, which are sent in parts.");
+}
+
+const TWO: Form = Form::Multipart { parts: 2 };
+
+fn part(number: impl Into<Value>) -> Value {
+    let number: Value = number.into();
+    json!({
+        "part_number": number, "etag": "\"a\"",
+        "checksum_sha256": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    })
+}
+
+fn completed(body: &Value) -> String {
+    told(complete(body.to_string().as_bytes(), TWO))
+}
+
+#[test]
+fn every_part_is_listed_once_in_any_order() {
+    let mut second = part(2);
+    second["etag"] = json!("\"b\"");
+    let body = json!({"parts": [second, part(1)]}).to_string();
+    let parts = complete(body.as_bytes(), TWO).unwrap().unwrap();
+    let etags: Vec<_> = parts.iter().map(|part| part.etag.as_str()).collect();
+    assert_eq!(etags, ["\"a\"", "\"b\""]);
+    insta::assert_snapshot!(completed(&json!({})), @"422 invalid_request parts is required.");
+    insta::assert_snapshot!(completed(&json!({"parts": "all"})), @"422 invalid_request parts should be an array.");
+    insta::assert_snapshot!(completed(&json!({"parts": []})), @"422 invalid_request parts should list every part of the 2; missing: 1, 2.");
+    insta::assert_snapshot!(completed(&json!({"parts": [part(2)]})), @"422 invalid_request parts should list every part of the 2; missing: 1.");
+    insta::assert_snapshot!(completed(&json!({"parts": [part(1), part(1)]})), @"422 invalid_request parts lists part 1 twice.");
+    let mut unsummed = part(1);
+    unsummed["checksum_sha256"] = json!("AAAA");
+    let mut untagged = part(2);
+    untagged["etag"] = json!("a\nb");
+    insta::assert_snapshot!(completed(&json!({"parts": [unsummed, untagged, {}, 7, part(3)]})), @"422 invalid_request parts[0].checksum_sha256 should be the base64 SHA-256 of the part; parts[1].etag should be the ETag that the store answered; parts[2].part_number should be a whole number from 1 to 2; parts[3] should be an object; parts[4].part_number should be a whole number from 1 to 2.");
+}
+
+#[test]
+fn one_post_is_completed_with_nothing() {
+    for body in ["", "{}", r#"{"parts":"all"}"#] {
+        assert_eq!(complete(body.as_bytes(), Form::SingleShot).unwrap(), None);
+    }
+}
+
+#[test]
+fn parts_are_refreshed_by_number_or_all() {
+    let asked = |body: &str| refresh(body.as_bytes(), Form::Multipart { parts: 3 });
+    assert_eq!(asked("").unwrap(), [1, 2, 3]);
+    assert_eq!(asked("{}").unwrap(), [1, 2, 3]);
+    assert_eq!(asked(r#"{"part_numbers":[3,1,3]}"#).unwrap(), [1, 3]);
+    for wrong in ["[0]", "[4]", "[-1]", "[\"1\"]", "\"all\"", "[]", "[1.5]"] {
+        let text = told(asked(&format!(r#"{{"part_numbers":{wrong}}}"#)));
+        assert!(
+            text.starts_with("422 invalid_request part_numbers should be"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_change_names_what_it_changes() {
+    let whole = change(br#"{"ttl_seconds":3600,"metadata":{},"pinned":true}"#).unwrap();
+    assert_eq!((whole.ttl_seconds, whole.pinned), (Some(3600), Some(true)));
+    assert_eq!(whole.metadata.as_deref(), Some(&b"{}"[..]));
+    assert_eq!(change(b"{}").unwrap(), Change::default());
+    insta::assert_snapshot!(told(change(br#"{"pinned":"perhaps","ttl_seconds":"long"}"#)), @"422 invalid_request ttl_seconds should be a whole number of seconds from 3600 to 31536000; pinned should be true or false.");
+}
+
+#[test]
+fn a_bad_query_is_told_whole() {
+    let uri = |query: &str| format!("/files?{query}").parse::<Uri>().unwrap();
+    let page = listing(&uri("status=ready&kind=image&limit=200&x=y")).unwrap();
+    assert_eq!(page.limit, 200);
+    assert_eq!(listing(&uri("")).unwrap().limit, 50);
+    insta::assert_snapshot!(told(listing(&uri("status=READY&kind=audio&limit=0&cursor=x"))), @"422 invalid_request status should be one of uploading, validating, ready, failed, expired; kind should be one of image, document, video; limit should be a whole number from 1 to 200; cursor should be a next_cursor that we answered, unchanged.");
+    assert!(force(&uri("force=true")).unwrap());
+    assert!(!force(&uri("force=false")).unwrap());
+    insta::assert_snapshot!(told(force(&uri("force=1"))), @"422 invalid_request force should be true or false.");
+}

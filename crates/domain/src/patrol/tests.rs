@@ -1,0 +1,80 @@
+//! Patrol: every row of its tables.
+
+use super::*;
+
+const YOUNG: TimeDelta = TimeDelta::minutes(1);
+const OLD: TimeDelta = TimeDelta::minutes(11);
+
+use Deed::{Keep, Remove};
+use Status::{Expired, Failed, Ready, Uploading, Validating};
+
+#[test]
+fn staging_holds_only_what_is_being_uploaded_or_validated() {
+    let table = [
+        (Some(Uploading), Keep, Keep),
+        (Some(Validating), Keep, Keep),
+        (Some(Ready), Remove, Remove),
+        (Some(Failed), Remove, Remove),
+        (Some(Expired), Remove, Remove),
+        (None, Keep, Remove),
+    ];
+    for (file, young, old) in table {
+        assert_eq!(of_staged(file, YOUNG, GRACE), young, "young {file:?}");
+        assert_eq!(of_staged(file, OLD, GRACE), old, "old {file:?}");
+    }
+}
+
+#[test]
+fn published_bytes_stay_while_a_file_has_them_or_may_come_to() {
+    let table = [
+        (Some(Uploading), Keep, Keep),
+        (Some(Validating), Keep, Keep),
+        (Some(Ready), Remove, Remove),
+        (Some(Failed), Remove, Remove),
+        (Some(Expired), Remove, Remove),
+        (None, Keep, Remove),
+    ];
+    for (file, young, old) in table {
+        assert_eq!(
+            of_published(false, file, YOUNG, GRACE),
+            young,
+            "young {file:?}"
+        );
+        assert_eq!(of_published(false, file, OLD, GRACE), old, "old {file:?}");
+        // Another file of the project may have them when the one that brought them is gone.
+        assert_eq!(of_published(true, file, OLD, GRACE), Keep, "live {file:?}");
+    }
+}
+
+#[test]
+fn an_upload_stays_while_a_row_that_is_open_names_it() {
+    for open in [Uploading, Validating] {
+        let table = [
+            (Some((open, Some("mine"))), Keep, Keep),
+            (Some((open, Some("other"))), Remove, Remove),
+            (Some((open, None)), Keep, Remove),
+        ];
+        for (file, young, old) in table {
+            assert_eq!(
+                of_upload(file, "mine", YOUNG, GRACE),
+                young,
+                "young {file:?}"
+            );
+            assert_eq!(of_upload(file, "mine", OLD, GRACE), old, "old {file:?}");
+        }
+    }
+    for settled in [Ready, Failed, Expired] {
+        for named in [Some("mine"), Some("other"), None] {
+            let file = Some((settled, named));
+            assert_eq!(of_upload(file, "mine", YOUNG, GRACE), Remove, "{file:?}");
+        }
+    }
+    assert_eq!(of_upload(None, "mine", YOUNG, GRACE), Keep);
+    assert_eq!(of_upload(None, "mine", OLD, GRACE), Remove);
+}
+
+#[test]
+fn a_store_whose_clock_is_ahead_makes_nothing_old() {
+    assert_eq!(of_staged(None, -OLD, GRACE), Keep);
+    assert_eq!(of_staged(None, GRACE, GRACE), Keep);
+}

@@ -1,0 +1,15 @@
+//! Who we are to an object store.
+
+use uuid::Uuid;
+
+use crate::Control;
+use crate::Error;
+
+/// The id that this installation got with its first migration.
+pub async fn id(control: &Control) -> Result<Uuid, Error> {
+    let mut connection = control.live().await?;
+    let id = sqlx::query_scalar!("select id from control.installation")
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(id)
+}

@@ -1,0 +1,143 @@
+//! A new file: a session, or at once ready where its bytes are stored already.
+
+use domain::file::{Declared, Sha256, expiry};
+use domain::id::{FileId, OrganizationId, ProjectId};
+use domain::storage::{StorageQuota, StorageRefusal, admit_session};
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+use crate::number::signed;
+use crate::shard::file::row::{File, files};
+use crate::shard::object;
+use crate::shard::storage::{self, Change};
+
+#[derive(Debug, Clone)]
+pub struct NewFile {
+    pub id: FileId,
+    pub organization: OrganizationId,
+    pub project: ProjectId,
+    pub filename: String,
+    pub declared: Declared,
+    pub ttl_seconds: u32,
+    pub metadata: Option<Vec<u8>>,
+    /// In the order of the parts, where the caller knows them.
+    pub part_checksums: Option<Vec<Sha256>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// Its bytes are to come.
+    Session(File),
+    /// The project has these bytes: it is ready.
+    Duplicate(File),
+    Refused(StorageRefusal),
+}
+
+/// Under the lock of what its organization stores, so that a hundred at once are counted
+/// one by one.
+pub async fn create(
+    shard: &Shard,
+    new: &NewFile,
+    quota: StorageQuota,
+    now: Timestamp,
+) -> Result<Created, Error> {
+    let mut tx = shard.begin().await?;
+    let organization = new.organization.uuid();
+    let stored = storage::lock(&mut tx, organization).await?;
+    let object = object::alike(&mut tx, new.project.uuid(), &new.declared).await?;
+    let bytes = match object {
+        Some(_) => 0,
+        None => new.declared.size_bytes,
+    };
+    let mut admitted = quota.admit(stored, bytes).map(|_| ());
+    if object.is_none() {
+        admitted = admit_session(sessions(&mut tx, new.project).await?).and(admitted);
+    }
+    if let Err(refusal) = admitted {
+        tx.rollback().await?;
+        return Ok(Created::Refused(refusal));
+    }
+    if let Some(object) = object {
+        object::attach(&mut tx, object).await?;
+    }
+    let change = Change::of(organization, 1, signed(bytes));
+    change.write(&mut tx).await?;
+    let file = insert(&mut tx, new, object, now).await?;
+    tx.commit().await?;
+    Ok(match object {
+        Some(_) => Created::Duplicate(file),
+        None => Created::Session(file),
+    })
+}
+
+/// How many sessions a project has open: never many.
+async fn sessions(tx: &mut Transaction<'_>, project: ProjectId) -> Result<u64, Error> {
+    let open = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from shard.file where project = $1 and status = 'uploading'"#,
+        project.uuid()
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(u64::try_from(open).unwrap_or_default())
+}
+
+async fn insert(
+    tx: &mut Transaction<'_>,
+    new: &NewFile,
+    object: Option<Uuid>,
+    now: Timestamp,
+) -> Result<File, Error> {
+    let (status, scan_status) = match object {
+        Some(_) => ("ready", "clean"),
+        None => ("uploading", "pending"),
+    };
+    let checksums = new.part_checksums.as_ref();
+    let checksums: Option<Vec<Vec<u8>>> =
+        checksums.map(|sums| sums.iter().map(|sum| sum.0.to_vec()).collect());
+    let row = files!(
+        "f as (
+             insert into shard.file (id, organization, project, status, kind, media_type, filename,
+                 size_bytes, sha256, scan_status, ttl_seconds, expires_at, metadata, created_at,
+                 part_checksums, staged, object)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+             returning *
+         )",
+        new.id.uuid(),
+        new.organization.uuid(),
+        new.project.uuid(),
+        status,
+        new.declared.media_type.kind().as_str(),
+        new.declared.media_type.as_str(),
+        new.filename,
+        signed(new.declared.size_bytes),
+        &new.declared.sha256.0[..],
+        scan_status,
+        i32::try_from(new.ttl_seconds).unwrap_or(i32::MAX),
+        object.map(|_| expiry(now, new.ttl_seconds)),
+        new.metadata.as_deref(),
+        now,
+        checksums.as_deref(),
+        object.is_none(),
+        object
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    row.try_into()
+}
+
+/// Notes the store's name for the multipart upload; false when the row has one, or is no
+/// longer uploading: then this upload is to be aborted.
+pub async fn keep_upload(shard: &Shard, file: FileId, upload: &str) -> Result<bool, Error> {
+    let kept = sqlx::query!(
+        "update shard.file set upload = $2
+         where id = $1 and status = 'uploading' and upload is null",
+        file.uuid(),
+        upload
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(kept.rows_affected() == 1)
+}

@@ -1,0 +1,103 @@
+//! What each organization stores. Whatever changes that locks this row first, so that
+//! the counts are exact and no quota is passed.
+
+use std::collections::BTreeMap;
+
+use domain::id::OrganizationId;
+use domain::storage::Stored;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+
+/// What an organization stores now, without a lock.
+pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Stored, Error> {
+    let row = sqlx::query!(
+        "select files, bytes from shard.storage where organization = $1",
+        organization.uuid()
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    row.map_or(Ok(Stored::default()), |row| stored(row.files, row.bytes))
+}
+
+/// Locks an organization's row, which is made with its first file.
+pub(crate) async fn lock(tx: &mut Transaction<'_>, organization: Uuid) -> Result<Stored, Error> {
+    let row = sqlx::query!(
+        "insert into shard.storage (organization) values ($1)
+         on conflict (organization) do update set files = storage.files
+         returning files, bytes",
+        organization
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    stored(row.files, row.bytes)
+}
+
+/// Locks the rows of those whose files these are. A file never changes hands, so
+/// whose it is may be asked before anything is locked.
+pub(crate) async fn lock_of(tx: &mut Transaction<'_>, files: &[Uuid]) -> Result<(), Error> {
+    sqlx::query!(
+        "select organization from shard.storage
+         where organization in (select organization from shard.file where id = any($1))
+         order by organization for no key update",
+        files
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// By how much the counts of organizations change.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    by: BTreeMap<Uuid, (i64, i64)>,
+}
+
+impl Change {
+    pub(crate) fn of(organization: Uuid, files: i64, bytes: i64) -> Self {
+        let mut change = Self::default();
+        change.add(organization, files, bytes);
+        change
+    }
+
+    pub(crate) fn add(&mut self, organization: Uuid, files: i64, bytes: i64) {
+        let by = self.by.entry(organization).or_default();
+        by.0 += files;
+        by.1 += bytes;
+    }
+
+    /// Writes it to rows that this transaction holds.
+    pub(crate) async fn write(self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+        if self.by.is_empty() {
+            return Ok(());
+        }
+        let organizations: Vec<Uuid> = self.by.keys().copied().collect();
+        let (files, bytes): (Vec<i64>, Vec<i64>) = self.by.into_values().unzip();
+        sqlx::query!(
+            "update shard.storage s set files = s.files + by.files, bytes = s.bytes + by.bytes
+             from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as by (organization, files, bytes)
+             where s.organization = by.organization",
+            &organizations,
+            &files,
+            &bytes
+        )
+        .execute(&mut **tx)
+        .await?;
+        Ok(())
+    }
+}
+
+fn stored(files: i64, bytes: i64) -> Result<Stored, Error> {
+    let unsigned = |count: i64, column| {
+        u64::try_from(count).map_err(|_| Error::Corrupt {
+            table: "storage",
+            column,
+        })
+    };
+    Ok(Stored {
+        files: unsigned(files, "files")?,
+        bytes: unsigned(bytes, "bytes")?,
+    })
+}

@@ -1,0 +1,170 @@
+//! Whose file is looked at next, and what becomes of those whose node died.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use domain::id::OrganizationId;
+use store::shard::file::{self, ClaimedFile, Class, Part};
+use store::shard::node::{self, Claim};
+use uuid::Uuid;
+
+use crate::file::yard::{Yard, organization, project, text};
+
+const LARGE: u64 = (50 << 20) + 1;
+
+async fn claim(yard: &Yard, class: Class, most: i64) -> Vec<ClaimedFile> {
+    let claimed = file::claim(&yard.shard, yard.claim, class, most, yard.now()).await;
+    claimed.unwrap()
+}
+
+fn count(claimed: &[ClaimedFile]) -> HashMap<OrganizationId, usize> {
+    let mut count = HashMap::new();
+    for claimed in claimed {
+        *count.entry(claimed.file.organization).or_default() += 1;
+    }
+    count
+}
+
+/// So many files of each organization, completed one after the other.
+async fn waiting(yard: &Yard, each: &[u64]) {
+    for (number, files) in (0..).zip(each) {
+        for content in 0..*files {
+            let of = project(number * 100 + content / 20);
+            let declared = text(u8::try_from(content).unwrap(), 10);
+            let file = yard.session(of, declared).await;
+            yard.complete(&file).await;
+            yard.database.clock.advance(Duration::from_millis(1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_one_organization_takes_only_its_turn() {
+    let yard = Yard::new().await;
+    waiting(&yard, &[60, 2, 5]).await;
+    let first = count(&claim(&yard, Class::Small, 6).await);
+    let expected = [(0, 2), (1, 2), (2, 2)].map(|(number, files)| (organization(number), files));
+    assert_eq!(first, HashMap::from(expected));
+    // What each has in hand counts.
+    let second = count(&claim(&yard, Class::Small, 4).await);
+    let expected = [(0, 2), (2, 2)].map(|(number, files)| (organization(number), files));
+    assert_eq!(second, HashMap::from(expected));
+    // And when nobody else waits, one may have all.
+    let third = count(&claim(&yard, Class::Small, 100).await);
+    assert_eq!(third[&organization(0)], 56);
+    assert!(claim(&yard, Class::Small, 100).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_oldest_of_an_organization_comes_first() {
+    let yard = Yard::new().await;
+    waiting(&yard, &[3]).await;
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        let claimed = claim(&yard, Class::Small, 1).await;
+        order.push(claimed[0].file.sha256.0[0]);
+    }
+    assert_eq!(order, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn large_files_have_slots_of_their_own() {
+    let yard = Yard::new().await;
+    let small = yard.session(project(1), text(1, LARGE - 1)).await;
+    let large = yard.session(project(1), text(2, LARGE)).await;
+    yard.complete(&small).await;
+    yard.complete(&large).await;
+    let claimed = claim(&yard, Class::Large, 10).await;
+    assert_eq!(claimed[0].file.id, large.id);
+    assert_eq!(claimed.len(), 1);
+    let claimed = claim(&yard, Class::Small, 10).await;
+    assert_eq!(claimed[0].file.id, small.id);
+    assert_eq!(claimed.len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_given_back_waits_until_it_is_due() {
+    let yard = Yard::new().await;
+    let completed_at = yard.now();
+    waiting(&yard, &[1]).await;
+    for (counted, tries) in [(false, 0), (true, 1), (true, 2)] {
+        let later = yard.now() + Duration::from_secs(5);
+        let claimed = claim(&yard, Class::Small, 1).await;
+        let back = file::later(&yard.shard, claimed[0].file.id, yard.claim, later, counted);
+        assert!(back.await.unwrap());
+        assert!(claim(&yard, Class::Small, 1).await.is_empty());
+        yard.database.clock.advance(Duration::from_secs(5));
+        let again = claim(&yard, Class::Small, 1).await;
+        assert_eq!(again[0].tries, tries);
+        file::free_own(&yard.shard, yard.claim, &[]).await.unwrap();
+    }
+    let waits = file::validating(&yard.shard).await.unwrap();
+    assert_eq!(waits, (1, Some(completed_at)));
+}
+
+#[tokio::test]
+async fn claims_of_a_dead_node_are_free_and_counted() {
+    let yard = Yard::new().await;
+    waiting(&yard, &[3]).await;
+    let dead = node::join(&yard.shard, Uuid::from_u128(2), "two", -1.0)
+        .await
+        .unwrap();
+    let claimed = file::claim(&yard.shard, dead, Class::Small, 2, yard.now()).await;
+    let claimed = claimed.unwrap();
+    assert_eq!(node::bury_dead(&yard.shard).await.unwrap(), ["two"]);
+    let late = file::later(&yard.shard, claimed[0].file.id, dead, yard.now(), true);
+    assert!(!late.await.unwrap());
+    let taken = claim(&yard, Class::Small, 10).await;
+    let mut takeovers: Vec<u32> = taken.iter().map(|claimed| claimed.takeovers).collect();
+    takeovers.sort_unstable();
+    assert_eq!(takeovers, [0, 1, 1]);
+    // Who goes in peace leaves no mark.
+    node::leave(&yard.shard, yard.claim).await.unwrap();
+    let other = Claim {
+        node: Uuid::from_u128(3),
+        epoch: 1,
+    };
+    let again = file::claim(&yard.shard, other, Class::Small, 10, yard.now()).await;
+    let mut takeovers: Vec<u32> = again.unwrap().iter().map(|it| it.takeovers).collect();
+    takeovers.sort_unstable();
+    assert_eq!(takeovers, [0, 1, 1]);
+}
+
+#[tokio::test]
+async fn what_complete_listed_is_claimed() {
+    let yard = Yard::new().await;
+    let file = yard.session(project(1), text(1, 20 << 20)).await;
+    let parts = [Some(file.sha256), None].map(|checksum| Part {
+        etag: "\"e\"".to_owned(),
+        checksum,
+    });
+    let completed = file::complete(&yard.shard, file.project, file.id, Some(&parts), yard.now());
+    completed.await.unwrap();
+    let claimed = claim(&yard, Class::Small, 1).await;
+    assert_eq!(claimed[0].parts.as_deref(), Some(&parts[..]));
+    assert_eq!(claimed[0].completed_at, yard.now());
+    // Once.
+    let again = file::complete(&yard.shard, file.project, file.id, None, yard.now()).await;
+    assert!(matches!(again.unwrap(), file::Completed::Already(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_file_is_in_two_hands() {
+    let yard = Yard::new().await;
+    waiting(&yard, &[30, 30, 30]).await;
+    let other = node::join(&yard.shard, Uuid::from_u128(2), "two", 3600.0)
+        .await
+        .unwrap();
+    let mut taken = Vec::new();
+    for _ in 0..10 {
+        let ours = file::claim(&yard.shard, yard.claim, Class::Small, 6, yard.now());
+        let theirs = file::claim(&yard.shard, other, Class::Small, 6, yard.now());
+        let (ours, theirs) = tokio::join!(ours, theirs);
+        taken.extend(ours.unwrap().into_iter().map(|it| it.file.id));
+        taken.extend(theirs.unwrap().into_iter().map(|it| it.file.id));
+    }
+    let found = taken.len();
+    taken.sort_unstable();
+    taken.dedup();
+    assert_eq!(taken.len(), found);
+}

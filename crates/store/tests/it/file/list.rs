@@ -1,0 +1,203 @@
+//! Pages of files: complete, newest first, and cheap in any project.
+
+use std::time::Duration;
+
+use domain::file::{Flaw, Kind, MediaType, Sha256, Status};
+use domain::id::FileId;
+use sqlx::{AssertSqlSafe, Executor as _};
+use store::shard::file::{self, Change, Changed, File, Filter};
+
+use crate::file::yard::{Yard, connect, owner, project, text};
+
+/// Files of every status and kind, in a mixed order.
+async fn mixed(yard: &Yard) -> Vec<File> {
+    let mut files = Vec::new();
+    for number in 0..45_u8 {
+        let media_type = [MediaType::Png, MediaType::Pdf, MediaType::Mp4][usize::from(number % 3)];
+        let declared = domain::file::Declared {
+            media_type,
+            ..text(number, 10)
+        };
+        let file = match number / 3 % 5 {
+            0 => yard.session(project(1), declared).await,
+            1 => yard.validating(project(1), declared).await,
+            2 => yard.ready(project(1), declared).await,
+            3 => {
+                let file = yard.session(project(1), declared).await;
+                yard.delete(&file, false).await;
+                file
+            }
+            _ => {
+                let file = yard.ready(project(1), declared).await;
+                yard.delete(&file, false).await;
+                file
+            }
+        };
+        yard.database.clock.advance(Duration::from_millis(1));
+        files.push(yard.find(&file).await);
+    }
+    // Another project's are never listed.
+    yard.session(project(2), text(1, 10)).await;
+    files.reverse();
+    files
+}
+
+#[tokio::test]
+async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
+    let yard = Yard::new().await;
+    let files = mixed(&yard).await;
+    let statuses = Status::ALL.iter().copied().map(Some).chain([None]);
+    for status in statuses {
+        for kind in Kind::ALL.iter().copied().map(Some).chain([None]) {
+            let expected: Vec<&File> = files
+                .iter()
+                .filter(|file| status.is_none_or(|only| file.status == only))
+                .filter(|file| kind.is_none_or(|only| file.kind == only))
+                .collect();
+            assert!(!expected.is_empty());
+            for limit in [1, 2, 7, 200] {
+                let mut listed: Vec<File> = Vec::new();
+                loop {
+                    let before = listed.last().map(|file| file.id);
+                    let filter = Filter { status, kind };
+                    let page = file::list(&yard.shard, project(1), filter, before, limit).await;
+                    let page = page.unwrap();
+                    assert!(page.len() <= usize::try_from(limit).unwrap());
+                    if page.is_empty() {
+                        break;
+                    }
+                    listed.extend(page);
+                }
+                assert_eq!(listed.iter().collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}
+
+/// Rows of files that were read so far, by whatever index or none.
+async fn read(connection: &mut sqlx::PgConnection) -> i64 {
+    // The counters of this connection are shown at once.
+    connection
+        .execute("select pg_stat_force_next_flush()")
+        .await
+        .unwrap();
+    connection
+        .execute("select pg_stat_clear_snapshot()")
+        .await
+        .unwrap();
+    let read = "select (select sum(idx_tup_read)::bigint from pg_stat_user_indexes
+                        where schemaname = 'shard' and relname = 'file')
+        + (select seq_tup_read from pg_stat_user_tables
+           where schemaname = 'shard' and relname = 'file')";
+    sqlx::query_scalar(read)
+        .fetch_one(connection)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
+    let yard = Yard::new().await;
+    let (of, organization) = (project(1), owner(project(1)));
+    let fill = format!(
+        "insert into shard.file (id, organization, project, status, kind, media_type, filename,
+             size_bytes, sha256, scan_status, failure_reason, ttl_seconds, created_at, object)
+         select gen_random_uuid(), '{}', '{}', s.status, k.kind, k.media_type, 'f', 1,
+             decode(repeat('00', 32), 'hex'), case s.status when 'ready' then 'clean' else 'pending' end,
+             case s.status when 'failed' then '{}' end, 3600, '2026-01-01',
+             case s.status when 'ready' then gen_random_uuid() end
+         from generate_series(1, 100000) as n
+         -- Most are ready images; some kinds are rare.
+         join (values (0, 'ready'), (1, 'expired'), (2, 'failed'), (3, 'validating')) s (n, status)
+             on s.n = case when n.n % 100 < 90 then 0 else n.n % 4 end
+         join (values (0, 'image', 'image/png'), (1, 'document', 'text/plain'), (2, 'video', 'video/mp4'))
+             k (n, kind, media_type) on k.n = case when n.n % 1000 < 990 then 0 else n.n % 3 end;
+         analyze shard.file",
+        organization.uuid(),
+        of.uuid(),
+        Flaw::ChecksumMismatch.as_str()
+    );
+    // One connection, so that its counters are all there are.
+    let shard = connect(&yard.database, 1);
+    shard.pool.execute(AssertSqlSafe(fill)).await.unwrap();
+    let middle = Some(FileId::from_uuid(uuid::Uuid::from_u128(u128::MAX / 2)));
+    let image = Some(Kind::Image);
+    for (status, kind, before) in [
+        (None, None, None),
+        (None, None, middle),
+        (Some(Status::Ready), None, middle),
+        (None, Some(Kind::Video), middle),
+        (Some(Status::Ready), image, middle),
+        // None at all.
+        (Some(Status::Uploading), image, None),
+    ] {
+        for limit in [50, 201] {
+            let filter = Filter { status, kind };
+            // The plan changes after some uses of a statement, and must not matter.
+            for _ in 0..7 {
+                let first = read(&mut shard.pool.acquire().await.unwrap()).await;
+                let page = file::list(&shard, of, filter, before, limit).await.unwrap();
+                let rows = read(&mut shard.pool.acquire().await.unwrap()).await - first;
+                let walks = status.map_or(5, |_| 1) * kind.map_or(3, |_| 1);
+                let most = walks * i64::from(limit);
+                assert!(
+                    rows <= most,
+                    "{filter:?} read {rows} rows, more than {most}"
+                );
+                assert!(i64::try_from(page.len()).unwrap() <= rows);
+                assert!(status != Some(Status::Uploading) || page.is_empty());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_lives_can_be_changed_and_what_ended_cannot() {
+    let yard = Yard::new().await;
+    let ready = yard.ready(project(1), text(1, 10)).await;
+    let now = yard.database.clock.advance(Duration::from_secs(100));
+    let change = |file: File, change: Change| {
+        let yard = &yard;
+        async move {
+            let changed = file::change(&yard.shard, file.project, file.id, &change, now).await;
+            changed.unwrap()
+        }
+    };
+    let all = Change {
+        ttl_seconds: Some(7200),
+        metadata: Some(b"{\"a\":\"b\"}".to_vec()),
+        pinned: Some(true),
+    };
+    let expected = File {
+        ttl_seconds: 7200,
+        expires_at: Some(now + Duration::from_hours(2)),
+        metadata: all.metadata.clone(),
+        pinned: true,
+        ..ready.clone()
+    };
+    assert_eq!(
+        change(ready.clone(), all.clone()).await,
+        Changed::Done(expected.clone())
+    );
+    // What is not given stays.
+    assert_eq!(
+        change(ready.clone(), Change::default()).await,
+        Changed::Done(expected)
+    );
+    let session = yard.session(project(1), text(2, 10)).await;
+    let Changed::Done(changed) = change(session.clone(), all.clone()).await else {
+        panic!("not changed")
+    };
+    assert_eq!((changed.ttl_seconds, changed.expires_at), (7200, None));
+    yard.delete(&session, false).await;
+    assert_eq!(
+        change(session.clone(), all.clone()).await,
+        Changed::WrongState
+    );
+    let elsewhere = File {
+        project: project(2),
+        ..ready
+    };
+    assert_eq!(change(elsewhere, all).await, Changed::NotFound);
+    assert_eq!(session.sha256, Sha256([2; 32]));
+}

@@ -1,0 +1,246 @@
+//! A shard with organizations that store files, and short words for what happens to them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::file::{Declared, MediaType, Referenced, Sha256, Structure};
+use domain::hold::Hold;
+use domain::id::{Berth, CargoId, FileId, KeyId, OrganizationId, ProjectId};
+use domain::lane::{Lane, LaneId};
+use domain::model::Kind;
+use domain::outcome::Usage;
+use domain::storage::{StorageQuota, Stored};
+use domain::time::{Clock as _, Timestamp};
+use store::shard::file::{self, Class, Completed, Created, Deleted, File, NewFile, Published};
+use store::shard::load::NewCargo;
+use store::shard::node::Claim;
+use store::shard::outcome::{NewOutcome, Standing};
+use store::shard::{account, lane, load, node, outcome, storage};
+use store::{Error, Shard, body};
+use uuid::Uuid;
+
+use crate::support::{Database, HandMoved};
+
+pub(super) const UNLIMITED: StorageQuota = StorageQuota {
+    files: None,
+    bytes: None,
+};
+pub(super) const TTL: u32 = 3_600;
+const CONNECTIONS: u32 = 16;
+
+pub(super) struct Yard {
+    pub(super) database: Database,
+    /// With connections for many at once.
+    pub(super) shard: Arc<Shard>,
+    pub(super) claim: Claim,
+    lane: LaneId,
+    made: AtomicU64,
+}
+
+impl Yard {
+    pub(super) async fn new() -> Arc<Self> {
+        let database = Database::new().await;
+        let shard = connect(&database, CONNECTIONS);
+        let claim = node::join(&shard, Uuid::from_u128(1), "one", 3600.0).await;
+        let wanted = Lane {
+            provider: "mock".to_owned(),
+            model: "m".to_owned(),
+            kind: Kind::Chat,
+        };
+        let lane = lane::ensure(&shard, &wanted).await.unwrap();
+        let yard = Self {
+            database,
+            claim: claim.unwrap(),
+            lane,
+            shard,
+            made: AtomicU64::new(0),
+        };
+        for number in 0..4 {
+            let opened = account::open(&yard.shard, organization(number), yard.now());
+            opened.await.unwrap();
+        }
+        Arc::new(yard)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.database.clock.now()
+    }
+
+    pub(super) fn file_id(&self) -> FileId {
+        FileId::new(self.now(), berth(), self.number())
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// A session of the organization's project, or what came instead.
+    pub(super) async fn create(
+        &self,
+        project: ProjectId,
+        declared: Declared,
+        quota: StorageQuota,
+    ) -> Created {
+        let new = NewFile {
+            id: self.file_id(),
+            organization: owner(project),
+            project,
+            filename: "a name".to_owned(),
+            declared,
+            ttl_seconds: TTL,
+            metadata: None,
+            part_checksums: None,
+        };
+        let created = file::create(&self.shard, &new, quota, self.now()).await;
+        created.unwrap()
+    }
+
+    pub(super) async fn session(&self, project: ProjectId, declared: Declared) -> File {
+        let created = match self.create(project, declared, UNLIMITED).await {
+            Created::Session(file) => Some(file),
+            Created::Duplicate(_) | Created::Refused(_) => None,
+        };
+        created.unwrap()
+    }
+
+    pub(super) async fn complete(&self, file: &File) {
+        let completed = file::complete(&self.shard, file.project, file.id, None, self.now()).await;
+        assert!(matches!(completed.unwrap(), Completed::Begun(_)));
+    }
+
+    /// A session whose bytes are being looked at by this node.
+    pub(super) async fn validating(&self, project: ProjectId, declared: Declared) -> File {
+        let file = self.session(project, declared).await;
+        self.complete(&file).await;
+        let claimed = file::claim(&self.shard, self.claim, Class::Small, 100, self.now()).await;
+        let claimed = claimed.unwrap().into_iter().map(|claimed| claimed.file);
+        claimed.into_iter().find(|it| it.id == file.id).unwrap()
+    }
+
+    pub(super) async fn publish(&self, file: &File) -> Published {
+        let published = file::publish(&self.shard, file, self.claim, Structure::Text, self.now());
+        published.await.unwrap()
+    }
+
+    pub(super) async fn ready(&self, project: ProjectId, declared: Declared) -> File {
+        let file = self.validating(project, declared).await;
+        let published = self.publish(&file).await;
+        assert!(matches!(published, Published::Ready { .. }));
+        self.find(&file).await
+    }
+
+    pub(super) async fn find(&self, file: &File) -> File {
+        let found = file::find(&self.shard, file.project, file.id).await;
+        found.unwrap().unwrap()
+    }
+
+    pub(super) async fn delete(&self, file: &File, force: bool) -> Deleted {
+        let deleted = file::delete(&self.shard, file.project, file.id, force, self.now());
+        deleted.await.unwrap()
+    }
+
+    pub(super) async fn stored(&self, organization: OrganizationId) -> Stored {
+        storage::find(&self.shard, organization).await.unwrap()
+    }
+
+    pub(super) async fn assert_sound(&self) {
+        let faults = file::audit::check(&self.shard).await.unwrap();
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    /// A load that names files, as the writer stores it: nothing when one of them is not ready.
+    pub(super) async fn load(
+        &self,
+        project: ProjectId,
+        files: &[FileId],
+    ) -> Result<Option<CargoId>, Error> {
+        let (now, organization) = (self.now(), owner(project));
+        let cargo = NewCargo {
+            id: CargoId::new(now, berth(), self.number()),
+            organization,
+            project,
+            key: KeyId::new(now, berth(), 1),
+            lane: self.lane,
+            model: "m".to_owned(),
+            callback: None,
+            request: body::pack(b"{}"),
+            metadata: None,
+            idempotency: None,
+            hold: Hold::default(),
+            files: files.to_vec(),
+        };
+        let id = cargo.id;
+        let mut tx = self.shard.begin().await?;
+        account::lock_waiting(&mut tx, &[organization.uuid()]).await?;
+        let found = file::reference::lock(&mut tx, files).await?;
+        let is_ready = |id| {
+            found
+                .get(id)
+                .is_some_and(|it: &Referenced| it.is_ready(now))
+        };
+        if !files.iter().all(is_ready) {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        load::insert(&mut tx, vec![cargo], now).await?;
+        tx.commit().await?;
+        Ok(Some(id))
+    }
+
+    /// What waits comes to its end.
+    pub(super) async fn finish(&self, cargo: &[CargoId]) -> Result<usize, Error> {
+        let outcomes = cargo.iter().map(|cargo| outcome(*cargo));
+        let (standing, claim) = (Standing::Waiting, self.claim);
+        let outcomes = outcomes.collect();
+        let stored = outcome::record(&self.shard, standing, claim, outcomes, self.now()).await?;
+        Ok(stored.len())
+    }
+
+    pub(super) const fn lane(&self) -> LaneId {
+        self.lane
+    }
+}
+
+pub(super) fn connect(database: &Database, connections: u32) -> Arc<Shard> {
+    let clock = Arc::<HandMoved>::clone(&database.clock);
+    Arc::new(Shard::connect_lazily("main", &database.url(), connections, clock).unwrap())
+}
+
+pub(super) fn outcome(cargo: CargoId) -> NewOutcome {
+    NewOutcome {
+        cargo,
+        attempt: 1,
+        success: true,
+        body: body::pack(b"{}"),
+        usage: Usage::default(),
+        claim_delivery: false,
+    }
+}
+
+pub(super) fn berth() -> Berth {
+    Berth::new(7).unwrap()
+}
+
+pub(super) fn organization(number: u64) -> OrganizationId {
+    OrganizationId::new(Timestamp::UNIX_EPOCH, berth(), number)
+}
+
+/// Each organization has a hundred projects.
+pub(super) fn project(number: u64) -> ProjectId {
+    ProjectId::new(Timestamp::UNIX_EPOCH, berth(), number)
+}
+
+pub(super) fn owner(project: ProjectId) -> OrganizationId {
+    let (_, low) = project.uuid().as_u64_pair();
+    organization((low & 0xffff) / 100)
+}
+
+/// Different contents are different bytes.
+pub(super) fn text(content: u8, size_bytes: u64) -> Declared {
+    Declared {
+        media_type: MediaType::Text,
+        size_bytes,
+        sha256: Sha256([content; 32]),
+    }
+}
