@@ -11,9 +11,6 @@ use tokio::time::timeout;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Some clients send on while we answer: reading on for a while lets them see the answer.
-const READ_ON: usize = 4;
-
 /// How long a body may stand still.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -35,11 +32,10 @@ impl FromRequest<App> for Body {
             };
             length += piece.len();
             if length > app.max_body_bytes {
-                rest.clear();
-                if length > app.max_body_bytes.saturating_mul(READ_ON) {
-                    break;
-                }
-            } else if first.is_empty() && rest.is_empty() {
+                // The listener reads on, so that who still sends sees the answer.
+                return Err(Problem::too_large(app.max_body_bytes));
+            }
+            if first.is_empty() && rest.is_empty() {
                 first = piece;
             } else {
                 if rest.is_empty() {
@@ -47,9 +43,6 @@ impl FromRequest<App> for Body {
                 }
                 rest.extend_from_slice(&piece);
             }
-        }
-        if length > app.max_body_bytes {
-            return Err(Problem::too_large(app.max_body_bytes));
         }
         Ok(Self(if rest.is_empty() {
             first

@@ -1,5 +1,7 @@
 //! Every call to someone else's machine: providers that run models, callers' receivers, counters.
 
+mod connection;
+
 pub mod provider;
 
 pub mod callback;

@@ -30,7 +30,6 @@ mod policy;
 mod probe;
 mod public;
 mod sign;
-mod stream;
 mod xml;
 
 pub use address::Style;

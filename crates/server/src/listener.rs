@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +22,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use unread::ReadOn;
 
 /// Connections that the kernel keeps for us while we are busy; it may allow fewer.
 const BACKLOG: u32 = 4096;
@@ -189,7 +192,7 @@ async fn answer(
     ending: &Ending,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, std::convert::Infallible> {
-    let mut response = router.call(request).await?;
+    let mut response = router.call(request.map(ReadOn::new)).await?;
     if ending.announced.load(Ordering::Relaxed) {
         response
             .headers_mut()

@@ -21,7 +21,8 @@ use url::Host;
 
 use super::failure::ConnectFailure;
 use super::resolve::Resolve;
-use super::stream::{Stream, Wire};
+use super::stream::Stream;
+use crate::connection::Wire;
 
 /// How many addresses of one name are tried.
 const MOST_DIALLED: usize = 8;

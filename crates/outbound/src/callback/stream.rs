@@ -8,10 +8,9 @@ use std::task::{Context, Poll, ready};
 
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
 use super::failure::TooLong;
+use crate::connection::Wire;
 
 /// What one answer may take from the wire: head, body and what is read ahead of them.
 ///
@@ -23,12 +22,6 @@ pub(super) struct Stream {
     wire: Wire,
     read: usize,
     _open: Open,
-}
-
-#[derive(Debug)]
-pub(super) enum Wire {
-    Plain(TcpStream),
-    Secured(Box<TlsStream<TcpStream>>),
 }
 
 /// One of the open connections, for as long as it lives.
@@ -68,15 +61,7 @@ impl AsyncRead for Stream {
             return Poll::Ready(Err(io::Error::other(TooLong)));
         }
         let before = buf.filled().len();
-        let read = match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Wire::Secured(tls) => Pin::new(tls).poll_read(cx, buf),
-        };
-        match ready!(read) {
-            // Many servers leave TLS without a word. Whether the answer was whole, its length tells.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-            other => other?,
-        }
+        ready!(Pin::new(&mut self.wire).poll_read(cx, buf))?;
         self.read += buf.filled().len() - before;
         Poll::Ready(Ok(()))
     }
@@ -90,10 +75,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         // We speak only when the answer before has ended.
         self.read = 0;
-        match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            Wire::Secured(tls) => Pin::new(tls).poll_write(cx, buf),
-        }
+        Pin::new(&mut self.wire).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -102,30 +84,18 @@ impl AsyncWrite for Stream {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.read = 0;
-        match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            Wire::Secured(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
-        }
+        Pin::new(&mut self.wire).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.wire {
-            Wire::Plain(tcp) => tcp.is_write_vectored(),
-            Wire::Secured(tls) => tls.is_write_vectored(),
-        }
+        self.wire.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
-            Wire::Secured(tls) => Pin::new(tls).poll_flush(cx),
-        }
+        Pin::new(&mut self.wire).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Wire::Secured(tls) => Pin::new(tls).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.wire).poll_shutdown(cx)
     }
 }

@@ -20,8 +20,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tower::Service;
 
 use super::failure::SetupFailure;
-use super::stream::Stream;
 use crate::callback;
+use crate::connection::Wire;
 
 /// Stores commonly close what idles for longer.
 const IDLE: Duration = Duration::from_secs(15);
@@ -54,9 +54,9 @@ pub(super) struct Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
+    type Response = TokioIo<Wire>;
     type Error = AnyFailure;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, AnyFailure>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, AnyFailure>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), AnyFailure>> {
         self.http.poll_ready(cx).map_err(Into::into)
@@ -68,13 +68,13 @@ impl Service<Uri> for Connector {
         let connect = async move {
             let tcp = dialled.await?.into_inner();
             if uri.scheme() != Some(&Scheme::HTTPS) {
-                return Ok(Stream::Plain(tcp));
+                return Ok(Wire::Plain(tcp));
             }
             let host = uri.host().unwrap_or_default();
             let host = host.trim_start_matches('[').trim_end_matches(']');
             let name = ServerName::try_from(host.trim_end_matches('.').to_owned())?;
             let secured = tls.connect(name, tcp).await?;
-            Ok::<_, AnyFailure>(Stream::Secured(Box::new(secured)))
+            Ok::<_, AnyFailure>(Wire::Secured(Box::new(secured)))
         };
         Box::pin(async move {
             let connected = timeout(patience, connect).await;

@@ -35,10 +35,14 @@ fn start() -> (Served, SocketAddr, Slow) {
     )
 }
 
-/// Sends on a thread of its own, so that the server under test goes on.
 async fn ask(mut stream: TcpStream, path: &'static str) -> (TcpStream, String) {
-    let asking = tokio::task::spawn_blocking(move || {
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\n\r\n").unwrap();
+    read_answer(stream).await
+}
+
+/// Reads on a thread of its own, so that the server under test goes on.
+async fn read_answer(mut stream: TcpStream) -> (TcpStream, String) {
+    let reading = tokio::task::spawn_blocking(move || {
         let mut answer = Vec::new();
         let mut byte = [0];
         while !answer.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
@@ -54,7 +58,7 @@ async fn ask(mut stream: TcpStream, path: &'static str) -> (TcpStream, String) {
         answer.extend_from_slice(&body[..length]);
         (stream, String::from_utf8(answer).unwrap())
     });
-    asking.await.unwrap()
+    reading.await.unwrap()
 }
 
 async fn at_end(mut stream: TcpStream) -> usize {
@@ -114,6 +118,24 @@ async fn an_idle_connection_does_not_hold_up_the_end() {
     served.stop(Duration::ZERO).await;
     assert_eq!(at_end(idle).await, 0);
     silent.shutdown(Shutdown::Both).unwrap();
+}
+
+/// A caller who is refused while the body is still on its way keeps the connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_nobody_reads_costs_no_connection() {
+    let (_served, address, _slow) = start();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n"
+    )
+    .unwrap();
+    let (mut stream, answer) = read_answer(stream).await;
+    assert!(answer.ends_with("quick"), "{answer}");
+
+    stream.write_all(b"late body").unwrap();
+    let (_, answer) = ask(stream, "/").await;
+    assert!(answer.ends_with("quick"), "{answer}");
 }
 
 #[tokio::test]

@@ -66,14 +66,48 @@ pub async fn files(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, Know
     .fetch_all(&shard.pool)
     .await?;
     let known = rows.into_iter().map(|row| {
-        let status = Status::parse(&row.status).ok_or(Error::Corrupt {
-            table: "file",
-            column: "status",
-        })?;
-        let upload = row.upload;
+        let (status, upload) = (read(&row.status)?, row.upload);
         Ok((row.id.into(), Known { status, upload }))
     });
     known.collect()
+}
+
+/// Published bytes as the patrol sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// The file that brought them.
+    pub file: Option<Status>,
+    /// Whether files have them.
+    pub is_live: bool,
+}
+
+/// What is known of the bytes that these files brought, all of one moment: a file that is
+/// published in between is never seen as ready without its object.
+pub async fn published(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, Published>, Error> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        r#"select listed.id as "id!", f.status as "status?",
+               (o.id is not null and o.gone_at is null) as "is_live!"
+           from unnest($1::uuid[]) as listed (id)
+               left join shard.file f on f.id = listed.id
+               left join shard.object o on o.id = listed.id"#,
+        &ids
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let known = rows.into_iter().map(|row| {
+        let file = row.status.as_deref().map(read).transpose()?;
+        let is_live = row.is_live;
+        Ok((row.id.into(), Published { file, is_live }))
+    });
+    known.collect()
+}
+
+fn read(status: &str) -> Result<Status, Error> {
+    Status::parse(status).ok_or(Error::Corrupt {
+        table: "file",
+        column: "status",
+    })
 }
 
 /// Which of these objects are wanted.

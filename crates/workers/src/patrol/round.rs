@@ -104,21 +104,17 @@ impl Round<'_> {
                 .list(Area::Published, self.berth, after.as_deref());
             let page = page.await?;
             let ids = ids(&page.objects);
-            // Files first: one that is published in between is still validating here. The other
-            // way round it would be ready without an object, and its bytes be taken for a stray.
-            let known = patrol::files(self.shard, &ids).await?;
-            let live = patrol::objects(self.shard, &ids).await?;
+            let known = patrol::published(self.shard, &ids).await?;
             for object in &page.objects {
-                let status = object
-                    .id
-                    .and_then(|id| known.get(&id))
-                    .map(|file| file.status);
-                let is_live = object.id.is_some_and(|id| live.contains(&id));
+                let brought = object.id.and_then(|id| known.get(&id));
+                let (file, is_live) = brought.map_or((None, false), |it| (it.file, it.is_live));
                 let age = self.age(object.modified);
-                if rules::of_published(is_live, status, age, self.files.grace) == Deed::Remove {
+                if rules::of_published(is_live, file, age, self.files.grace) == Deed::Remove {
                     self.remove(&object.key, "published").await?;
                 }
             }
+            let live = known.iter().filter(|(_, it)| it.is_live);
+            let live: HashSet<FileId> = live.map(|(id, _)| *id).collect();
             after = page.next;
             let until = ids.iter().max().copied().filter(|_| after.is_some());
             missing.extend(self.missing(reached, until, &live).await?);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::file::{Flaw, Structure};
+use domain::file::{Flaw, Status, Structure};
 use domain::verdict::{self, Next};
 use outbound::objects::{Copied, Head};
 use store::Shard;
@@ -101,10 +101,11 @@ impl Verifier {
     async fn give_up_copy(&self, file: &File) -> Result<(), store::Error> {
         let id = file.id;
         tracing::info!(file.id = %id, "{id} was settled or taken over while it was verified");
-        let known = patrol::files(&self.shard, &[id]).await?;
-        let is_live = patrol::objects(&self.shard, &[id]).await?.contains(&id);
-        let settled = known.get(&id).is_some_and(|file| file.status.is_settled());
-        if settled && !is_live {
+        let known = patrol::published(&self.shard, &[id]).await?;
+        let is_unwanted = known
+            .get(&id)
+            .is_some_and(|it| it.file.is_some_and(Status::is_settled) && !it.is_live);
+        if is_unwanted {
             self.remove_copy(file).await;
         }
         Ok(())

@@ -197,6 +197,15 @@ async fn the_patrol_knows_berths_files_and_objects() {
     assert_eq!(known[&open.id].upload.as_deref(), Some("u"));
     assert_eq!(known[&gone.id].status, Status::Expired);
     assert!(!known.contains_key(&unknown));
+    let published = patrol::published(&yard.shard, &ids).await.unwrap();
+    let seen = ids.map(|id| (published[&id].file, published[&id].is_live));
+    let expected = [
+        (Some(Status::Uploading), false),
+        (Some(Status::Ready), true),
+        (Some(Status::Expired), false),
+        (None, false),
+    ];
+    assert_eq!(seen, expected);
     let live = patrol::objects(&yard.shard, &ids).await.unwrap();
     assert_eq!(live.into_iter().collect::<Vec<_>>(), [ready.id]);
     let live = patrol::live(&yard.shard, berth(), None, 10).await.unwrap();

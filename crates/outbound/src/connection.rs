@@ -1,4 +1,4 @@
-//! One connection to the store, plain or secured.
+//! One connection, plain or secured.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,18 +10,18 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(crate) enum Wire {
     Plain(TcpStream),
     Secured(Box<TlsStream<TcpStream>>),
 }
 
-impl Connection for Stream {
+impl Connection for Wire {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -39,7 +39,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for Wire {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
