@@ -9,6 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+mod dial;
+
+pub(crate) use dial::Dialer;
+
 #[derive(Debug)]
 pub(crate) enum Wire {
     Plain(TcpStream),
