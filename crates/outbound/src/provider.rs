@@ -11,6 +11,34 @@ use domain::time::Timestamp;
 
 pub mod mock;
 
+pub mod credential;
+
+mod no;
+
+pub mod key;
+
+pub mod spool;
+
+pub mod media;
+
+pub mod ending;
+
+pub mod call;
+
+pub mod jobs;
+
+mod pages;
+
+mod completions;
+
+pub mod openai;
+
+pub mod anthropic;
+
+pub mod gemini;
+
+pub mod server;
+
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
     /// Hands a batch over. The intent was written before, so an unknown end can be looked into.
@@ -44,6 +72,16 @@ pub struct Item {
     pub attempt: u32,
     pub loaded_at: Timestamp,
     pub params: Params,
+}
+
+impl Item {
+    /// What a provider knows it by.
+    pub const fn key(&self) -> key::ItemKey {
+        key::ItemKey {
+            cargo: self.cargo,
+            attempt: self.attempt,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
