@@ -39,6 +39,9 @@ pub mod gemini;
 
 pub mod server;
 
+#[cfg(test)]
+mod samples;
+
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
     /// Hands a batch over. The intent was written before, so an unknown end can be looked into.

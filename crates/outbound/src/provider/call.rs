@@ -218,6 +218,17 @@ impl Caller {
         ended.unwrap_or_else(|_| Err(failure::lost(effect, "no answer in time")))
     }
 
+    /// Asks that a job be stopped. One that has ended cannot be, and need not.
+    pub(super) async fn stop(&self, call: Call) -> Result<(), CallFailure> {
+        let ended = self.ask(call).await.map(|_| ());
+        match ended {
+            Err(CallFailure::Refused { .. } | CallFailure::Conflict | CallFailure::NotFound) => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// The head of a good answer; its body is still to come.
     async fn open(&self, call: Call) -> Result<Response<Incoming>, CallFailure> {
         let effect = call.effect;

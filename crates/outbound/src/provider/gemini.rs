@@ -140,10 +140,6 @@ impl Jobs for Gemini {
     async fn cancel(&self, job: &Job) -> Result<(), CallFailure> {
         let path = format!("/v1beta/{}:cancel", escaped(&job.0));
         let call = self.caller.post(path, Payload::empty(), Effect::None);
-        match self.caller.ask(call).await {
-            // It has ended, or stopped already.
-            Ok(_) | Err(CallFailure::Refused { .. } | CallFailure::NotFound) => Ok(()),
-            Err(failure) => Err(failure),
-        }
+        self.caller.stop(call).await
     }
 }

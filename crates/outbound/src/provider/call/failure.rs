@@ -48,6 +48,9 @@ pub enum CallFailure {
     Unknown(String),
     #[error("not there")]
     NotFound,
+    /// Not as things stand: nothing happened.
+    #[error("in conflict with what is there")]
+    Conflict,
     #[error("too large")]
     TooLarge,
     #[error("the answer cannot be read")]
@@ -125,14 +128,11 @@ pub(super) fn of_answer(
         404 | 410 => CallFailure::NotFound,
         413 => CallFailure::TooLarge,
         429 => CallFailure::Busy { retry_after },
-        409 | 425 => CallFailure::Unavailable {
-            why: no.words(status),
-            retry_after,
-        },
-        408 | 500.. if effect == Effect::Creates => {
+        409 => CallFailure::Conflict,
+        408 | 425 | 500.. if effect == Effect::Creates => {
             CallFailure::Unknown(format!("status {status}"))
         }
-        408 | 500.. => CallFailure::Unavailable {
+        408 | 425 | 500.. => CallFailure::Unavailable {
             why: format!("status {status}"),
             retry_after,
         },
@@ -182,6 +182,7 @@ mod tests {
             (429, openai("rate_limit_exceeded"), busy),
             (404, String::new(), CallFailure::NotFound),
             (410, String::new(), CallFailure::NotFound),
+            (409, String::new(), CallFailure::Conflict),
             (413, "<html>".to_owned(), CallFailure::TooLarge),
             (
                 400,
