@@ -107,7 +107,7 @@ impl Jobs for OpenAi {
                     looks += 1;
                     sleep(self.caller.patience.moment).await;
                 }
-                created => return Ok(Job(created?.0.id)),
+                created => return created?.0.job(),
             }
         }
     }

@@ -16,6 +16,7 @@ mod objects;
 mod objects_faults;
 mod objects_probe;
 mod probe;
+mod provider;
 mod requests;
 mod scanner;
 mod scanner_faults;

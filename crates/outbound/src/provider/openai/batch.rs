@@ -13,7 +13,7 @@ use crate::provider::pages::Page;
 #[derive(Debug, Deserialize)]
 pub(super) struct Batch {
     #[serde(default)]
-    pub(super) id: String,
+    id: String,
     #[serde(default)]
     status: String,
     #[serde(default)]
@@ -86,6 +86,13 @@ impl List {
 }
 
 impl Batch {
+    pub(super) fn job(self) -> Result<Job, CallFailure> {
+        if self.id.is_empty() {
+            return Err(CallFailure::Unknown("the job has no name".to_owned()));
+        }
+        Ok(Job(self.id))
+    }
+
     fn candidate(self, sought: &Sought) -> Candidate {
         let label = self.metadata.and_then(|it| it.submission_id);
         let by_label = label.is_some_and(|label| label == sought.label.0);
