@@ -132,6 +132,6 @@ fn count(
         return Ok(());
     }
     let free_at = seen.front().map_or(now, |at| *at + within);
-    let seconds = (free_at - now).num_milliseconds().max(0);
-    Err(u32::try_from(seconds / 1000 + 1).unwrap_or(u32::MAX))
+    let left = (free_at - now).num_milliseconds().max(0);
+    Err(u32::try_from((left + 999) / 1000).unwrap_or(u32::MAX))
 }

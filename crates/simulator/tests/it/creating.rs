@@ -96,7 +96,11 @@ async fn a_new_job_can_be_invisible_for_a_while() {
     let stage = stage().await;
     stage.fault(Fault::once(FaultName::ListLag).seconds(10));
     let id = stage.batch(&["x"]).await;
-    let count = async || stage.get("/v1/batches").await.ok()["data"].as_array().map(Vec::len);
+    let count = async || {
+        stage.get("/v1/batches").await.ok()["data"]
+            .as_array()
+            .map(Vec::len)
+    };
     assert_eq!(count().await, Some(0));
     assert_eq!(stage.get(&format!("/v1/batches/{id}")).await.status, 404);
     stage.simulator.advance(Duration::from_secs(10));
@@ -123,7 +127,10 @@ async fn calls_are_limited_by_the_minute_and_creations_by_the_hour() {
     assert_eq!(first.header("x-ratelimit-remaining-requests"), Some("1"));
     assert_eq!(stage.get("/v1/batches").await.status, 200);
     let third = stage.get("/v1/batches").await;
-    assert_eq!((third.status, third.header("retry-after")), (429, Some("61")));
+    assert_eq!(
+        (third.status, third.header("retry-after")),
+        (429, Some("60"))
+    );
     stage.simulator.advance(Duration::from_secs(60));
     assert_eq!(stage.get("/v1/batches").await.status, 200);
     stage.fault(Fault::of(FaultName::CreatesPerHour).limit(1));

@@ -23,26 +23,50 @@ async fn a_batch_goes_through_its_states_by_the_clock() {
         "completion_window": "24h", "metadata": {"submission_id": "s"}});
     let batch = stage.post("/v1/batches", &body).await.ok();
     assert_eq!(batch["status"], "validating");
-    assert_eq!(batch["request_counts"], json!({"total": 0, "completed": 0, "failed": 0}));
-    assert_eq!(batch["expires_at"], batch["created_at"].as_i64().unwrap() + 86_400);
-    let unset = ["errors", "output_file_id", "error_file_id", "in_progress_at", "finalizing_at",
-        "completed_at", "failed_at", "expired_at", "cancelling_at", "cancelled_at"];
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 0, "completed": 0, "failed": 0})
+    );
+    assert_eq!(
+        batch["expires_at"],
+        batch["created_at"].as_i64().unwrap() + 86_400
+    );
+    let unset = [
+        "errors",
+        "output_file_id",
+        "error_file_id",
+        "in_progress_at",
+        "finalizing_at",
+        "completed_at",
+        "failed_at",
+        "expired_at",
+        "cancelling_at",
+        "cancelled_at",
+    ];
     for name in unset {
         assert!(batch.as_object().unwrap().contains_key(name), "{name}");
         assert_eq!(batch[name], Value::Null, "{name}");
     }
     let id = batch["id"].as_str().unwrap();
-    for (ms, status) in [(99, "validating"), (1, "in_progress"), (200, "finalizing"), (100, "completed")] {
+    for (ms, status) in [
+        (99, "validating"),
+        (1, "in_progress"),
+        (200, "finalizing"),
+        (100, "completed"),
+    ] {
         stage.advance_ms(ms);
         assert_eq!(stage.batch_now(id).await["status"], status);
     }
     let done = stage.batch_now(id).await;
-    assert_eq!(done["request_counts"], json!({"total": 1, "completed": 1, "failed": 0}));
+    assert_eq!(
+        done["request_counts"],
+        json!({"total": 1, "completed": 1, "failed": 0})
+    );
     assert_eq!(done["error_file_id"], Value::Null);
     assert_eq!(done["metadata"]["submission_id"], "s");
     let output = stage.content(&done["output_file_id"]).await;
-    let size = stage.get(&format!("/v1/files/{}", done["output_file_id"].as_str().unwrap()));
-    let size = size.await.ok();
+    let id = done["output_file_id"].as_str().unwrap();
+    let size = stage.get(&format!("/v1/files/{id}")).await.ok();
     assert_eq!(size["bytes"], output.body.len());
     assert_eq!(size["purpose"], "batch_output");
     let line = &output.lines()[0];
@@ -60,15 +84,31 @@ async fn a_batch_goes_through_its_states_by_the_clock() {
 #[tokio::test]
 async fn directives_act_on_their_own_item_alone() {
     let stage = Stage::of(Provider::OpenAi).await;
-    let texts = ["plain", "[[fail 429]]", "[[blocked]]", "[[refuse]]", "[[no-usage]]",
-        "[[absurd-usage]]", "[[stop tool_calls]]", "[[missing]]", "[[twice]]"];
+    let texts = [
+        "plain",
+        "[[fail 429]]",
+        "[[blocked]]",
+        "[[refuse]]",
+        "[[no-usage]]",
+        "[[absurd-usage]]",
+        "[[stop tool_calls]]",
+        "[[missing]]",
+        "[[twice]]",
+    ];
     let id = stage.batch(&texts).await;
     stage.finish();
     let done = stage.batch_now(&id).await;
-    assert_eq!(done["request_counts"], json!({"total": 9, "completed": 8, "failed": 1}));
+    assert_eq!(
+        done["request_counts"],
+        json!({"total": 9, "completed": 8, "failed": 1})
+    );
     let output = stage.content(&done["output_file_id"]).await.lines();
     let of = |id: &str| -> Vec<&Value> {
-        output.iter().filter(|line| line["custom_id"] == id).map(|line| &line["response"]["body"]).collect()
+        output
+            .iter()
+            .filter(|line| line["custom_id"] == id)
+            .map(|line| &line["response"]["body"])
+            .collect()
     };
     assert_eq!(of("a2")[0]["choices"][0]["finish_reason"], "content_filter");
     assert_eq!(of("a2")[0]["choices"][0]["message"]["content"], Value::Null);
@@ -88,10 +128,16 @@ async fn directives_act_on_their_own_item_alone() {
 #[tokio::test]
 async fn a_cancelled_batch_keeps_what_was_done() {
     let stage = Stage::of(Provider::OpenAi).await;
-    stage.pace(Pace { running_ms: 1000, ..Pace::default() });
+    stage.pace(Pace {
+        running_ms: 1000,
+        ..Pace::default()
+    });
     let id = stage.batch(&["one", "two", "three", "four"]).await;
     stage.advance_ms(100 + 500);
-    let cancelling = stage.post(&format!("/v1/batches/{id}/cancel"), &json!({})).await.ok();
+    let cancelling = stage
+        .post(&format!("/v1/batches/{id}/cancel"), &json!({}))
+        .await
+        .ok();
     assert_eq!(cancelling["status"], "cancelling");
     assert_eq!(cancelling["request_counts"]["completed"], 2);
     stage.advance_ms(100);
@@ -102,7 +148,9 @@ async fn a_cancelled_batch_keeps_what_was_done() {
     assert_eq!((output.len(), errors.len()), (2, 2));
     assert_eq!(errors[0]["error"]["code"], "batch_cancelled");
     assert_eq!(errors[0]["response"], Value::Null);
-    let again = stage.post(&format!("/v1/batches/{id}/cancel"), &json!({})).await;
+    let again = stage
+        .post(&format!("/v1/batches/{id}/cancel"), &json!({}))
+        .await;
     assert_eq!(again.status, 409);
 }
 
@@ -118,7 +166,10 @@ async fn lists_are_newest_first_in_pages() {
     assert_eq!(page["first_id"], ids[2]);
     assert_eq!(page["last_id"], ids[1]);
     assert_eq!(page["has_more"], true);
-    let rest = stage.get(&format!("/v1/batches?limit=2&after={}", ids[1])).await.ok();
+    let rest = stage
+        .get(&format!("/v1/batches?limit=2&after={}", ids[1]))
+        .await
+        .ok();
     assert_eq!(rest["data"][0]["id"], ids[0]);
     assert_eq!(rest["has_more"], false);
     let files = stage.get("/v1/files?purpose=batch").await.ok();
@@ -150,11 +201,18 @@ async fn embeddings_are_batched_and_answered_at_once() {
     let id = stage.post("/v1/batches", &create).await.ok()["id"].clone();
     stage.finish();
     let done = stage.batch_now(id.as_str().unwrap()).await;
-    let batched = stage.content(&done["output_file_id"]).await.lines()[0]["response"]["body"].clone();
+    let batched =
+        stage.content(&done["output_file_id"]).await.lines()[0]["response"]["body"].clone();
     let at_once = stage.post("/v1/embeddings", &body).await.ok();
     assert_eq!(batched, at_once);
-    assert_eq!(at_once["data"][1]["embedding"], json!(rule::embedding("two", 8)));
-    assert_eq!(at_once["usage"], json!({"prompt_tokens": 2, "total_tokens": 2}));
+    assert_eq!(
+        at_once["data"][1]["embedding"],
+        json!(rule::embedding("two", 8))
+    );
+    assert_eq!(
+        at_once["usage"],
+        json!({"prompt_tokens": 2, "total_tokens": 2})
+    );
     let encoded = json!({"model": "embed", "input": "one", "encoding_format": "base64"});
     assert!(stage.post("/v1/embeddings", &encoded).await.ok()["data"][0]["embedding"].is_string());
 }

@@ -27,7 +27,10 @@ async fn output(stage: &Stage, batch: &Value) -> Seen {
 }
 
 fn ids(lines: &[Value]) -> Vec<&str> {
-    lines.iter().map(|line| line["custom_id"].as_str().unwrap()).collect()
+    lines
+        .iter()
+        .map(|line| line["custom_id"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -73,26 +76,40 @@ async fn a_stuck_job_expires_with_nothing_done() {
     assert_eq!(expired["output_file_id"], Value::Null);
     let errors = stage.content(&expired["error_file_id"]).await.lines();
     assert_eq!(errors.len(), 6);
-    assert!(errors.iter().all(|line| line["error"]["code"] == "batch_expired"));
+    assert!(
+        errors
+            .iter()
+            .all(|line| line["error"]["code"] == "batch_expired")
+    );
 }
 
 #[tokio::test]
 async fn a_job_can_expire_half_done() {
     let stage = stage().await;
-    stage.pace(Pace { window_ms: Some(5000), ..Pace::default() });
+    stage.pace(Pace {
+        window_ms: Some(5000),
+        ..Pace::default()
+    });
     stage.fault(Fault::of(FaultName::ExpirePartial));
     let id = stage.batch(&TEXTS).await;
     stage.advance_ms(5000);
     let batch = stage.batch_now(&id).await;
     assert_eq!(batch["status"], "expired");
     assert_eq!(output(&stage, &batch).await.lines().len(), 3);
-    assert_eq!(stage.content(&batch["error_file_id"]).await.lines().len(), 3);
+    assert_eq!(
+        stage.content(&batch["error_file_id"]).await.lines().len(),
+        3
+    );
 }
 
 #[tokio::test]
 async fn finalizing_can_take_long_after_all_is_counted() {
     let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::LongFinalizing).seconds(600)]).await;
+    let batch = finished(
+        &stage,
+        vec![Fault::of(FaultName::LongFinalizing).seconds(600)],
+    )
+    .await;
     assert_eq!(batch["status"], "finalizing");
     assert_eq!(batch["request_counts"]["completed"], 6);
     assert_eq!(batch["output_file_id"], Value::Null);
@@ -107,8 +124,14 @@ async fn a_completed_job_can_have_errors_only() {
     let batch = finished(&stage, vec![Fault::of(FaultName::AllFail)]).await;
     assert_eq!(batch["status"], "completed");
     assert_eq!(batch["output_file_id"], Value::Null);
-    assert_eq!(batch["request_counts"], json!({"total": 6, "completed": 0, "failed": 6}));
-    assert_eq!(stage.content(&batch["error_file_id"]).await.lines().len(), 6);
+    assert_eq!(
+        batch["request_counts"],
+        json!({"total": 6, "completed": 0, "failed": 6})
+    );
+    assert_eq!(
+        stage.content(&batch["error_file_id"]).await.lines().len(),
+        6
+    );
 }
 
 #[tokio::test]
@@ -151,7 +174,11 @@ async fn usage_can_be_missing_or_absurd_throughout() {
     let stage = stage().await;
     let batch = finished(&stage, vec![Fault::of(FaultName::UsageMissing)]).await;
     let lines = output(&stage, &batch).await.lines();
-    assert!(lines.iter().all(|line| line["response"]["body"].get("usage").is_none()));
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["response"]["body"].get("usage").is_none())
+    );
     let batch = finished(&stage, vec![Fault::of(FaultName::UsageAbsurd)]).await;
     let lines = output(&stage, &batch).await.lines();
     let tokens = &lines[0]["response"]["body"]["usage"]["total_tokens"];
@@ -166,10 +193,17 @@ async fn a_download_can_be_cut_so_many_times_and_then_be_whole() {
         Fault::of(FaultName::TruncateDownload).times(2),
         Fault::once(FaultName::Download500),
     ]);
-    let path = format!("/v1/files/{}/content", batch["output_file_id"].as_str().unwrap());
+    let path = format!(
+        "/v1/files/{}/content",
+        batch["output_file_id"].as_str().unwrap()
+    );
     assert_eq!(stage.get(&path).await.status, 500);
     for _ in 0..2 {
-        let cut = stage.send("GET", &path, &[], "").await.err().expect("a cut answer");
+        let cut = stage
+            .send("GET", &path, &[], "")
+            .await
+            .err()
+            .expect("a cut answer");
         assert!(cut.starts_with("cut"), "{cut}");
     }
     assert_eq!(stage.get(&path).await.lines().len(), 6);
@@ -184,7 +218,10 @@ async fn asking_can_fail_be_refused_or_find_nothing() {
     assert_eq!(stage.get(&path).await.status, 500);
     stage.fault(Fault::once(FaultName::Poll429).seconds(7));
     let refused = stage.get(&path).await;
-    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("7")));
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (429, Some("7"))
+    );
     stage.fault(Fault::once(FaultName::Vanish));
     let vanished = stage.get(&path).await;
     assert_eq!(vanished.status, 404);

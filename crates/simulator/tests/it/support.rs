@@ -128,8 +128,7 @@ impl Stage {
     }
 
     pub fn faults(&self, faults: Vec<Fault>) {
-        self.simulator
-            .set_faults(self.provider, &self.key, faults);
+        self.simulator.set_faults(self.provider, &self.key, faults);
     }
 
     pub fn fault(&self, fault: Fault) {
@@ -178,7 +177,9 @@ impl Stage {
     pub async fn upload(&self, content: impl AsRef<[u8]>) -> Seen {
         let (kind, body) = form("batch", content.as_ref());
         let headers = [("content-type", kind.as_str())];
-        self.send("POST", "/v1/files", &headers, body).await.unwrap()
+        self.send("POST", "/v1/files", &headers, body)
+            .await
+            .unwrap()
     }
 
     /// Uploads lines and makes a batch of them.
