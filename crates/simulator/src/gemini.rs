@@ -21,7 +21,10 @@ pub use upload::account_of as account_of_upload;
 
 pub async fn route(call: Call) -> Answered {
     let path = call.path.clone();
-    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    // Google's newer clients say `v1`, and mean the same calls.
+    let segments = path.trim_matches('/').split('/');
+    let segments = segments.map(|it| if it == "v1" { "v1beta" } else { it });
+    let segments: Vec<&str> = segments.collect();
     let method = call.method.clone();
     match (method.as_str(), segments.as_slice()) {
         ("POST", ["upload", "v1beta", "files"]) => upload::route(call).await,

@@ -48,8 +48,8 @@ async fn an_accepted_job_can_fail_for_the_token_limit() {
 #[tokio::test]
 async fn enqueued_tokens_are_counted_and_given_back() {
     let stage = stage().await;
-    // Six words of 3 to 5 letters: 1 or 2 tokens each, 8 in all.
-    stage.fault(Fault::of(FaultName::EnqueuedLimit).limit(15));
+    // Six words of 3 to 5 letters: 1 or 2 tokens each, 7 in all.
+    stage.fault(Fault::of(FaultName::EnqueuedLimit).limit(13));
     let first = stage.batch(&TEXTS).await;
     let second = stage.batch(&TEXTS).await;
     stage.advance_ms(100);
