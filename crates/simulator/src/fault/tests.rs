@@ -1,0 +1,47 @@
+//! When faults fire.
+
+use super::{Fault, Faults, Name};
+
+#[test]
+fn a_fault_fires_as_often_as_it_was_told() {
+    let mut faults = Faults::default();
+    faults.set(vec![Fault::of(Name::Poll500).times(2)]);
+    let fired: Vec<bool> = (0..4)
+        .map(|_| faults.fire(Name::Poll500).is_some())
+        .collect();
+    assert_eq!(fired, [true, true, false, false]);
+    assert!(faults.all().is_empty());
+}
+
+#[test]
+fn a_fault_without_a_count_fires_until_it_is_cleared() {
+    let mut faults = Faults::default();
+    faults.set(vec![Fault::of(Name::Stuck)]);
+    assert!((0..10).all(|_| faults.fire(Name::Stuck).is_some()));
+    assert!(faults.fire(Name::Shuffle).is_none());
+    faults.set(Vec::new());
+    assert!(faults.fire(Name::Stuck).is_none());
+}
+
+#[test]
+fn a_fault_can_skip_occasions() {
+    let mut fault = Fault::of(Name::Poll429);
+    fault.every = Some(3);
+    let mut faults = Faults::default();
+    faults.add(vec![fault]);
+    let fired: Vec<bool> = (0..6)
+        .map(|_| faults.fire(Name::Poll429).is_some())
+        .collect();
+    assert_eq!(fired, [false, false, true, false, false, true]);
+}
+
+#[test]
+fn a_fault_is_written_by_its_name_and_parameters_alone() {
+    let fault = Fault::of(Name::Create500After).times(1);
+    let written = serde_json::to_string(&fault).expect("a fault is JSON");
+    assert_eq!(written, r#"{"name":"create_500_after","times":1}"#);
+    let read: Fault = serde_json::from_str(r#"{"name":"list_lag","seconds":10}"#).expect("known");
+    assert_eq!(read, Fault::of(Name::ListLag).seconds(10));
+    serde_json::from_str::<Fault>(r#"{"name":"list_lag","second":10}"#)
+        .expect_err("a typing error");
+}

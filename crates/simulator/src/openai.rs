@@ -1,0 +1,114 @@
+//! `OpenAI`: files, batches, and answers at once.
+
+use http::HeaderValue;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::call::{Answered, Call, nothing_here};
+use crate::clock::Moment;
+use crate::provider::Provider;
+use crate::question::{Kind, Question};
+use crate::realtime;
+use crate::render;
+use crate::render::openai::Voice;
+use crate::reply;
+
+mod batches;
+mod files;
+mod object;
+mod output;
+mod read;
+
+pub async fn route(call: Call) -> Answered {
+    let path = call.path.clone();
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let method = call.method.clone();
+    match (method.as_str(), segments.as_slice()) {
+        ("POST", ["v1", "files"]) => files::create(call).await,
+        ("GET", ["v1", "files"]) => Ok(files::list(&call)),
+        ("GET", ["v1", "files", id]) => files::show(call, id).await,
+        ("GET", ["v1", "files", id, "content"]) => files::content(&call, id),
+        ("DELETE", ["v1", "files", id]) => files::delete(&call, id),
+        ("POST", ["v1", "batches"]) => batches::create(call).await,
+        ("GET", ["v1", "batches"]) => batches::list(&call),
+        ("GET", ["v1", "batches", id]) => batches::show(&call, id),
+        ("POST", ["v1", "batches", id, "cancel"]) => batches::cancel(&call, id),
+        _ => realtime_route(call, method.as_str(), &segments).await,
+    }
+}
+
+/// What `OpenAI` and servers that speak like it have in common.
+pub async fn realtime_route(call: Call, method: &str, segments: &[&str]) -> Answered {
+    match (method, segments) {
+        ("POST", ["v1", "chat", "completions"]) => completions(call, Kind::Chat).await,
+        ("POST", ["v1", "embeddings"]) => completions(call, Kind::Embedding).await,
+        ("GET", ["v1", "models"]) => Ok(reply::json(&models(call.now))),
+        _ => Err(nothing_here(&call.path)),
+    }
+}
+
+async fn completions(call: Call, kind: Kind) -> Answered {
+    let created = call.now.timestamp();
+    let is_vllm = call.provider == Provider::Server;
+    let asked = call.header("x-request-id").map(str::to_owned);
+    let render = |question: &Question, answer: &Answer, fresh: &str| {
+        // vLLM makes the id of the caller its own.
+        let id = asked.as_deref().filter(|_| is_vllm).unwrap_or(fresh);
+        let voice = Voice {
+            id,
+            model: &question.model,
+            created,
+            is_vllm,
+        };
+        match answer {
+            Answer::Chat(chat) => render::openai::chat(chat, voice),
+            Answer::Vectors(vectors) => render::openai::embeddings(vectors, voice),
+            Answer::Failed(_) => Value::Null,
+        }
+    };
+    realtime::respond(call, kind, render).await
+}
+
+fn models(now: Moment) -> Value {
+    let data: Vec<Value> = ["sim-chat", "sim-embedding"]
+        .iter()
+        .map(|id| json!({"id": id, "object": "model", "created": now.timestamp(), "owned_by": "simulator"}))
+        .collect();
+    json!({"object": "list", "data": data})
+}
+
+/// A page of a list that is newest first.
+fn page<T>(call: &Call, all: Vec<T>, id: impl Fn(&T) -> &str, show: impl Fn(&T) -> Value) -> Value {
+    let limit = call.number("limit").unwrap_or(20).clamp(1, 10_000);
+    let after = call.query.get("after");
+    let mut rest: Vec<T> = match after {
+        Some(after) => all
+            .into_iter()
+            .skip_while(|it| id(it) != after.as_str())
+            .skip(1)
+            .collect(),
+        None => all,
+    };
+    let has_more = rest.len() > limit;
+    rest.truncate(limit);
+    json!({
+        "object": "list",
+        "data": rest.iter().map(show).collect::<Vec<_>>(),
+        "first_id": rest.first().map(&id),
+        "last_id": rest.last().map(&id),
+        "has_more": has_more,
+    })
+}
+
+/// Headers that every answer carries.
+pub fn headers(request_id: &str) -> Vec<(&'static str, HeaderValue)> {
+    let id = HeaderValue::from_str(&format!("req_{request_id}"));
+    vec![
+        (
+            "x-request-id",
+            id.unwrap_or(HeaderValue::from_static("req_")),
+        ),
+        ("openai-processing-ms", HeaderValue::from_static("1")),
+        ("openai-version", HeaderValue::from_static("2020-10-01")),
+    ]
+}

@@ -1,0 +1,18 @@
+//! One answer in the shape of each provider.
+
+pub mod anthropic;
+pub mod gemini;
+pub mod openai;
+
+use sha2::{Digest as _, Sha256};
+
+/// So many hex digits that follow from the words alone.
+pub fn digits(words: &[&str], count: usize) -> String {
+    let mut digest = Sha256::new();
+    for word in words {
+        digest.update(word.as_bytes());
+        digest.update(b"\0");
+    }
+    let all = hex::encode(digest.finalize());
+    all.get(..count).unwrap_or(&all).to_owned()
+}

@@ -1,0 +1,180 @@
+//! What Gemini's batches and files do when a fault asks for it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use simulator::{Fault, FaultName, Provider};
+
+use crate::gemini::line;
+use crate::support::Stage;
+
+async fn stage() -> Stage {
+    Stage::of(Provider::Gemini).await
+}
+
+#[tokio::test]
+async fn a_stuck_job_stays_pending_and_expires_without_output() {
+    let stage = stage().await;
+    stage.fault(Fault::of(FaultName::Stuck));
+    let name = stage.create_inline(&["a"]).await;
+    stage.simulator.advance(Duration::from_secs(47 * 3600));
+    assert_eq!(
+        stage.operation(&name).await["metadata"]["state"],
+        "BATCH_STATE_PENDING"
+    );
+    stage.simulator.advance(Duration::from_secs(3600));
+    let expired = stage.operation(&name).await;
+    assert_eq!(expired["metadata"]["state"], "BATCH_STATE_EXPIRED");
+    assert_eq!(expired["done"], true);
+    assert_eq!(
+        (expired.get("response"), expired["metadata"].get("output")),
+        (None, None)
+    );
+}
+
+#[tokio::test]
+async fn a_file_can_be_answered_inline() {
+    let stage = stage().await;
+    stage.fault(Fault::of(FaultName::InlineAnswer));
+    let name = stage.create_from_file(&[line("k0", "a")]).await;
+    stage.finish();
+    let done = stage.operation(&name).await;
+    assert_eq!(done["response"].get("responsesFile"), None);
+    let item = &done["response"]["inlinedResponses"]["inlinedResponses"][0];
+    assert_eq!(item["metadata"]["key"], "k0");
+}
+
+#[tokio::test]
+async fn metadata_can_be_missing_and_order_lost() {
+    let stage = stage().await;
+    stage.faults(vec![
+        Fault::of(FaultName::MetadataMissing),
+        Fault::of(FaultName::Shuffle),
+    ]);
+    let name = stage.create_inline(&["a", "b", "c", "d", "e"]).await;
+    stage.finish();
+    let done = stage.operation(&name).await;
+    let items = done["response"]["inlinedResponses"]["inlinedResponses"]
+        .as_array()
+        .unwrap();
+    assert!(items.iter().all(|item| item.get("metadata").is_none()));
+    let texts: Vec<&str> = items
+        .iter()
+        .map(|it| {
+            it["response"]["candidates"][0]["content"]["parts"][0]["text"]
+                .as_str()
+                .unwrap()
+        })
+        .map(|text| text.split(' ').next_back().unwrap())
+        .collect();
+    assert_ne!(texts, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn a_failed_line_can_say_status_instead_of_error() {
+    let stage = stage().await;
+    stage.fault(Fault::of(FaultName::StatusInsteadOfError));
+    let name = stage.create_from_file(&[line("k0", "[[fail 503]]")]).await;
+    stage.finish();
+    let file = stage.operation(&name).await["response"]["responsesFile"].clone();
+    let path = format!("/download/v1beta/{}:download", file.as_str().unwrap());
+    let lines = stage.get(&path).await.lines();
+    assert_eq!(
+        (lines[0]["status"]["code"].clone(), lines[0].get("error")),
+        (json!(14), None)
+    );
+    stage.fault(Fault::once(FaultName::TruncateDownload));
+    stage
+        .send("GET", &path, &[], "")
+        .await
+        .err()
+        .expect("a cut answer");
+}
+
+#[tokio::test]
+async fn a_blocked_prompt_has_no_candidates() {
+    let stage = stage().await;
+    stage.fault(Fault::of(FaultName::SafetyBlock));
+    let name = stage.create_inline(&["a"]).await;
+    stage.finish();
+    let done = stage.operation(&name).await;
+    let response = &done["response"]["inlinedResponses"]["inlinedResponses"][0]["response"];
+    assert_eq!(response.get("candidates"), None);
+    assert_eq!(response["promptFeedback"]["blockReason"], "SAFETY");
+}
+
+#[tokio::test]
+async fn refusals_say_in_the_body_when_to_come_again() {
+    let stage = stage().await;
+    stage.fault(Fault::once(FaultName::Create429).seconds(34));
+    let request = json!({"request": crate::gemini::content("x")});
+    let body = json!({"batch": {"inputConfig": {"requests": {"requests": [request]}}}});
+    let refused = stage
+        .post("/v1beta/models/m:batchGenerateContent", &body)
+        .await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.header("retry-after"), None);
+    let error = refused.json()["error"].clone();
+    assert_eq!(error["status"], "RESOURCE_EXHAUSTED");
+    assert_eq!(error["details"][0]["retryDelay"], "34s");
+    stage.fault(Fault::once(FaultName::Create503));
+    let refused = stage
+        .post("/v1beta/models/m:batchGenerateContent", &body)
+        .await;
+    assert_eq!(refused.json()["error"]["status"], "UNAVAILABLE");
+    let mut fault = Fault::of(FaultName::EnqueuedLimit);
+    fault.limit = Some(0);
+    stage.fault(fault);
+    assert_eq!(
+        stage
+            .post("/v1beta/models/m:batchGenerateContent", &body)
+            .await
+            .status,
+        429
+    );
+}
+
+#[tokio::test]
+async fn a_file_is_processed_before_it_can_be_used() {
+    let stage = stage().await;
+    stage.fault(Fault::once(FaultName::FileProcessing).seconds(5));
+    let file = stage.upload_resumable(&line("k", "x")).await;
+    assert_eq!(file["state"], "PROCESSING");
+    let body = json!({"batch": {"inputConfig": {"fileName": file["name"]}}});
+    let early = stage
+        .post("/v1beta/models/m:batchGenerateContent", &body)
+        .await;
+    assert_eq!(early.json()["error"]["status"], "FAILED_PRECONDITION");
+    stage.simulator.advance(Duration::from_secs(5));
+    assert_eq!(
+        stage
+            .post("/v1beta/models/m:batchGenerateContent", &body)
+            .await
+            .status,
+        200
+    );
+    stage.fault(Fault::once(FaultName::FileFailed));
+    let failed = stage.upload_resumable(&line("k", "x")).await;
+    assert_eq!(failed["state"], "FAILED");
+    assert!(failed["error"]["message"].is_string());
+}
+
+#[tokio::test]
+async fn a_file_with_a_broken_line_fails_as_a_whole() {
+    let stage = stage().await;
+    let name = stage
+        .create_from_file(&[line("k", "x"), "{oops".to_owned()])
+        .await;
+    stage.finish();
+    let failed = stage.operation(&name).await;
+    assert_eq!(failed["metadata"]["state"], "BATCH_STATE_FAILED");
+    assert_eq!(failed["error"]["code"], 3);
+    let missing: Value = json!({"batch": {"inputConfig": {"fileName": "files/nowhere"}}});
+    assert_eq!(
+        stage
+            .post("/v1beta/models/m:batchGenerateContent", &missing)
+            .await
+            .status,
+        404
+    );
+}

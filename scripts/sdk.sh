@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# The providers' own clients against the simulator, unchanged but for the address.
+
+miss_sdk() { miss_python; }
+
+# Their own Python, apart from the one that conformance has.
+make_sdk() { python_packages crates/simulator/sdk/requirements.txt "$CACHE/sdk"; }
+
+run_sdk() {
+    local port log
+    need compiler sdk
+    say "building the simulator"
+    cargo build --package simulator --bin simulator "${QUIET[@]}"
+    scratch
+    port=$(free_ports 1)
+    log=$SCRATCH/simulator.log
+    export SIMULATOR_URL=http://127.0.0.1:$port
+    start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
+    sdk_await "${STARTED[-1]}" "$log"
+    say "pytest $*"
+    cd crates/simulator/sdk
+    PYTHONDONTWRITEBYTECODE=1 attend "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
+}
+
+# Waits until the simulator has said where it is: sdk_await PID LOG.
+sdk_await() {
+    local turn
+    for ((turn = 0; turn < 100; turn++)); do
+        ! grep -q '^admin' "$2" || return 0
+        running "$1" || break
+        sleep 0.1
+    done
+    cat "$2" >&2
+    fail "the simulator does not listen"
+}
