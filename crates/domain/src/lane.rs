@@ -1,6 +1,8 @@
-//! A lane: what may travel together. On one shard, one provider account, one model, one kind.
+//! A lane: what may travel together. On one shard, one provider, one model, one kind,
+//! one way.
 
 use crate::model::{Kind, Model};
+use crate::route::{Route, Via};
 
 /// The name of a lane within its shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -8,18 +10,27 @@ pub struct Lane {
     pub provider: String,
     pub model: String,
     pub kind: Kind,
+    pub via: Via,
 }
 
 /// A lane's row on its shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneId(pub i32);
 
-impl From<&Model> for Lane {
-    fn from(model: &Model) -> Self {
+impl Lane {
+    pub fn of(model: &Model, route: &Route) -> Self {
         Self {
-            provider: model.provider.clone(),
+            provider: route.provider.clone(),
             model: model.id.clone(),
             kind: model.kind,
+            via: route.via,
         }
+    }
+}
+
+/// The lane that a load enters.
+impl From<&Model> for Lane {
+    fn from(model: &Model) -> Self {
+        Self::of(model, model.routes.preferred())
     }
 }

@@ -17,6 +17,8 @@ pub mod money;
 
 pub mod nearest;
 
+pub mod route;
+
 pub mod model;
 
 pub mod params;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::money::Money;
+use crate::route::{Route, Routes, Via};
 
 /// Chat takes messages, embedding takes texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,9 +85,7 @@ pub struct InputBounds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     pub id: String,
-    pub provider: String,
-    /// What the provider calls it.
-    pub upstream: String,
+    pub routes: Routes,
     pub kind: Kind,
     pub capabilities: Vec<Capability>,
     /// The tokens that it can read at once.
@@ -104,8 +103,11 @@ impl Model {
     pub fn plain(id: &str, provider: &str, kind: Kind) -> Self {
         Self {
             id: id.to_owned(),
-            provider: provider.to_owned(),
-            upstream: id.to_owned(),
+            routes: Routes::from(Route {
+                provider: provider.to_owned(),
+                upstream: id.to_owned(),
+                via: Via::Batch,
+            }),
             kind,
             capabilities: Vec::new(),
             context: None,

@@ -1,6 +1,7 @@
 //! Whether a `[[model]]` can stand, and what is wrong with it.
 
 use domain::model::{Capability, InputBounds, Kind, Mocking, Model, SVC_MOCK};
+use domain::route::{Route, Routes, Via};
 
 use crate::catalogue::entry::Entry;
 use crate::catalogue::notes::Notes;
@@ -27,7 +28,11 @@ impl Entry {
         let bounds = self.bounds(&capabilities, notes);
         self.check_svc_mock(kind, notes);
         let model = Model {
-            upstream: self.upstream.as_ref().unwrap_or(&self.id).clone(),
+            routes: Routes::from(Route {
+                provider: self.provider.clone(),
+                upstream: self.upstream.as_ref().unwrap_or(&self.id).clone(),
+                via: Via::Batch,
+            }),
             capabilities,
             context,
             max_output: most.and_then(|most| u32::try_from(most).ok()),

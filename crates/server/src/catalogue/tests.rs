@@ -2,6 +2,7 @@
 
 use domain::model::{Capability, InputBounds, Mocking, Price, Prices};
 use domain::money::Money;
+use domain::route::{Route, Routes, Via};
 
 use super::*;
 
@@ -37,8 +38,11 @@ fn a_model_is_read_with_all_its_fields() {
     };
     let expected = Model {
         id: "quay".to_owned(),
-        provider: "mock".to_owned(),
-        upstream: "quay-2026-01".to_owned(),
+        routes: Routes::from(Route {
+            provider: "mock".to_owned(),
+            upstream: "quay-2026-01".to_owned(),
+            via: Via::Batch,
+        }),
         kind: Kind::Chat,
         capabilities: vec![Capability::Vision, Capability::Documents],
         context: Some(128_000),
