@@ -10,7 +10,8 @@ run_sdk() {
     local port log
     need compiler sdk
     say "building the simulator"
-    cargo build --package simulator --bin simulator "${QUIET[@]}"
+    # The whole workspace chooses the features, so that every verb shares one build.
+    cargo build --workspace --bin simulator "${QUIET[@]}"
     scratch
     port=$(free_ports 1)
     log=$SCRATCH/simulator.log

@@ -131,12 +131,12 @@ async fn calls_are_limited_by_the_minute_and_creations_by_the_hour() {
         (third.status, third.header("retry-after")),
         (429, Some("60"))
     );
-    stage.simulator.advance(Duration::from_secs(60));
+    stage.simulator.advance(Duration::from_mins(1));
     assert_eq!(stage.get("/v1/batches").await.status, 200);
     stage.fault(Fault::of(FaultName::CreatesPerHour).limit(1));
     assert_eq!(attempt(&stage).await, Ok(200));
     assert_eq!(attempt(&stage).await, Ok(429));
-    stage.simulator.advance(Duration::from_secs(3600));
+    stage.simulator.advance(Duration::from_hours(1));
     assert_eq!(attempt(&stage).await, Ok(200));
     assert_eq!(last(&stage).items, 1);
 }

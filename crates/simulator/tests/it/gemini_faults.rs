@@ -17,12 +17,12 @@ async fn a_stuck_job_stays_pending_and_expires_without_output() {
     let stage = stage().await;
     stage.fault(Fault::of(FaultName::Stuck));
     let name = stage.create_inline(&["a"]).await;
-    stage.simulator.advance(Duration::from_secs(47 * 3600));
+    stage.simulator.advance(Duration::from_hours(47));
     assert_eq!(
         stage.operation(&name).await["metadata"]["state"],
         "BATCH_STATE_PENDING"
     );
-    stage.simulator.advance(Duration::from_secs(3600));
+    stage.simulator.advance(Duration::from_hours(1));
     let expired = stage.operation(&name).await;
     assert_eq!(expired["metadata"]["state"], "BATCH_STATE_EXPIRED");
     assert_eq!(expired["done"], true);
