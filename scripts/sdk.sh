@@ -19,7 +19,7 @@ run_sdk() {
     start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
     sdk_await "${STARTED[-1]}" "$log"
     say "pytest $*"
-    cd crates/simulator/sdk
+    cd crates/simulator/sdk || return
     PYTHONDONTWRITEBYTECODE=1 attend "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
 }
 

@@ -114,7 +114,7 @@ pub struct Fault {
     /// How often it fires; until it is cleared unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// Fires at every so-manieth occasion only.
+    /// Fires only now and then: 3 is at each third occasion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -178,3 +178,41 @@ async fn a_file_with_a_broken_line_fails_as_a_whole() {
         404
     );
 }
+
+#[tokio::test]
+async fn a_result_file_can_be_gone_or_fail_to_load() {
+    let stage = stage().await;
+    let name = stage.create_from_file(&[line("k", "x")]).await;
+    stage.finish();
+    let file = stage.operation(&name).await["response"]["responsesFile"].clone();
+    let path = format!("/download/v1beta/{}:download", file.as_str().unwrap());
+    stage.faults(vec![
+        Fault::once(FaultName::ResultsGone),
+        Fault::once(FaultName::Download500),
+    ]);
+    assert_eq!(stage.get(&path).await.status, 500);
+    assert_eq!(stage.get(&path).await.status, 404);
+    assert_eq!(stage.get(&path).await.lines().len(), 1);
+}
+
+#[tokio::test]
+async fn a_piece_at_the_wrong_place_is_refused() {
+    let stage = stage().await;
+    let start = [("x-goog-upload-command", "start")];
+    let started = stage
+        .send("POST", "/upload/v1beta/files", &start, "{}")
+        .await
+        .unwrap();
+    let url = started.header("x-goog-upload-url").unwrap().to_owned();
+    let piece = [
+        ("x-goog-upload-command", "upload"),
+        ("x-goog-upload-offset", "7"),
+    ];
+    assert_eq!(
+        stage.send("POST", &url, &piece, "x").await.unwrap().status,
+        400
+    );
+    let query = [("x-goog-upload-command", "query")];
+    let asked = stage.send("POST", &url, &query, "").await.unwrap();
+    assert_eq!(asked.header("x-goog-upload-size-received"), Some("0"));
+}
