@@ -17,6 +17,7 @@ pub enum Name {
     CreateDropBefore,
     CreateDropAfter,
     CreateDropBody,
+    CreateHangAfter,
     #[serde(rename = "create_429")]
     Create429,
     #[serde(rename = "create_503")]
@@ -32,6 +33,7 @@ pub enum Name {
     // Any call.
     Unauthorized,
     Rpm,
+    Stall,
     // What is there but not seen.
     ListLag,
     FileLag,

@@ -172,6 +172,7 @@ async fn lists_are_newest_first_in_pages() {
         .ok();
     assert_eq!(rest["data"][0]["id"], ids[0]);
     assert_eq!(rest["has_more"], false);
+    assert_eq!(stage.get("/v1/batches?limit=101").await.status, 400);
     let files = stage.get("/v1/files?purpose=batch").await.ok();
     assert_eq!(files["data"].as_array().unwrap().len(), 3);
     let file = files["data"][0]["id"].as_str().unwrap();
