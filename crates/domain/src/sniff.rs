@@ -28,7 +28,8 @@ pub fn fits(media_type: MediaType, first: &[u8]) -> bool {
         MediaType::Pdf => is_pdf(first),
         MediaType::Text | MediaType::Csv | MediaType::Markdown => is_text(first),
         MediaType::Mp4 => iso::is_mp4(first),
-        MediaType::QuickTime => iso::is_quicktime(first),
+        // Its mark, read as a length, is one that an old QuickTime file can have.
+        MediaType::QuickTime => iso::is_quicktime(first) && !ebml::is(first),
         MediaType::Webm => ebml::is_of(first, b"webm"),
         MediaType::Matroska => ebml::is_of(first, b"matroska"),
     }

@@ -1,6 +1,7 @@
 //! MP4 and QuickTime: one form, told apart by the brands that the file says it keeps to.
 
 use crate::file::Kind;
+use crate::sniff::SNIFFED_BYTES;
 
 const BRAND: usize = 4;
 /// Length, type, major brand, minor version; compatible brands follow.
@@ -32,13 +33,16 @@ fn is_old_quicktime(first: &[u8]) -> bool {
 }
 
 /// The major brand or a compatible one: a file that says it can be read as MP4 is MP4.
+///
+/// No list of brands is longer than what we look at; the first bytes of other forms, read as its
+/// length, are.
 fn keeps_to(first: &[u8], brands: &[&[u8; BRAND]]) -> bool {
-    if kind(first) != Some(b"ftyp") {
+    let end = usize::try_from(length(first)).unwrap_or(usize::MAX);
+    if kind(first) != Some(b"ftyp") || end > SNIFFED_BYTES {
         return false;
     }
     let major = first.get(8..8 + BRAND);
-    let end = usize::try_from(length(first)).map_or(first.len(), |end| end.min(first.len()));
-    let compatible = first.get(HEAD..end).unwrap_or_default();
+    let compatible = first.get(HEAD..end.min(first.len())).unwrap_or_default();
     major
         .into_iter()
         .chain(compatible.chunks_exact(BRAND))

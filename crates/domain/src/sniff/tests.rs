@@ -84,6 +84,15 @@ fn brands_tell_mp4_from_quicktime() {
 }
 
 #[test]
+fn boxes_behind_the_mark_of_another_form_are_not_seen() {
+    let either = [MediaType::Webm, MediaType::Matroska];
+    fit_only(b"\x1a\x45\xdf\xa3ftypisom\0\x02ree\xff", &either);
+    fit_only(b"\x1a\x45\xdf\xa3ftypqt  \0\x02\0\0", &either);
+    fit_only(b"\x1a\x45\xdf\xa3moov\0\0\0\0", &either);
+    fit_only(b"GIF89ftypisom\0", &[]);
+}
+
+#[test]
 fn a_header_that_cannot_be_read_is_left_to_the_probe() {
     let either = [MediaType::Webm, MediaType::Matroska];
     fit_only(b"\x1a\x45\xdf\xa3", &either);
