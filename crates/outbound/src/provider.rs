@@ -90,6 +90,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
     pub batch: BatchId,
+    pub provider: String,
     pub model: Model,
 }
 

@@ -49,7 +49,7 @@ impl Collect {
     ) -> Result<usize, store::Error> {
         let provider = submission
             .as_ref()
-            .and_then(|it| self.providers.find(&it.model.provider));
+            .and_then(|it| self.providers.mock(&it.provider));
         let (Some(submission), Some(provider), Some(job)) = (submission, provider, &batch.job)
         else {
             // Nobody can be asked any more: what is open takes another way.
@@ -136,6 +136,7 @@ impl Stage for Collect {
             let model = self.catalogue.borrow().find(&lane.model).cloned();
             submissions.push(model.map(|model| Submission {
                 batch: batch.id,
+                provider: lane.provider.clone(),
                 model,
             }));
         }

@@ -52,7 +52,7 @@ impl Dispatch {
         }
         let provider = submission
             .as_ref()
-            .and_then(|it| self.providers.find(&it.model.provider));
+            .and_then(|it| self.providers.mock(&it.provider));
         let (Some(submission), Some(provider)) = (submission, provider) else {
             let reason = "the model is no longer served";
             return self.fail(batch, reason, claim, now).await;
@@ -125,6 +125,7 @@ impl Stage for Dispatch {
             let model = self.catalogue.borrow().find(&lane.model).cloned();
             submissions.push(model.map(|model| Submission {
                 batch: batch.id,
+                provider: lane.provider.clone(),
                 model,
             }));
         }
