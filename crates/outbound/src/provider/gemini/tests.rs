@@ -32,12 +32,12 @@ fn a_request_keeps_every_parameter() {
 
 #[test]
 fn an_embedding_is_of_one_text() {
-    insta::assert_snapshot!(asked(&embedding(json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
+    insta::assert_snapshot!(asked(&embedding(&json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
     assert_eq!(
-        asked(&embedding(json!(["a"]))),
-        asked(&embedding(json!("a")))
+        asked(&embedding(&json!(["a"]))),
+        asked(&embedding(&json!("a")))
     );
-    insta::assert_snapshot!(asked(&embedding(json!(["a", "b"]))), @"unfit: the model embeds one text a request");
+    insta::assert_snapshot!(asked(&embedding(&json!(["a", "b"]))), @"unfit: the model embeds one text a request");
 }
 
 #[test]

@@ -34,15 +34,15 @@ async fn an_item_is_asked_and_answered() {
         panic!("{end:?}")
     };
     insta::assert_snapshot!(serde_json::to_string(&completion).unwrap(), @r#"{"id":"msg_01a1df141e0070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello"}],"model":"ours","stop_reason":"stop_sequence","usage":{"input_tokens":3,"output_tokens":1}}"#);
-    let received = &receiver.received()[0];
+    let heard = &receiver.received()[0];
     assert!(
-        received
+        heard
             .head
             .starts_with("POST /v1/chat/completions HTTP/1.1\r\n")
     );
     let name = format!("x-request-id: {}\r\n", item(1, "Hi").key());
-    assert!(received.head.contains(&name));
-    let sent: Value = serde_json::from_slice(&received.body).unwrap();
+    assert!(heard.head.contains(&name));
+    let sent: Value = serde_json::from_slice(&heard.body).unwrap();
     assert_eq!(sent["model"], "theirs");
 }
 
