@@ -255,6 +255,8 @@ fn every_state_of_a_job_is_understood() {
         ),
         ("BATCH_STATE_FAILED", json!({})),
         ("BATCH_STATE_NEWS", json!({})),
+        ("", json!({})),
+        ("", json!({"done": true})),
     ] {
         let sight = operation(state, &extra).sight(Some(Duration::from_secs(10)));
         writeln!(rows, "{state} {extra}: {sight:?}").unwrap();
@@ -271,6 +273,8 @@ fn every_state_of_a_job_is_understood() {
     BATCH_STATE_FAILED {"error":{"code":8,"message":"too many tokens"}}: Ok(Failed { reason: TokenLimit })
     BATCH_STATE_FAILED {}: Ok(Failed { reason: Other("the provider answered with status 500") })
     BATCH_STATE_NEWS {}: Err(Unreadable)
+     {}: Ok(Running { hint: Some(10s), done: 4, total: 10 })
+     {"done":true}: Err(Unreadable)
     "#);
 }
 

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use domain::outcome::Outcome;
-use outbound::provider::call::CallFailure;
+use outbound::provider::call::{CallFailure, Options};
 use outbound::provider::ending::ItemEnd;
 use outbound::provider::media::NoMedia;
+use outbound::provider::server::Server;
 use serde_json::{Value, json};
+use tokio_rustls::rustls::RootCertStore;
 
-use super::{PATIENCE, base, item, server};
+use super::{PATIENCE, base, item, options, server};
 use crate::support::{AMPLE, Receiver, Reply, plain};
 
 async fn asked(reply: Reply) -> Result<ItemEnd, CallFailure> {
@@ -44,6 +46,18 @@ async fn an_item_is_asked_and_answered() {
     assert!(heard.head.contains(&name));
     let sent: Value = serde_json::from_slice(&heard.body).unwrap();
     assert_eq!(sent["model"], "theirs");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_no_credential_is_shown_none() {
+    let receiver = Receiver::start([plain(200, "")]).await;
+    let options = Options {
+        credential: None,
+        ..options(&base(&receiver), PATIENCE)
+    };
+    let server = Server::new(options, RootCertStore::empty()).unwrap();
+    server.health().await.unwrap();
+    assert!(!receiver.received()[0].head.contains("authorization"));
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use outbound::provider::Job;
 use outbound::provider::call::CallFailure;
 use outbound::provider::jobs::{Jobs as _, Upload};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::{
     PATIENCE, anthropic, base, content, gemini, label, openai, order, said, spool, spooled,
@@ -91,6 +93,30 @@ async fn anthropic_is_sent_all_lines_as_one_list() {
     let requests = body["requests"].as_array().unwrap();
     assert_eq!(requests.len(), 3);
     assert_eq!(requests[1]["params"]["messages"][0]["content"], long);
+}
+
+#[tokio::test]
+async fn a_no_that_comes_before_all_was_sent_is_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let answering = tokio::spawn(async move {
+        let (mut caller, _) = listener.accept().await.unwrap();
+        caller.read_exact(&mut [0; 100]).await.unwrap();
+        let page = "<html>413</html>";
+        let answer = format!(
+            "HTTP/1.1 413 No\r\ncontent-length: {}\r\n\r\n{page}",
+            page.len()
+        );
+        caller.write_all(answer.as_bytes()).await.unwrap();
+        // Nothing more is read; the caller leaves.
+        std::future::pending::<()>().await;
+    });
+    let provider = anthropic(&base, PATIENCE);
+    let long = "x".repeat(20 * MIB);
+    let spool = spooled(&provider, &[&long]).await;
+    let created = provider.create(&order(1), &spool).await;
+    assert_eq!(created, Err(CallFailure::TooLarge));
+    answering.abort();
 }
 
 #[tokio::test]
