@@ -10,7 +10,8 @@ run_sdk() {
     local port log
     need compiler sdk
     say "building the simulator"
-    cargo build --package simulator --bin simulator "${QUIET[@]}"
+    # The whole workspace chooses the features, so that every verb shares one build.
+    cargo build --workspace --bin simulator "${QUIET[@]}"
     scratch
     port=$(free_ports 1)
     log=$SCRATCH/simulator.log
@@ -18,7 +19,7 @@ run_sdk() {
     start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
     sdk_await "${STARTED[-1]}" "$log"
     say "pytest $*"
-    cd crates/simulator/sdk
+    cd crates/simulator/sdk || return
     PYTHONDONTWRITEBYTECODE=1 attend "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
 }
 

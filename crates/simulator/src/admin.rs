@@ -51,13 +51,21 @@ fn answer(control: &Control, method: &str, path: &str, body: &[u8]) -> Judged {
             let now = control.advance(Duration::from_millis(asked.advance_ms));
             Ok(json!({"now": now}))
         }
+        ("DELETE", [provider, account]) => {
+            control.forget(named(provider)?, &decoded(account));
+            Ok(json!({}))
+        }
         (_, [provider, account, what]) => {
-            let provider = Provider::named(provider)
-                .ok_or_else(|| (StatusCode::NOT_FOUND, format!("no provider {provider}")))?;
+            let provider = named(provider)?;
             of_account(control, method, (provider, &decoded(account)), what, body)
         }
         _ => Err((StatusCode::NOT_FOUND, format!("nothing at {path}"))),
     }
+}
+
+fn named(provider: &str) -> Result<Provider, (StatusCode, String)> {
+    let unknown = || (StatusCode::NOT_FOUND, format!("no provider {provider}"));
+    Provider::named(provider).ok_or_else(unknown)
 }
 
 fn of_account(

@@ -65,6 +65,11 @@ impl Control {
         account.lock().pace.clone()
     }
 
+    /// Lets go of all that an account has, for runs that would fill the memory.
+    pub fn forget(&self, provider: Provider, account: &str) {
+        self.world.forget(provider, account);
+    }
+
     /// Every attempt to create a job, the oldest first.
     pub fn submissions(&self, provider: Provider, account: &str) -> Vec<Submission> {
         let account = self.world.account(provider, account);

@@ -17,6 +17,7 @@ pub enum Name {
     CreateDropBefore,
     CreateDropAfter,
     CreateDropBody,
+    CreateHangAfter,
     #[serde(rename = "create_429")]
     Create429,
     #[serde(rename = "create_503")]
@@ -32,6 +33,7 @@ pub enum Name {
     // Any call.
     Unauthorized,
     Rpm,
+    Stall,
     // What is there but not seen.
     ListLag,
     FileLag,
@@ -114,7 +116,7 @@ pub struct Fault {
     /// How often it fires; until it is cleared unless told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// Fires at every so-manieth occasion only.
+    /// Fires only now and then: 3 is at each third occasion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

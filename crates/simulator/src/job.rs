@@ -12,11 +12,13 @@ use crate::manifest::Manifest;
 use crate::pace::Pace;
 use crate::question::Kind;
 
+mod counts;
 mod lines;
 mod timeline;
 
+pub use counts::Counts;
 pub use lines::{Line, Outcome};
-pub use timeline::{Counts, End, Phase, Timeline};
+pub use timeline::{End, Phase, Timeline};
 
 #[derive(Debug, Clone)]
 pub struct Job {

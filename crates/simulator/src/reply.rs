@@ -10,6 +10,8 @@ use futures::stream;
 use http::{HeaderValue, header};
 use serde_json::Value;
 
+use crate::account::Telling;
+
 /// Lines are sent in pieces of about this size.
 const PIECE: usize = 64 * 1024;
 
@@ -18,6 +20,15 @@ pub fn json(body: &Value) -> Response {
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
+}
+
+/// As much of an answer as the caller of a create call shall hear.
+pub async fn tell(telling: Telling, body: &Value) -> Response {
+    match telling {
+        Telling::Whole => json(body),
+        Telling::Cut => half_of(body),
+        Telling::Never => std::future::pending().await,
+    }
 }
 
 /// A document of which only the first half arrives.

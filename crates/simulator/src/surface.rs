@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::Body;
 use axum::extract::Query;
 use axum::response::Response;
+use chrono::TimeDelta;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 
 use crate::account::Quota;
@@ -13,6 +14,7 @@ use crate::admin;
 use crate::anthropic;
 use crate::call::{Answered, Call};
 use crate::clock::Moment;
+use crate::fault::Name;
 use crate::gemini;
 use crate::openai;
 use crate::provider::Provider;
@@ -60,7 +62,7 @@ async fn provide(
     };
     let host = parts.headers.get(header::HOST);
     let host = host.and_then(|it| it.to_str().ok()).unwrap_or("127.0.0.1");
-    let call = Call {
+    let mut call = Call {
         world,
         provider,
         account,
@@ -72,6 +74,7 @@ async fn provide(
         headers: parts.headers,
         body: Mutex::new(body),
     };
+    stall(&mut call).await;
     let answered = match admitted {
         Ok(()) => route(call).await,
         Err(no) => Err(no),
@@ -87,6 +90,20 @@ async fn provide(
             .insert(HeaderName::from_static(name), value);
     }
     Some(response)
+}
+
+/// Holds the call up, if a fault asks for it.
+async fn stall(call: &mut Call) {
+    let fired = call.account.lock().faults.fire(Name::Stall);
+    match fired.map(|fault| fault.seconds) {
+        None => {}
+        Some(None) => std::future::pending().await,
+        Some(Some(seconds)) => {
+            let until = call.now + TimeDelta::seconds(i64::from(seconds));
+            call.world.clock.wait_until(until).await;
+            call.now = call.world.clock.now();
+        }
+    }
 }
 
 async fn route(call: Call) -> Answered {

@@ -44,4 +44,10 @@ impl World {
             });
         account.clone()
     }
+
+    /// Its files, jobs and records go; the next use of the credential begins anew.
+    pub fn forget(&self, provider: Provider, name: &str) {
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        accounts.remove(&(provider, name.to_owned()));
+    }
 }

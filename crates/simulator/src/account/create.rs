@@ -36,6 +36,8 @@ pub enum Telling {
     Whole,
     /// The connection is closed in the middle of the body.
     Cut,
+    /// Nothing comes, and the connection stays.
+    Never,
 }
 
 impl Account {
@@ -46,8 +48,7 @@ impl Account {
         }
         let job = self.enter(draft, now);
         let told = self.tell();
-        let noted = told.as_ref().map(|telling| *telling == Telling::Whole);
-        self.note(&job.order, now, Some(&job.id), &noted);
+        self.note(&job.order, now, Some(&job.id), &told.as_ref().copied());
         self.jobs.push(job.clone());
         Ok(Created {
             job,
@@ -159,14 +160,17 @@ impl Account {
         if self.faults.fire(Name::CreateDropBody).is_some() {
             return Ok(Telling::Cut);
         }
+        if self.faults.fire(Name::CreateHangAfter).is_some() {
+            return Ok(Telling::Never);
+        }
         Ok(Telling::Whole)
     }
 
-    fn note(&mut self, order: &Order, at: Moment, job: Option<&str>, told: &Result<bool, &No>) {
+    fn note(&mut self, order: &Order, at: Moment, job: Option<&str>, told: &Result<Telling, &No>) {
         let status = match told {
-            Ok(_) => Some(200),
+            Ok(Telling::Whole | Telling::Cut) => Some(200),
             Err(No::Refused(refusal)) => Some(refusal.status),
-            Err(No::Dropped) => None,
+            Ok(Telling::Never) | Err(No::Dropped) => None,
         };
         self.submissions.push(Submission {
             at,
@@ -177,7 +181,7 @@ impl Account {
             items: order.manifest.items.len(),
             ids_sha256: order.manifest.ids_sha256.clone(),
             status,
-            answered: matches!(told, Ok(true)),
+            answered: matches!(told, Ok(Telling::Whole)),
         });
     }
 }

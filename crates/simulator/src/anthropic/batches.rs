@@ -58,8 +58,11 @@ pub(super) fn show(call: &Call, id: &str) -> Answered {
 }
 
 pub(super) fn list(call: &Call) -> Answered {
+    let limit = call.number("limit").unwrap_or(20);
+    if !(1..=1000).contains(&limit) {
+        return Err(Refusal::new(400, "limit: must be from 1 to 1000").into());
+    }
     let jobs = call.account.lock().listed(call.now)?;
-    let limit = call.number("limit").unwrap_or(20).clamp(1, 1000);
     let place = |name: &str| {
         let id = call.query.get(name)?;
         jobs.iter().position(|job| job.id == *id)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::batches::object;
-use crate::account::{Draft, Telling};
+use crate::account::Draft;
 use crate::call::{Answered, Call, aside};
 use crate::job::Order;
 use crate::manifest::{Builder, Manifest, question};
@@ -46,10 +46,7 @@ pub(super) async fn create(mut call: Call) -> Answered {
     };
     let created = call.account.lock().create(draft, call.now)?;
     let answer = object(&created.job, call.now, &call.origin);
-    Ok(match created.telling {
-        Telling::Whole => reply::json(&answer),
-        Telling::Cut => reply::half_of(&answer),
-    })
+    Ok(reply::tell(created.telling, &answer).await)
 }
 
 fn read(bytes: &Bytes) -> (Manifest, Option<Refusal>) {

@@ -45,3 +45,16 @@ fn a_fault_is_written_by_its_name_and_parameters_alone() {
     serde_json::from_str::<Fault>(r#"{"name":"list_lag","second":10}"#)
         .expect_err("a typing error");
 }
+
+#[test]
+fn the_page_names_every_fault() {
+    let page = include_str!("../../../../docs/simulator.md");
+    // The complaint lists all that there are.
+    let complaint = serde_json::from_str::<Name>("\"?\"").expect_err("no such fault");
+    let complaint = complaint.to_string();
+    let names: Vec<&str> = complaint.split('`').skip(3).step_by(2).collect();
+    assert!(names.len() > 40, "{complaint}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::operation::operation;
-use crate::account::{Draft, StoredFile, Telling};
+use crate::account::{Draft, StoredFile};
 use crate::call::{Answered, Call, aside, malformed};
 use crate::job::{Objection, Order};
 use crate::manifest::{Builder, Manifest, question};
@@ -89,10 +89,7 @@ pub(super) async fn create(mut call: Call, model: &str, kind: Kind) -> Answered 
     };
     let created = call.account.lock().create(draft, call.now)?;
     let answer = operation(&created.job, call.now);
-    Ok(match created.telling {
-        Telling::Whole => reply::json(&answer),
-        Telling::Cut => reply::half_of(&answer),
-    })
+    Ok(reply::tell(created.telling, &answer).await)
 }
 
 fn inline(bytes: &Bytes, kind: Kind) -> Input {

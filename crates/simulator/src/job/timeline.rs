@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use super::{Job, Outcome};
+use super::Job;
 use crate::clock::Moment;
 use crate::fault::Name;
 use crate::pace::milliseconds;
@@ -34,14 +34,6 @@ pub struct Timeline {
     pub end: End,
     /// Items that are done when it ends.
     pub done: usize,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
-    pub answered: usize,
-    pub failed: usize,
-    pub cancelled: usize,
-    pub expired: usize,
 }
 
 impl Job {
@@ -125,19 +117,19 @@ impl Job {
 
     /// How many items are done at a moment, the first ones first.
     pub fn done_at(&self, moment: Moment) -> usize {
-        if self.has(Name::Stuck) {
+        let running_at = self.created_at + milliseconds(self.pace.validating_ms);
+        if self.has(Name::Stuck) || moment < running_at {
             return 0;
         }
-        let running_at = self.created_at + milliseconds(self.pace.validating_ms);
-        let elapsed = (moment - running_at).num_milliseconds().max(0);
+        let elapsed = (moment - running_at).num_milliseconds();
         let running = i64::from(self.pace.running_ms);
         let total = self.total();
         let reached = if elapsed >= running {
             total
         } else {
-            let total = i64::try_from(total).unwrap_or(i64::MAX);
-            usize::try_from(total.saturating_mul(elapsed) / running.max(1))
-                .unwrap_or(total_of(total))
+            let share = i64::try_from(total).unwrap_or(i64::MAX);
+            let share = share.saturating_mul(elapsed) / running.max(1);
+            usize::try_from(share).unwrap_or(total)
         };
         if self.has(Name::ExpirePartial) {
             reached.min(total / 2)
@@ -145,37 +137,4 @@ impl Job {
             reached
         }
     }
-
-    /// How many ended how; while it runs, how many are done.
-    pub fn counts(&self, now: Moment) -> Counts {
-        let timeline = self.timeline();
-        let mut counts = Counts::default();
-        if timeline.end == End::Failed {
-            return counts;
-        }
-        let is_ended = now >= timeline.ended_at;
-        let seen = if is_ended {
-            self.total()
-        } else {
-            self.done_at(self.cancel_at.map_or(now, |at| at.min(now)))
-        };
-        for index in 0..seen {
-            let outcome = if is_ended {
-                self.outcome(&timeline, index)
-            } else {
-                self.fate(index)
-            };
-            match outcome {
-                Outcome::Answered => counts.answered += 1,
-                Outcome::Failed(_) => counts.failed += 1,
-                Outcome::Cancelled => counts.cancelled += 1,
-                Outcome::Expired => counts.expired += 1,
-            }
-        }
-        counts
-    }
-}
-
-fn total_of(total: i64) -> usize {
-    usize::try_from(total).unwrap_or(usize::MAX)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::object::object;
 use super::page;
 use super::read;
-use crate::account::{Draft, Telling};
+use crate::account::Draft;
 use crate::call::{Answered, Call, aside};
 use crate::job::{Order, Phase};
 use crate::manifest::Manifest;
@@ -69,10 +69,7 @@ pub(super) async fn create(mut call: Call) -> Answered {
     };
     let created = call.account.lock().create(draft, call.now)?;
     let answer = object(&created.job, call.now);
-    Ok(match created.telling {
-        Telling::Whole => reply::json(&answer),
-        Telling::Cut => reply::half_of(&answer),
-    })
+    Ok(reply::tell(created.telling, &answer).await)
 }
 
 /// What the call itself must have.
@@ -118,6 +115,14 @@ pub(super) fn show(call: &Call, id: &str) -> Answered {
 }
 
 pub(super) fn list(call: &Call) -> Answered {
+    if call
+        .number("limit")
+        .is_some_and(|limit| !(1..=100).contains(&limit))
+    {
+        return Err(Refusal::new(400, "Invalid 'limit': must be from 1 to 100.")
+            .param("limit")
+            .into());
+    }
     let jobs = call.account.lock().listed(call.now)?;
     let show = |job: &crate::job::Job| object(job, call.now);
     Ok(reply::json(&page(call, jobs, |job| &job.id, show)))

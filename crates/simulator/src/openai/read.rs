@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::job::Objection;
 use crate::manifest::{Builder, Manifest, question};
 use crate::provider::Provider;
-use crate::question::Kind;
+use crate::question::{Kind, Task};
 
 const MOST_LINES: usize = 50_000;
 const MOST_INPUTS: usize = 50_000;
@@ -87,52 +87,14 @@ impl Reader {
             );
             return;
         };
-        let text = |name: &str| value.get(name).and_then(Value::as_str);
-        let id = match text("custom_id") {
-            Some(id) if !id.is_empty() => id.to_owned(),
-            _ => {
-                self.object(
-                    "missing_required_parameter",
-                    line,
-                    "Missing required parameter: 'custom_id'.",
-                    Some("custom_id"),
-                );
-                String::new()
-            }
-        };
-        if id.chars().count() > LONGEST_ID {
-            self.object(
-                "invalid_custom_id",
-                line,
-                "The custom_id is too long.",
-                Some("custom_id"),
-            );
-        }
-        if text("method") != Some("POST") {
-            self.object(
-                "invalid_method",
-                line,
-                "The method must be 'POST'.",
-                Some("method"),
-            );
-        }
-        if text("url") != Some(endpoint) {
-            let message = "The provided URL does not match the batch endpoint.";
-            self.object("mismatched_url", line, message, Some("url"));
-        }
+        self.check_envelope(&value, line, endpoint);
+        let id = value.get("custom_id").and_then(Value::as_str);
+        let id = id.unwrap_or_default().to_owned();
         let body = value.get("body").filter(|body| body.is_object());
-        if body.is_none() {
-            self.object(
-                "missing_required_parameter",
-                line,
-                "Missing required parameter: 'body'.",
-                Some("body"),
-            );
-        }
         self.check_model(body, line);
         let question = question(Provider::OpenAi, kind, body);
         if let Ok(asked) = &question
-            && let crate::question::Task::Embedding(embedding) = &asked.task
+            && let Task::Embedding(embedding) = &asked.task
         {
             self.inputs += embedding.inputs.len();
         }
@@ -142,15 +104,38 @@ impl Reader {
         }
     }
 
+    fn check_envelope(&mut self, value: &Value, line: Option<u64>, endpoint: &str) {
+        let text = |name: &str| value.get(name).and_then(Value::as_str);
+        match text("custom_id") {
+            Some(id) if id.chars().count() > LONGEST_ID => {
+                let message = "The custom_id is too long.";
+                self.object("invalid_custom_id", line, message, Some("custom_id"));
+            }
+            Some(id) if !id.is_empty() => {}
+            _ => self.miss("custom_id", line),
+        }
+        if text("method") != Some("POST") {
+            let message = "The method must be 'POST'.";
+            self.object("invalid_method", line, message, Some("method"));
+        }
+        if text("url") != Some(endpoint) {
+            let message = "The provided URL does not match the batch endpoint.";
+            self.object("mismatched_url", line, message, Some("url"));
+        }
+        if !value.get("body").is_some_and(Value::is_object) {
+            self.miss("body", line);
+        }
+    }
+
+    fn miss(&mut self, name: &str, line: Option<u64>) {
+        let message = format!("Missing required parameter: '{name}'.");
+        self.object("missing_required_parameter", line, &message, Some(name));
+    }
+
     fn check_model(&mut self, body: Option<&Value>, line: Option<u64>) {
         let model = body.and_then(|body| body.get("model")?.as_str());
         let Some(model) = model else {
-            self.object(
-                "missing_required_parameter",
-                line,
-                "Missing required parameter: 'model'.",
-                Some("body.model"),
-            );
+            self.miss("body.model", line);
             return;
         };
         let first = self.model.get_or_insert_with(|| model.to_owned());

@@ -1,7 +1,9 @@
 //! The administration over HTTP does what the one in the process does.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use simulator::{Fault, FaultName, Pace, Provider};
+use simulator::{Fault, FaultName, Options, Pace, Provider, Simulator};
 
 use crate::support::{KEY, Stage};
 
@@ -124,4 +126,32 @@ async fn a_stopped_simulator_hears_nobody() {
     assert_eq!(stage.get("/v1/batches").await.status, 200);
     stage.simulator.stop().await;
     std::net::TcpStream::connect(address).expect_err("nobody listens");
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_with_the_host_can_be_moved_ahead() {
+    let simulator = Simulator::start(Options::default()).await.unwrap();
+    let before = simulator.now();
+    simulator.advance(Duration::from_hours(2));
+    let ahead = (simulator.now() - before).num_minutes();
+    assert!((120..125).contains(&ahead), "{ahead}");
+}
+
+#[tokio::test]
+async fn a_forgotten_account_begins_anew() {
+    let stage = Stage::of(Provider::OpenAi).await;
+    let id = stage.batch(&["x"]).await;
+    assert_eq!(
+        admin(&stage, "DELETE", &format!("openai/{KEY}"), &Value::Null)
+            .await
+            .0,
+        200
+    );
+    assert_eq!(stage.get(&format!("/v1/batches/{id}")).await.status, 404);
+    assert!(
+        stage
+            .simulator
+            .submissions(Provider::OpenAi, KEY)
+            .is_empty()
+    );
 }

@@ -99,7 +99,7 @@ async fn results_can_be_gone_and_are_after_29_days() {
     stage.fault(Fault::once(FaultName::ResultsGone));
     assert_eq!(stage.get(&path).await.status, 404);
     assert_eq!(stage.get(&path).await.status, 200);
-    stage.simulator.advance(Duration::from_secs(29 * 86_400));
+    stage.simulator.advance(Duration::from_hours(29 * 24));
     assert_eq!(stage.get(&path).await.status, 404);
     let archived = stage.get(&format!("/v1/messages/batches/{id}")).await.ok();
     assert!(archived["archived_at"].is_string());
@@ -111,7 +111,7 @@ async fn an_expired_batch_ends_with_expired_items() {
     let stage = stage().await;
     stage.fault(Fault::of(FaultName::ExpirePartial));
     let id = stage.message_batch(&["a", "b"]).await;
-    stage.simulator.advance(Duration::from_secs(86_400));
+    stage.simulator.advance(Duration::from_hours(24));
     let ended = stage.get(&format!("/v1/messages/batches/{id}")).await.ok();
     assert_eq!(ended["processing_status"], "ended");
     let types: Vec<Value> = stage

@@ -1,7 +1,9 @@
 //! Creating jobs when it goes wrong, and what is on record afterwards.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use simulator::{Fault, FaultName, Provider, Submission, rule};
 
@@ -50,6 +52,34 @@ async fn a_job_can_be_created_though_its_creator_is_told_otherwise() {
     let listed = stage.get("/v1/batches").await.ok();
     assert_eq!(listed["data"].as_array().unwrap().len(), 3);
     assert_eq!(listed["data"][0]["metadata"]["submission_id"], "sub-1");
+}
+
+#[tokio::test]
+async fn a_job_can_be_created_and_its_creator_left_waiting() {
+    let stage = stage().await;
+    stage.fault(Fault::once(FaultName::CreateHangAfter));
+    let lines = [openai_line("a0", "x")];
+    let mut waiting = pin!(stage.try_batch(&lines));
+    while stage.simulator.jobs(Provider::OpenAi, KEY).is_empty() {
+        assert!((&mut waiting).now_or_never().is_none(), "too early");
+        tokio::task::yield_now().await;
+    }
+    stage.simulator.advance(Duration::from_hours(1));
+    assert!((&mut waiting).now_or_never().is_none(), "answered");
+    assert_eq!((last(&stage).status, last(&stage).answered), (None, false));
+}
+
+#[tokio::test]
+async fn any_call_can_stall_for_a_while() {
+    let stage = stage().await;
+    stage.fault(Fault::once(FaultName::Stall).seconds(20));
+    let mut waiting = pin!(stage.get("/v1/batches"));
+    while !stage.simulator.faults(Provider::OpenAi, KEY).is_empty() {
+        assert!((&mut waiting).now_or_never().is_none(), "too early");
+        tokio::task::yield_now().await;
+    }
+    stage.simulator.advance(Duration::from_secs(20));
+    assert_eq!(waiting.await.status, 200);
 }
 
 #[tokio::test]
@@ -131,12 +161,12 @@ async fn calls_are_limited_by_the_minute_and_creations_by_the_hour() {
         (third.status, third.header("retry-after")),
         (429, Some("60"))
     );
-    stage.simulator.advance(Duration::from_secs(60));
+    stage.simulator.advance(Duration::from_mins(1));
     assert_eq!(stage.get("/v1/batches").await.status, 200);
     stage.fault(Fault::of(FaultName::CreatesPerHour).limit(1));
     assert_eq!(attempt(&stage).await, Ok(200));
     assert_eq!(attempt(&stage).await, Ok(429));
-    stage.simulator.advance(Duration::from_secs(3600));
+    stage.simulator.advance(Duration::from_hours(1));
     assert_eq!(attempt(&stage).await, Ok(200));
     assert_eq!(last(&stage).items, 1);
 }

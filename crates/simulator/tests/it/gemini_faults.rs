@@ -17,12 +17,12 @@ async fn a_stuck_job_stays_pending_and_expires_without_output() {
     let stage = stage().await;
     stage.fault(Fault::of(FaultName::Stuck));
     let name = stage.create_inline(&["a"]).await;
-    stage.simulator.advance(Duration::from_secs(47 * 3600));
+    stage.simulator.advance(Duration::from_hours(47));
     assert_eq!(
         stage.operation(&name).await["metadata"]["state"],
         "BATCH_STATE_PENDING"
     );
-    stage.simulator.advance(Duration::from_secs(3600));
+    stage.simulator.advance(Duration::from_hours(1));
     let expired = stage.operation(&name).await;
     assert_eq!(expired["metadata"]["state"], "BATCH_STATE_EXPIRED");
     assert_eq!(expired["done"], true);
@@ -177,4 +177,42 @@ async fn a_file_with_a_broken_line_fails_as_a_whole() {
             .status,
         404
     );
+}
+
+#[tokio::test]
+async fn a_result_file_can_be_gone_or_fail_to_load() {
+    let stage = stage().await;
+    let name = stage.create_from_file(&[line("k", "x")]).await;
+    stage.finish();
+    let file = stage.operation(&name).await["response"]["responsesFile"].clone();
+    let path = format!("/download/v1beta/{}:download", file.as_str().unwrap());
+    stage.faults(vec![
+        Fault::once(FaultName::ResultsGone),
+        Fault::once(FaultName::Download500),
+    ]);
+    assert_eq!(stage.get(&path).await.status, 500);
+    assert_eq!(stage.get(&path).await.status, 404);
+    assert_eq!(stage.get(&path).await.lines().len(), 1);
+}
+
+#[tokio::test]
+async fn a_piece_at_the_wrong_place_is_refused() {
+    let stage = stage().await;
+    let start = [("x-goog-upload-command", "start")];
+    let started = stage
+        .send("POST", "/upload/v1beta/files", &start, "{}")
+        .await
+        .unwrap();
+    let url = started.header("x-goog-upload-url").unwrap().to_owned();
+    let piece = [
+        ("x-goog-upload-command", "upload"),
+        ("x-goog-upload-offset", "7"),
+    ];
+    assert_eq!(
+        stage.send("POST", &url, &piece, "x").await.unwrap().status,
+        400
+    );
+    let query = [("x-goog-upload-command", "query")];
+    let asked = stage.send("POST", &url, &query, "").await.unwrap();
+    assert_eq!(asked.header("x-goog-upload-size-received"), Some("0"));
 }

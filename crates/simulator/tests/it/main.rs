@@ -1,10 +1,11 @@
 //! The simulator over real HTTP, with a clock moved by hand.
 #![expect(
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "helpers of tests fail by panicking"
+    reason = "a program has no outside, and helpers of tests fail by panicking"
 )]
 
 mod admin;

@@ -160,3 +160,26 @@ async fn a_dead_engine_is_seen_in_its_health() {
     stage.simulator.clear_faults(Provider::Server, KEY);
     assert_eq!(stage.get("/health").await.status, 200);
 }
+
+#[tokio::test]
+async fn answers_at_once_can_hide_or_inflate_what_they_cost() {
+    let stage = stage().await;
+    stage.fault(Fault::once(FaultName::UsageMissing));
+    assert_eq!(stage.post(CHAT, &ask("x")).await.ok().get("usage"), None);
+    stage.fault(Fault::once(FaultName::UsageAbsurd));
+    let absurd = stage.post(CHAT, &ask("x")).await.ok();
+    assert!(absurd["usage"]["prompt_tokens"].as_u64().unwrap() > 1_000_000_000);
+    stage.fault(Fault::once(FaultName::OutOfFunds));
+    assert_eq!(stage.post(CHAT, &ask("x")).await.status, 429);
+}
+
+#[tokio::test]
+async fn embeddings_are_answered_here_too() {
+    let stage = stage().await;
+    let body = json!({"model": "embed", "input": "one", "dimensions": 4});
+    let said = stage.post("/v1/embeddings", &body).await.ok();
+    assert_eq!(
+        said["data"][0]["embedding"],
+        json!(rule::embedding("one", 4))
+    );
+}
