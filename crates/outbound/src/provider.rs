@@ -90,7 +90,6 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
     pub batch: BatchId,
-    pub provider: String,
     pub model: Model,
 }
 

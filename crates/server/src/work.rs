@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
-use workers::{Crew, Files, Options, Packing, Parts, Providers, Shares, Slots};
+use workers::{Access, Crew, Files, Options, Packing, Parts, Providers, Shares, Slots};
 
 use crate::catalogue::{MOCK, Shelf};
 use crate::schema;
@@ -122,7 +122,7 @@ async fn work(parts: Parts, stop: CancellationToken) {
 
 fn providers(values: &Values) -> Providers {
     let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
-    Providers(HashMap::from([(MOCK.to_owned(), mock)]))
+    Providers(HashMap::from([(MOCK.to_owned(), Access::Mock(mock))]))
 }
 
 fn options(values: &Values) -> Options {
@@ -141,6 +141,7 @@ fn options(values: &Values) -> Options {
         },
         schedule: values.callback_retry_delays.clone(),
         retention: TimeDelta::days(i64::from(values.retention_days)),
+        spools: std::env::temp_dir(),
         drain: values.drain.saturating_sub(spent),
     }
 }

@@ -45,11 +45,4 @@ impl Providers {
     pub(crate) fn find(&self, name: &str) -> Option<&Access> {
         self.0.get(name)
     }
-
-    pub(crate) fn mock(&self, name: &str) -> Option<&Arc<dyn Provider>> {
-        match self.find(name)? {
-            Access::Mock(mock) => Some(mock),
-            Access::Jobs { .. } | Access::Server { .. } => None,
-        }
-    }
 }

@@ -146,35 +146,32 @@ pub async fn ask_again(
 
 /// Frees what this claim holds in a state. A stage that failed may have claimed more
 /// than it knows of: the answer to its claim can be lost.
-pub async fn free_own(shard: &Shard, claim: Claim, state: State) -> Result<u64, Error> {
+pub async fn free_own(
+    shard: &Shard,
+    claim: Claim,
+    state: State,
+    via: Option<Via>,
+) -> Result<u64, Error> {
     let freed = sqlx::query!(
         "update shard.batch set node = null, epoch = null
-         where node = $1 and epoch = $2 and state = $3",
+         where node = $1 and epoch = $2 and state = $3
+             and ($4::text is null or lane in (select id from shard.lane where via = $4))",
         claim.node,
         claim.epoch,
-        state.as_str()
+        state.as_str(),
+        via.map(Via::as_str)
     )
     .execute(&shard.pool)
     .await?;
     Ok(freed.rows_affected())
 }
 
-/// The way that unfinished cargo takes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The way that unfinished cargo takes next; without one, the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Onward {
-    pub lane: LaneId,
+    pub lane: Option<LaneId>,
     /// What has an id before this one goes to that lane instead.
-    pub urgent: (Uuid, LaneId),
-}
-
-impl Onward {
-    /// All of it the same way.
-    pub const fn to(lane: LaneId) -> Self {
-        Self {
-            lane,
-            urgent: (Uuid::nil(), lane),
-        }
-    }
+    pub urgent: Option<(Uuid, LaneId)>,
 }
 
 /// Ends a batch. What has no outcome goes back to wait, one attempt further.
@@ -201,7 +198,7 @@ pub async fn end(
     let returned = sqlx::query!(
         "with back as (
              update shard.cargo c set batch = null, attempt = attempt + 1,
-                 lane = case when c.id < $3 then $4 else $2 end
+                 lane = case when c.id < $3 then $4 else coalesce($2, c.lane) end
              from shard.batch b, unnest(b.cargo) as item (id)
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
              returning c.lane, c.organization, c.id
@@ -209,9 +206,9 @@ pub async fn end(
          insert into shard.waiting (lane, organization, cargo)
          select lane, organization, id from back",
         batch.uuid(),
-        onward.lane.0,
-        onward.urgent.0,
-        onward.urgent.1.0
+        onward.lane.map(|lane| lane.0),
+        onward.urgent.map(|(before, _)| before),
+        onward.urgent.map(|(_, lane)| lane.0)
     )
     .execute(&mut *tx)
     .await?;
