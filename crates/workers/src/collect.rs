@@ -203,7 +203,13 @@ impl Stage for Collect {
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(&self.shard, self.lease.claim(), State::Running, Some(Via::Batch)).await?;
+        batch::free_own(
+            &self.shard,
+            self.lease.claim(),
+            State::Running,
+            Some(Via::Batch),
+        )
+        .await?;
         Ok(())
     }
 }

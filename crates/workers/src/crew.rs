@@ -1,5 +1,6 @@
 //! The stages of one shard, under one lease, from start to a graceful end.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

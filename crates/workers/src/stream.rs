@@ -171,7 +171,13 @@ impl Stage for Stream {
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(&self.shard, self.lease.claim(), State::Running, Some(Via::Realtime)).await?;
+        batch::free_own(
+            &self.shard,
+            self.lease.claim(),
+            State::Running,
+            Some(Via::Realtime),
+        )
+        .await?;
         Ok(())
     }
 }

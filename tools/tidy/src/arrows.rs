@@ -20,7 +20,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "domain", "wire", "store", "outbound", "probe", "api", "workers",
+            "domain",
+            "wire",
+            "store",
+            "outbound",
+            "probe",
+            "api",
+            "workers",
             // Its tests alone.
             "simulator",
         ],

@@ -68,6 +68,7 @@ async fn everything_that_waits_is_gathered_once() {
 async fn a_lane_is_made_once() {
     let service = Service::new().await;
     let wanted = Lane {
+        via: domain::route::Via::Batch,
         provider: "p".to_owned(),
         model: "m".to_owned(),
         kind: Kind::Chat,

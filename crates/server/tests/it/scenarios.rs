@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use store::shard::audit;
 use simulator::{Fault, FaultName, Provider, rule};
+use store::shard::audit;
 
 use crate::support::jobs::{ACCOUNT, Port};
 use crate::support::receiver::Receiver;
@@ -28,12 +28,19 @@ async fn play(provider: Provider, faults: Vec<Fault>, texts: &[&str], hours: u64
     for _ in 0..rounds.max(40) {
         for (cargo, seen) in cargo.iter().zip(&mut seen) {
             let record = port.service.track(&port.customer, cargo).await;
-            let status = format!("{}{}", record["status"].as_str().unwrap(), record["attempt"]);
+            let status = format!(
+                "{}{}",
+                record["status"].as_str().unwrap(),
+                record["attempt"]
+            );
             if seen.last() != Some(&status) {
                 seen.push(status);
             }
         }
-        if seen.iter().all(|seen| seen.last().unwrap().starts_with("callback_")) {
+        if seen
+            .iter()
+            .all(|seen| seen.last().unwrap().starts_with("callback_"))
+        {
             break;
         }
         port.advance(STEP).await;
@@ -47,12 +54,23 @@ async fn play(provider: Provider, faults: Vec<Fault>, texts: &[&str], hours: u64
             Some(true) => format!("ANOTHER ANSWER {}", record["response"]),
             _ => record["error"].as_str().unwrap_or("nothing").to_owned(),
         };
-        writeln!(told, "{} | {said} | charged {}", seen.join(" "), record["cost"]["charged"]).unwrap();
+        writeln!(
+            told,
+            "{} | {said} | charged {}",
+            seen.join(" "),
+            record["cost"]["charged"]
+        )
+        .unwrap();
     }
     let callbacks = receiver.received().len();
     let jobs = port.simulator.jobs(provider, ACCOUNT).len();
     let account = port.service.account(&port.customer).await;
-    writeln!(told, "{callbacks} callbacks, {jobs} jobs, {} held", account.held).unwrap();
+    writeln!(
+        told,
+        "{callbacks} callbacks, {jobs} jobs, {} held",
+        account.held
+    )
+    .unwrap();
     let report = audit::whole(&port.service.north).await.unwrap();
     assert_eq!(report.faults, []);
     told
@@ -71,7 +89,13 @@ async fn all_succeed() {
 #[tokio::test]
 async fn the_answer_to_a_submission_is_lost() {
     for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini] {
-        let told = play(provider, vec![Fault::once(FaultName::CreateDropAfter)], &TEXTS, 0).await;
+        let told = play(
+            provider,
+            vec![Fault::once(FaultName::CreateDropAfter)],
+            &TEXTS,
+            0,
+        )
+        .await;
         insta::allow_duplicates! {
             insta::assert_snapshot!(told, @"");
         }

@@ -67,7 +67,7 @@ pub async fn all(shard: &Shard) -> Result<Vec<(LaneId, Lane)>, Error> {
 pub async fn took(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error> {
     sqlx::query!(
         "update shard.lane
-         set turnaround_seconds = coalesce(turnaround_seconds * 0.7 + $2 * 0.3, $2) where id = $1",
+         set turnaround_seconds = coalesce(turnaround_seconds * 0.7 + $2::double precision * 0.3, $2) where id = $1",
         lane.0,
         seconds
     )

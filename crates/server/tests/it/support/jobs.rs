@@ -8,7 +8,6 @@ use chrono::TimeDelta;
 use domain::model::{Kind, Model, Prices};
 use domain::money::Money;
 use domain::route::{Route, Routes, Via};
-use domain::time::Clock as _;
 use outbound::callback::native_roots;
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::call::{Options, Patience};
@@ -141,7 +140,7 @@ fn access(simulator: &Simulator, provider: Provider) -> Access {
         credential: Some(Credential::new(ACCOUNT)),
         patience: Patience::default(),
     };
-    let roots = || native_roots().unwrap();
+    let roots = || native_roots();
     let jobs = |jobs: Arc<dyn Jobs>| Access::Jobs {
         jobs,
         realtime: None,

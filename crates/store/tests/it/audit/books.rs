@@ -69,6 +69,7 @@ impl Books {
             provider,
             model,
             kind,
+            via: domain::route::Via::Batch,
         };
         let lane = lane::ensure(shard, &lane).await.unwrap();
         let books = Self {

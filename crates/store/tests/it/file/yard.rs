@@ -46,6 +46,7 @@ impl Yard {
             provider: "mock".to_owned(),
             model: "m".to_owned(),
             kind: Kind::Chat,
+            via: domain::route::Via::Batch,
         };
         let lane = lane::ensure(&shard, &wanted).await.unwrap();
         let yard = Self {
