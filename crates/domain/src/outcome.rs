@@ -81,6 +81,13 @@ impl Completion {
             Self::Chat(completion) => completion.usage,
         }
     }
+
+    pub const fn set_usage(&mut self, usage: Usage) {
+        match self {
+            Self::Embedding(completion) => completion.usage = usage,
+            Self::Chat(completion) => completion.usage = usage,
+        }
+    }
 }
 
 impl Outcome {

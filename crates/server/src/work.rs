@@ -156,6 +156,7 @@ fn options(values: &Values) -> Options {
         },
         schedule: values.callback_retry_delays.clone(),
         retention: TimeDelta::days(i64::from(values.retention_days)),
+        spools: std::env::temp_dir(),
         drain: values.drain.saturating_sub(spent),
     }
 }

@@ -34,6 +34,10 @@ pub mod waiting;
 
 pub mod batch;
 
+pub mod submission;
+
+pub mod provider;
+
 pub mod manifest;
 
 pub mod outcome;

@@ -1,28 +1,37 @@
 //! Collect: a provider's word becomes outcomes.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::batch::State;
 use domain::id::CargoId;
-use domain::model::Catalogue;
+use domain::lane::Lane;
+use domain::model::{Catalogue, Model};
+use domain::route::Via;
 use domain::time::Timestamp;
 use futures::future::join_all;
-use outbound::provider::{Answer, Job, Polled, Progress, Submission};
+use outbound::provider::{Answer, Job, Polled, Progress, Provider, Submission};
 use store::Shard;
 use store::shard::batch::{self, Claimed};
 use store::shard::manifest::{self, Head};
 use store::shard::node::Claim;
+use store::shard::provider;
 use tokio::sync::watch;
 
+use crate::chaos;
 use crate::desk::Desk;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
 use crate::manifest::BatchManifest;
-use crate::providers::Providers;
+use crate::onward;
+use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
 use crate::storing::{self, Finished};
+
+mod ingest;
+mod job;
 
 /// Batches asked for at the same time.
 const MOST: i64 = 8;
@@ -37,31 +46,78 @@ pub struct Collect {
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
     pub(crate) desk: Desk,
+    /// Where results lie while they are read.
+    pub(crate) spools: PathBuf,
+}
+
+/// A batch in hand, and all that is known of its way.
+struct Load<'a> {
+    batch: &'a Claimed,
+    lane: Arc<Lane>,
+    model: Option<Model>,
+    claim: Claim,
+    now: Timestamp,
 }
 
 impl Collect {
-    async fn poll(
-        &self,
-        batch: &Claimed,
-        submission: Option<Submission>,
-        claim: Claim,
-        now: Timestamp,
-    ) -> Result<usize, store::Error> {
-        let provider = submission
-            .as_ref()
-            .and_then(|it| self.providers.find(&it.model.provider));
-        let (Some(submission), Some(provider), Some(job)) = (submission, provider, &batch.job)
-        else {
+    async fn poll(&self, load: &Load<'_>) -> Result<usize, store::Error> {
+        let access = self.providers.find(&load.lane.provider);
+        match (&load.model, access, &load.batch.job) {
+            (Some(model), Some(Access::Mock(mock)), Some(job)) => {
+                self.poll_mock(load, model, &**mock, job).await
+            }
+            (Some(model), Some(Access::Jobs { jobs, share, .. }), Some(job)) => {
+                let source = job::Source {
+                    jobs: &**jobs,
+                    share: *share,
+                    model,
+                    job: &Job(job.clone()),
+                };
+                self.poll_job(load, &source).await
+            }
             // Nobody can be asked any more: what is open takes another way.
-            batch::end(&self.shard, batch.id, claim, now).await?;
-            return Ok(1);
+            _ => {
+                self.end(load).await?;
+                Ok(1)
+            }
+        }
+    }
+
+    /// Ends the batch; returns how much of it goes on without an outcome.
+    async fn end(&self, load: &Load<'_>) -> Result<u64, store::Error> {
+        let paused = provider::paused(&self.shard).await?;
+        let catalogue = self.catalogue.borrow().clone();
+        let way = (load.batch.lane, &*load.lane);
+        let onward = onward::onward(&self.shard, &catalogue, way, &paused, load.now).await?;
+        chaos::point("collect.ending");
+        let batch = load.batch.id;
+        let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;
+        chaos::point("collect.ended");
+        if returned > 0 {
+            tracing::warn!(batch.id = %batch, returned, "{batch} ended without all outcomes");
+        }
+        Ok(returned)
+    }
+
+    async fn poll_mock(
+        &self,
+        load: &Load<'_>,
+        model: &Model,
+        mock: &dyn Provider,
+        job: &str,
+    ) -> Result<usize, store::Error> {
+        let Load {
+            batch, claim, now, ..
+        } = *load;
+        let submission = Submission {
+            batch: batch.id,
+            model: model.clone(),
         };
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let mut items =
             BatchManifest::with_heads(&self.shard, batch.id, &batch.cargo, heads.clone());
-        let polled = provider
-            .poll(&Job(job.clone()), &submission, &mut items, now)
-            .await;
+        let job = Job(job.to_owned());
+        let polled = mock.poll(&job, &submission, &mut items, now).await;
         let Polled { results, progress } = match polled {
             Ok(polled) => polled,
             Err(failure) => {
@@ -71,24 +127,14 @@ impl Collect {
             }
         };
         let finished = matched(heads, results);
-        let stored = storing::store(
-            &self.shard,
-            batch.id,
-            claim,
-            Some(&self.desk),
-            finished,
-            now,
-        )
-        .await?;
+        let desk = Some(&self.desk);
+        let stored = storing::store(&self.shard, batch.id, claim, desk, finished, now).await?;
         match progress {
             Progress::Running { next_poll_at } => {
                 batch::ask_again(&self.shard, batch.id, claim, next_poll_at).await?;
             }
             Progress::Ended => {
-                let returned = batch::end(&self.shard, batch.id, claim, now).await?;
-                if returned > 0 {
-                    tracing::warn!(batch.id = %batch.id, returned, "{} ended without all outcomes", batch.id);
-                }
+                self.end(load).await?;
             }
         }
         Ok(stored)
@@ -126,24 +172,25 @@ impl Stage for Collect {
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
         let claim = self.lease.claim();
-        let batches = batch::claim_due(&self.shard, claim, MOST, now).await?;
+        let batches = batch::claim_due(&self.shard, claim, Via::Batch, MOST, now).await?;
         if batches.is_empty() {
             return Ok(Step::Idle);
         }
-        let mut submissions = Vec::with_capacity(batches.len());
+        chaos::point("collect.claimed");
+        let mut loads = Vec::with_capacity(batches.len());
         for batch in &batches {
             let lane = self.lanes.find(&self.shard, batch.lane).await?;
             let model = self.catalogue.borrow().find(&lane.model).cloned();
-            submissions.push(model.map(|model| Submission {
-                batch: batch.id,
+            loads.push(Load {
+                batch,
+                lane,
                 model,
-            }));
+                claim,
+                now,
+            });
         }
         let this = &*self;
-        let under_way = batches
-            .iter()
-            .zip(submissions)
-            .map(|(batch, submission)| this.poll(batch, submission, claim, now));
+        let under_way = loads.iter().map(|load| this.poll(load));
         let mut stored = 0;
         for result in join_all(under_way).await {
             stored += result?;
@@ -156,7 +203,7 @@ impl Stage for Collect {
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(&self.shard, self.lease.claim(), State::Running).await?;
+        batch::free_own(&self.shard, self.lease.claim(), State::Running, Some(Via::Batch)).await?;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The stages of one shard, under one lease, from start to a graceful end.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::patrol::Patrol;
 use crate::providers::Providers;
 use crate::scan::Scan;
 use crate::stage::{self, Bell};
+use crate::stream::Stream;
 use crate::sweep::Sweep;
 use crate::sweep::files::SweepFiles;
 
@@ -55,6 +57,8 @@ pub struct Options {
     pub shares: Shares,
     pub schedule: Schedule,
     pub retention: TimeDelta,
+    /// Where jobs and results lie while they are put together or read.
+    pub spools: PathBuf,
     /// How long deliveries under way are waited for at the end.
     pub drain: Duration,
 }
@@ -65,6 +69,7 @@ pub struct Crew {
     pub gather: Gather,
     pub dispatch: Dispatch,
     pub collect: Collect,
+    pub stream: Stream,
     pub deliver: Deliver,
     pub scan: Scan,
     pub sweep: Sweep,
@@ -115,7 +120,23 @@ impl Crew {
                 providers: providers.clone(),
                 lanes: Lanes::default(),
                 dispatched: bells.dispatched.clone(),
+                spools: options.spools.clone(),
             },
+            stream: Stream {
+                shard: shard.clone(),
+                lease: lease.clone(),
+                catalogue: catalogue.clone(),
+                providers: providers.clone(),
+                lanes: Lanes::default(),
+                desk: desk.clone(),
+                servers: HashMap::new(),
+            },
+            sweep: Sweep::new(
+                shard.clone(),
+                lease.clone(),
+                catalogue.clone(),
+                options.retention,
+            ),
             collect: Collect {
                 shard: shard.clone(),
                 lease: lease.clone(),
@@ -123,6 +144,7 @@ impl Crew {
                 providers,
                 lanes: Lanes::default(),
                 desk,
+                spools: options.spools,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
             scan: Scan::new(
@@ -131,7 +153,6 @@ impl Crew {
                 files.clone(),
                 bells.scanned.clone(),
             ),
-            sweep: Sweep::new(shard.clone(), lease.clone(), options.retention),
             sweep_files: SweepFiles::new(shard.clone(), files.clone()),
             patrol: Patrol::new(shard.clone(), files),
             audit: Audit::new(shard.clone(), lease.clone()),
@@ -170,6 +191,7 @@ impl Crew {
             gather,
             dispatch,
             collect,
+            stream,
             mut deliver,
             scan,
             sweep,
@@ -191,7 +213,15 @@ impl Crew {
         let mut stages = JoinSet::new();
         spawn(&mut stages, gather, &shard, Bell::default(), &stop);
         spawn(&mut stages, dispatch, &shard, bells.gathered, &stop);
-        spawn(&mut stages, collect, &shard, bells.dispatched, &stop);
+        spawn(
+            &mut stages,
+            collect,
+            &shard,
+            bells.dispatched.clone(),
+            &stop,
+        );
+        // Questions under way at the end are asked again by whoever comes next.
+        spawn_brief(&mut stages, stream, &shard, bells.dispatched, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
         // What these leave undone at the end another node does, or the next round.
         spawn_brief(&mut stages, scan, &shard, bells.scanned, &stop);

@@ -1,33 +1,41 @@
 //! Dispatch: a batch goes to its provider. The intent is written before it is asked.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use chrono::TimeDelta;
-use domain::batch::{MOST_TAKEOVERS, State};
+use domain::batch::State;
 use domain::id::BatchId;
-use domain::model::Catalogue;
+use domain::lane::Lane;
+use domain::model::{Catalogue, Model};
 use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use futures::future::join_all;
-use outbound::provider::{Submission, SubmitFailure};
 use rand::RngExt as _;
 use store::Shard;
-use store::shard::batch::{self, Claimed};
+use store::shard::batch::{self, Claimed, Onward};
 use store::shard::manifest;
 use store::shard::node::Claim;
+use store::shard::provider::{self, Paused};
 use tokio::sync::watch;
 
+use crate::chaos;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
-use crate::manifest::BatchManifest;
-use crate::providers::Providers;
+use crate::onward;
+use crate::providers::{Access, Providers};
 use crate::stage::{Bell, Stage, Step};
 use crate::storing::{self, Finished};
 
+mod look;
+mod mock;
+mod pack;
+mod submit;
+
 /// Batches submitted at the same time.
 const MOST: i64 = 8;
-/// A provider that did not take a batch is asked again after this.
-const LATER: TimeDelta = TimeDelta::seconds(5);
+/// The job of a batch that is asked for one by one.
+const ONE_BY_ONE: &str = "realtime";
 
 #[derive(Debug)]
 pub struct Dispatch {
@@ -37,72 +45,102 @@ pub struct Dispatch {
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
     pub(crate) dispatched: Bell,
+    /// Where jobs lie while they are put together.
+    pub(crate) spools: PathBuf,
+}
+
+/// A batch in hand, and all that is known of its way.
+struct Load<'a> {
+    batch: &'a Claimed,
+    lane: Arc<Lane>,
+    model: Option<Model>,
+    claim: Claim,
+    now: Timestamp,
 }
 
 impl Dispatch {
     async fn submit(
         &self,
-        batch: &Claimed,
-        submission: Option<Submission>,
-        claim: Claim,
-        now: Timestamp,
+        load: &Load<'_>,
+        paused: &HashMap<String, Paused>,
     ) -> Result<(), store::Error> {
-        if batch.takeovers >= MOST_TAKEOVERS {
-            return self.set_aside(batch, claim, now).await;
-        }
-        let provider = submission
-            .as_ref()
-            .and_then(|it| self.providers.find(&it.model.provider));
-        let (Some(submission), Some(provider)) = (submission, provider) else {
-            let reason = "the model is no longer served";
-            return self.fail(batch, reason, claim, now).await;
+        let Load {
+            batch, claim, now, ..
+        } = *load;
+        let access = self.providers.find(&load.lane.provider);
+        let (Some(model), Some(access)) = (&load.model, access) else {
+            return self.fail(load, "the model is no longer served").await;
         };
-        let mut items = BatchManifest::new(&self.shard, batch.id, &batch.cargo);
-        match provider.submit(&submission, &mut items, now).await {
-            Ok(submitted) => {
-                let (job, at) = (submitted.job.0, submitted.next_poll_at);
-                batch::run(&self.shard, batch.id, claim, &job, at, now).await
+        if let Some(paused) = paused.get(&load.lane.provider)
+            && paused.retry_at > now
+        {
+            return batch::ask_again(&self.shard, batch.id, claim, paused.retry_at).await;
+        }
+        match (
+            access,
+            model.routes.find(&load.lane.provider, load.lane.via),
+        ) {
+            (Access::Mock(mock), _) => self.submit_to_mock(load, model, &**mock).await,
+            (Access::Jobs { jobs, share, .. }, Some(route))
+                if route.via == domain::route::Via::Batch =>
+            {
+                let order = submit::Target {
+                    jobs: &**jobs,
+                    share: *share,
+                    upstream: &route.upstream,
+                    model,
+                };
+                self.submit_job(load, &order).await
             }
-            Err(SubmitFailure::Refused(reason)) => self.fail(batch, &reason, claim, now).await,
-            // Either way the intent stands: the next one asks before it sends again.
-            Err(SubmitFailure::Unavailable(reason) | SubmitFailure::Unknown(reason)) => {
-                tracing::warn!(batch.id = %batch.id, reason, "{} was not submitted", batch.id);
-                batch::ask_again(&self.shard, batch.id, claim, now + LATER).await
+            (Access::Jobs { .. } | Access::Server { .. }, Some(_)) => {
+                batch::run(&self.shard, batch.id, claim, ONE_BY_ONE, now, now).await
             }
+            // The route was taken out of the catalogue: what waits takes another.
+            (Access::Jobs { .. } | Access::Server { .. }, None) => self.return_all(load).await,
         }
     }
 
     /// The batch has killed its workers too often: one of its cargo is poison.
-    async fn set_aside(
-        &self,
-        batch: &Claimed,
-        claim: Claim,
-        now: Timestamp,
-    ) -> Result<(), store::Error> {
-        tracing::warn!(batch.id = %batch.id, "{} is set aside after {MOST_TAKEOVERS} takeovers", batch.id);
+    async fn set_aside(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let batch = load.batch;
+        tracing::warn!(batch.id = %batch.id, "{} is set aside after {} takeovers", batch.id, batch.takeovers);
         if batch.cargo.len() <= 1 {
             return self
-                .fail(batch, "processing was interrupted too often", claim, now)
+                .fail(load, "processing was interrupted too often")
                 .await;
         }
+        self.halve(load).await
+    }
+
+    async fn halve(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let Load {
+            batch, claim, now, ..
+        } = *load;
         let half = || BatchId::new(now, batch.id.berth(), rand::rng().random());
         batch::halve(&self.shard, batch, claim, [half(), half()], now).await
     }
 
-    async fn fail(
-        &self,
-        batch: &Claimed,
-        reason: &str,
-        claim: Claim,
-        now: Timestamp,
-    ) -> Result<(), store::Error> {
+    async fn fail(&self, load: &Load<'_>, reason: &str) -> Result<(), store::Error> {
+        let Load {
+            batch, claim, now, ..
+        } = *load;
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let failed = heads.into_iter().map(|head| Finished {
             head,
             outcome: Outcome::Failure(reason.to_owned()),
         });
         storing::store(&self.shard, batch.id, claim, None, failed.collect(), now).await?;
-        batch::end(&self.shard, batch.id, claim, now).await?;
+        batch::end(&self.shard, batch.id, claim, Onward::default(), now).await?;
+        Ok(())
+    }
+
+    /// Nothing of it is at a provider: all of it takes the next way.
+    async fn return_all(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let paused = provider::paused(&self.shard).await?;
+        let catalogue = self.catalogue.borrow().clone();
+        let way = (load.batch.lane, &*load.lane);
+        let onward = onward::onward(&self.shard, &catalogue, way, &paused, load.now).await?;
+        batch::end(&self.shard, load.batch.id, load.claim, onward, load.now).await?;
         Ok(())
     }
 }
@@ -119,20 +157,22 @@ impl Stage for Dispatch {
         if batches.is_empty() {
             return Ok(Step::Idle);
         }
-        let mut submissions = Vec::with_capacity(batches.len());
+        chaos::point("dispatch.claimed");
+        let paused = provider::paused(&self.shard).await?;
+        let mut loads = Vec::with_capacity(batches.len());
         for batch in &batches {
             let lane = self.lanes.find(&self.shard, batch.lane).await?;
             let model = self.catalogue.borrow().find(&lane.model).cloned();
-            submissions.push(model.map(|model| Submission {
-                batch: batch.id,
+            loads.push(Load {
+                batch,
+                lane,
                 model,
-            }));
+                claim,
+                now,
+            });
         }
         let this = &*self;
-        let under_way = batches
-            .iter()
-            .zip(submissions)
-            .map(|(batch, submission)| this.submit(batch, submission, claim, now));
+        let under_way = loads.iter().map(|load| this.submit(load, &paused));
         for result in join_all(under_way).await {
             result?;
         }
@@ -141,7 +181,7 @@ impl Stage for Dispatch {
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(&self.shard, self.lease.claim(), State::Submitting).await?;
+        batch::free_own(&self.shard, self.lease.claim(), State::Submitting, None).await?;
         Ok(())
     }
 }

@@ -18,6 +18,7 @@ use store::shard::node::Claim;
 use store::shard::waiting;
 use uuid::Uuid;
 
+use crate::chaos;
 use crate::gather::queue::Queue;
 use crate::lease::Lease;
 use crate::stage::{Bell, Stage, Step};
@@ -110,6 +111,7 @@ impl Gather {
         if queue.is_empty() || now < queue.rest_until {
             return Ok(0);
         }
+        chaos::point("gather.began");
         let mut tx = self.shard.begin().await?;
         lane::guard(&mut tx, lane, self.held_as).await?;
         let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
@@ -122,9 +124,12 @@ impl Gather {
         let Some((_, first)) = picked.first() else {
             return Ok(0);
         };
+        chaos::point("gather.picked");
         let batch = BatchId::new(now, first.berth(), rand::rng().random());
         waiting::gather(&mut tx, lane, batch, &picked, now).await?;
+        chaos::point("gather.written");
         tx.commit().await?;
+        chaos::point("gather.committed");
         if picked.len() < self.packing.most_items {
             queue.rest_until = now + self.packing.linger;
         }

@@ -4,6 +4,7 @@
 //! gather     PENDING cargo     → a batch
 //! dispatch   a batch           → a provider
 //! collect    a provider's word → an outcome
+//! stream     a batch, asked for one by one → outcomes
 //! deliver    an outcome        → the callback
 //! scan       uploaded bytes    → a file that is ready or failed
 //! sweep      what time has passed by
@@ -20,6 +21,8 @@ pub mod dispatch;
 
 pub mod collect;
 
+pub mod stream;
+
 pub mod deliver;
 
 pub mod scan;
@@ -32,6 +35,10 @@ pub mod audit;
 
 pub mod stage;
 
+pub mod chaos;
+
+mod counted;
+
 mod desk;
 
 mod files;
@@ -42,6 +49,8 @@ mod lease;
 
 mod manifest;
 
+mod onward;
+
 mod providers;
 
 mod storing;
@@ -50,4 +59,4 @@ pub use crew::{Crew, Options, Parts};
 pub use desk::Shares;
 pub use files::{Files, Slots};
 pub use gather::Packing;
-pub use providers::Providers;
+pub use providers::{Access, Providers, Share};

@@ -46,27 +46,8 @@ impl<'a> BatchManifest<'a> {
             Some(heads) => heads,
             None => manifest::heads(self.shard, self.batch, self.cargo).await?,
         };
-        let open: Vec<CargoId> = heads.iter().map(|head| head.cargo).collect();
-        let mut requests: HashMap<CargoId, Vec<u8>> = manifest::requests(self.shard, &open)
-            .await?
-            .into_iter()
-            .collect();
-        let mut items = Vec::with_capacity(heads.len());
-        for head in heads {
-            let corrupt = store::Error::Corrupt {
-                table: "request",
-                column: "body",
-            };
-            let request = requests.remove(&head.cargo);
-            let params = request.and_then(|it| serde_json::from_slice::<Params>(&it).ok());
-            items.push(Item {
-                cargo: head.cargo,
-                attempt: head.attempt,
-                loaded_at: head.loaded_at,
-                params: params.ok_or(corrupt)?,
-            });
-        }
-        Ok(items)
+        let items = items(self.shard, heads).await?;
+        Ok(items.into_iter().map(|(item, _)| item).collect())
     }
 }
 
@@ -77,4 +58,31 @@ impl Manifest for BatchManifest<'_> {
             .await
             .map_err(|failure| ManifestFailure(failure.to_string()))
     }
+}
+
+/// Some open cargo with what they ask for, in the same order.
+pub(crate) async fn items(
+    shard: &Shard,
+    heads: Vec<Head>,
+) -> Result<Vec<(Item, Head)>, store::Error> {
+    let open: Vec<CargoId> = heads.iter().map(|head| head.cargo).collect();
+    let requests = manifest::requests(shard, &open).await?;
+    let mut requests: HashMap<CargoId, Vec<u8>> = requests.into_iter().collect();
+    let mut items = Vec::with_capacity(heads.len());
+    for head in heads {
+        let corrupt = store::Error::Corrupt {
+            table: "request",
+            column: "body",
+        };
+        let request = requests.remove(&head.cargo);
+        let params = request.and_then(|it| serde_json::from_slice::<Params>(&it).ok());
+        let item = Item {
+            cargo: head.cargo,
+            attempt: head.attempt,
+            loaded_at: head.loaded_at,
+            params: params.ok_or(corrupt)?,
+        };
+        items.push((item, head));
+    }
+    Ok(items)
 }

@@ -6,17 +6,20 @@ use chrono::TimeDelta;
 use domain::cargo::DEADLINE;
 use domain::id;
 use domain::idempotency;
+use domain::model::Catalogue;
 use domain::outcome::Usage;
 use domain::time::Timestamp;
 use store::Shard;
 use store::body;
 use store::shard::outcome::{NewOutcome, Standing};
 use store::shard::{batch, delivery, load, node, outcome, partition, usage, waiting};
+use tokio::sync::watch;
 
 use crate::lease::Lease;
 use crate::stage::{Stage, Step};
 
 pub mod files;
+mod hurry;
 
 /// The most rows of a kind in one transaction.
 const MOST: i64 = 1000;
@@ -30,17 +33,24 @@ const TOO_LATE: &str = "the deadline of 24 hours has passed";
 pub struct Sweep {
     shard: Arc<Shard>,
     lease: Lease,
+    catalogue: watch::Receiver<Arc<Catalogue>>,
     retention: TimeDelta,
     often_at: Timestamp,
     seldom_at: Timestamp,
 }
 
 impl Sweep {
-    pub(crate) const fn new(shard: Arc<Shard>, lease: Lease, retention: TimeDelta) -> Self {
+    pub(crate) const fn new(
+        shard: Arc<Shard>,
+        lease: Lease,
+        catalogue: watch::Receiver<Arc<Catalogue>>,
+        retention: TimeDelta,
+    ) -> Self {
         let due = Timestamp::UNIX_EPOCH;
         Self {
             shard,
             lease,
+            catalogue,
             retention,
             often_at: due,
             seldom_at: due,
@@ -55,6 +65,7 @@ impl Sweep {
     }
 
     async fn seldom(&self, now: Timestamp) -> Result<(), store::Error> {
+        self.hurry(now).await?;
         partition::make_days(&self.shard, now).await?;
         for day in
             partition::drop_days(&self.shard, now - self.retention.max(partition::YOUNGEST)).await?

@@ -2,8 +2,10 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use chrono::TimeDelta;
 use domain::cargo::{self, Status};
 use domain::id::CargoId;
+use domain::route::Via;
 use store::shard::tracking::{self, Tracked};
 use wire::completion::Usage;
 use wire::moment::Moment;
@@ -75,30 +77,48 @@ fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
     }
 }
 
-/// Why it is not further yet, in words for the caller.
+/// Why it is not further yet, in words for the caller, and when its lane's batches let expect it.
 fn waiting(tracked: &Tracked) -> Option<Waiting> {
-    let (reason, since, expected_at) = match tracked.status {
-        Status::Pending => (
-            "waiting to be gathered into a batch",
-            Some(tracked.created_at),
-            None,
+    let way = &tracked.way;
+    let (reason, since) = match tracked.status {
+        Status::Pending => ("waiting to be gathered into a batch", None),
+        Status::Batched if way.is_looked_for => (
+            "whether its batch reached the provider is being looked into",
+            tracked.batched_at,
         ),
         Status::Batched => (
             "its batch is being submitted to the provider",
             tracked.batched_at,
-            None,
         ),
+        Status::Processing if way.via == Via::Realtime => {
+            ("the model's server is working on it", tracked.processing_at)
+        }
         Status::Processing => (
             "the provider is working on its batch",
             tracked.processing_at,
-            tracked.next_poll_at,
         ),
         Status::Completed | Status::Delivered | Status::Undeliverable => return None,
     };
-    let since = Moment(since.unwrap_or(tracked.created_at));
+    let since = since.unwrap_or(tracked.created_at);
+    let usual = way.turnaround.and_then(|seconds| {
+        // A lane that has taken years has no say.
+        let milliseconds = (seconds * 1000.0).clamp(0.0, 1e9);
+        #[expect(clippy::cast_possible_truncation, reason = "clamped")]
+        TimeDelta::try_milliseconds(milliseconds as i64)
+    });
+    let polled = tracked
+        .next_poll_at
+        .filter(|_| tracked.status == Status::Processing);
+    let expected = usual.map(|usual| since + usual).max(polled);
+    let (reason, since) = match (&way.paused, tracked.status) {
+        (Some((why, paused_at)), Status::Pending | Status::Batched) => {
+            (format!("its provider is paused: {why}"), *paused_at)
+        }
+        _ => (reason.to_owned(), since),
+    };
     Some(Waiting {
-        reason: reason.to_owned(),
-        since,
-        expected_at: expected_at.map(Moment),
+        reason,
+        since: Moment(since),
+        expected_at: expected.map(Moment),
     })
 }

@@ -92,7 +92,8 @@ impl Jobs for Gemini {
     async fn find(&self, sought: &Sought) -> Result<Vec<Candidate>, CallFailure> {
         let found = pages::until_older(sought.since, |after| async move {
             let after = after.map(|token: String| format!("&pageToken={}", escaped(&token)));
-            let path = format!("/v1beta/batches?pageSize=100{}", after.unwrap_or_default());
+            // A job may carry its answers even in a list: few at a time.
+            let path = format!("/v1beta/batches?pageSize=50{}", after.unwrap_or_default());
             let (list, _) = self.caller.read::<List>(self.caller.get(path)).await?;
             Ok(list.into_page(sought))
         });

@@ -1,4 +1,4 @@
-//! OpenAI's batches: a file of lines is uploaded, and a job created that reads it.
+//! Batches of `OpenAI`: a file of lines is uploaded, and a job created that reads it.
 
 use async_trait::async_trait;
 use domain::model::Kind;

@@ -56,7 +56,7 @@ pub(super) fn about(kind: &str, file: &str) -> Item {
     }))
 }
 
-pub(super) fn embedding(input: Value) -> Item {
+pub(super) fn embedding(input: &Value) -> Item {
     item(json!({"model": "ours", "input_text": input}))
 }
 
@@ -119,13 +119,14 @@ pub(super) fn told(end: &ItemEnd) -> String {
 
 /// The whole completion, as a caller reads it.
 pub(super) fn completion(end: ItemEnd) -> String {
-    match end {
-        ItemEnd::Outcome {
-            outcome: Outcome::Success(completion),
-            ..
-        } => serde_json::to_string(&completion).unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let ItemEnd::Outcome {
+        outcome: Outcome::Success(completion),
+        ..
+    } = end
+    else {
+        panic!("{end:?}")
+    };
+    serde_json::to_string(&completion).unwrap()
 }
 
 /// The line without its end, of which there is one.

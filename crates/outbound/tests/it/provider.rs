@@ -24,8 +24,12 @@ use crate::support::{AMPLE, Receiver, Reply};
 
 mod calls;
 mod downloads;
+mod journeys;
+mod lines;
 mod lists;
 mod servers;
+mod simulated;
+mod troubles;
 mod uploads;
 
 const SECRET: &str = "sk-secret";
@@ -136,7 +140,7 @@ async fn content(spool: &Spool) -> Vec<u8> {
     read
 }
 
-async fn lines(spool: &Spool) -> Vec<Bytes> {
+async fn read_lines(spool: &Spool) -> Vec<Bytes> {
     let mut lines = spool.lines();
     let mut read = Vec::new();
     while let Some(line) = lines.next().await.unwrap() {

@@ -70,4 +70,6 @@ mod overdraft;
 
 mod probe;
 
+mod scenarios;
+
 mod takeover;

@@ -33,6 +33,8 @@ pub(crate) mod files;
 
 pub(crate) mod http;
 
+pub(crate) mod jobs;
+
 pub(crate) mod limited;
 
 pub(crate) mod receiver;
@@ -220,7 +222,12 @@ impl Service {
 }
 
 async fn steps(crew: &mut Crew, now: Timestamp) -> usize {
-    let stages: [&mut dyn Stage; 3] = [&mut crew.gather, &mut crew.dispatch, &mut crew.collect];
+    let stages: [&mut dyn Stage; 4] = [
+        &mut crew.gather,
+        &mut crew.dispatch,
+        &mut crew.collect,
+        &mut crew.stream,
+    ];
     let mut did = 0;
     for stage in stages {
         if let Step::Did(count) = stage.step(now).await.unwrap() {
@@ -272,7 +279,10 @@ fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -
     workers::Parts {
         shard,
         catalogue,
-        providers: Arc::new(Providers(HashMap::from([("mock".to_owned(), mock)]))),
+        providers: Arc::new(Providers(HashMap::from([(
+            "mock".to_owned(),
+            workers::Access::Mock(mock),
+        )]))),
         callbacks: Arc::new(callbacks.unwrap()),
         files: None,
         options: workers::Options {
@@ -289,6 +299,7 @@ fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -
             },
             schedule: Schedule::default(),
             retention: chrono::TimeDelta::days(30),
+            spools: std::env::temp_dir(),
             drain: Duration::from_secs(5),
         },
     }

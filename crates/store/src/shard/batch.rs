@@ -3,7 +3,9 @@
 use domain::batch::State;
 use domain::id::{BatchId, CargoId};
 use domain::lane::LaneId;
+use domain::route::Via;
 use domain::time::Timestamp;
+use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
@@ -69,10 +71,11 @@ pub async fn claim_gathered(
     claimed!(rows)
 }
 
-/// Takes batches whose provider is to be asked.
+/// Takes batches whose provider is to be asked, of lanes that go one way.
 pub async fn claim_due(
     shard: &Shard,
     claim: Claim,
+    via: Via,
     most: i64,
     now: Timestamp,
 ) -> Result<Vec<Claimed>, Error> {
@@ -81,13 +84,15 @@ pub async fn claim_due(
          where id in (
              select id from shard.batch
              where state = 'running' and node is null and next_poll_at <= $4
+                 and lane in (select id from shard.lane where via = $5)
              order by next_poll_at limit $3 for update skip locked
          )
          returning id, lane, state, cargo, job, takeovers",
         claim.node,
         claim.epoch,
         most,
-        now
+        now,
+        via.as_str()
     )
     .fetch_all(&shard.pool)
     .await?;
@@ -141,17 +146,32 @@ pub async fn ask_again(
 
 /// Frees what this claim holds in a state. A stage that failed may have claimed more
 /// than it knows of: the answer to its claim can be lost.
-pub async fn free_own(shard: &Shard, claim: Claim, state: State) -> Result<u64, Error> {
+pub async fn free_own(
+    shard: &Shard,
+    claim: Claim,
+    state: State,
+    via: Option<Via>,
+) -> Result<u64, Error> {
     let freed = sqlx::query!(
         "update shard.batch set node = null, epoch = null
-         where node = $1 and epoch = $2 and state = $3",
+         where node = $1 and epoch = $2 and state = $3
+             and ($4::text is null or lane in (select id from shard.lane where via = $4))",
         claim.node,
         claim.epoch,
-        state.as_str()
+        state.as_str(),
+        via.map(Via::as_str)
     )
     .execute(&shard.pool)
     .await?;
     Ok(freed.rows_affected())
+}
+
+/// The way that unfinished cargo takes next; without one, the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Onward {
+    pub lane: Option<LaneId>,
+    /// What has an id before this one goes to that lane instead.
+    pub urgent: Option<(Uuid, LaneId)>,
 }
 
 /// Ends a batch. What has no outcome goes back to wait, one attempt further.
@@ -159,6 +179,7 @@ pub async fn end(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
+    onward: Onward,
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
@@ -176,14 +197,18 @@ pub async fn end(
     ours(changed.rows_affected())?;
     let returned = sqlx::query!(
         "with back as (
-             update shard.cargo c set batch = null, attempt = attempt + 1
+             update shard.cargo c set batch = null, attempt = attempt + 1,
+                 lane = case when c.id < $3 then $4 else coalesce($2, c.lane) end
              from shard.batch b, unnest(b.cargo) as item (id)
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
              returning c.lane, c.organization, c.id
          )
          insert into shard.waiting (lane, organization, cargo)
          select lane, organization, id from back",
-        batch.uuid()
+        batch.uuid(),
+        onward.lane.map(|lane| lane.0),
+        onward.urgent.map(|(before, _)| before),
+        onward.urgent.map(|(_, lane)| lane.0)
     )
     .execute(&mut *tx)
     .await?;
@@ -248,7 +273,7 @@ pub async fn oldest(shard: &Shard) -> Result<(Option<Timestamp>, Option<Timestam
     Ok((row.gathered, row.polled))
 }
 
-const fn ours(changed: u64) -> Result<(), Error> {
+pub(crate) const fn ours(changed: u64) -> Result<(), Error> {
     if changed == 1 {
         Ok(())
     } else {

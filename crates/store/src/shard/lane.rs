@@ -2,6 +2,7 @@
 
 use domain::lane::{Lane, LaneId};
 use domain::model::Kind;
+use domain::route::Via;
 
 use crate::Error;
 use crate::Shard;
@@ -11,19 +12,22 @@ use crate::shard::node::Claim;
 /// The row of a lane, made if need be.
 pub async fn ensure(shard: &Shard, lane: &Lane) -> Result<LaneId, Error> {
     sqlx::query!(
-        "insert into shard.lane (provider, model, kind) values ($1, $2, $3)
+        "insert into shard.lane (provider, model, kind, via) values ($1, $2, $3, $4)
          on conflict do nothing",
         lane.provider,
         lane.model,
-        lane.kind.as_str()
+        lane.kind.as_str(),
+        lane.via.as_str()
     )
     .execute(&shard.pool)
     .await?;
     let id = sqlx::query_scalar!(
-        "select id from shard.lane where provider = $1 and model = $2 and kind = $3",
+        "select id from shard.lane
+         where provider = $1 and model = $2 and kind = $3 and via = $4",
         lane.provider,
         lane.model,
-        lane.kind.as_str()
+        lane.kind.as_str(),
+        lane.via.as_str()
     )
     .fetch_one(&shard.pool)
     .await?;
@@ -32,20 +36,44 @@ pub async fn ensure(shard: &Shard, lane: &Lane) -> Result<LaneId, Error> {
 
 pub async fn find(shard: &Shard, id: LaneId) -> Result<Lane, Error> {
     let row = sqlx::query!(
-        "select provider, model, kind from shard.lane where id = $1",
+        "select provider, model, kind, via from shard.lane where id = $1",
         id.0
     )
     .fetch_one(&shard.pool)
     .await?;
-    let kind = Kind::parse(&row.kind).ok_or(Error::Corrupt {
+    let corrupt = |column| Error::Corrupt {
         table: "lane",
-        column: "kind",
-    })?;
+        column,
+    };
     Ok(Lane {
         provider: row.provider,
         model: row.model,
-        kind,
+        kind: Kind::parse(&row.kind).ok_or(corrupt("kind"))?,
+        via: Via::parse(&row.via).ok_or(corrupt("via"))?,
     })
+}
+
+/// Every lane that there is.
+pub async fn all(shard: &Shard) -> Result<Vec<(LaneId, Lane)>, Error> {
+    let ids = sqlx::query_scalar!("select id from shard.lane order by id");
+    let mut lanes = Vec::new();
+    for id in ids.fetch_all(&shard.pool).await? {
+        lanes.push((LaneId(id), find(shard, LaneId(id)).await?));
+    }
+    Ok(lanes)
+}
+
+/// A batch of the lane took so long at its provider: callers are told to expect the like.
+pub async fn took(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error> {
+    sqlx::query!(
+        "update shard.lane
+         set turnaround_seconds = coalesce(turnaround_seconds * 0.7 + $2 * 0.3, $2) where id = $1",
+        lane.0,
+        seconds
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
 }
 
 /// Takes every lane that nobody gathers; returns all that this claim holds.

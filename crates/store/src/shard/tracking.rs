@@ -6,6 +6,7 @@ use domain::id::{CargoId, ProjectId};
 use domain::model::Kind;
 use domain::money::Money;
 use domain::outcome::Usage;
+use domain::route::Via;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -27,7 +28,20 @@ pub struct Tracked {
     pub outcome: Option<StoredOutcome>,
     pub callback: Option<Callback>,
     pub next_poll_at: Option<Timestamp>,
+    pub way: Way,
     pub metadata: Option<Vec<u8>>,
+}
+
+/// What is known of the way that it is on.
+#[derive(Debug)]
+pub struct Way {
+    pub via: Via,
+    /// Why its provider takes nothing for now, and since when.
+    pub paused: Option<(String, Timestamp)>,
+    /// The provider may have its batch: it is looked for.
+    pub is_looked_for: bool,
+    /// How long batches of its lane took lately.
+    pub turnaround: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -56,7 +70,8 @@ pub async fn find(
     cargo: CargoId,
 ) -> Result<Option<Tracked>, Error> {
     let row = sqlx::query!(
-        r#"select c.model, l.kind, c.attempt, c.created_at, c.completed_at, c.callback_url,
+        r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?", p.paused_at,
+               (b.state = 'submitting' and b.looks > 0) as is_looked_for, c.attempt, c.created_at, c.completed_at, c.callback_url,
                c.callback_state, c.callback_ended_at, c.held,
                b.state as "batch_state?", b.gathered_at as "gathered_at?", b.running_at,
                b.next_poll_at, r.metadata,
@@ -67,6 +82,7 @@ pub async fn find(
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
            join shard.lane l on l.id = c.lane
+           left join shard.provider p on p.name = l.provider and p.paused_at is not null
            join shard.request r on r.cargo = $1
            left join shard.batch b on b.id = c.batch
            left join shard.outcome o on o.cargo = $1
@@ -129,6 +145,12 @@ pub async fn find(
         outcome,
         callback,
         next_poll_at: row.next_poll_at,
+        way: Way {
+            via: Via::parse(&row.via).ok_or(corrupt("lane", "via"))?,
+            paused: row.paused.zip(row.paused_at),
+            is_looked_for: row.is_looked_for.unwrap_or_default(),
+            turnaround: row.turnaround_seconds,
+        },
         metadata: row.metadata,
     }))
 }

@@ -171,6 +171,36 @@ pub async fn overdue(shard: &Shard, before: Uuid, most: i64) -> Result<Vec<(Carg
         .collect())
 }
 
+/// Moves what waits in a lane with ids before `before` to another lane.
+pub async fn move_on(
+    shard: &Shard,
+    from: LaneId,
+    to: LaneId,
+    before: Uuid,
+    most: i64,
+) -> Result<u64, Error> {
+    let moved = sqlx::query!(
+        "with gone as (
+             delete from shard.waiting where (lane, organization, cargo) in (
+                 select lane, organization, cargo from shard.waiting
+                 where lane = $1 and cargo < $3 order by cargo limit $4 for update skip locked
+             )
+             returning organization, cargo
+         ), moved as (
+             update shard.cargo c set lane = $2 from gone where c.id = gone.cargo
+         )
+         insert into shard.waiting (lane, organization, cargo)
+         select $2, organization, cargo from gone",
+        from.0,
+        to.0,
+        before,
+        most
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(moved.rows_affected())
+}
+
 /// When the longest-waiting cargo of the shard was loaded.
 pub async fn oldest(shard: &Shard) -> Result<Option<Timestamp>, Error> {
     let oldest = sqlx::query_scalar!(

@@ -46,7 +46,7 @@ pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unr
             let message = result.get_mut("message").map(Value::take);
             let message = message.and_then(|it| serde_json::from_value(it).ok());
             match message {
-                Some(message) => read(message, key, model),
+                Some(message) => read(&message, key, model),
                 None => ItemEnd::again("the answer cannot be read"),
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unr
     Ok((key, end))
 }
 
-fn read(message: Message, key: ItemKey, model: &str) -> ItemEnd {
+fn read(message: &Message, key: ItemKey, model: &str) -> ItemEnd {
     let usage = usage(&message.usage);
     let texts = message.content.iter().filter(|block| block.kind == "text");
     let text: String = texts.map(|block| block.text.as_str()).collect();
@@ -70,7 +70,9 @@ fn read(message: Message, key: ItemKey, model: &str) -> ItemEnd {
         Some("stop_sequence") => Stop::Reason(StopReason::StopSequence),
         Some("tool_use") => Stop::Unoffered("tool_use".to_owned()),
         Some("pause_turn") => Stop::Unoffered("pause_turn".to_owned()),
-        // A refusal is an answer; so is whatever ended by a name that came after us.
+        // With words of its own it is an answer like any other.
+        Some("refusal") => Stop::Blocked("refusal".to_owned()),
+        // A name that came after us: what was said is still an answer.
         Some(_) | None => Stop::Reason(StopReason::EndTurn),
     };
     ending::chat(key, model, text, stop, usage)

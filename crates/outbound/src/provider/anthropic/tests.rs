@@ -58,7 +58,7 @@ fn files_are_given_by_their_address_and_texts_as_they_are() {
 #[test]
 fn what_would_fail_hours_later_is_unfit_now() {
     insta::assert_snapshot!(asked(&saying("system")), @"unfit: a message's role must be user or assistant");
-    insta::assert_snapshot!(asked(&embedding(json!("a"))), @"unfit: the provider has no embeddings");
+    insta::assert_snapshot!(asked(&embedding(&json!("a"))), @"unfit: the provider has no embeddings");
 }
 
 #[test]
@@ -106,6 +106,13 @@ fn every_reason_to_stop_has_its_name() {
     pause_turn: failed: the model stopped for what is not offered: pause_turn
     news: "t", EndTurn, 1 in, 2 out
     "#);
+}
+
+#[test]
+fn a_refusal_without_a_word_is_a_failure() {
+    let message = json!({"content": [], "stop_reason": "refusal"});
+    let told = result(&json!({"type": "succeeded", "message": message}));
+    assert_eq!(told, "failed: blocked by provider: refusal");
 }
 
 #[test]

@@ -148,8 +148,11 @@ pub(super) fn of_answer(
 fn reason(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| (*error).source());
     let kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
-    let kind = kinds.last().filter(|kind| *kind != io::ErrorKind::Other);
-    kind.map_or_else(|| "the connection failed".to_owned(), |it| it.to_string())
+    match kinds.last() {
+        None | Some(io::ErrorKind::Other) => "the connection failed".to_owned(),
+        Some(io::ErrorKind::InvalidData) => "TLS failed".to_owned(),
+        Some(kind) => kind.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ struct Choice {
     /// vLLM: what it stopped at. A number is a token of the model's own.
     #[serde(default)]
     stop_reason: Value,
-    /// The same, of SGLang.
+    /// The same, of `SGLang`.
     #[serde(default)]
     matched_stop: Value,
 }
@@ -83,13 +83,12 @@ impl Choice {
             {
                 Stop::Reason(StopReason::StopSequence)
             }
-            Some("stop" | "eos") | None => Stop::Reason(StopReason::EndTurn),
             Some("length") => Stop::Reason(StopReason::MaxTokens),
             Some("content_filter") => Stop::Blocked("content_filter".to_owned()),
             Some("tool_calls") => Stop::Unoffered("tool_calls".to_owned()),
             Some("function_call") => Stop::Unoffered("function_call".to_owned()),
-            // A name that came after us: what was said is still an answer.
-            Some(_) => Stop::Reason(StopReason::EndTurn),
+            // Other names came after us: what was said is still an answer.
+            Some(_) | None => Stop::Reason(StopReason::EndTurn),
         }
     }
 }

@@ -33,8 +33,8 @@ fn parameters_that_were_not_given_are_not_sent() {
 
 #[test]
 fn an_embedding_is_of_one_text_or_of_many() {
-    insta::assert_snapshot!(asked(&embedding(json!("a")), Dialect::OpenAi), @r#"{"model":"theirs","input":"a","encoding_format":"float"}"#);
-    insta::assert_snapshot!(asked(&embedding(json!(["a", "b"])), Dialect::Server), @r#"{"model":"theirs","input":["a","b"],"encoding_format":"float"}"#);
+    insta::assert_snapshot!(asked(&embedding(&json!("a")), Dialect::OpenAi), @r#"{"model":"theirs","input":"a","encoding_format":"float"}"#);
+    insta::assert_snapshot!(asked(&embedding(&json!(["a", "b"])), Dialect::Server), @r#"{"model":"theirs","input":["a","b"],"encoding_format":"float"}"#);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) struct Operation {
     #[serde(default)]
     name: String,
     #[serde(default)]
+    done: bool,
+    #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
     response: Output,
@@ -99,7 +101,9 @@ impl Operation {
             .trim_start_matches("BATCH_STATE_")
             .trim_start_matches("JOB_STATE_");
         let why = match state {
-            "PENDING" | "QUEUED" | "RUNNING" | "UNSPECIFIED" | "CANCELLING" => {
+            // What is not specified may be left out.
+            "" if self.done => return Err(CallFailure::Unreadable),
+            "" | "PENDING" | "QUEUED" | "RUNNING" | "UNSPECIFIED" | "CANCELLING" => {
                 let count = |name: &str| self.count(name).unwrap_or_default();
                 let done =
                     count("successfulRequestCount").saturating_add(count("failedRequestCount"));

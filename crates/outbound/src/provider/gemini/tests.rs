@@ -32,12 +32,12 @@ fn a_request_keeps_every_parameter() {
 
 #[test]
 fn an_embedding_is_of_one_text() {
-    insta::assert_snapshot!(asked(&embedding(json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
+    insta::assert_snapshot!(asked(&embedding(&json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
     assert_eq!(
-        asked(&embedding(json!(["a"]))),
-        asked(&embedding(json!("a")))
+        asked(&embedding(&json!(["a"]))),
+        asked(&embedding(&json!("a")))
     );
-    insta::assert_snapshot!(asked(&embedding(json!(["a", "b"]))), @"unfit: the model embeds one text a request");
+    insta::assert_snapshot!(asked(&embedding(&json!(["a", "b"]))), @"unfit: the model embeds one text a request");
 }
 
 #[test]
@@ -255,6 +255,8 @@ fn every_state_of_a_job_is_understood() {
         ),
         ("BATCH_STATE_FAILED", json!({})),
         ("BATCH_STATE_NEWS", json!({})),
+        ("", json!({})),
+        ("", json!({"done": true})),
     ] {
         let sight = operation(state, &extra).sight(Some(Duration::from_secs(10)));
         writeln!(rows, "{state} {extra}: {sight:?}").unwrap();
@@ -271,6 +273,8 @@ fn every_state_of_a_job_is_understood() {
     BATCH_STATE_FAILED {"error":{"code":8,"message":"too many tokens"}}: Ok(Failed { reason: TokenLimit })
     BATCH_STATE_FAILED {}: Ok(Failed { reason: Other("the provider answered with status 500") })
     BATCH_STATE_NEWS {}: Err(Unreadable)
+     {}: Ok(Running { hint: Some(10s), done: 4, total: 10 })
+     {"done":true}: Err(Unreadable)
     "#);
 }
 

@@ -121,7 +121,7 @@ impl Batch {
             "failed" => {
                 let faults = self.errors.map(|errors| errors.data).unwrap_or_default();
                 return Ok(Sight::Failed {
-                    reason: reason(faults),
+                    reason: reason(&faults),
                 });
             }
             "completed" => Ending::Completed,
@@ -142,7 +142,7 @@ impl Batch {
     }
 }
 
-fn reason(faults: Vec<Fault>) -> JobFault {
+fn reason(faults: &[Fault]) -> JobFault {
     let limit = |fault: &Fault| fault.code.as_deref() == Some("token_limit_exceeded");
     if faults.iter().any(limit) {
         return JobFault::TokenLimit;

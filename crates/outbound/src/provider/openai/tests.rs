@@ -22,7 +22,7 @@ fn sight(batch: &Value) -> String {
 fn a_line_names_its_item_and_its_endpoint() {
     let encoded = line::encode(&saying("user"), "theirs", &NoMedia).unwrap();
     insta::assert_snapshot!(samples::line(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/chat/completions","body":{"model":"theirs","messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":5}}"#);
-    let encoded = line::encode(&embedding(json!("a")), "theirs", &NoMedia).unwrap();
+    let encoded = line::encode(&embedding(&json!("a")), "theirs", &NoMedia).unwrap();
     insta::assert_snapshot!(samples::line(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/embeddings","body":{"model":"theirs","input":"a","encoding_format":"float"}}"#);
 }
 

@@ -63,20 +63,20 @@ impl Concurrency {
         })
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a turn is given back once")]
     pub fn end(&mut self, turn: Turn, how: Ended) {
         // A server that is not given all it may have proves nothing.
         let at_limit = self.under_way >= self.limit;
         self.under_way = self.under_way.saturating_sub(1);
         match how {
             Ended::Well if at_limit => self.went_well(),
-            Ended::Well | Ended::Aside => {}
             // Those that were under way together fail together: that is one trouble, not many.
             Ended::Troubled if turn.halvings == self.halvings => {
                 self.limit = (self.limit / 2).max(1);
                 self.halvings += 1;
                 self.well = 0;
             }
-            Ended::Troubled => {}
+            Ended::Well | Ended::Troubled | Ended::Aside => {}
         }
     }
 

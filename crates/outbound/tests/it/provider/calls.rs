@@ -5,8 +5,10 @@ use std::time::Duration;
 use outbound::provider::Job;
 use outbound::provider::call::{CallFailure, Patience};
 use outbound::provider::jobs::{Jobs as _, Sight};
+use outbound::provider::openai::OpenAi;
 
-use super::{PATIENCE, base, every, gemini, openai, order, said, spooled};
+use super::{PATIENCE, base, every, gemini, openai, options, order, said, spooled};
+use crate::support::certificates::Authority;
 use crate::support::{Receiver, Reply, plain};
 
 fn job() -> Job {
@@ -174,4 +176,38 @@ async fn a_job_that_has_ended_need_not_be_stopped() {
     let receiver = Receiver::start([plain(500, "")]).await;
     let failed = gemini(&base(&receiver), PATIENCE).cancel(&job()).await;
     assert!(matches!(failed, Err(CallFailure::Unavailable { .. })));
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_for_ever() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n".to_vec();
+    let flood = Reply::Flood(head, vec![b' '; 1024 * 1024]);
+    let receiver = Receiver::start([flood]).await;
+    let provider = openai(&base(&receiver), PATIENCE);
+    let cut = CallFailure::Unavailable {
+        why: "the answer was cut off".to_owned(),
+        retry_after: None,
+    };
+    assert_eq!(provider.look(&job()).await, Err(cut));
+    let spool = spooled(&provider, &["a"]).await;
+    let created = provider.create(&order(1), &spool).await;
+    assert!(matches!(created, Err(CallFailure::Unknown(_))));
+}
+
+#[tokio::test]
+async fn a_provider_is_believed_whom_the_roots_vouch_for() {
+    let authority = Authority::new();
+    let acceptor = authority.acceptor(&["127.0.0.1"]);
+    let receiver = Receiver::listen("127.0.0.1", Some(acceptor), [plain(404, "")]).await;
+    let base = format!("https://127.0.0.1:{}", receiver.port());
+    let known = OpenAi::new(options(&base, PATIENCE), authority.roots()).unwrap();
+    assert_eq!(known.look(&job()).await, Ok(Sight::Gone));
+    let stranger = Authority::new().roots();
+    let stranger = OpenAi::new(options(&base, PATIENCE), stranger).unwrap();
+    let failed = CallFailure::Unavailable {
+        why: "TLS failed".to_owned(),
+        retry_after: None,
+    };
+    let spool = spooled(&stranger, &["a"]).await;
+    assert_eq!(stranger.create(&order(1), &spool).await, Err(failed));
 }

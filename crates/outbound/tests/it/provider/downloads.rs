@@ -6,7 +6,7 @@ use outbound::provider::Job;
 use outbound::provider::call::{CallFailure, Patience};
 use outbound::provider::jobs::{Jobs as _, ResultFile};
 
-use super::{PATIENCE, base, content, every, gemini, lines, spool};
+use super::{PATIENCE, base, content, every, gemini, read_lines, spool};
 use crate::support::{Receiver, Reply, plain};
 
 fn file() -> ResultFile {
@@ -35,7 +35,7 @@ async fn results_are_added_line_by_line_however_they_end() {
             for _ in 0..2 {
                 provider.results(&job(), &file(), &mut spool).await.unwrap();
             }
-            let lines = lines(&spool).await;
+            let lines = read_lines(&spool).await;
             assert_eq!(
                 lines,
                 ["before", "{\"a\":1}", "{}", "{\"a\":1}", "{}"],
@@ -120,5 +120,5 @@ async fn answers_that_stand_in_the_job_become_lines() {
     let provider = gemini(&base(&receiver), PATIENCE);
     let inside = ResultFile::OfJob;
     provider.results(&job(), &inside, &mut spool).await.unwrap();
-    assert_eq!(lines(&spool).await, ["{ \"a\":1}", "{}"]);
+    assert_eq!(read_lines(&spool).await, ["{ \"a\":1}", "{}"]);
 }

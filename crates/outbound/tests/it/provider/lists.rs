@@ -108,7 +108,7 @@ async fn gemini_gives_a_token_for_the_next_page() {
     assert_eq!(ids(found), [("batches/b".to_owned(), true)]);
     assert_eq!(
         paths(&receiver)[1],
-        "/v1beta/batches?pageSize=100&pageToken=t%3D1"
+        "/v1beta/batches?pageSize=50&pageToken=t%3D1"
     );
 
     let receiver = Receiver::start([plain(200, "{}")]).await;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use domain::outcome::Outcome;
-use outbound::provider::call::CallFailure;
+use outbound::provider::call::{CallFailure, Options};
 use outbound::provider::ending::ItemEnd;
 use outbound::provider::media::NoMedia;
+use outbound::provider::server::Server;
 use serde_json::{Value, json};
+use tokio_rustls::rustls::RootCertStore;
 
-use super::{PATIENCE, base, item, server};
+use super::{PATIENCE, base, item, options, server};
 use crate::support::{AMPLE, Receiver, Reply, plain};
 
 async fn asked(reply: Reply) -> Result<ItemEnd, CallFailure> {
@@ -34,16 +36,28 @@ async fn an_item_is_asked_and_answered() {
         panic!("{end:?}")
     };
     insta::assert_snapshot!(serde_json::to_string(&completion).unwrap(), @r#"{"id":"msg_01a1df141e0070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello"}],"model":"ours","stop_reason":"stop_sequence","usage":{"input_tokens":3,"output_tokens":1}}"#);
-    let received = &receiver.received()[0];
+    let heard = &receiver.received()[0];
     assert!(
-        received
+        heard
             .head
             .starts_with("POST /v1/chat/completions HTTP/1.1\r\n")
     );
     let name = format!("x-request-id: {}\r\n", item(1, "Hi").key());
-    assert!(received.head.contains(&name));
-    let sent: Value = serde_json::from_slice(&received.body).unwrap();
+    assert!(heard.head.contains(&name));
+    let sent: Value = serde_json::from_slice(&heard.body).unwrap();
     assert_eq!(sent["model"], "theirs");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_no_credential_is_shown_none() {
+    let receiver = Receiver::start([plain(200, "")]).await;
+    let options = Options {
+        credential: None,
+        ..options(&base(&receiver), PATIENCE)
+    };
+    let server = Server::new(options, RootCertStore::empty()).unwrap();
+    server.health().await.unwrap();
+    assert!(!receiver.received()[0].head.contains("authorization"));
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use outbound::provider::Job;
 use outbound::provider::call::CallFailure;
 use outbound::provider::jobs::{Jobs as _, Upload};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::{
     PATIENCE, anthropic, base, content, gemini, label, openai, order, said, spool, spooled,
@@ -26,14 +28,14 @@ async fn openai_is_sent_a_form_and_then_an_order() {
     let job = provider.create(&order(2), &spool).await.unwrap();
     assert_eq!(job, Job("batch_1".to_owned()));
 
-    let received = receiver.received();
-    assert!(received[0].head.starts_with("POST /v1/files HTTP/1.1\r\n"));
+    let heard = receiver.received();
+    assert!(heard[0].head.starts_with("POST /v1/files HTTP/1.1\r\n"));
     assert!(
-        received[0]
+        heard[0]
             .head
             .contains("authorization: Bearer sk-secret\r\n")
     );
-    let form = String::from_utf8(received[0].body.clone()).unwrap();
+    let form = String::from_utf8(heard[0].body.clone()).unwrap();
     let lines = String::from_utf8(content(&spool).await).unwrap();
     let pieces: Vec<&str> = form.split("\r\n").collect();
     assert_eq!(
@@ -47,12 +49,8 @@ async fn openai_is_sent_a_form_and_then_an_order() {
     );
     assert_eq!(pieces[8], lines);
     assert_eq!(pieces[9], format!("{}--", pieces[0]));
-    assert!(
-        received[1]
-            .head
-            .starts_with("POST /v1/batches HTTP/1.1\r\n")
-    );
-    let ordered = String::from_utf8(received[1].body.clone()).unwrap();
+    assert!(heard[1].head.starts_with("POST /v1/batches HTTP/1.1\r\n"));
+    let ordered = String::from_utf8(heard[1].body.clone()).unwrap();
     insta::assert_snapshot!(ordered, @r#"{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"submission_id":"sub_1"}}"#);
 }
 
@@ -83,18 +81,42 @@ async fn anthropic_is_sent_all_lines_as_one_list() {
     let job = provider.create(&order(3), &spool).await;
     assert_eq!(job, Ok(Job("msgbatch_1".to_owned())));
 
-    let received = &receiver.received()[0];
+    let heard = &receiver.received()[0];
     assert!(
-        received
+        heard
             .head
             .starts_with("POST /v1/messages/batches HTTP/1.1\r\n")
     );
-    assert!(received.head.contains("x-api-key: sk-secret\r\n"));
-    assert!(received.head.contains("anthropic-version: 2023-06-01\r\n"));
-    let body: Value = serde_json::from_slice(&received.body).unwrap();
+    assert!(heard.head.contains("x-api-key: sk-secret\r\n"));
+    assert!(heard.head.contains("anthropic-version: 2023-06-01\r\n"));
+    let body: Value = serde_json::from_slice(&heard.body).unwrap();
     let requests = body["requests"].as_array().unwrap();
     assert_eq!(requests.len(), 3);
     assert_eq!(requests[1]["params"]["messages"][0]["content"], long);
+}
+
+#[tokio::test]
+async fn a_no_that_comes_before_all_was_sent_is_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let answering = tokio::spawn(async move {
+        let (mut caller, _) = listener.accept().await.unwrap();
+        caller.read_exact(&mut [0; 100]).await.unwrap();
+        let page = "<html>413</html>";
+        let answer = format!(
+            "HTTP/1.1 413 No\r\ncontent-length: {}\r\n\r\n{page}",
+            page.len()
+        );
+        caller.write_all(answer.as_bytes()).await.unwrap();
+        // Nothing more is read; the caller leaves.
+        std::future::pending::<()>().await;
+    });
+    let provider = anthropic(&base, PATIENCE);
+    let long = "x".repeat(20 * MIB);
+    let spool = spooled(&provider, &[&long]).await;
+    let created = provider.create(&order(1), &spool).await;
+    assert_eq!(created, Err(CallFailure::TooLarge));
+    answering.abort();
 }
 
 #[tokio::test]
@@ -136,16 +158,16 @@ async fn gemini_is_sent_pieces_and_no_credential_leaves_for_elsewhere() {
         assert_eq!(piece.body.len(), length * MIB);
     }
     assert_eq!(pieces.len(), 3);
-    let received = receiver.received();
+    let heard = receiver.received();
     let length = format!("x-goog-upload-header-content-length: {}\r\n", 20 * MIB);
-    assert!(received[0].head.contains(&length));
-    assert!(received[0].head.contains("x-goog-api-key: sk-secret\r\n"));
+    assert!(heard[0].head.contains(&length));
+    assert!(heard[0].head.contains("x-goog-api-key: sk-secret\r\n"));
     assert!(
-        received[3]
+        heard[3]
             .head
             .starts_with("POST /v1beta/models/theirs:batchGenerateContent ")
     );
-    let ordered = String::from_utf8(received[3].body.clone()).unwrap();
+    let ordered = String::from_utf8(heard[3].body.clone()).unwrap();
     insta::assert_snapshot!(ordered, @r#"{"batch":{"displayName":"sub_1","inputConfig":{"fileName":"file-1"}}}"#);
 }
 

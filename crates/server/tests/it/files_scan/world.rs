@@ -308,6 +308,7 @@ fn parts(shard: Arc<Shard>, files: Files) -> Parts {
             },
             schedule: domain::delivery::Schedule::default(),
             retention: TimeDelta::days(30),
+            spools: std::env::temp_dir(),
             drain: Duration::from_secs(5),
         },
     }

@@ -108,7 +108,14 @@ impl World {
                     self.gather(*model, *most, *batch).await.map(Known::Fact)
                 }
                 Operation::End(batch) => {
-                    let ended = batch::end(&self.steady, *batch, OURS, self.now()).await;
+                    let ended = batch::end(
+                        &self.steady,
+                        *batch,
+                        OURS,
+                        batch::Onward::default(),
+                        self.now(),
+                    )
+                    .await;
                     moved(ended.map(|_| Fact::Ended)).map(Known::Fact)
                 }
                 Operation::Halve {

@@ -88,7 +88,9 @@ async fn cargo_that_is_halved_or_sent_back_keeps_its_files() {
     let claimed = batch::claim_gathered(&yard.shard, claim, 2, now)
         .await
         .unwrap();
-    batch::end(&yard.shard, id(2), claim, now).await.unwrap();
+    batch::end(&yard.shard, id(2), claim, batch::Onward::default(), now)
+        .await
+        .unwrap();
     assert_eq!(yard.find(&file).await.refs, 2);
     yard.assert_sound().await;
     // In a batch it ends as well as waiting.

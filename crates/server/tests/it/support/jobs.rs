@@ -1,0 +1,159 @@
+//! A service whose models are served by simulated providers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::model::{Kind, Model, Prices};
+use domain::money::Money;
+use domain::route::{Route, Routes, Via};
+use domain::time::Clock as _;
+use outbound::callback::native_roots;
+use outbound::provider::anthropic::Anthropic;
+use outbound::provider::call::{Options, Patience};
+use outbound::provider::credential::Credential;
+use outbound::provider::gemini::Gemini;
+use outbound::provider::jobs::Jobs;
+use outbound::provider::openai::OpenAi;
+use outbound::provider::server::Server;
+use serde_json::{Value, json};
+use simulator::{Provider, Simulator};
+use workers::{Access, Crew, Providers, Share};
+
+use crate::support::credit::PRICE;
+use crate::support::{Customer, Service};
+
+/// The credential of each provider, which is its account in the simulator.
+pub(crate) const ACCOUNT: &str = "quay";
+/// How long a new job may be out of sight.
+pub(crate) const GRACE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Port {
+    pub(crate) service: Service,
+    pub(crate) simulator: Simulator,
+    pub(crate) customer: Customer,
+}
+
+impl Port {
+    /// One with a priced model for each provider, named like it.
+    pub(crate) async fn open() -> Self {
+        let mut service = Service::new().await;
+        let held_at = Some(service.now());
+        let options = simulator::Options {
+            held_at,
+            ..simulator::Options::default()
+        };
+        let simulator = Simulator::start(options).await.unwrap();
+        for provider in Provider::ALL {
+            let via = match provider {
+                Provider::Server => Via::Realtime,
+                Provider::OpenAi | Provider::Anthropic | Provider::Gemini => Via::Batch,
+            };
+            service.sell(model(provider.name(), route(provider.name(), via)));
+        }
+        service.ship_with(&simulator).await;
+        let customer = service.customer().await;
+        service.add_credit(&customer, Money(1_000_000_000)).await;
+        Self {
+            service,
+            simulator,
+            customer,
+        }
+    }
+
+    pub(crate) async fn load(&self, provider: Provider, text: &str, callback: &str) -> String {
+        let body = question(provider.name(), text, callback);
+        self.service.load(&self.customer, &body).await
+    }
+
+    /// Both clocks, and every stage.
+    pub(crate) async fn advance(&mut self, by: Duration) {
+        self.service.clock.advance(by);
+        self.simulator.advance(by);
+        self.service.work().await;
+    }
+}
+
+pub(crate) fn question(model: &str, text: &str, callback: &str) -> Value {
+    json!({
+        "params": {
+            "model": model, "max_tokens": 64,
+            "messages": [{"role": "user", "content": text}],
+        },
+        "callback_url": callback,
+    })
+}
+
+pub(crate) fn route(provider: &str, via: Via) -> Route {
+    Route {
+        provider: provider.to_owned(),
+        upstream: "theirs".to_owned(),
+        via,
+    }
+}
+
+pub(crate) fn model(id: &str, first: Route) -> Model {
+    Model {
+        routes: Routes::from(first),
+        prices: Some(Prices {
+            batch: PRICE,
+            realtime: None,
+        }),
+        ..Model::plain(id, "nobody", Kind::Chat)
+    }
+}
+
+impl Service {
+    /// Puts crews to work that know the simulated providers.
+    pub(crate) async fn ship_with(&mut self, simulator: &Simulator) {
+        let mut served = HashMap::new();
+        for provider in Provider::ALL {
+            served.insert(provider.name().to_owned(), access(simulator, provider));
+        }
+        self.parts.providers = Arc::new(Providers(served));
+        for crew in std::mem::take(&mut self.crews) {
+            crew.leave().await.unwrap();
+        }
+        for shard in [&self.north, &self.south] {
+            let mut parts = workers::Parts {
+                shard: shard.clone(),
+                ..self.parts.clone()
+            };
+            parts.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+            self.crews.push(Crew::join(parts).await.unwrap());
+        }
+    }
+}
+
+fn access(simulator: &Simulator, provider: Provider) -> Access {
+    let share = Share {
+        most_items: 10,
+        most_bytes: 1 << 20,
+        most_tokens: 1 << 30,
+        most_enqueued_tokens: 1 << 30,
+        most_questions: 4,
+        grace: TimeDelta::from_std(GRACE).unwrap(),
+    };
+    let base = simulator.base_url(provider);
+    let options = |path: &str| Options {
+        base: format!("{base}{path}").parse().unwrap(),
+        credential: Some(Credential::new(ACCOUNT)),
+        patience: Patience::default(),
+    };
+    let roots = || native_roots().unwrap();
+    let jobs = |jobs: Arc<dyn Jobs>| Access::Jobs {
+        jobs,
+        realtime: None,
+        share,
+    };
+    match provider {
+        Provider::OpenAi => jobs(Arc::new(OpenAi::new(options("/v1"), roots()).unwrap())),
+        Provider::Anthropic => jobs(Arc::new(Anthropic::new(options(""), roots()).unwrap())),
+        Provider::Gemini => jobs(Arc::new(Gemini::new(options(""), roots()).unwrap())),
+        Provider::Server => Access::Server {
+            server: Arc::new(Server::new(options("/v1"), roots()).unwrap()),
+            share,
+        },
+    }
+}

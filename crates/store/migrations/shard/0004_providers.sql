@@ -1,0 +1,45 @@
+-- Providers that take jobs: the journal of submissions, and how providers stand.
+-- Everything is new beside what stands, so that servers of the version before go on meanwhile.
+
+set local lock_timeout = '5s';
+
+alter table shard.lane
+    add column via text not null default 'batch' check (via in ('batch', 'realtime')),
+    -- How long its batches took from submission to end, lately.
+    add column turnaround_seconds double precision;
+alter table shard.lane drop constraint lane_provider_model_kind_key;
+alter table shard.lane add constraint lane_name unique (provider, model, kind, via);
+
+-- A submission can be looked for, and built again to the byte, by whoever comes after a crash.
+alter table shard.batch
+    add column encoder smallint,
+    add column digest bytea,
+    add column tokens bigint not null default 0,
+    -- The provider's name for the lines that it was given beforehand.
+    add column upload text,
+    -- From here on the provider may have created the job. Null: it was never asked, or said no.
+    add column sent_at timestamptz,
+    -- How often it was looked for since, and when first.
+    add column looks integer not null default 0,
+    add column looked_at timestamptz,
+    -- The provider's word that it does not know the job, so often, and when first.
+    add column missed integer not null default 0,
+    add column missed_at timestamptz,
+    add column cancel_wanted_at timestamptz,
+    add column cancelled_at timestamptz;
+create index batch_open on shard.batch (lane) where state in ('submitting', 'running');
+
+-- How a provider stands on this shard; without a row, well.
+create table shard.provider (
+    name text primary key,
+    paused_at timestamptz,
+    reason text,
+    -- When it is tried again by itself.
+    retry_at timestamptz,
+    -- For one whose jobs carry no label: the one that may be on its way.
+    submitting uuid,
+    -- What it last turned out to take, below what we were told.
+    most_enqueued_tokens bigint,
+    lowered_at timestamptz,
+    check ((paused_at is null) = (reason is null))
+);

@@ -1,0 +1,184 @@
+//! Results of a job that has ended: brought to disk, checked as a whole, then stored.
+
+use std::collections::HashMap;
+use std::io;
+
+use domain::id::CargoId;
+use outbound::provider::call::CallFailure;
+use outbound::provider::ending::ItemEnd;
+use outbound::provider::jobs::ResultFile;
+use outbound::provider::key::ItemKey;
+use outbound::provider::spool::Spool;
+use sha2::{Digest as _, Sha256};
+use store::shard::lane;
+use store::shard::manifest::{self, Head};
+use store::shard::submission;
+
+use super::job::Source;
+use super::{Collect, Load};
+use crate::chaos;
+use crate::counted::counted;
+use crate::storing::{self, Finished};
+
+/// Outcomes that are in memory at a time.
+const AT_ONCE: usize = 500;
+
+/// What the lines are, before any of them is believed.
+#[derive(Debug, Default)]
+struct Census {
+    /// How each item's line begins and ends, in a digest; None: it has lines that differ.
+    lines: HashMap<ItemKey, Option<[u8; 32]>>,
+    strangers: u64,
+    repeated: u64,
+    account_fault: Option<String>,
+}
+
+impl Collect {
+    pub(super) async fn take_in(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+        results: &[ResultFile],
+    ) -> Result<usize, store::Error> {
+        let batch = load.batch;
+        chaos::point("collect.downloading");
+        let spool = match self.download(source, results).await {
+            Ok(spool) => spool,
+            Err(failure) => return self.not_seen(load, source, failure).await,
+        };
+        chaos::point("collect.downloaded");
+        let census = match census(&spool, source).await {
+            Ok(census) => census,
+            Err(failure) => return self.not_seen(load, source, failure.into()).await,
+        };
+        let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
+        let open: HashMap<CargoId, Head> =
+            heads.into_iter().map(|head| (head.cargo, head)).collect();
+        self.report(load, &census);
+        chaos::point("collect.checked");
+        let stored = match self.store_all(load, source, &spool, &census, open).await? {
+            Ok(stored) => stored,
+            Err(failure) => return self.not_seen(load, source, failure.into()).await,
+        };
+        chaos::point("collect.stored");
+        if let Some(reason) = &census.account_fault {
+            self.pause(load, reason, load.now).await?;
+        }
+        self.end(load).await?;
+        self.note_turnaround(load).await?;
+        Ok(stored.max(1))
+    }
+
+    async fn download(
+        &self,
+        source: &Source<'_>,
+        results: &[ResultFile],
+    ) -> Result<Spool, CallFailure> {
+        let mut spool = Spool::new(&self.spools).await?;
+        for file in results {
+            source.jobs.results(source.job, file, &mut spool).await?;
+        }
+        Ok(spool)
+    }
+
+    /// Stores what is believed, some at a time; a crash in between repeats only what is missing.
+    async fn store_all(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+        spool: &Spool,
+        census: &Census,
+        mut open: HashMap<CargoId, Head>,
+    ) -> Result<io::Result<usize>, store::Error> {
+        let (mut lines, mut stored, mut finished) = (spool.lines(), 0, Vec::new());
+        chaos::point("collect.storing");
+        loop {
+            let line = match lines.next().await {
+                Ok(line) => line,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let is_last = line.is_none();
+            if let Some(line) = line
+                && let Ok((
+                    key,
+                    ItemEnd::Outcome {
+                        outcome,
+                        usage_known,
+                    },
+                )) = source.jobs.decode(&line, &source.model.id)
+                && census.is_believed(key)
+                && open
+                    .get(&key.cargo)
+                    .is_some_and(|head| head.attempt == key.attempt)
+                && let Some(head) = open.remove(&key.cargo)
+            {
+                finished.push((Finished { head, outcome }, usage_known));
+            }
+            if finished.len() >= AT_ONCE || (is_last && !finished.is_empty()) {
+                let some = counted(&self.shard, std::mem::take(&mut finished)).await?;
+                let (batch, desk) = (load.batch.id, Some(&self.desk));
+                stored +=
+                    storing::store(&self.shard, batch, load.claim, desk, some, load.now).await?;
+                chaos::point("collect.stored_some");
+            }
+            if is_last {
+                return Ok(Ok(stored));
+            }
+        }
+    }
+
+    fn report(&self, load: &Load<'_>, census: &Census) {
+        let batch = load.batch.id;
+        let differing = census.lines.values().filter(|it| it.is_none()).count() as u64;
+        metrics::counter!("collect_unmatched_results_total").increment(census.strangers);
+        metrics::counter!("collect_repeated_results_total").increment(census.repeated);
+        if census.strangers > 0 || differing > 0 {
+            let strangers = census.strangers;
+            tracing::error!(batch.id = %batch, strangers, differing, "results of {batch} name items that are not in it, or one item twice with different answers: those are not believed");
+        }
+    }
+
+    /// Callers are told what to expect by what was seen.
+    async fn note_turnaround(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let entry = submission::read(&self.shard, load.batch.id).await?;
+        let Some(since) = entry.sent_at else {
+            return Ok(());
+        };
+        let seconds = (load.now - since).as_seconds_f64().max(0.0);
+        lane::took(&self.shard, load.batch.lane, seconds).await
+    }
+}
+
+impl Census {
+    fn is_believed(&self, key: ItemKey) -> bool {
+        self.lines.get(&key).is_some_and(Option::is_some)
+    }
+}
+
+/// Reads every line once: whose they are, and whether any item has two that differ.
+async fn census(spool: &Spool, source: &Source<'_>) -> io::Result<Census> {
+    let mut census = Census::default();
+    let mut lines = spool.lines();
+    while let Some(line) = lines.next().await? {
+        let Ok((key, end)) = source.jobs.decode(&line, &source.model.id) else {
+            census.strangers += 1;
+            continue;
+        };
+        if let ItemEnd::AccountFault(reason) = &end {
+            census.account_fault.get_or_insert_with(|| reason.clone());
+        }
+        let digest: [u8; 32] = Sha256::digest(format!("{end:?}").as_bytes()).into();
+        match census.lines.get_mut(&key) {
+            None => {
+                census.lines.insert(key, Some(digest));
+            }
+            Some(known) => {
+                census.repeated += 1;
+                if *known != Some(digest) {
+                    *known = None;
+                }
+            }
+        }
+    }
+    Ok(census)
+}

@@ -1,0 +1,191 @@
+//! A job at a provider: looked at until it ends, then its results are taken in.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::model::Model;
+use domain::outcome::Outcome;
+use domain::time::Timestamp;
+use outbound::provider::Job;
+use outbound::provider::call::CallFailure;
+use outbound::provider::jobs::{JobFault, Jobs, Sight};
+use store::shard::batch;
+use store::shard::manifest;
+use store::shard::provider;
+use store::shard::submission::{self, Entry};
+
+use super::{Collect, LATER, Load};
+use crate::chaos;
+use crate::providers::Share;
+use crate::storing::{self, Finished};
+
+/// A job is not looked at less often than this.
+const LONGEST: TimeDelta = TimeDelta::minutes(2);
+/// A job that the provider does not know is given up after so many looks, over so many graces.
+const MOST_MISSED: u32 = 3;
+const MISSED_GRACES: i32 = 10;
+/// A cancelled job may take this long to end; then its cargo goes on without it, knowingly.
+const CANCELLED_FOR: TimeDelta = TimeDelta::hours(1);
+/// So often a whole job may be refused before its cargo fails.
+const MOST_ATTEMPTS: u32 = 3;
+const PAUSE: TimeDelta = TimeDelta::minutes(5);
+
+/// Whom to ask, and for what.
+pub(super) struct Source<'a> {
+    pub(super) jobs: &'a dyn Jobs,
+    pub(super) share: Share,
+    pub(super) model: &'a Model,
+    pub(super) job: &'a Job,
+}
+
+impl Collect {
+    pub(super) async fn poll_job(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+    ) -> Result<usize, store::Error> {
+        let entry = submission::read(&self.shard, load.batch.id).await?;
+        if entry.cancel_wanted_at.is_some() && entry.cancelled_at.is_none() {
+            match source.jobs.cancel(source.job).await {
+                Ok(()) | Err(CallFailure::NotFound | CallFailure::Refused { .. }) => {
+                    submission::cancelled(&self.shard, load.batch.id, load.claim, load.now).await?;
+                }
+                Err(failure) => return self.not_seen(load, source, failure).await,
+            }
+        }
+        let sight = match source.jobs.look(source.job).await {
+            Ok(sight) => sight,
+            Err(CallFailure::NotFound) => Sight::Gone,
+            Err(failure) => return self.not_seen(load, source, failure).await,
+        };
+        chaos::point("collect.looked");
+        match sight {
+            Sight::Running { hint, .. } => self.running(load, source, &entry, hint).await,
+            Sight::Gone => self.gone(load, source, &entry).await,
+            Sight::Failed { reason } => self.failed(load, reason).await,
+            Sight::Ended { results, .. } => self.take_in(load, source, &results).await,
+        }
+    }
+
+    async fn running(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+        entry: &Entry,
+        hint: Option<Duration>,
+    ) -> Result<usize, store::Error> {
+        let (batch, now) = (load.batch.id, load.now);
+        if entry
+            .cancelled_at
+            .is_some_and(|at| now - at >= CANCELLED_FOR)
+        {
+            tracing::error!(batch.id = %batch, job = source.job.0, "{batch} does not end although it was cancelled: its cargo goes on without it and may be billed twice");
+            metrics::counter!("submissions_twice_knowingly_total").increment(1);
+            self.end(load).await?;
+            return Ok(1);
+        }
+        let shortest = source.share.grace / 6;
+        let told = hint.and_then(|hint| TimeDelta::from_std(hint).ok());
+        // The longer it takes, the less often it is asked for.
+        let age = entry.sent_at.map_or(TimeDelta::zero(), |sent| now - sent);
+        let wait = told
+            .unwrap_or(age / 20)
+            .clamp(shortest, LONGEST.max(shortest));
+        batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
+        chaos::point("collect.postponed");
+        Ok(0)
+    }
+
+    async fn gone(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+        entry: &Entry,
+    ) -> Result<usize, store::Error> {
+        let (batch, now) = (load.batch.id, load.now);
+        let long = source.share.grace * MISSED_GRACES;
+        let is_lost = entry.missed + 1 >= MOST_MISSED
+            && entry.missed_at.is_some_and(|first| now - first >= long);
+        if is_lost {
+            tracing::error!(batch.id = %batch, job = source.job.0, "the provider has lost {batch}: its cargo goes again");
+            metrics::counter!("jobs_lost_total").increment(1);
+            self.end(load).await?;
+            return Ok(1);
+        }
+        let at = now + long / 4;
+        submission::missed(&self.shard, batch, load.claim, at, now).await?;
+        Ok(0)
+    }
+
+    /// Nothing of it was run.
+    async fn failed(&self, load: &Load<'_>, reason: JobFault) -> Result<usize, store::Error> {
+        let (batch, name, now) = (load.batch, &load.lane.provider, load.now);
+        tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run {}", batch.id);
+        let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
+        let wrong: Vec<Finished> = match reason {
+            JobFault::TokenLimit => {
+                let (enqueued, _) = provider::enqueued(&self.shard, name, now).await?;
+                provider::lower(&self.shard, name, enqueued / 2, now).await?;
+                Vec::new()
+            }
+            JobFault::Lines(lines) => {
+                let at = |line: u64| usize::try_from(line.checked_sub(1)?).ok();
+                let cargo = |line| at(line).and_then(|at| batch.cargo.get(at).copied());
+                let mut open: std::collections::HashMap<_, _> =
+                    heads.into_iter().map(|head| (head.cargo, head)).collect();
+                let failed = lines.into_iter().filter_map(|(line, message)| {
+                    let head = open.remove(&cargo(line)?)?;
+                    let outcome = Outcome::Failure(message);
+                    Some(Finished { head, outcome })
+                });
+                failed.collect()
+            }
+            JobFault::Other(message) => {
+                let tired = heads
+                    .into_iter()
+                    .filter(|head| head.attempt >= MOST_ATTEMPTS);
+                let failed = tired.map(|head| Finished {
+                    head,
+                    outcome: Outcome::Failure(message.clone()),
+                });
+                failed.collect()
+            }
+        };
+        let desk = Some(&self.desk);
+        storing::store(&self.shard, batch.id, load.claim, desk, wrong, now).await?;
+        self.end(load).await?;
+        Ok(1)
+    }
+
+    pub(super) async fn not_seen(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+        failure: CallFailure,
+    ) -> Result<usize, store::Error> {
+        let (batch, now) = (load.batch.id, load.now);
+        tracing::warn!(batch.id = %batch, job = source.job.0, %failure, "{batch} could not be asked for");
+        let wait = match &failure {
+            CallFailure::Unauthorized | CallFailure::OutOfFunds => {
+                self.pause(load, &failure.to_string(), now).await?;
+                PAUSE
+            }
+            CallFailure::Busy { retry_after } | CallFailure::Unavailable { retry_after, .. } => {
+                let told = retry_after.and_then(|it| TimeDelta::from_std(it).ok());
+                told.map_or(LATER, |told| told.clamp(LATER, LONGEST))
+            }
+            _ => LATER,
+        };
+        batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
+        Ok(0)
+    }
+
+    pub(super) async fn pause(
+        &self,
+        load: &Load<'_>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        provider::pause(&self.shard, &load.lane.provider, reason, now + PAUSE, now).await
+    }
+}

@@ -1,0 +1,199 @@
+//! A batch becomes lines: on disk, in an order, with a digest.
+//!
+//! Requests with the same system prompt lie together, so that a provider that remembers prompts
+//! reads each once. The order is written down, and built again it is the same to the byte.
+
+use std::path::Path;
+
+use domain::id::CargoId;
+use domain::outcome::Outcome;
+use domain::params::Params;
+use outbound::provider::Item;
+use outbound::provider::jobs::{ENCODER, Jobs};
+use outbound::provider::media::MediaSource;
+use outbound::provider::spool::Spool;
+use sha2::{Digest as _, Sha256};
+use store::Shard;
+use store::shard::batch::Claimed;
+use store::shard::manifest::Head;
+use store::shard::submission::Packed;
+
+use crate::manifest::items;
+use crate::providers::Share;
+use crate::storing::Finished;
+
+/// Requests that are in memory at a time.
+const AT_ONCE: usize = 500;
+/// A token is about so many bytes of text.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// What can be submitted.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    pub(super) spool: Spool,
+    pub(super) order: Vec<CargoId>,
+    pub(super) packed: Packed,
+    /// Those that cannot be put into the provider's words.
+    pub(super) unfit: Vec<Finished>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PackFailure {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("the spool cannot be written: {0}")]
+    Disk(#[from] std::io::Error),
+}
+
+/// A line that was written, and where it belongs.
+struct Line {
+    prefix: [u8; 8],
+    cargo: CargoId,
+    from: u64,
+    length: u64,
+}
+
+pub(super) struct Packer<'a> {
+    pub(super) shard: &'a Shard,
+    pub(super) folder: &'a Path,
+    pub(super) jobs: &'a dyn Jobs,
+    pub(super) share: Share,
+    pub(super) upstream: &'a str,
+    pub(super) media: &'a dyn MediaSource,
+}
+
+impl Packer<'_> {
+    /// Packs a batch for the first time: as much of it as one job may hold.
+    pub(super) async fn pack(
+        &self,
+        batch: &Claimed,
+        heads: Vec<Head>,
+        most_tokens: u64,
+    ) -> Result<Parcel, PackFailure> {
+        let mut written = Spool::new(self.folder).await?;
+        let (mut lines, mut unfit) = (Vec::with_capacity(heads.len()), Vec::new());
+        let (mut inputs, mut is_full) = (0, false);
+        let mut heads = in_order(heads, &batch.cargo);
+        while !heads.is_empty() && !is_full {
+            let rest = heads.split_off(heads.len().min(AT_ONCE));
+            for (item, head) in items(self.shard, heads).await? {
+                let line = match self.jobs.encode(&item, self.upstream, self.media) {
+                    Ok(line) => line,
+                    Err(why) => {
+                        let outcome = Outcome::Failure(why.0);
+                        unfit.push(Finished { head, outcome });
+                        continue;
+                    }
+                };
+                inputs += inputs_of(&item);
+                let after = written.length() + line.len() as u64;
+                if !lines.is_empty()
+                    && self.is_too_much(&item, lines.len(), after, inputs, most_tokens)
+                {
+                    is_full = true;
+                    break;
+                }
+                lines.push(Line {
+                    prefix: prefix(&item.params),
+                    cargo: item.cargo,
+                    from: written.length(),
+                    length: line.len() as u64,
+                });
+                written.write(&line).await?;
+            }
+            heads = rest;
+        }
+        lines.sort_by_key(|line| line.prefix);
+        let spool = self.sorted(&written, &lines).await?;
+        let packed = Packed {
+            encoder: ENCODER,
+            digest: spool.sha256().0.to_vec(),
+            tokens: spool.length() / BYTES_PER_TOKEN,
+        };
+        let order = lines.iter().map(|line| line.cargo).collect();
+        Ok(Parcel {
+            spool,
+            order,
+            packed,
+            unfit,
+        })
+    }
+
+    /// Builds again what was packed before; nothing when it is no longer the same.
+    pub(super) async fn rebuild(
+        &self,
+        batch: &Claimed,
+        heads: Vec<Head>,
+        packed: &Packed,
+    ) -> Result<Option<Spool>, PackFailure> {
+        if packed.encoder != ENCODER || heads.len() != batch.cargo.len() {
+            return Ok(None);
+        }
+        let mut spool = Spool::new(self.folder).await?;
+        let mut heads = in_order(heads, &batch.cargo);
+        while !heads.is_empty() {
+            let rest = heads.split_off(heads.len().min(AT_ONCE));
+            for (item, _) in items(self.shard, heads).await? {
+                match self.jobs.encode(&item, self.upstream, self.media) {
+                    Ok(line) => spool.write(&line).await?,
+                    Err(_) => return Ok(None),
+                }
+            }
+            heads = rest;
+        }
+        Ok((spool.sha256().0.as_slice() == packed.digest).then_some(spool))
+    }
+
+    fn is_too_much(
+        &self,
+        item: &Item,
+        lines: usize,
+        bytes: u64,
+        inputs: u64,
+        most_tokens: u64,
+    ) -> bool {
+        let limits = self.jobs.limits(item.params.kind());
+        lines >= self.share.most_items
+            || lines as u64 >= limits.most_items
+            || bytes > self.share.most_bytes.min(limits.most_bytes)
+            || inputs > limits.most_inputs
+            || bytes / BYTES_PER_TOKEN > self.share.most_tokens.min(most_tokens)
+    }
+
+    async fn sorted(&self, written: &Spool, lines: &[Line]) -> Result<Spool, PackFailure> {
+        let mut sorted = Spool::new(self.folder).await?;
+        for line in lines {
+            let mut part = written.part(line.from, line.length);
+            while let Some(chunk) = part.next().await? {
+                sorted.write(&chunk).await?;
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+/// The open ones in the batch's own order.
+fn in_order(heads: Vec<Head>, order: &[CargoId]) -> Vec<Head> {
+    let mut open: std::collections::HashMap<CargoId, Head> =
+        heads.into_iter().map(|head| (head.cargo, head)).collect();
+    order.iter().filter_map(|id| open.remove(id)).collect()
+}
+
+fn inputs_of(item: &Item) -> u64 {
+    match &item.params {
+        Params::Chat(_) => 1,
+        Params::Embedding(embedding) => embedding.input_text.texts().len() as u64,
+    }
+}
+
+/// Alike for the same system prompt.
+fn prefix(params: &Params) -> [u8; 8] {
+    let system = match params {
+        Params::Chat(chat) => chat.system.as_deref().unwrap_or_default(),
+        Params::Embedding(_) => "",
+    };
+    let digest: [u8; 32] = Sha256::digest(system.as_bytes()).into();
+    let mut prefix = [0; 8];
+    prefix.copy_from_slice(&digest[..8]);
+    prefix
+}
