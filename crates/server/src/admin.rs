@@ -73,7 +73,7 @@ enum Subject {
     /// The proof that files, objects and storage are counted right.
     #[command(subcommand)]
     Files(FilesCommand),
-    /// The accounts of SVC_PROVIDERS_FILE: their limits, and whether they are paused.
+    /// The accounts at providers: their limits, and whether they are paused.
     #[command(subcommand)]
     Provider(ProviderCommand),
     /// What the enterprise plan of a self-hosted install allows; no database is asked.

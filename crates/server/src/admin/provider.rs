@@ -20,7 +20,7 @@ pub(super) enum ProviderCommand {
     List,
     /// Let work go to a paused account again, on every shard.
     Resume {
-        /// Its name in SVC_PROVIDERS_FILE.
+        /// Its name in the file.
         name: String,
     },
 }

@@ -56,7 +56,7 @@ pub(super) async fn examine(
         if let Some((_, answer)) = own.next() {
             judge(&mut found, account, answer, catalogue.as_deref());
         }
-        paused(&mut found, &account.name, &standings);
+        paused(&mut found, account, &standings);
         all.push(found);
     }
     all
@@ -108,7 +108,7 @@ async fn ask(account: &Account, now: Timestamp) -> Result<Models, CallFailure> {
     answer.unwrap_or_else(|_| Err(away("no answer in time".to_owned())))
 }
 
-pub(super) fn judge(
+fn judge(
     found: &mut Findings,
     account: &Account,
     answer: &Result<Models, CallFailure>,
@@ -181,31 +181,39 @@ fn offered(
     found.warning("models", &text, mend);
 }
 
-/// Of the shards that answered. What is wrong with the others is told of them.
-async fn standings(shards: &[Arc<Shard>]) -> Vec<(String, Standing)> {
+/// What each shard said; nothing of one that did not answer.
+type Standings = Vec<(String, Option<Vec<Standing>>)>;
+
+async fn standings(shards: &[Arc<Shard>]) -> Standings {
     let mut all = Vec::new();
     for shard in shards {
-        if let Ok(Ok(found)) = timeout(PATIENCE, provider::list(shard)).await {
-            all.extend(found.into_iter().map(|it| (shard.name.to_string(), it)));
-        }
+        let told = timeout(PATIENCE, provider::list(shard)).await;
+        all.push((shard.name.to_string(), told.ok().and_then(Result::ok)));
     }
     all
 }
 
-pub(super) fn paused(found: &mut Findings, name: &str, standings: &[(String, Standing)]) {
+fn paused(found: &mut Findings, account: &Account, standings: &Standings) {
     let check = "paused";
-    let mut is_paused = false;
-    for (shard, standing) in standings.iter().filter(|(_, it)| it.name == name) {
-        let Some(since) = standing.paused_at else {
+    let name = &account.name;
+    let before = found.list.len();
+    for (shard, told) in standings {
+        let Some(told) = told else {
+            if account.shares.contains_key(shard) {
+                let text = format!("not known on shard {shard}, which did not answer");
+                found.warning(check, &text, "mend the shard first");
+            }
             continue;
         };
-        is_paused = true;
-        let why = standing.reason.as_deref().unwrap_or("no reason was noted");
-        let text = format!("on shard {shard} since {}: {why}", to_wire(since));
-        let mend = format!("mend that, then: longshored admin provider resume {name}");
-        found.warning(check, &text, &mend);
+        let own = told.iter().find(|it| it.name == *name);
+        if let Some((standing, since)) = own.and_then(|it| Some((it, it.paused_at?))) {
+            let why = standing.reason.as_deref().unwrap_or("no reason was noted");
+            let text = format!("on shard {shard} since {}: {why}", to_wire(since));
+            let mend = format!("mend that, then: longshored admin provider resume {name}");
+            found.warning(check, &text, &mend);
+        }
     }
-    if !is_paused {
+    if found.list.len() == before {
         found.ok(check, "no");
     }
 }

@@ -44,7 +44,7 @@ impl Entry {
         let base = self.base(kind, notes);
         self.check_credential(kind, notes);
         let limits = Limits::checked(&self.limits, kind, notes);
-        let shares = limits.divided(&weights, notes);
+        let divided = limits.divided(&weights, notes);
         let price_factor = self.factor(kind, notes);
         check_label(kind, &weights, notes);
         let account = Account {
@@ -56,7 +56,7 @@ impl Entry {
             weights,
             price_factor: price_factor?,
             limits,
-            shares,
+            shares: divided,
         };
         check_workspace(&account, others, notes);
         (notes.count() == before).then_some(account)

@@ -9,7 +9,7 @@ pub enum Kind {
     OpenAi,
     Anthropic,
     Gemini,
-    /// One that speaks like `OpenAI` and has no batches: vLLM, SGLang, llama.cpp.
+    /// One that speaks like `OpenAI` and has no batches, such as vLLM and llama.cpp.
     Server,
 }
 

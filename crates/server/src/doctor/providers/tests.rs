@@ -126,19 +126,27 @@ fn a_paused_account_is_worth_a_warning() {
         open_jobs: 0,
         enqueued_tokens: 0,
     };
-    let standings = [
-        ("north".to_owned(), standing(Some(moment()))),
-        ("south".to_owned(), standing(None)),
-    ];
+    let account = account("server", "http://gpu.internal:8000/v1");
     let mut found = Findings::of("provider p");
-    paused(&mut found, "p", &standings);
-    paused(&mut found, "other", &standings);
+    for told in [
+        Some(vec![standing(Some(moment()))]),
+        Some(vec![standing(None)]),
+        Some(Vec::new()),
+        None,
+    ] {
+        // It has no share of the other, which may be away.
+        let standings = vec![("north".to_owned(), told), ("south".to_owned(), None)];
+        paused(&mut found, &account, &standings);
+    }
     insta::assert_snapshot!(told(found), @r"
     provider p
       warning paused              on shard north since 2026-01-01T00:00:00.000000Z: the credential is not accepted
               to mend it: mend that, then: longshored admin provider resume p
       ok      paused              no
+      ok      paused              no
+      warning paused              not known on shard north, which did not answer
+              to mend it: mend the shard first
 
-    nothing is wrong; 1 to look at
+    nothing is wrong; 2 to look at
     ");
 }
