@@ -1,4 +1,5 @@
-//! `longshored admin`: organizations, projects, keys, money and files, for people and scripts.
+//! `longshored admin`: organizations, projects, keys, money, files and providers, for people and
+//! scripts.
 
 mod argument;
 mod credit;
@@ -10,6 +11,7 @@ mod licence;
 mod organization;
 mod printer;
 mod project;
+mod provider;
 mod random;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,12 @@ use crate::admin::licence::LicenceCommand;
 use crate::admin::organization::OrganizationCommand;
 use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
+use crate::admin::provider::ProviderCommand;
+use crate::providers::Accounts;
+use crate::providers::credential::Credentials;
+use crate::settings::Settings;
 use crate::settings::table::Values;
+use crate::wiring::Stores;
 
 /// Rows read at once, where all are shown.
 const PAGE: u32 = 1000;
@@ -66,6 +73,9 @@ enum Subject {
     /// The proof that files, objects and storage are counted right.
     #[command(subcommand)]
     Files(FilesCommand),
+    /// The accounts at providers: their limits, and whether they are paused.
+    #[command(subcommand)]
+    Provider(ProviderCommand),
     /// What the enterprise plan of a self-hosted install allows; no database is asked.
     #[command(subcommand)]
     Licence(LicenceCommand),
@@ -94,7 +104,8 @@ impl AdminCommand {
             | Subject::Key(_)
             | Subject::Credit(_)
             | Subject::Ledger(_)
-            | Subject::Files(_) => None,
+            | Subject::Files(_)
+            | Subject::Provider(_) => None,
         }
     }
 
@@ -120,11 +131,12 @@ struct Desk<'a> {
 /// Carries out one command and prints what came of it.
 pub async fn run(
     command: AdminCommand,
-    control: &Control,
-    shards: &[Arc<Shard>],
+    stores: &Stores,
     limits: Limits,
+    settings: &Settings,
     now: Timestamp,
 ) -> Result<(), AdminFailure> {
+    let (control, shards) = (&stores.control, stores.shards.as_slice());
     let state = migrate::control_state(control).await?;
     if !state.serves() {
         return Err(AdminFailure::Schema(state));
@@ -144,6 +156,11 @@ pub async fn run(
         Subject::Credit(command) => credit::run(command, desk).await?,
         Subject::Ledger(command) => return ledger::run(command, desk).await,
         Subject::Files(command) => return files::run(command, desk).await,
+        Subject::Provider(command) => {
+            // Read for these alone: a file with a mistake stops no other command.
+            let accounts = Accounts::of(settings, Credentials::Unread)?;
+            provider::run(command, &accounts, desk).await?
+        }
         // Answered before: no database needs to be there.
         Subject::Licence(_) => String::new(),
     };

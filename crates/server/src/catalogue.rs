@@ -2,8 +2,8 @@
 
 mod check;
 mod entry;
-mod notes;
 mod price;
+mod routes;
 #[cfg(test)]
 mod tests;
 
@@ -16,11 +16,8 @@ use domain::model::{Catalogue, Kind, Model, SVC_MOCK};
 use tokio::sync::watch;
 
 use crate::catalogue::entry::File;
-use crate::catalogue::notes::Notes;
-
-/// The providers that a model may name.
-const PROVIDERS: [&str; 1] = [MOCK];
-pub const MOCK: &str = "mock";
+use crate::notes::Notes;
+use crate::providers::{Accounts, MOCK};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFailure {
@@ -34,14 +31,24 @@ pub enum CatalogueFailure {
 #[derive(Debug)]
 pub struct Shelf {
     path: Option<PathBuf>,
+    /// Those that models may name; they stay what they are until the next start.
+    accounts: Accounts,
     sender: watch::Sender<Arc<Catalogue>>,
 }
 
 impl Shelf {
-    pub fn open(path: Option<PathBuf>) -> Result<Self, CatalogueFailure> {
-        let catalogue = read(path.as_deref())?;
+    pub fn open(path: Option<PathBuf>, accounts: Accounts) -> Result<Self, CatalogueFailure> {
+        let catalogue = read(path.as_deref(), &accounts)?;
         let (sender, _) = watch::channel(Arc::new(catalogue));
-        Ok(Self { path, sender })
+        Ok(Self {
+            path,
+            accounts,
+            sender,
+        })
+    }
+
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     pub fn watch(&self) -> watch::Receiver<Arc<Catalogue>> {
@@ -54,7 +61,7 @@ impl Shelf {
             tracing::info!("there is no SVC_MODELS_FILE to read again");
             return;
         };
-        match read(Some(path)) {
+        match read(Some(path), &self.accounts) {
             Ok(catalogue) => {
                 let models = catalogue.ids().count();
                 self.sender.send_replace(Arc::new(catalogue));
@@ -67,7 +74,7 @@ impl Shelf {
     }
 }
 
-fn read(path: Option<&Path>) -> Result<Catalogue, CatalogueFailure> {
+fn read(path: Option<&Path>, accounts: &Accounts) -> Result<Catalogue, CatalogueFailure> {
     let Some(path) = path else {
         return Ok(Catalogue::new([svc_mock()]));
     };
@@ -75,24 +82,24 @@ fn read(path: Option<&Path>) -> Result<Catalogue, CatalogueFailure> {
         path: path.to_owned(),
         source,
     })?;
-    parse(&text).map_err(|faults| CatalogueFailure::Wrong {
+    parse(&text, accounts).map_err(|faults| CatalogueFailure::Wrong {
         path: path.to_owned(),
         faults,
     })
 }
 
 /// An error is every fault, one a line.
-fn parse(text: &str) -> Result<Catalogue, String> {
+fn parse(text: &str, accounts: &Accounts) -> Result<Catalogue, String> {
     let file: File = toml::from_str(text).map_err(|fault| fault.to_string())?;
     let mut faults = Vec::new();
     let mut ids = BTreeSet::new();
     let mut models = Vec::with_capacity(file.model.len() + 1);
     for entry in &file.model {
-        let mut notes = Notes::of(&entry.id, &mut faults);
+        let mut notes = Notes::of("model", &entry.id, &mut faults);
         if !ids.insert(entry.id.as_str()) {
             notes.fault("this id stands in the file twice");
         }
-        models.extend(entry.checked(&mut notes));
+        models.extend(entry.checked(accounts, &mut notes));
     }
     if !ids.contains(SVC_MOCK) {
         models.push(svc_mock());

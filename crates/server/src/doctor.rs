@@ -5,6 +5,7 @@ mod database;
 mod files;
 mod host;
 mod licence;
+mod providers;
 mod redis;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ pub struct Report {
 pub async fn examine(settings: &Settings) -> Report {
     let mut findings = Vec::new();
     let mut installation = None;
+    let mut shards = Vec::new();
     let databases = &settings.databases;
     match wiring::connect(settings, wiring::FEW) {
         Ok(stores) => {
@@ -66,6 +68,7 @@ pub async fn examine(settings: &Settings) -> Report {
                 database::shard(&mut found, settings, place, now).await;
                 findings.append(&mut found.list);
             }
+            shards = stores.shards;
         }
         Err(failure) => {
             let mut found = Findings::of("databases");
@@ -77,6 +80,9 @@ pub async fn examine(settings: &Settings) -> Report {
             );
             findings.append(&mut found.list);
         }
+    }
+    for mut found in providers::examine(settings, &shards, clock::host_now()).await {
+        findings.append(&mut found.list);
     }
     findings.append(
         &mut redis::examine(settings.values.redis_url.as_ref())

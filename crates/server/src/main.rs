@@ -26,7 +26,11 @@ mod metrics;
 
 mod migrate;
 
+mod notes;
+
 mod probe;
+
+mod providers;
 
 mod run;
 
@@ -164,7 +168,7 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
             // Rows carry the time of control, whatever this host's clock says.
             let now = store::doctor::now(&stores.control.pool).await?;
             let limits = licence::in_force(&settings.values, now);
-            admin::run(command, &stores.control, &stores.shards, limits, now).await?;
+            admin::run(command, &stores, limits, settings, now).await?;
         }
         Command::Doctor(form) => {
             let report = doctor::examine(settings).await;

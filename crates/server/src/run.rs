@@ -14,9 +14,11 @@ use crate::files::Files;
 use crate::licence::keeper::Keeper;
 use crate::listener::{self, BindFailure, Served};
 use crate::metrics;
+use crate::providers::credential::Credentials;
+use crate::providers::{Accounts, ProvidersFailure};
 use crate::schema::{self, SchemaFailure, Standing};
 use crate::serve::{Api, Told};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::signals;
 use crate::wiring::{self, AddressFailure, Stores};
 use crate::work::{Crews, SetupFailure};
@@ -41,6 +43,8 @@ impl Role {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
+    #[error(transparent)]
+    Providers(#[from] ProvidersFailure),
     #[error(transparent)]
     Catalogue(#[from] CatalogueFailure),
     #[error(transparent)]
@@ -67,7 +71,8 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     // As far as the host allows; `doctor` says when that is too little.
     let _raised = rlimit::increase_nofile_limit(u64::MAX);
     let kept = metrics::install()?;
-    let shelf = Arc::new(Shelf::open(values.models_file.clone())?);
+    let accounts = Accounts::of(settings, credentials(role))?;
+    let shelf = Arc::new(Shelf::open(values.models_file.clone(), accounts)?);
     let stores = Arc::new(wiring::connect(settings, values.database_connections)?);
     let keeper = Arc::new(Keeper::open(values, stores.clock.clone()));
     let files = Arc::new(Files::open(values, stores.clock.clone())?);
@@ -119,6 +124,14 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
         Ok(())
     } else {
         Err(RunFailure::Unfinished)
+    }
+}
+
+/// The API asks no provider, so a process that only serves holds nothing that proves who we are.
+const fn credentials(role: Role) -> Credentials<'static> {
+    match role {
+        Role::Serve => Credentials::Unread,
+        Role::Work | Role::All => Credentials::Read(&settings::credential),
     }
 }
 

@@ -41,6 +41,12 @@ pub struct Databases {
     pub shards: Vec<ShardAddress>,
 }
 
+impl Databases {
+    pub fn shard_names(&self) -> Vec<&str> {
+        self.shards.iter().map(|shard| &*shard.name).collect()
+    }
+}
+
 /// Who gave a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,6 +124,11 @@ impl Reading {
 /// Reads the environment of this process.
 pub fn from_environment() -> Reading {
     read(std::env::vars_os())
+}
+
+/// A variable that another file names: a credential, which is no setting and is never shown.
+pub fn credential(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// Reads given variables; those without our prefix are someone else's.

@@ -13,7 +13,9 @@ use workers::stage::{Stage as _, Step};
 use workers::{Crew, Packing};
 
 use crate::catalogue::Shelf;
-use crate::settings::Settings;
+use crate::providers::Accounts;
+use crate::providers::credential::Credentials;
+use crate::settings::{self, Settings};
 use crate::wiring;
 use crate::work;
 
@@ -45,7 +47,8 @@ pub async fn run(command: TrialCommand, settings: &Settings) -> Result<Value, Bo
     shard.clock.learn(store::doctor::now(&shard.pool).await?);
     match command {
         TrialCommand::Gather { count, items, lane } => {
-            let shelf = Shelf::open(settings.values.models_file.clone())?;
+            let accounts = Accounts::of(settings, Credentials::Read(&settings::credential))?;
+            let shelf = Shelf::open(settings.values.models_file.clone(), accounts)?;
             let parts = work::parts(&stores, &shelf, None, &settings.values)?;
             let mut parts = parts.into_iter().next().ok_or("there is no shard")?;
             parts.options.packing = Packing {

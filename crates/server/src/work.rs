@@ -11,6 +11,7 @@ use outbound::health::FilesHealth;
 use outbound::objects::Objects;
 use outbound::probe::{Limits, Prober};
 use outbound::provider::Provider;
+use outbound::provider::call::Patience;
 use outbound::provider::mock::Mock;
 use outbound::scanner::Scanner;
 use tokio::sync::watch;
@@ -19,12 +20,13 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 use workers::{Access, Crew, Files, Options, Packing, Parts, Providers, Shares, Slots};
 
-use crate::catalogue::{MOCK, Shelf};
+use crate::catalogue::Shelf;
+use crate::providers::{Account, Accounts, Adapter, MOCK};
 use crate::schema;
 use crate::settings::table::Values;
 use crate::wiring::{self, Stores};
 
-pub use outbound::callback::SetupFailure;
+pub use outbound::provider::call::SetupFailure;
 
 /// This very program, also when an upgrade has put another in its place.
 const OURSELVES: &str = "/proc/self/exe";
@@ -70,12 +72,13 @@ pub fn parts(
 ) -> Result<Vec<Parts>, SetupFailure> {
     let (timeout, allow) = (values.callback_timeout, values.callback_allow.clone());
     let callbacks = Arc::new(Callbacks::new(callback::Options { timeout, allow })?);
-    let providers = Arc::new(providers(values));
+    let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
+    let adapters = adapters(shelf.accounts())?;
     let options = options(values);
     let parts = stores.shards.iter().map(|shard| Parts {
         shard: Arc::clone(shard),
         catalogue: shelf.watch(),
-        providers: Arc::clone(&providers),
+        providers: Arc::new(providers(&shard.name, &adapters, &mock)),
         callbacks: Arc::clone(&callbacks),
         files: files.cloned(),
         options: options.clone(),
@@ -120,9 +123,21 @@ async fn work(parts: Parts, stop: CancellationToken) {
     }
 }
 
-fn providers(values: &Values) -> Providers {
-    let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
-    Providers(HashMap::from([(MOCK.to_owned(), Access::Mock(mock))]))
+/// One for each account, whatever the number of shards.
+fn adapters(accounts: &Accounts) -> Result<Vec<(&Account, Adapter)>, SetupFailure> {
+    let adapter = |account| Ok((account, Account::adapter(account, Patience::default())?));
+    accounts.iter().map(adapter).collect()
+}
+
+/// Who can be asked on one shard, and for how much.
+fn providers(shard: &str, adapters: &[(&Account, Adapter)], mock: &Arc<dyn Provider>) -> Providers {
+    let mut providers = HashMap::from([(MOCK.to_owned(), Access::Mock(Arc::clone(mock)))]);
+    for (account, adapter) in adapters {
+        if let Some(share) = account.shares.get(shard) {
+            providers.insert(account.name.clone(), adapter.access(*share));
+        }
+    }
+    Providers(providers)
 }
 
 fn options(values: &Values) -> Options {

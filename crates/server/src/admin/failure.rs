@@ -6,6 +6,7 @@ use domain::project::Slug;
 use store::migrate::SchemaState;
 
 use crate::licence::LicenceFailure;
+use crate::providers::ProvidersFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminFailure {
@@ -93,6 +94,15 @@ pub enum AdminFailure {
     NoKey(KeyId),
     #[error("the slug {0} belongs to another project: choose another")]
     SlugTaken(Slug),
+    #[error("there is no provider {asked} in SVC_PROVIDERS_FILE{hint}")]
+    NoProvider { asked: String, hint: String },
+    #[error(
+        "shard {shard} failed, and the account is still paused there: `longshored doctor` says \
+         more; the command can be repeated"
+    )]
+    Unresumed { shard: String, source: store::Error },
+    #[error(transparent)]
+    Providers(#[from] ProvidersFailure),
     #[error("there is no licence to verify: name a file, or set SVC_LICENCE_FILE")]
     NoLicence,
     #[error(transparent)]

@@ -87,6 +87,8 @@ fn the_promised_lines_are_understood() {
         format!("ledger statement {org}{digits} --since 2026-01-01T12:00:00Z --form csv"),
         format!("ledger statement {org}{digits} --json"),
         "ledger check --json".to_owned(),
+        "provider list --json".to_owned(),
+        "provider resume openai-main --json".to_owned(),
         "licence show".to_owned(),
         "licence verify licence.json --json".to_owned(),
         "licence verify".to_owned(),

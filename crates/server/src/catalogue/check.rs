@@ -1,23 +1,24 @@
 //! Whether a `[[model]]` can stand, and what is wrong with it.
 
 use domain::model::{Capability, InputBounds, Kind, Mocking, Model, SVC_MOCK};
-use domain::route::{Route, Routes, Via};
 
 use crate::catalogue::entry::Entry;
-use crate::catalogue::notes::Notes;
 use crate::catalogue::price;
-use crate::catalogue::{MOCK, PROVIDERS};
+use crate::catalogue::routes;
+use crate::notes::Notes;
+use crate::providers::{Accounts, MOCK};
 
 /// More tokens than any model reads, and few enough that prices of them are numbers.
 const MOST_TOKENS: i64 = 1_000_000_000;
 
 impl Entry {
     /// Nothing when there is a fault; all of them are noted.
-    pub(super) fn checked(&self, notes: &mut Notes<'_>) -> Option<Model> {
+    pub(super) fn checked(&self, accounts: &Accounts, notes: &mut Notes<'_>) -> Option<Model> {
         let before = notes.count();
-        self.check_names(notes);
+        self.check_id(notes);
         let kind = self.kind(notes);
         let capabilities = self.capabilities(notes);
+        let routes = routes::checked(self, (kind, &capabilities), accounts, notes);
         let context = notes.whole("context", self.context, 1..=MOST_TOKENS);
         let most = notes.whole("limits.max_output", self.limits.max_output, 1..=MOST_TOKENS);
         // Of what kind a price is can only be said when the model is of one.
@@ -28,11 +29,7 @@ impl Entry {
         let bounds = self.bounds(&capabilities, notes);
         self.check_svc_mock(kind, notes);
         let model = Model {
-            routes: Routes::from(Route {
-                provider: self.provider.clone(),
-                upstream: self.upstream.as_ref().unwrap_or(&self.id).clone(),
-                via: Via::Batch,
-            }),
+            routes: routes?,
             capabilities,
             context,
             max_output: most.and_then(|most| u32::try_from(most).ok()),
@@ -42,25 +39,14 @@ impl Entry {
                 Some(text) => Mocking::Fail(text.clone()),
                 None => Mocking::Echo,
             },
-            ..Model::plain(&self.id, &self.provider, kind?)
+            ..Model::plain(&self.id, MOCK, kind?)
         };
         (notes.count() == before).then_some(model)
     }
 
-    fn check_names(&self, notes: &mut Notes<'_>) {
-        let bad =
-            |name: &str| name.is_empty() || name.len() > 255 || name.contains(char::is_control);
-        if bad(&self.id) {
+    fn check_id(&self, notes: &mut Notes<'_>) {
+        if routes::is_no_name(&self.id) {
             notes.fault("an id is 1 to 255 bytes without control characters");
-        }
-        if self.upstream.as_deref().is_some_and(bad) {
-            notes.fault("upstream is 1 to 255 bytes without control characters");
-        }
-        if !PROVIDERS.contains(&self.provider.as_str()) {
-            notes.fault(&format!(
-                "there is no provider `{}`; use mock",
-                self.provider
-            ));
         }
     }
 
@@ -110,7 +96,7 @@ impl Entry {
 
     /// Callers are promised that svc-mock is a free chat model they can try at any time.
     fn check_svc_mock(&self, kind: Option<Kind>, notes: &mut Notes<'_>) {
-        let as_promised = self.provider == MOCK
+        let as_promised = self.provider.as_deref() == Some(MOCK)
             && kind == Some(Kind::Chat)
             && self.price.is_none()
             && self.mock.fail.is_none();

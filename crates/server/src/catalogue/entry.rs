@@ -15,8 +15,9 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     pub(super) id: String,
-    pub(super) provider: String,
+    pub(super) provider: Option<String>,
     pub(super) upstream: Option<String>,
+    pub(super) routes: Option<Vec<RouteEntry>>,
     pub(super) kind: String,
     #[serde(default)]
     pub(super) capabilities: Vec<String>,
@@ -28,6 +29,14 @@ pub(super) struct Entry {
     pub(super) limits: LimitsEntry,
     #[serde(default)]
     pub(super) mock: MockEntry,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RouteEntry {
+    pub(super) provider: String,
+    pub(super) upstream: Option<String>,
+    pub(super) via: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

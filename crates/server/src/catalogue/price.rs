@@ -4,7 +4,7 @@ use domain::model::{Kind, Price, Prices};
 use domain::money::Money;
 
 use crate::catalogue::entry::{Dollars, PriceEntry, RateEntry};
-use crate::catalogue::notes::Notes;
+use crate::notes::Notes;
 
 /// More for a million tokens is a slip of the decimal point.
 const HIGHEST: Money = Money(10_000_000_000_000);

@@ -5,6 +5,13 @@ use domain::money::Money;
 use domain::route::{Route, Routes, Via};
 
 use super::*;
+use crate::catalogue::routes::tests::PROVIDERS;
+use crate::providers::tests::accounts;
+
+/// With the mock alone.
+fn parse(text: &str) -> Result<Catalogue, String> {
+    super::parse(text, &Accounts::default())
+}
 
 fn ids(text: &str) -> Vec<String> {
     parse(text).unwrap().ids().map(str::to_owned).collect()
@@ -12,7 +19,10 @@ fn ids(text: &str) -> Vec<String> {
 
 #[test]
 fn without_a_file_there_is_svc_mock() {
-    assert_eq!(read(None).unwrap(), Catalogue::new([svc_mock()]));
+    assert_eq!(
+        read(None, &Accounts::default()).unwrap(),
+        Catalogue::new([svc_mock()])
+    );
     assert_eq!(ids(""), [SVC_MOCK]);
 }
 
@@ -119,9 +129,9 @@ fn all_that_is_wrong_is_told_at_once() {
         ]
     "#;
     insta::assert_snapshot!(parse(text).unwrap_err(), @r"
+    model `a`: kind `speech` is neither chat nor embedding
     model `a`: upstream is 1 to 255 bytes without control characters
     model `a`: there is no provider `openai`; use mock
-    model `a`: kind `speech` is neither chat nor embedding
     model `b`: capability `smell` is none of vision, documents, video
     model `b`: this id stands in the file twice
     model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
@@ -177,7 +187,7 @@ fn an_unknown_field_is_shown_in_its_line() {
       |
     5 | cost = 3
       | ^^^^
-    unknown field `cost`, expected one of `id`, `provider`, `upstream`, `kind`, `capabilities`, `context`, `price`, `bounds`, `limits`, `mock`
+    unknown field `cost`, expected one of `id`, `provider`, `upstream`, `routes`, `kind`, `capabilities`, `context`, `price`, `bounds`, `limits`, `mock`
     ");
     insta::assert_snapshot!(parse("[[models]]\nid = \"a\"\n").unwrap_err(), @r"
     TOML parse error at line 1, column 3
@@ -195,7 +205,7 @@ fn a_missing_field_is_named() {
       |
     1 | [[model]]
       | ^^^^^^^^^
-    missing field `provider`
+    missing field `kind`
     ");
 }
 
@@ -209,17 +219,22 @@ fn a_broken_file_leaves_the_catalogue_as_it_was() {
         "[[model]]\nid = \"a\"\nprovider = \"mock\"\nkind = \"chat\"\n",
     )
     .unwrap();
-    let shelf = Shelf::open(Some(path.clone())).unwrap();
+    let shelf = Shelf::open(Some(path.clone()), accounts(PROVIDERS)).unwrap();
     let mut watched = shelf.watch();
     assert!(watched.borrow_and_update().find("a").is_some());
 
-    std::fs::write(&path, "[[model]]\nid = 7\n").unwrap();
-    shelf.reload();
-    assert!(!watched.has_changed().unwrap());
+    for broken in [
+        "[[model]]\nid = 7\n",
+        "[[model]]\nid = \"b\"\nprovider = \"openai-man\"\nkind = \"chat\"\n",
+    ] {
+        std::fs::write(&path, broken).unwrap();
+        shelf.reload();
+        assert!(!watched.has_changed().unwrap());
+    }
 
     std::fs::write(
         &path,
-        "[[model]]\nid = \"b\"\nprovider = \"mock\"\nkind = \"chat\"\n",
+        "[[model]]\nid = \"b\"\nprovider = \"openai-main\"\nkind = \"chat\"\n",
     )
     .unwrap();
     shelf.reload();

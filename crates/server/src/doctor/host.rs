@@ -2,6 +2,8 @@
 
 use crate::catalogue::Shelf;
 use crate::doctor::Findings;
+use crate::providers::Accounts;
+use crate::providers::credential::Credentials;
 use crate::settings::Settings;
 use crate::settings::choice::Environment;
 
@@ -57,7 +59,12 @@ fn soft_limit(limits: &str) -> Option<u64> {
 }
 
 pub(super) fn catalogue(found: &mut Findings, settings: &Settings) {
-    match Shelf::open(settings.values.models_file.clone()) {
+    // What is wrong with the accounts is told with them.
+    let Ok(accounts) = Accounts::of(settings, Credentials::Unread) else {
+        let text = "not looked at: the providers that it names cannot be read";
+        return found.warning("catalogue", text, "mend the providers first");
+    };
+    match Shelf::open(settings.values.models_file.clone(), accounts) {
         Ok(shelf) => {
             let catalogue = shelf.watch().borrow().clone();
             let models = catalogue.ids().count();

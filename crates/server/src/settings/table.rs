@@ -111,6 +111,8 @@ settings! {
 
     Plain "SVC_MODELS_FILE" models_file: Option<PathBuf> = "", path,
         "The catalogue, a models.toml; without one there is svc-mock only. SIGHUP reads it again.";
+    Plain "SVC_PROVIDERS_FILE" providers_file: Option<PathBuf> = "", path,
+        "The accounts at providers, a providers.toml; without one there is the mock only.";
     Plain "SVC_MOCK_DELAY_SECONDS" mock_delay: Duration = "60", seconds::<0, 86_400>,
         "How long after its load the mock provider answers.";
 

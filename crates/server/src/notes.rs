@@ -1,30 +1,34 @@
-//! What is wrong with a catalogue, a line for each fault.
+//! What is wrong with a file that an operator wrote, a line for each fault.
 
 use std::ops::RangeInclusive;
 
-/// What is wrong with one model, in lines that name it.
+/// What is wrong with one entry of it, in lines that name the entry.
 #[derive(Debug)]
-pub(super) struct Notes<'a> {
-    id: &'a str,
+pub struct Notes<'a> {
+    subject: String,
     faults: &'a mut Vec<String>,
 }
 
 impl<'a> Notes<'a> {
-    pub(super) const fn of(id: &'a str, faults: &'a mut Vec<String>) -> Self {
-        Self { id, faults }
+    /// Such as "model" and its id.
+    pub fn of(noun: &str, name: &str, faults: &'a mut Vec<String>) -> Self {
+        Self {
+            subject: format!("{noun} `{name}`"),
+            faults,
+        }
     }
 
-    /// How many faults there are by now, of all models.
-    pub(super) const fn count(&self) -> usize {
+    /// How many faults there are by now, of all entries.
+    pub const fn count(&self) -> usize {
         self.faults.len()
     }
 
-    pub(super) fn fault(&mut self, text: &str) {
-        self.faults.push(format!("model `{}`: {text}", self.id));
+    pub fn fault(&mut self, text: &str) {
+        self.faults.push(format!("{}: {text}", self.subject));
     }
 
     /// A number that is given and in its range; one that is not is a fault.
-    pub(super) fn whole(
+    pub fn whole(
         &mut self,
         field: &str,
         given: Option<i64>,

@@ -1,0 +1,152 @@
+//! Routes: in their order, to who is there, and as the pages show them.
+
+use domain::model::Catalogue;
+
+use super::*;
+use crate::catalogue::parse;
+use crate::providers::tests::{accounts, unread};
+
+pub(crate) const PROVIDERS: &str = r#"
+    provider = [
+        { name = "openai-main", kind = "openai", credential_env = "OPENAI_API_KEY" },
+        { name = "claude-south", kind = "anthropic", credential_env = "ANTHROPIC_API_KEY", shards = { south = 1 } },
+        { name = "gemini-main", kind = "gemini", credential_env = "GEMINI_API_KEY" },
+        { name = "our-vllm", kind = "server", base_url = "http://localhost:8000/v1" },
+    ]
+"#;
+
+fn with_providers(text: &str) -> Result<Catalogue, String> {
+    parse(text, &accounts(PROVIDERS))
+}
+
+#[test]
+fn routes_are_read_in_their_order() {
+    let text = r#"
+        [[model]]
+        id = "quay"
+        kind = "chat"
+        routes = [
+            { provider = "openai-main", upstream = "gpt-5-mini" },
+            { provider = "our-vllm", upstream = "qwen" },
+            { provider = "openai-main", via = "realtime" },
+            { provider = "claude-south", upstream = "claude" },
+        ]
+    "#;
+    let catalogue = with_providers(text).unwrap();
+    let routes = catalogue.find("quay").unwrap().routes.iter();
+    let told: Vec<_> = routes
+        .map(|it| (it.provider.as_str(), it.upstream.as_str(), it.via))
+        .collect();
+    let expected = [
+        ("openai-main", "gpt-5-mini", Via::Batch),
+        ("our-vllm", "qwen", Via::Realtime),
+        ("openai-main", "quay", Via::Realtime),
+        ("claude-south", "claude", Via::Batch),
+    ];
+    assert_eq!(told, expected);
+    let one =
+        r#"model = [{ id = "a", provider = "our-vllm", upstream = "b", kind = "embedding" }]"#;
+    let catalogue = with_providers(one).unwrap();
+    let only = Route {
+        provider: "our-vllm".to_owned(),
+        upstream: "b".to_owned(),
+        via: Via::Realtime,
+    };
+    assert_eq!(catalogue.find("a").unwrap().routes, Routes::from(only));
+}
+
+#[test]
+fn every_route_that_leads_nowhere_has_its_line() {
+    let text = r#"
+        model = [
+            { id = "neither", kind = "chat" },
+            { id = "both", kind = "chat", provider = "mock", routes = [{ provider = "mock" }] },
+            { id = "none", kind = "chat", routes = [] },
+            { id = "beside", kind = "chat", upstream = "x", routes = [{ provider = "mock" }] },
+            { id = "unknown", kind = "chat", routes = [{ provider = "openai-man" }, { provider = "bedrock" }] },
+            { id = "twice", kind = "chat", routes = [{ provider = "openai-main" }, { provider = "openai-main", upstream = "x" }] },
+            { id = "ways", kind = "chat", routes = [
+                { provider = "openai-main", via = "fast" },
+                { provider = "our-vllm", via = "batch" },
+                { provider = "gemini-main", via = "realtime" },
+                { provider = "mock", via = "realtime" },
+            ] },
+            { id = "vectors", kind = "embedding", routes = [{ provider = "openai-main" }, { provider = "claude-south" }] },
+            { id = "media", kind = "chat", capabilities = ["vision", "documents", "video"], routes = [
+                { provider = "openai-main" },
+                { provider = "claude-south" },
+                { provider = "gemini-main" },
+                { provider = "our-vllm" },
+            ] },
+            { id = "lonely", kind = "chat", provider = "claude-south" },
+            { id = "svc-mock", kind = "chat", provider = "openai-main" },
+        ]
+    "#;
+    insta::assert_snapshot!(with_providers(text).unwrap_err(), @r"
+    model `neither`: provider is missing; or give routes
+    model `both`: provider and routes are both given; leave one out
+    model `none`: routes has none
+    model `beside`: upstream stands beside routes; each route has its own
+    model `unknown`: there is no provider `openai-man`; did you mean openai-main?
+    model `unknown`: there is no provider `bedrock`; use one of mock, claude-south, gemini-main, openai-main, our-vllm
+    model `twice`: provider `openai-main` has two routes by batch
+    model `ways`: via `fast` is neither batch nor realtime
+    model `ways`: provider `our-vllm` cannot be asked by batch
+    model `ways`: provider `gemini-main` cannot be asked by realtime
+    model `ways`: provider `mock` cannot be asked by realtime
+    model `vectors`: provider `claude-south` (anthropic) has no embeddings
+    model `media`: provider `openai-main` (openai) reads no video, but the model has video
+    model `media`: provider `claude-south` (anthropic) reads no video, but the model has video
+    model `media`: provider `our-vllm` (server) reads no PDF documents, but the model has documents
+    model `lonely`: no route serves shard `north`: add one to a provider that has it in its shards
+    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
+    ");
+}
+
+/// What a page tells people to paste: its blocks of TOML, and what its scripts write to a file.
+fn pasted(page: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut block: Option<String> = None;
+    for line in page.lines() {
+        let begins = line == "```toml" || line.ends_with("<<'END'");
+        let ends = line == "```" || line == "END";
+        match block.as_mut() {
+            _ if begins => block = Some(String::new()),
+            Some(_) if ends => blocks.extend(block.take()),
+            Some(block) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn what_the_pages_say_can_be_pasted() {
+    let providers = pasted(include_str!("../../../../../docs/providers.md"));
+    let models = pasted(include_str!("../../../../../docs/models.md"));
+    let is_of = |noun: &'static str| move |text: &&String| text.contains(noun);
+    let file: String = providers
+        .iter()
+        .filter(is_of("[[provider]]"))
+        .cloned()
+        .collect();
+    // The page shows the first of two workspaces.
+    let mut workspaces = providers.iter().filter(is_of("claude-north\"\nkind"));
+    let second = workspaces.next().unwrap();
+    let second = second.replace("north", "south").replace("NORTH", "SOUTH");
+    let file = file + &second;
+    let accounts = unread(&file);
+    assert_eq!(accounts.names().count(), 5);
+    let all = providers.iter().chain(&models);
+    let catalogues: Vec<_> = all
+        .filter(is_of("[[model]]"))
+        .map(|text| parse(text, &accounts))
+        .collect();
+    assert_eq!(catalogues.len(), 5);
+    for catalogue in catalogues {
+        assert_eq!(catalogue.unwrap().ids().count(), 2);
+    }
+}
