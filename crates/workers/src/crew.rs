@@ -121,6 +121,7 @@ impl Crew {
                 providers: providers.clone(),
                 lanes: Lanes::default(),
                 dispatched: bells.dispatched.clone(),
+                objects: files.as_ref().map(|files| files.objects.clone()),
                 spools: options.spools.clone(),
             },
             stream: Stream {
@@ -130,6 +131,7 @@ impl Crew {
                 providers: providers.clone(),
                 lanes: Lanes::default(),
                 desk: desk.clone(),
+                objects: files.as_ref().map(|files| files.objects.clone()),
                 servers: HashMap::new(),
             },
             sweep: Sweep::new(

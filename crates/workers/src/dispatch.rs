@@ -11,6 +11,7 @@ use domain::model::{Catalogue, Model};
 use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use futures::future::join_all;
+use outbound::objects::Objects;
 use rand::RngExt as _;
 use store::Shard;
 use store::shard::batch::{self, Claimed, Onward};
@@ -45,6 +46,8 @@ pub struct Dispatch {
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
     pub(crate) dispatched: Bell,
+    /// Where the files are that messages name.
+    pub(crate) objects: Option<Objects>,
     /// Where jobs lie while they are put together.
     pub(crate) spools: PathBuf,
 }

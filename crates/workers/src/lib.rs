@@ -49,6 +49,8 @@ mod lease;
 
 mod manifest;
 
+mod media;
+
 mod onward;
 
 mod providers;

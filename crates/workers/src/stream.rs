@@ -13,6 +13,7 @@ use domain::model::{Catalogue, Model};
 use domain::route::Via;
 use domain::time::Timestamp;
 use futures::future::join_all;
+use outbound::objects::Objects;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::Concurrency;
 use store::Shard;
@@ -47,6 +48,8 @@ pub struct Stream {
     pub(crate) providers: Arc<Providers>,
     pub(crate) lanes: Lanes,
     pub(crate) desk: Desk,
+    /// Where the files are that messages name.
+    pub(crate) objects: Option<Objects>,
     /// How much each server bears, for all batches together.
     pub(crate) servers: HashMap<String, Arc<Mutex<Concurrency>>>,
 }

@@ -20,6 +20,9 @@ use super::sign::Unsigned;
 /// How long a link to a file's bytes is good for.
 pub(super) const DOWNLOAD: Duration = Duration::from_mins(5);
 
+/// The longest that a signature is good for: longer than a job may take.
+const LENT: Duration = Duration::from_hours(7 * 24);
+
 /// The store's own checksum header: it refuses what is not signed with it.
 pub(super) const STORES_CHECKSUM: &str = "x-amz-checksum-sha256";
 /// A header that no store looks at; we hash the parts ourselves.
@@ -167,6 +170,23 @@ impl Objects {
             now,
         );
         (url, (now + DOWNLOAD).trunc_subsecs(0))
+    }
+
+    /// A link for a provider that fetches an object while it works on a job: the same for the
+    /// same `since`, and good for as long as a signature can be.
+    pub fn lend(&self, object: FileId, media_type: MediaType, since: Timestamp) -> String {
+        let query = [("response-content-type", media_type.as_str())];
+        self.presigned(
+            Unsigned {
+                method: &Method::GET,
+                host: &self.0.public.host,
+                path: &self.0.public.path(Some(&self.published(object))),
+                query: &query,
+                headers: &[],
+                expires: LENT,
+            },
+            since,
+        )
     }
 
     fn presigned(&self, request: Unsigned<'_>, now: Timestamp) -> String {

@@ -1,6 +1,7 @@
 //! Anthropic's message batches: one call with every request in it, and no label.
 
 use async_trait::async_trait;
+use domain::file::MediaType;
 use domain::model::Kind;
 use tokio_rustls::rustls::RootCertStore;
 
@@ -14,7 +15,7 @@ use super::jobs::{
     Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
 };
 use super::key::ItemKey;
-use super::media::{MediaSource, Unfit};
+use super::media::{Form, MediaSource, Unfit};
 use super::pages;
 use super::spool::Spool;
 
@@ -62,6 +63,10 @@ impl Jobs for Anthropic {
 
     fn labelled(&self) -> bool {
         false
+    }
+
+    fn form(&self, media_type: MediaType) -> Form {
+        Form::Address.or_text(media_type)
     }
 
     fn encode(

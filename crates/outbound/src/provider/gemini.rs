@@ -1,6 +1,7 @@
 //! Gemini's batches: lines in a file, a job named by its model, results in a file or with the job.
 
 use async_trait::async_trait;
+use domain::file::MediaType;
 use domain::model::Kind;
 use serde_json::json;
 use tokio_rustls::rustls::RootCertStore;
@@ -15,7 +16,7 @@ use super::jobs::{
     Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
 };
 use super::key::ItemKey;
-use super::media::{MediaSource, Unfit};
+use super::media::{Form, MediaSource, Unfit};
 use super::pages;
 use super::spool::Spool;
 
@@ -62,6 +63,10 @@ impl Jobs for Gemini {
 
     fn labelled(&self) -> bool {
         true
+    }
+
+    fn form(&self, media_type: MediaType) -> Form {
+        Form::Bytes.or_text(media_type)
     }
 
     fn encode(&self, item: &Item, _: &str, media: &dyn MediaSource) -> Result<Vec<u8>, Unfit> {

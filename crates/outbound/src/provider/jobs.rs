@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domain::file::MediaType;
 use domain::model::Kind;
 use domain::time::Timestamp;
 
@@ -15,8 +16,8 @@ use super::Job;
 use super::call::CallFailure;
 use super::ending::ItemEnd;
 use super::key::ItemKey;
-use super::media::MediaSource;
 use super::media::Unfit;
+use super::media::{Form, MediaSource};
 use super::spool::Spool;
 
 /// Raised whenever the same item becomes other bytes: what was submitted under another number
@@ -130,6 +131,9 @@ pub trait Jobs: Send + Sync + fmt::Debug {
     /// Whether a job carries our label. One that does not is told by its moment and size alone,
     /// so at most one may be on its way at a time.
     fn labelled(&self) -> bool;
+
+    /// How it wants a file of this type.
+    fn form(&self, media_type: MediaType) -> Form;
 
     /// One item as a line, its end included: the same item, the same bytes.
     fn encode(

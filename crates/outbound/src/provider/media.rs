@@ -23,6 +23,27 @@ pub trait MediaSource: Send + Sync + fmt::Debug {
     fn bytes(&self, file: &str) -> Option<Bytes>;
 }
 
+/// How a provider wants a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It fetches it itself.
+    Address,
+    /// Within the request.
+    Bytes,
+    /// A document that is text, as text.
+    Text,
+}
+
+impl Form {
+    /// Text as text, the rest as said.
+    pub(super) const fn or_text(self, media_type: MediaType) -> Self {
+        match media_type {
+            MediaType::Text | MediaType::Csv | MediaType::Markdown => Self::Text,
+            _ => self,
+        }
+    }
+}
+
 /// For items that name no files.
 #[derive(Debug, Clone, Copy)]
 pub struct NoMedia;

@@ -1,6 +1,7 @@
 //! Batches of `OpenAI`: a file of lines is uploaded, and a job created that reads it.
 
 use async_trait::async_trait;
+use domain::file::MediaType;
 use domain::model::Kind;
 use serde_json::json;
 use tokio::time::sleep;
@@ -15,7 +16,7 @@ use super::jobs::{
     Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
 };
 use super::key::ItemKey;
-use super::media::{MediaSource, Unfit};
+use super::media::{Form, MediaSource, Unfit};
 use super::pages;
 use super::spool::Spool;
 
@@ -63,6 +64,14 @@ impl Jobs for OpenAi {
 
     fn labelled(&self) -> bool {
         true
+    }
+
+    fn form(&self, media_type: MediaType) -> Form {
+        if media_type == MediaType::Pdf {
+            Form::Bytes
+        } else {
+            Form::Address.or_text(media_type)
+        }
     }
 
     fn encode(

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use domain::file::MediaType;
 use serde::Deserialize;
 use tokio_rustls::rustls::RootCertStore;
 
@@ -10,7 +11,7 @@ use super::Item;
 use super::call::{CallFailure, Caller, Effect, Options, Payload, Proof, SetupFailure};
 use super::completions::{self, Dialect};
 use super::ending::ItemEnd;
-use super::media::MediaSource;
+use super::media::{Form, MediaSource};
 
 pub mod concurrency;
 
@@ -63,6 +64,11 @@ impl Server {
             Err(CallFailure::TooLarge) => Ok(ItemEnd::failed("too large for the model's server")),
             Err(failure) => Err(failure),
         }
+    }
+
+    /// How it wants a file of this type.
+    pub const fn form(&self, media_type: MediaType) -> Form {
+        Form::Address.or_text(media_type)
     }
 
     /// Whether it takes requests. One that has no page for it is asked for its models.

@@ -152,8 +152,8 @@ impl Dispatch {
                 provider::end_turn(&self.shard, &load.lane.provider, batch.id).await
             }
             Err(PackFailure::Store(failure)) => Err(failure),
-            Err(PackFailure::Disk(failure)) => {
-                tracing::error!(batch.id = %batch.id, %failure, "{} cannot be built again: see to the disk of the spools", batch.id);
+            Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
+                tracing::error!(batch.id = %batch.id, %failure, "{} cannot be built again yet", batch.id);
                 batch::ask_again(&self.shard, batch.id, load.claim, load.now + LATER).await
             }
         }

@@ -8,9 +8,10 @@ use std::path::Path;
 use domain::id::CargoId;
 use domain::outcome::Outcome;
 use domain::params::Params;
+use outbound::objects::Objects;
 use outbound::provider::Item;
 use outbound::provider::jobs::{ENCODER, Jobs};
-use outbound::provider::media::MediaSource;
+use outbound::provider::media::Unfit;
 use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
 use store::Shard;
@@ -19,6 +20,7 @@ use store::shard::manifest::Head;
 use store::shard::submission::Packed;
 
 use crate::manifest::items;
+use crate::media::{self, MediaFailure};
 use crate::providers::Share;
 use crate::storing::Finished;
 
@@ -43,6 +45,17 @@ pub(super) enum PackFailure {
     Store(#[from] store::Error),
     #[error("the spool cannot be written: {0}")]
     Disk(#[from] std::io::Error),
+    #[error(transparent)]
+    Media(MediaFailure),
+}
+
+impl From<MediaFailure> for PackFailure {
+    fn from(failure: MediaFailure) -> Self {
+        match failure {
+            MediaFailure::Store(failure) => Self::Store(failure),
+            other => Self::Media(other),
+        }
+    }
 }
 
 /// A line that was written, and where it belongs.
@@ -59,7 +72,7 @@ pub(super) struct Packer<'a> {
     pub(super) jobs: &'a dyn Jobs,
     pub(super) share: Share,
     pub(super) upstream: &'a str,
-    pub(super) media: &'a dyn MediaSource,
+    pub(super) objects: Option<&'a Objects>,
 }
 
 impl Packer<'_> {
@@ -77,7 +90,7 @@ impl Packer<'_> {
         while !heads.is_empty() && !is_full {
             let rest = heads.split_off(heads.len().min(AT_ONCE));
             for (item, head) in items(self.shard, heads).await? {
-                let line = match self.jobs.encode(&item, self.upstream, self.media) {
+                let line = match self.encode(&item).await? {
                     Ok(line) => line,
                     Err(why) => {
                         let outcome = Outcome::Failure(why.0);
@@ -134,7 +147,7 @@ impl Packer<'_> {
         while !heads.is_empty() {
             let rest = heads.split_off(heads.len().min(AT_ONCE));
             for (item, _) in items(self.shard, heads).await? {
-                match self.jobs.encode(&item, self.upstream, self.media) {
+                match self.encode(&item).await? {
                     Ok(line) => spool.write(&line).await?,
                     Err(_) => return Ok(None),
                 }
@@ -142,6 +155,12 @@ impl Packer<'_> {
             heads = rest;
         }
         Ok((spool.sha256().0.as_slice() == packed.digest).then_some(spool))
+    }
+
+    async fn encode(&self, item: &Item) -> Result<Result<Vec<u8>, Unfit>, PackFailure> {
+        let form = |media_type| self.jobs.form(media_type);
+        let media = media::fetch(self.shard, self.objects, item, form).await?;
+        Ok(self.jobs.encode(item, self.upstream, &media))
     }
 
     fn is_too_much(

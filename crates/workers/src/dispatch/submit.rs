@@ -6,7 +6,6 @@ use domain::model::Model;
 use domain::time::Timestamp;
 use outbound::provider::call::CallFailure;
 use outbound::provider::jobs::{Jobs, Label, Order, Upload};
-use outbound::provider::media::NoMedia;
 use outbound::provider::spool::Spool;
 use store::shard::batch;
 use store::shard::manifest;
@@ -64,8 +63,8 @@ impl Dispatch {
             Ok(Some((spool, items))) => self.hand_over(load, target, &entry, &spool, items).await,
             Ok(None) => Ok(()),
             Err(PackFailure::Store(failure)) => Err(failure),
-            Err(PackFailure::Disk(failure)) => {
-                tracing::error!(batch.id = %load.batch.id, %failure, "{} cannot be put together: see to the disk of the spools", load.batch.id);
+            Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
+                tracing::error!(batch.id = %load.batch.id, %failure, "{} cannot be put together yet", load.batch.id);
                 self.not_sent(load, load.now + WHEN_FULL).await
             }
         }
@@ -129,7 +128,7 @@ impl Dispatch {
             jobs: target.jobs,
             share: target.share,
             upstream: target.upstream,
-            media: &NoMedia,
+            objects: self.objects.as_ref(),
         }
     }
 

@@ -9,7 +9,6 @@ use futures::stream::FuturesUnordered;
 use outbound::provider::Item;
 use outbound::provider::call::CallFailure;
 use outbound::provider::ending::ItemEnd;
-use outbound::provider::media::NoMedia;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::{Concurrency, Ended, Turn};
 use store::shard::manifest::{self, Head};
@@ -17,6 +16,7 @@ use store::shard::manifest::{self, Head};
 use super::{Load, PATIENCE, Stream, lock};
 use crate::counted::counted;
 use crate::manifest::items;
+use crate::media;
 use crate::storing::{self, Finished};
 
 /// Answers that wait to be stored together.
@@ -86,8 +86,18 @@ impl Asking<'_> {
     }
 
     async fn ask(&self, item: Item, head: Head, turn: Turn) -> Answered {
-        let asked = self.server.ask(&item, self.upstream, &NoMedia, PATIENCE);
-        let end = asked.await;
+        let form = |media_type| self.server.form(media_type);
+        let objects = self.stream.objects.as_ref();
+        let end = match media::fetch(&self.stream.shard, objects, &item, form).await {
+            Ok(media) => {
+                let asked = self.server.ask(&item, self.upstream, &media, PATIENCE);
+                asked.await
+            }
+            Err(failure) => Err(CallFailure::Unavailable {
+                why: failure.to_string(),
+                retry_after: None,
+            }),
+        };
         Answered {
             item,
             head,

@@ -42,6 +42,37 @@ macro_rules! referenced {
     };
 }
 
+/// A file whose bytes are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    pub media_type: MediaType,
+    pub size_bytes: u64,
+    pub object: FileId,
+}
+
+/// Those of these files whose bytes are there, whoever has them: their cargo was let in with them.
+pub async fn stored(shard: &Shard, files: &[FileId]) -> Result<HashMap<FileId, Stored>, Error> {
+    let ids: Vec<Uuid> = files.iter().map(|id| id.uuid()).collect();
+    let rows = sqlx::query!(
+        r#"select f.id, f.media_type, f.size_bytes, o.id as object
+           from shard.file f join shard.object o on o.id = f.object
+           where f.id = any($1) and o.gone_at is null"#,
+        &ids
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let stored = rows.into_iter().map(|row| {
+        let media_type = MediaType::parse(&row.media_type);
+        let stored = Stored {
+            media_type: media_type.ok_or_else(corrupt("media_type"))?,
+            size_bytes: u64::try_from(row.size_bytes).unwrap_or_default(),
+            object: row.object.into(),
+        };
+        Ok((row.id.into(), stored))
+    });
+    stored.collect()
+}
+
 /// Those of these files that the project has, as they stand now.
 pub async fn find(
     shard: &Shard,
