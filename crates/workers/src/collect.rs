@@ -17,7 +17,6 @@ use store::Shard;
 use store::shard::batch::{self, Claimed};
 use store::shard::manifest::{self, Head};
 use store::shard::node::Claim;
-use store::shard::provider;
 use tokio::sync::watch;
 
 use crate::chaos;
@@ -85,10 +84,10 @@ impl Collect {
 
     /// Ends the batch; returns how much of it goes on without an outcome.
     async fn end(&self, load: &Load<'_>) -> Result<u64, store::Error> {
-        let paused = provider::paused(&self.shard).await?;
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        let onward = onward::onward(&self.shard, &catalogue, way, &paused, load.now).await?;
+        let onward =
+            onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await?;
         chaos::point("collect.ending");
         let batch = load.batch.id;
         let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;

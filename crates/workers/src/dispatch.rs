@@ -72,7 +72,7 @@ impl Dispatch {
         } = *load;
         let access = self.providers.find(&load.lane.provider);
         let (Some(model), Some(access)) = (&load.model, access) else {
-            return self.fail(load, "the model is no longer served").await;
+            return self.unserved(load).await;
         };
         if let Some(paused) = paused.get(&load.lane.provider)
             && paused.retry_at > now
@@ -137,12 +137,22 @@ impl Dispatch {
         Ok(())
     }
 
+    /// Its provider is not known here; another may be.
+    async fn unserved(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let routes = load.model.iter().flat_map(|model| model.routes.iter());
+        let mut others = routes.filter(|route| self.providers.find(&route.provider).is_some());
+        if others.next().is_some() {
+            return self.return_all(load).await;
+        }
+        self.fail(load, "the model is no longer served").await
+    }
+
     /// Nothing of it is at a provider: all of it takes the next way.
     async fn return_all(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let paused = provider::paused(&self.shard).await?;
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        let onward = onward::onward(&self.shard, &catalogue, way, &paused, load.now).await?;
+        let onward =
+            onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await?;
         batch::end(&self.shard, load.batch.id, load.claim, onward, load.now).await?;
         Ok(())
     }

@@ -1,36 +1,36 @@
 //! Where cargo goes that comes back without an outcome.
 
-use std::collections::HashMap;
-
 use chrono::TimeDelta;
 use domain::id;
 use domain::lane::{Lane, LaneId};
 use domain::model::Catalogue;
-use domain::route::URGENT;
+use domain::route::{Route, URGENT};
 use domain::time::Timestamp;
 use store::Shard;
 use store::shard::batch::Onward;
 use store::shard::lane;
-use store::shard::provider::Paused;
+use store::shard::provider;
+
+use crate::providers::Providers;
 
 /// The next route of the lane's model, and another one for what is urgent.
 pub(crate) async fn onward(
     shard: &Shard,
     catalogue: &Catalogue,
     (id, lane): (LaneId, &Lane),
-    paused: &HashMap<String, Paused>,
+    providers: &Providers,
     now: Timestamp,
 ) -> Result<Onward, store::Error> {
     let Some(model) = catalogue.find(&lane.model) else {
         return Ok(Onward::default());
     };
-    let tried = Some((lane.provider.as_str(), lane.via));
-    let next = |age: TimeDelta| {
-        let route = model
-            .routes
-            .next(tried, age, |route| !paused.contains_key(&route.provider));
-        Lane::of(model, route)
+    let paused = provider::paused(shard).await?;
+    let is_open = |route: &Route| {
+        // An account may serve other shards only.
+        !paused.contains_key(&route.provider) && providers.find(&route.provider).is_some()
     };
+    let tried = Some((lane.provider.as_str(), lane.via));
+    let next = |age: TimeDelta| Lane::of(model, model.routes.next(tried, age, is_open));
     let (usual, urgent) = (next(TimeDelta::zero()), next(URGENT));
     Ok(Onward {
         lane: Some(row(shard, (id, lane), &usual).await?),

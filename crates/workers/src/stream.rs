@@ -66,8 +66,8 @@ struct Load<'a> {
 impl Stream {
     fn server(&mut self, name: &str) -> Option<(Arc<Server>, Arc<Mutex<Concurrency>>)> {
         let (server, share) = match self.providers.find(name)? {
-            Access::Server { server, share } => (server, share),
-            Access::Jobs {
+            Access::Server { server, share }
+            | Access::Jobs {
                 realtime: Some(server),
                 share,
                 ..
@@ -122,10 +122,9 @@ impl Stream {
     }
 
     async fn end(&self, load: &Load<'_>, now: Timestamp) -> Result<(), store::Error> {
-        let paused = provider::paused(&self.shard).await?;
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        let onward = onward::onward(&self.shard, &catalogue, way, &paused, now).await?;
+        let onward = onward::onward(&self.shard, &catalogue, way, &self.providers, now).await?;
         batch::end(&self.shard, load.batch.id, load.claim, onward, now).await?;
         Ok(())
     }

@@ -39,7 +39,15 @@ impl Form {
     pub(super) const fn or_text(self, media_type: MediaType) -> Self {
         match media_type {
             MediaType::Text | MediaType::Csv | MediaType::Markdown => Self::Text,
-            _ => self,
+            MediaType::Jpeg
+            | MediaType::Png
+            | MediaType::Gif
+            | MediaType::Webp
+            | MediaType::Pdf
+            | MediaType::Mp4
+            | MediaType::QuickTime
+            | MediaType::Webm
+            | MediaType::Matroska => self,
         }
     }
 }

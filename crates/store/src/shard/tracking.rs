@@ -98,15 +98,8 @@ pub async fn find(
     .fetch_optional(&shard.pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let batch_state = match row.batch_state.as_deref() {
-        None => None,
-        Some(state) => Some(batch::State::parse(state).ok_or(corrupt("batch", "state"))?),
-    };
-    let callback_state = match row.callback_state.as_str() {
-        "delivered" => CallbackState::Delivered,
-        "failed" => CallbackState::Failed,
-        _ => CallbackState::Open,
-    };
+    let batch_state = row.batch_state.as_deref().map(batch_state).transpose()?;
+    let callback_state = callback_state(&row.callback_state);
     let outcome = match (row.success, row.codec, row.body) {
         (Some(success), Some(codec), Some(bytes)) => Some(StoredOutcome {
             success,
@@ -153,6 +146,18 @@ pub async fn find(
         },
         metadata: row.metadata,
     }))
+}
+
+fn batch_state(text: &str) -> Result<batch::State, Error> {
+    batch::State::parse(text).ok_or(corrupt("batch", "state"))
+}
+
+fn callback_state(text: &str) -> CallbackState {
+    match text {
+        "delivered" => CallbackState::Delivered,
+        "failed" => CallbackState::Failed,
+        _ => CallbackState::Open,
+    }
 }
 
 /// The first cargo at or after an id, and whose it is.

@@ -54,7 +54,7 @@ impl Collect {
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let open: HashMap<CargoId, Head> =
             heads.into_iter().map(|head| (head.cargo, head)).collect();
-        self.report(load, &census);
+        report(load, &census);
         chaos::point("collect.checked");
         let stored = match self.store_all(load, source, &spool, &census, open).await? {
             Ok(stored) => stored,
@@ -127,17 +127,6 @@ impl Collect {
         }
     }
 
-    fn report(&self, load: &Load<'_>, census: &Census) {
-        let batch = load.batch.id;
-        let differing = census.lines.values().filter(|it| it.is_none()).count() as u64;
-        metrics::counter!("collect_unmatched_results_total").increment(census.strangers);
-        metrics::counter!("collect_repeated_results_total").increment(census.repeated);
-        if census.strangers > 0 || differing > 0 {
-            let strangers = census.strangers;
-            tracing::error!(batch.id = %batch, strangers, differing, "results of {batch} name items that are not in it, or one item twice with different answers: those are not believed");
-        }
-    }
-
     /// Callers are told what to expect by what was seen.
     async fn note_turnaround(&self, load: &Load<'_>) -> Result<(), store::Error> {
         let entry = submission::read(&self.shard, load.batch.id).await?;
@@ -146,6 +135,17 @@ impl Collect {
         };
         let seconds = (load.now - since).as_seconds_f64().max(0.0);
         lane::took(&self.shard, load.batch.lane, seconds).await
+    }
+}
+
+fn report(load: &Load<'_>, census: &Census) {
+    let batch = load.batch.id;
+    let differing = census.lines.values().filter(|it| it.is_none()).count() as u64;
+    metrics::counter!("collect_unmatched_results_total").increment(census.strangers);
+    metrics::counter!("collect_repeated_results_total").increment(census.repeated);
+    if census.strangers > 0 || differing > 0 {
+        let strangers = census.strangers;
+        tracing::error!(batch.id = %batch, strangers, differing, "results of {batch} name items that are not in it, or one item twice with different answers: those are not believed");
     }
 }
 

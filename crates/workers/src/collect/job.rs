@@ -174,7 +174,13 @@ impl Collect {
                 let told = retry_after.and_then(|it| TimeDelta::from_std(it).ok());
                 told.map_or(LATER, |told| told.clamp(LATER, LONGEST))
             }
-            _ => LATER,
+            CallFailure::Refused { .. }
+            | CallFailure::Unknown(_)
+            | CallFailure::NotFound
+            | CallFailure::Conflict
+            | CallFailure::TooLarge
+            | CallFailure::Unreadable
+            | CallFailure::Spool(_) => LATER,
         };
         batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
         Ok(0)

@@ -114,14 +114,12 @@ impl Dispatch {
     async fn not_seen(&self, load: &Load<'_>, failure: CallFailure) -> Result<(), store::Error> {
         let (batch, now) = (load.batch, load.now);
         tracing::warn!(batch.id = %batch.id, %failure, "{} could not be looked for", batch.id);
-        let wait = match failure {
-            CallFailure::Unauthorized | CallFailure::OutOfFunds => {
-                let (name, reason) = (&load.lane.provider, failure.to_string());
-                provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
-                PAUSE
-            }
-            _ => LATER,
-        };
+        let mut wait = LATER;
+        if matches!(failure, CallFailure::Unauthorized | CallFailure::OutOfFunds) {
+            let (name, reason) = (&load.lane.provider, failure.to_string());
+            provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
+            wait = PAUSE;
+        }
         batch::ask_again(&self.shard, batch.id, load.claim, now + wait).await
     }
 

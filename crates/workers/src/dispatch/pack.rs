@@ -53,7 +53,7 @@ impl From<MediaFailure> for PackFailure {
     fn from(failure: MediaFailure) -> Self {
         match failure {
             MediaFailure::Store(failure) => Self::Store(failure),
-            other => Self::Media(other),
+            other @ (MediaFailure::Away(_) | MediaFailure::Nowhere) => Self::Media(other),
         }
     }
 }
