@@ -28,7 +28,7 @@ pub(crate) async fn onward(
     let next = |age: TimeDelta| {
         let route = model
             .routes
-            .next(tried, age, |route| !paused.contains_key(&route.provider));
+            .next(tried, age, |route| is_open(paused, &route.provider, now));
         Lane::of(model, route)
     };
     let (usual, urgent) = (next(TimeDelta::zero()), next(URGENT));
@@ -39,6 +39,11 @@ pub(crate) async fn onward(
             row(shard, (id, lane), &urgent).await?,
         )),
     })
+}
+
+/// A pause whose time is over may be over: who asks finds out.
+fn is_open(paused: &HashMap<String, Paused>, provider: &str, now: Timestamp) -> bool {
+    paused.get(provider).is_none_or(|it| it.retry_at <= now)
 }
 
 async fn row(

@@ -27,7 +27,7 @@ const OFTEN: TimeDelta = TimeDelta::seconds(1);
 const SELDOM: TimeDelta = TimeDelta::minutes(1);
 
 /// What a caller is told whose cargo was never taken by a provider.
-const TOO_LATE: &str = "the deadline of 24 hours has passed";
+pub(crate) const TOO_LATE: &str = "the deadline of 24 hours has passed";
 
 #[derive(Debug)]
 pub struct Sweep {

@@ -62,10 +62,10 @@ async fn the_credential_is_refused_until_the_deadline() {
     let scene = Scene::of([Fault::of(FaultName::Unauthorized)]).for_long();
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    0 callbacks, 0 jobs, 0.0000859 held
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    3 callbacks, 0 jobs, 0.00 held
     ");
 }
 
@@ -93,10 +93,10 @@ async fn the_credential_is_refused_and_there_is_a_server() {
     .for_long();
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    0 callbacks, 0 jobs, 0.0000859 held
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    3 callbacks, 0 jobs, 3 calls, 0.00 held
     ");
 }
 

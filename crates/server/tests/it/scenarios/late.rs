@@ -47,17 +47,23 @@ async fn a_job_is_stuck_and_there_is_another_account() {
     .for_long();
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    3 callbacks, 1 jobs, 0.00 held
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    3 callbacks, 1 jobs, 1 at the spare account, 0.00 held
     ");
 }
 
 #[tokio::test]
 async fn nothing_is_taken_until_the_deadline() {
     let scene = Scene::of([Fault::of(FaultName::Create429)]).for_long();
-    insta::assert_snapshot!(scene.everywhere().await, @"");
+    insta::assert_snapshot!(scene.everywhere().await, @"
+    openai, anthropic, gemini:
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    3 callbacks, 0 jobs, 0.00 held
+    ");
 }
 
 #[tokio::test]
@@ -67,7 +73,13 @@ async fn nothing_is_taken_and_there_is_a_server() {
         ..Scene::of([Fault::of(FaultName::Create429)])
     }
     .for_long();
-    insta::assert_snapshot!(scene.everywhere().await, @"");
+    insta::assert_snapshot!(scene.everywhere().await, @"
+    openai, anthropic, gemini:
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | its own answer | charged 1500
+    3 callbacks, 0 jobs, 3 calls, 0.00 held
+    ");
 }
 
 #[tokio::test]
@@ -77,5 +89,11 @@ async fn what_was_lost_can_never_be_looked_for() {
         Fault::of(FaultName::List500),
     ])
     .for_long();
-    insta::assert_snapshot!(scene.everywhere().await, @"");
+    insta::assert_snapshot!(scene.everywhere().await, @"
+    openai, anthropic, gemini:
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    3 callbacks, 1 jobs, 0.00 held
+    ");
 }

@@ -12,6 +12,7 @@ use crate::support::receiver::Receiver;
 
 pub(super) const SHORT: Duration = Duration::from_secs(30);
 pub(super) const LONG: Duration = Duration::from_hours(1);
+const MOMENT: Duration = Duration::from_millis(10);
 /// Loaded unless a scene has texts of its own.
 pub(super) const TEXTS: [&str; 3] = ["one crate", "two crates", "three crates"];
 pub(super) const BATCHES: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
@@ -112,6 +113,9 @@ impl Scene {
         for text in &self.texts {
             let cargo = port.load(provider, text, receiver.url()).await;
             watched.push(Watched::new(cargo, text));
+            // So that their order is the same in every run.
+            port.service.clock.advance(MOMENT);
+            port.simulator.advance(MOMENT);
         }
         for step in 0..self.steps {
             match self.turn {
