@@ -3,18 +3,13 @@
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use domain::cargo::DEADLINE;
-use domain::id;
 use domain::model::Model;
-use domain::outcome::Outcome;
 use store::shard::batch;
-use store::shard::manifest;
 use store::shard::provider::{self, Paused};
 use store::shard::submission;
 
 use super::{Dispatch, Load};
-use crate::storing::{self, Finished};
-use crate::sweep::TOO_LATE;
+use crate::late;
 
 impl Dispatch {
     /// Whether nothing more is to be done with it now. Only what no provider has may leave; what
@@ -28,7 +23,7 @@ impl Dispatch {
         let entry = submission::read(&self.shard, load.batch.id).await?;
         let is_sent = entry.sent_at.is_some();
         if !is_sent {
-            self.fail_overdue(load).await?;
+            late::fail_overdue(&self.shard, load.batch, load.claim, load.now).await?;
         }
         let pause = paused.get(&load.lane.provider);
         let pause = pause.filter(|it| it.retry_at > load.now);
@@ -55,31 +50,6 @@ impl Dispatch {
         }
         self.return_all(load).await?;
         provider::end_turn(&self.shard, &load.lane.provider, batch).await
-    }
-
-    /// At its deadline what is at no provider fails, in a batch as outside of one.
-    async fn fail_overdue(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let (batch, now) = (load.batch, load.now);
-        let before = id::floor(now - DEADLINE);
-        if batch.cargo.iter().all(|cargo| cargo.uuid() >= before) {
-            return Ok(());
-        }
-        let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
-        let late = heads.into_iter().filter(|it| it.cargo.uuid() < before);
-        let failed = late.map(|head| Finished {
-            head,
-            outcome: Outcome::Failure(TOO_LATE.to_owned()),
-        });
-        storing::store(
-            &self.shard,
-            batch.id,
-            load.claim,
-            None,
-            failed.collect(),
-            now,
-        )
-        .await?;
-        Ok(())
     }
 }
 
