@@ -77,10 +77,10 @@ async fn the_credential_is_refused_and_there_is_another_account() {
     };
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    PENDING1 BATCHED1 | no end | charged null
-    0 callbacks, 0 jobs, 0.0000859 held
+    PENDING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    3 callbacks, 0 jobs, 1 at the spare account, 0.00 held
     ");
 }
 

@@ -68,10 +68,10 @@ async fn it_is_dead_until_the_deadline() {
     let scene = Scene::of([Fault::of(FaultName::Dead)]).for_long();
     insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
     server:
-    PENDING1 PROCESSING1 | no end | charged null
-    PENDING1 PROCESSING1 | no end | charged null
-    PENDING1 PROCESSING1 | no end | charged null
-    0 callbacks, 0 jobs, 0.0000859 held
+    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    3 callbacks, 0 jobs, 0.00 held
     ");
 }
 
@@ -108,11 +108,11 @@ async fn it_does_not_let_us_in() {
     };
     insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
     server:
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: the model's server is working on it
+    waiting: its provider is paused: the credential is not accepted
     3 callbacks, 0 jobs, 3 calls, 0.00 held
     ");
 }
