@@ -5,6 +5,10 @@ use chrono::TimeDelta;
 /// From this age on a cargo no longer waits for a batch, if there is another way.
 pub const URGENT: TimeDelta = TimeDelta::hours(20);
 
+/// A job that takes longer than this is believed to be stuck: what is open in it takes the batches
+/// of another account, if there is one. Two accounts have their turn before it is urgent.
+pub const SLOW: TimeDelta = TimeDelta::hours(10);
+
 /// Whether work is handed over as a whole job, or asked for one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Via {

@@ -182,6 +182,19 @@ impl Fault {
         self
     }
 
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The line that is wrong, counted from 1.
+    #[must_use]
+    pub fn line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
     /// How many lines it concerns.
     pub(crate) fn lines(&self) -> usize {
         usize::try_from(self.limit.unwrap_or(1)).unwrap_or(usize::MAX)

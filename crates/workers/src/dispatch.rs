@@ -28,6 +28,7 @@ use crate::providers::{Access, Providers};
 use crate::stage::{Bell, Stage, Step};
 use crate::storing::{self, Finished};
 
+mod late;
 mod look;
 mod mock;
 mod pack;
@@ -74,10 +75,8 @@ impl Dispatch {
         let (Some(model), Some(access)) = (&load.model, access) else {
             return self.unserved(load).await;
         };
-        if let Some(paused) = paused.get(&load.lane.provider)
-            && paused.retry_at > now
-        {
-            return batch::ask_again(&self.shard, batch.id, claim, paused.retry_at).await;
+        if self.left_for_another_way(load, model, paused).await? {
+            return Ok(());
         }
         match (
             access,

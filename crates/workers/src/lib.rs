@@ -45,6 +45,8 @@ mod files;
 
 mod lanes;
 
+mod late;
+
 mod lease;
 
 mod manifest;

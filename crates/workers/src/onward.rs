@@ -26,8 +26,12 @@ pub(crate) async fn onward(
     };
     let paused = provider::paused(shard).await?;
     let is_open = |route: &Route| {
+        // A pause whose time is over may be over: who asks finds out.
+        let is_paused = paused
+            .get(&route.provider)
+            .is_some_and(|it| it.retry_at > now);
         // An account may serve other shards only.
-        !paused.contains_key(&route.provider) && providers.find(&route.provider).is_some()
+        !is_paused && providers.find(&route.provider).is_some()
     };
     let tried = Some((lane.provider.as_str(), lane.via));
     let next = |age: TimeDelta| Lane::of(model, model.routes.next(tried, age, is_open));

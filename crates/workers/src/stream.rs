@@ -14,16 +14,19 @@ use domain::route::Via;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::objects::Objects;
+use outbound::provider::call::CallFailure;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::Concurrency;
 use store::Shard;
 use store::shard::batch::{self, Claimed};
+use store::shard::manifest;
 use store::shard::node::Claim;
 use store::shard::provider;
 use tokio::sync::watch;
 
 use crate::desk::Desk;
 use crate::lanes::Lanes;
+use crate::late;
 use crate::lease::Lease;
 use crate::onward;
 use crate::providers::{Access, Providers};
@@ -35,6 +38,8 @@ mod ask;
 const MOST: i64 = 4;
 /// A server that is not well is asked again after this.
 const LATER: TimeDelta = TimeDelta::seconds(5);
+/// One that does not let us in, or is not paid for, is tried again by itself after this.
+const PAUSE: TimeDelta = TimeDelta::minutes(5);
 /// One answer may take this long.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// So many answers in a row make us ask for one more at once.
@@ -95,10 +100,10 @@ impl Stream {
             self.end(load, now).await?;
             return Ok(1);
         }
+        // At its deadline what is at no provider fails, and a question that may be asked is there.
+        late::fail_overdue(&self.shard, batch, claim, now).await?;
         if let Err(failure) = server.health().await {
-            tracing::warn!(provider = load.lane.provider, %failure, "the model's server is not well");
-            batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
-            return Ok(0);
+            return self.not_well(load, &failure, now).await;
         }
         let asking = ask::Asking {
             stream: self,
@@ -109,16 +114,48 @@ impl Stream {
         };
         let asked = asking.all().await?;
         let now = self.shard.clock.now();
-        if asked.is_troubled {
+        if let Some(reason) = &asked.account_fault {
+            self.pause(load, reason, now).await?;
+        } else if asked.is_troubled {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
-            if let Some(reason) = &asked.account_fault {
-                let name = &load.lane.provider;
-                provider::pause(&self.shard, name, reason, now + LATER, now).await?;
-            }
+            provider::resume(&self.shard, &load.lane.provider).await?;
             self.end(load, now).await?;
         }
         Ok(asked.stored)
+    }
+
+    async fn not_well(
+        &self,
+        load: &Load<'_>,
+        failure: &CallFailure,
+        now: Timestamp,
+    ) -> Result<usize, store::Error> {
+        let batch = load.batch;
+        tracing::warn!(provider = load.lane.provider, %failure, "the model's server is not well");
+        if matches!(failure, CallFailure::Unauthorized | CallFailure::OutOfFunds) {
+            self.pause(load, &failure.to_string(), now).await?;
+        } else if manifest::heads(&self.shard, batch.id, &batch.cargo)
+            .await?
+            .is_empty()
+        {
+            self.end(load, now).await?;
+        } else {
+            batch::ask_again(&self.shard, batch.id, load.claim, now + LATER).await?;
+        }
+        Ok(0)
+    }
+
+    /// Nothing more is asked there for a while; what is open waits, or takes another way.
+    async fn pause(
+        &self,
+        load: &Load<'_>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        let name = &load.lane.provider;
+        provider::pause(&self.shard, name, reason, now + PAUSE, now).await?;
+        self.end(load, now).await
     }
 
     async fn end(&self, load: &Load<'_>, now: Timestamp) -> Result<(), store::Error> {

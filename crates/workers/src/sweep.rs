@@ -15,6 +15,7 @@ use store::shard::outcome::{NewOutcome, Standing};
 use store::shard::{batch, delivery, load, node, outcome, partition, usage, waiting};
 use tokio::sync::watch;
 
+use crate::late::TOO_LATE;
 use crate::lease::Lease;
 use crate::stage::{Stage, Step};
 
@@ -25,9 +26,6 @@ mod hurry;
 const MOST: i64 = 1000;
 const OFTEN: TimeDelta = TimeDelta::seconds(1);
 const SELDOM: TimeDelta = TimeDelta::minutes(1);
-
-/// What a caller is told whose cargo was never taken by a provider.
-const TOO_LATE: &str = "the deadline of 24 hours has passed";
 
 #[derive(Debug)]
 pub struct Sweep {

@@ -13,7 +13,7 @@ const CLAIM: node::Claim = node::Claim {
 };
 
 /// Takes the north crew's lease away, as ten silent seconds would.
-async fn bury_the_first_crew(service: &Service) {
+pub(crate) async fn bury_the_first_crew(service: &Service) {
     let statement = "update shard.node set seen_until = clock_timestamp() - interval '1 second'
                      where dead_at is null";
     sqlx::raw_sql(statement)

@@ -5,6 +5,7 @@
 //!                                        └─▶ looked for ─▶ running, or sent again
 //! ```
 
+use chrono::TimeDelta;
 use domain::id::{BatchId, CargoId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -14,6 +15,9 @@ use crate::Shard;
 use crate::number::signed;
 use crate::shard::batch::ours;
 use crate::shard::node::Claim;
+
+/// A job may take this long to be stopped.
+const GIVEN_UP_AFTER: TimeDelta = TimeDelta::hours(1);
 
 /// How far a submission has come.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,6 +40,15 @@ pub struct Packed {
     pub encoder: u16,
     pub digest: Vec<u8>,
     pub tokens: u64,
+}
+
+impl Entry {
+    /// It was to be stopped, and what became of it could not be learned in time: its cargo goes
+    /// on without it, knowingly.
+    pub fn is_given_up(&self, now: Timestamp) -> bool {
+        self.cancel_wanted_at
+            .is_some_and(|at| now - at >= GIVEN_UP_AFTER)
+    }
 }
 
 pub async fn read(shard: &Shard, batch: BatchId) -> Result<Entry, Error> {
@@ -236,25 +249,36 @@ pub async fn cancelled(
     ours(changed.rows_affected())
 }
 
-/// Wants jobs stopped that hold cargo loaded before `before`, where there is another way for it.
+/// Jobs that are wanted stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct Unwanted<'a> {
+    pub lanes: &'a [i32],
+    /// With cargo that is open and was loaded in this time.
+    pub loaded: (Uuid, Uuid),
+    pub gathered_before: Timestamp,
+}
+
 /// A flag, whatever state the batch is in: who adopts the job sees it.
 pub async fn want_cancelled(
     shard: &Shard,
-    lanes: &[i32],
-    before: Uuid,
+    jobs: Unwanted<'_>,
     now: Timestamp,
 ) -> Result<u64, Error> {
+    let (after, before) = jobs.loaded;
     let wanted = sqlx::query!(
-        "update shard.batch b set cancel_wanted_at = $3
+        "update shard.batch b set cancel_wanted_at = $5
          where b.lane = any($1) and b.state in ('submitting', 'running')
-             and b.cancel_wanted_at is null
+             and b.cancel_wanted_at is null and b.gathered_at <= $4
              and exists (
                  select from unnest(b.cargo) as item (id)
                      join shard.cargo c on c.id = item.id
-                 where item.id < $2 and c.batch = b.id and c.completed_at is null
+                 where item.id >= $2 and item.id < $3
+                     and c.batch = b.id and c.completed_at is null
              )",
-        lanes,
+        jobs.lanes,
+        after,
         before,
+        jobs.gathered_before,
         now
     )
     .execute(&shard.pool)

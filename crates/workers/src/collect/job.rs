@@ -24,8 +24,6 @@ const LONGEST: TimeDelta = TimeDelta::minutes(2);
 /// A job that the provider does not know is given up after so many looks, over so many graces.
 const MOST_MISSED: u32 = 3;
 const MISSED_GRACES: i32 = 10;
-/// A cancelled job may take this long to end; then its cargo goes on without it, knowingly.
-const CANCELLED_FOR: TimeDelta = TimeDelta::hours(1);
 /// So often a whole job may be refused before its cargo fails.
 const MOST_ATTEMPTS: u32 = 3;
 const PAUSE: TimeDelta = TimeDelta::minutes(5);
@@ -75,14 +73,8 @@ impl Collect {
         hint: Option<Duration>,
     ) -> Result<usize, store::Error> {
         let (batch, now) = (load.batch.id, load.now);
-        if entry
-            .cancelled_at
-            .is_some_and(|at| now - at >= CANCELLED_FOR)
-        {
-            tracing::error!(batch.id = %batch, job = source.job.0, "{batch} does not end although it was cancelled: its cargo goes on without it and may be billed twice");
-            metrics::counter!("submissions_twice_knowingly_total").increment(1);
-            self.end(load).await?;
-            return Ok(1);
+        if entry.is_given_up(now) {
+            return self.go_on_without(load, source).await;
         }
         let shortest = source.share.grace / 6;
         let told = hint.and_then(|hint| TimeDelta::from_std(hint).ok());
@@ -94,6 +86,18 @@ impl Collect {
         batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
         chaos::point("collect.postponed");
         Ok(0)
+    }
+
+    async fn go_on_without(
+        &self,
+        load: &Load<'_>,
+        source: &Source<'_>,
+    ) -> Result<usize, store::Error> {
+        let batch = load.batch.id;
+        tracing::error!(batch.id = %batch, job = source.job.0, "{batch} does not end although it was to be cancelled: its cargo goes on without it and may be billed twice");
+        metrics::counter!("submissions_twice_knowingly_total").increment(1);
+        self.end(load).await?;
+        Ok(1)
     }
 
     async fn gone(
@@ -165,6 +169,10 @@ impl Collect {
     ) -> Result<usize, store::Error> {
         let (batch, now) = (load.batch.id, load.now);
         tracing::warn!(batch.id = %batch, job = source.job.0, %failure, "{batch} could not be asked for");
+        let entry = submission::read(&self.shard, batch).await?;
+        if entry.is_given_up(now) {
+            return self.go_on_without(load, source).await;
+        }
         let wait = match &failure {
             CallFailure::Unauthorized | CallFailure::OutOfFunds => {
                 self.pause(load, &failure.to_string(), now).await?;

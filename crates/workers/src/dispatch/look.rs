@@ -38,6 +38,7 @@ impl Dispatch {
     ) -> Result<(), store::Error> {
         let (batch, claim, now) = (load.batch, load.claim, load.now);
         let sent_at = entry.sent_at.unwrap_or(now);
+        let grace = target.share.grace;
         let sought = Sought {
             label: Label(batch.id.to_string()),
             upload: entry.upload.clone().map(Upload),
@@ -47,6 +48,7 @@ impl Dispatch {
         chaos::point("dispatch.looking");
         let candidates = match target.jobs.find(&sought).await {
             Ok(candidates) => candidates,
+            Err(_) if entry.is_given_up(now) => return self.leave(load, true).await,
             Err(failure) => return self.not_seen(load, failure).await,
         };
         chaos::point("dispatch.looked");
@@ -57,18 +59,23 @@ impl Dispatch {
                 }
                 self.run(load, &job.0, target).await
             }
+            Seen::Unclear if entry.is_given_up(now) => self.leave(load, true).await,
             Seen::Unclear => {
                 tracing::error!(batch.id = %batch.id, provider = load.lane.provider, "more than one job at the provider may be {}: cancel there what is not ours, or wait", batch.id);
                 metrics::counter!("submissions_unclear_total").increment(1);
-                let at = now + target.share.grace;
+                let at = now + grace;
                 submission::looked(&self.shard, batch.id, claim, at, now).await
             }
-            Seen::Nothing if is_missing(entry, target.share.grace, now) => {
+            // Nobody has it, and it is wanted nowhere: another way is better.
+            Seen::Nothing if is_missing(entry, grace, now) && entry.cancel_wanted_at.is_some() => {
+                self.leave(load, false).await
+            }
+            Seen::Nothing if is_missing(entry, grace, now) => {
                 self.send_again(load, target, entry).await
             }
             Seen::Nothing => {
                 chaos::point("dispatch.not_found");
-                let at = now + target.share.grace / 2;
+                let at = now + grace / 2;
                 submission::looked(&self.shard, batch.id, claim, at, now).await
             }
         }

@@ -218,7 +218,8 @@ impl Dispatch {
                 let reason = failure.to_string();
                 let name = &load.lane.provider;
                 provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
-                self.not_sent(load, now + PAUSE).await
+                // At once: whoever takes it up sees the pause, and whether there is another way.
+                self.not_sent(load, now).await
             }
             CallFailure::Busy { retry_after } | CallFailure::Unavailable { retry_after, .. } => {
                 self.not_sent(load, now + wait(retry_after)).await

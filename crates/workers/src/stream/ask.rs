@@ -135,6 +135,12 @@ impl Asking<'_> {
                 asked.account_fault = Some(reason);
                 None
             }
+            Err(failure @ (CallFailure::Unauthorized | CallFailure::OutOfFunds)) => {
+                asked.account_fault = Some(failure.to_string());
+                // The others would hear the same.
+                asked.is_troubled = true;
+                None
+            }
             Err(failure) => {
                 tracing::debug!(provider = self.load.lane.provider, %failure, "a question has no answer");
                 asked.failures += 1;

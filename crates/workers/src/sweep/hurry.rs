@@ -1,11 +1,14 @@
-//! What is short of time leaves the batches: for a model with another way, from hour 20 on.
+//! What is short of time leaves the batches: for a model with another way, from hour 20 on. A job
+//! that seems stuck is left for another account before.
 
 use chrono::TimeDelta;
 use domain::id;
 use domain::lane::{Lane, LaneId};
-use domain::route::{Route, URGENT, Via};
+use domain::route::{SLOW, URGENT, Via};
 use domain::time::Timestamp;
-use store::shard::{lane, submission, waiting};
+use store::shard::submission::{self, Unwanted};
+use store::shard::{lane, waiting};
+use uuid::Uuid;
 
 use super::{MOST, Sweep};
 
@@ -16,31 +19,48 @@ impl Sweep {
     pub(super) async fn hurry(&self, now: Timestamp) -> Result<(), store::Error> {
         let lanes = lane::all(&self.shard).await?;
         let batches = lanes.iter().filter(|(_, lane)| lane.via == Via::Batch);
-        let mut with_another: Vec<i32> = Vec::new();
-        let mut all: Vec<i32> = Vec::new();
+        let (mut all, mut to_servers, mut to_others) = (Vec::new(), Vec::new(), Vec::new());
         for (id, lane) in batches {
             all.push(id.0);
-            if let Some(other) = self.another_way(lane) {
-                with_another.push(id.0);
+            if let Some(other) = self.another_way(lane, URGENT, Via::Realtime) {
+                to_servers.push(id.0);
                 self.move_on(*id, &other, now).await?;
             }
+            if self
+                .another_way(lane, TimeDelta::zero(), Via::Batch)
+                .is_some()
+            {
+                to_others.push(id.0);
+            }
         }
-        let (urgent, old) = (id::floor(now - URGENT), id::floor(now - TOO_OLD));
-        let hurried = submission::want_cancelled(&self.shard, &with_another, urgent, now).await?
-            + submission::want_cancelled(&self.shard, &all, old, now).await?;
+        let ever = Uuid::nil();
+        let urgent = id::floor(now - URGENT);
+        let mut hurried = 0;
+        for (lanes, loaded, gathered_before) in [
+            (&to_servers, (ever, urgent), now),
+            (&to_others, (urgent, id::floor(now)), now - SLOW),
+            (&all, (ever, id::floor(now - TOO_OLD)), now),
+        ] {
+            let jobs = Unwanted {
+                lanes,
+                loaded,
+                gathered_before,
+            };
+            hurried += submission::want_cancelled(&self.shard, jobs, now).await?;
+        }
         if hurried > 0 {
             tracing::warn!(shard = %self.shard.name, hurried, "jobs that hold cargo short of time are stopped");
         }
         Ok(())
     }
 
-    /// The lane of a model's server, if it has one.
-    fn another_way(&self, lane: &Lane) -> Option<Lane> {
+    /// The lane that cargo of an age takes after this one, if it is another and goes that way.
+    fn another_way(&self, lane: &Lane, age: TimeDelta, via: Via) -> Option<Lane> {
         let catalogue = self.catalogue.borrow();
         let model = catalogue.find(&lane.model)?;
         let tried = Some((lane.provider.as_str(), lane.via));
-        let next: &Route = model.routes.next(tried, URGENT, |_| true);
-        (next.via == Via::Realtime).then(|| Lane::of(model, next))
+        let next = Lane::of(model, model.routes.next(tried, age, |_| true));
+        (next.via == via && next != *lane).then_some(next)
     }
 
     async fn move_on(&self, from: LaneId, to: &Lane, now: Timestamp) -> Result<(), store::Error> {

@@ -18,6 +18,7 @@ use outbound::provider::openai::OpenAi;
 use outbound::provider::server::Server;
 use serde_json::{Value, json};
 use simulator::{Provider, Simulator};
+use workers::stage::Stage as _;
 use workers::{Access, Crew, Providers, Share};
 
 use crate::support::credit::PRICE;
@@ -25,6 +26,8 @@ use crate::support::{Customer, Service};
 
 /// The credential of each provider, which is its account in the simulator.
 pub(crate) const ACCOUNT: &str = "quay";
+/// The credential of a second account with each provider, whose name ends like it.
+pub(crate) const SPARE: &str = "spare";
 /// How long a new job may be out of sight.
 pub(crate) const GRACE: Duration = Duration::from_mins(1);
 
@@ -37,6 +40,11 @@ pub(crate) struct Port {
 impl Port {
     /// One with a priced model for each provider, named like it.
     pub(crate) async fn open() -> Self {
+        Self::sharing(share()).await
+    }
+
+    /// The same, with such a share of every account.
+    pub(crate) async fn sharing(share: Share) -> Self {
         let mut service = Service::new().await;
         let held_at = Some(service.now());
         let options = simulator::Options {
@@ -51,7 +59,7 @@ impl Port {
             };
             service.sell(model(provider.name(), route(provider.name(), via)));
         }
-        service.ship_with(&simulator).await;
+        service.ship_with(&simulator, share).await;
         let customer = service.customer().await;
         service.add_credit(&customer, Money(1_000_000_000)).await;
         Self {
@@ -68,9 +76,41 @@ impl Port {
 
     /// Both clocks, and every stage.
     pub(crate) async fn advance(&mut self, by: Duration) {
-        self.service.clock.advance(by);
+        let now = self.service.clock.advance(by);
         self.simulator.advance(by);
+        for crew in &mut self.service.crews {
+            crew.sweep.step(now).await.unwrap();
+        }
         self.service.work().await;
+    }
+
+    /// Advances until every cargo has its callback, or as often as said.
+    pub(crate) async fn wait_for(&mut self, cargo: &[String], step: Duration, most: u32) {
+        for _ in 0..most {
+            let mut open = 0;
+            for cargo in cargo {
+                let status = self.service.status(&self.customer, cargo).await;
+                open += usize::from(!status.starts_with("callback_"));
+            }
+            if open == 0 {
+                return;
+            }
+            self.advance(step).await;
+        }
+    }
+
+    /// Cancels every job of an account, as its owner could in the provider's console.
+    pub(crate) async fn cancel_jobs(&self, provider: Provider) {
+        let Access::Jobs { jobs, .. } = access(&self.simulator, provider, ACCOUNT, share()) else {
+            return;
+        };
+        for job in self.simulator.jobs(provider, ACCOUNT) {
+            let name = match provider {
+                Provider::Gemini => format!("batches/{}", job.id),
+                Provider::OpenAi | Provider::Anthropic | Provider::Server => job.id,
+            };
+            jobs.cancel(&outbound::provider::Job(name)).await.unwrap();
+        }
     }
 }
 
@@ -105,10 +145,13 @@ pub(crate) fn model(id: &str, first: Route) -> Model {
 
 impl Service {
     /// Puts crews to work that know the simulated providers.
-    pub(crate) async fn ship_with(&mut self, simulator: &Simulator) {
+    pub(crate) async fn ship_with(&mut self, simulator: &Simulator, share: Share) {
         let mut served = HashMap::new();
         for provider in Provider::ALL {
-            served.insert(provider.name().to_owned(), access(simulator, provider));
+            let account = access(simulator, provider, ACCOUNT, share);
+            served.insert(provider.name().to_owned(), account);
+            let account = access(simulator, provider, SPARE, share);
+            served.insert(format!("{provider}-{SPARE}"), account);
         }
         self.parts.providers = Arc::new(Providers(served));
         for crew in std::mem::take(&mut self.crews) {
@@ -125,19 +168,23 @@ impl Service {
     }
 }
 
-fn access(simulator: &Simulator, provider: Provider) -> Access {
-    let share = Share {
+/// Enough for every test that does not ask for less.
+pub(crate) fn share() -> Share {
+    Share {
         most_items: 10,
         most_bytes: 1 << 20,
         most_tokens: 1 << 30,
         most_enqueued_tokens: 1 << 30,
         most_questions: 4,
         grace: TimeDelta::from_std(GRACE).unwrap(),
-    };
+    }
+}
+
+fn access(simulator: &Simulator, provider: Provider, account: &str, share: Share) -> Access {
     let base = simulator.base_url(provider);
     let options = |path: &str| Options {
         base: format!("{base}{path}").parse().unwrap(),
-        credential: Some(Credential::new(ACCOUNT)),
+        credential: Some(Credential::new(account)),
         patience: Patience::default(),
     };
     let roots = || native_roots();
