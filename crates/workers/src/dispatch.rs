@@ -157,11 +157,11 @@ impl Stage for Dispatch {
         if batches.is_empty() {
             return Ok(Step::Idle);
         }
-        chaos::point("dispatch.claimed");
         let paused = provider::paused(&self.shard).await?;
         let mut loads = Vec::with_capacity(batches.len());
         for batch in &batches {
             let lane = self.lanes.find(&self.shard, batch.lane).await?;
+            chaos::point("dispatch.claimed", &lane.provider);
             let model = self.catalogue.borrow().find(&lane.model).cloned();
             loads.push(Load {
                 batch,
