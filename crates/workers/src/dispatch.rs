@@ -69,6 +69,12 @@ impl Dispatch {
         } = *load;
         let access = self.providers.find(&load.lane.provider);
         let (Some(model), Some(access)) = (&load.model, access) else {
+            let routes = load.model.iter().flat_map(|model| model.routes.iter());
+            let mut others = routes.filter(|route| self.providers.find(&route.provider).is_some());
+            // The account was taken out, or no longer serves this shard.
+            if others.any(|route| route.serves(&self.shard.name)) {
+                return self.return_all(load).await;
+            }
             return self.fail(load, "the model is no longer served").await;
         };
         if let Some(paused) = paused.get(&load.lane.provider)

@@ -25,10 +25,9 @@ pub(crate) async fn onward(
         return Ok(Onward::default());
     };
     let tried = Some((lane.provider.as_str(), lane.via));
+    let routes = model.routes.on(&shard.name);
     let next = |age: TimeDelta| {
-        let route = model
-            .routes
-            .next(tried, age, |route| !paused.contains_key(&route.provider));
+        let route = routes.next(tried, age, |route| !paused.contains_key(&route.provider));
         Lane::of(model, route)
     };
     let (usual, urgent) = (next(TimeDelta::zero()), next(URGENT));

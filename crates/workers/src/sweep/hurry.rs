@@ -39,7 +39,8 @@ impl Sweep {
         let catalogue = self.catalogue.borrow();
         let model = catalogue.find(&lane.model)?;
         let tried = Some((lane.provider.as_str(), lane.via));
-        let next: &Route = model.routes.next(tried, URGENT, |_| true);
+        let routes = model.routes.on(&self.shard.name);
+        let next: &Route = routes.next(tried, URGENT, |_| true);
         (next.via == Via::Realtime).then(|| Lane::of(model, next))
     }
 
