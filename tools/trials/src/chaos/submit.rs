@@ -211,19 +211,34 @@ async fn judge_submissions(verdict: &mut Verdict, fleet: &Fleet) -> Result<()> {
         seen.add(account.name, account.is_labelled(), grace, &list)?;
     }
     let shown: Vec<&String> = seen.twice.iter().take(SHOWN).collect();
+    let attempts = attempts(fleet).await?;
     verdict
         .note("submissions", seen.submissions)
         .note("jobs", seen.jobs)
         .note("items", seen.items)
+        .note("attempts", attempts)
         .note("jobs_nobody_was_told_of", seen.unheard)
         .note("unlabelled_sent_again", seen.excused)
         .note("submitted_twice", seen.twice.len())
         .promise("jobs were created", seen.jobs > 0)
-        .promise("no job was submitted twice", seen.twice.is_empty());
+        .promise("no job was submitted twice", seen.twice.is_empty())
+        // Also when the second job was put together otherwise than the first.
+        .promise("no attempt was submitted twice", seen.items <= attempts);
     if !shown.is_empty() {
         verdict.note("twice", json!(shown));
     }
     Ok(())
+}
+
+/// How often any cargo was on its way: each time it may be in one job.
+async fn attempts(fleet: &Fleet) -> Result<u64> {
+    let mut attempts = 0;
+    for (_, pool) in &fleet.shards {
+        let query = "select coalesce(sum(attempt), 0)::bigint from shard.cargo";
+        let sum = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
+        attempts += u64::try_from(sum.during("counting attempts")?).unwrap_or_default();
+    }
+    Ok(attempts)
 }
 
 /// Says of what is open how far it has come and who holds it.

@@ -4,10 +4,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use sqlx::PgPool;
 
-use crate::chaos::submit::fleet::ACCOUNTS;
+use crate::chaos::submit::fleet::{ACCOUNTS, faults};
 use crate::chaos::submit::plan::{Plan, Wanted};
 use crate::failure::{During as _, Failure, Result};
 use crate::process::Process;
@@ -16,11 +15,11 @@ use crate::simulator::Simulator;
 
 const LOOK: Duration = Duration::from_millis(50);
 /// Who has not died by now is killed, and the point is tried again later.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// What is looked for is found missing only after the grace.
-const LONG_PATIENCE: Duration = Duration::from_secs(40);
+const LONG_PATIENCE: Duration = Duration::from_mins(1);
 /// How often the occasion for a rare point is made.
-const OCCASION: Duration = Duration::from_secs(4);
+const OCCASION: Duration = Duration::from_secs(8);
 const SETTING: &str = "CHAOS_KILL";
 const SIGKILL: i32 = 9;
 
@@ -86,13 +85,14 @@ async fn died(process: &mut Process, wanted: &Wanted, means: Means<'_>) -> Resul
 /// Points that the usual way does not pass are given a reason.
 async fn occasion(wanted: &Wanted, means: Means<'_>) -> Result<()> {
     if wanted.needs_a_loss() {
-        let lost = json!([{"name": "create_drop_before", "times": 1}]);
+        // Set, not added: what is lost in vain holds up those that come after.
+        let lost = faults(1);
         let accounts = ACCOUNTS
             .iter()
             .filter(|it| it.name.starts_with(wanted.provider));
         for account in accounts {
             let path = format!("{}/{}/faults", account.kind, account.name);
-            means.simulator.ask("POST", &path, Some(&lost)).await?;
+            means.simulator.ask("PUT", &path, Some(&lost)).await?;
         }
     }
     if wanted.needs_a_cancel() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::chaos::submit::answers::Hook;
@@ -23,13 +23,14 @@ const CONTROL: &str = "control";
 const SHARDS: [&str; 2] = ["north", "south"];
 const ORGANIZATIONS: usize = 8;
 const MEMORY: &str = "256MB";
-/// How long a new job is out of sight, in seconds.
-const LAG: u32 = 1;
-/// At least six times the lag.
-pub const GRACE: u32 = 8;
+/// How long a new job is out of sight, in seconds: as long as a lease, so that whoever takes over
+/// from the dead may come too early to see it.
+const LAG: u32 = 3;
+/// At least six times the lag; a sixth of it is when a job is first asked for.
+pub const GRACE: u32 = 19;
 /// One for each provider; callers name them in turn.
 pub const MODELS: [&str; 3] = ["trial-openai", "trial-claude", "trial-gemini"];
-/// A lease is a little less than half of the grace, as by default.
+/// Lease, lag and grace are as 10, 10 and 60 seconds, shortened together.
 const SETTINGS: [(&str, &str); 4] = [
     ("LEASE_SECONDS", "3"),
     ("BATCH_LINGER_MILLISECONDS", "2000"),
@@ -153,19 +154,24 @@ impl Fleet {
 /// New jobs are out of sight for a while, take a moment, and some answers get lost.
 async fn prepare(simulator: &Simulator) -> Result<()> {
     let pace = json!({"validating_ms": 300, "running_ms": 1000, "finalizing_ms": 300});
-    let faults = json!([
-        {"name": "list_lag", "seconds": LAG},
-        {"name": "create_drop_after", "every": 8},
-    ]);
     for Account { name, kind, .. } in ACCOUNTS {
         let (to_pace, to_faults) = (
             format!("{kind}/{name}/pace"),
             format!("{kind}/{name}/faults"),
         );
         simulator.ask("PUT", &to_pace, Some(&pace)).await?;
-        simulator.ask("PUT", &to_faults, Some(&faults)).await?;
+        simulator.ask("PUT", &to_faults, Some(&faults(0))).await?;
     }
     Ok(())
+}
+
+/// What goes wrong at an account; the next `losses` creations do not reach it.
+pub fn faults(losses: u32) -> Value {
+    json!([
+        {"name": "list_lag", "seconds": LAG},
+        {"name": "create_drop_before", "times": losses},
+        {"name": "create_drop_after", "every": 8},
+    ])
 }
 
 /// Writes `providers.toml`, `models.toml` and the credentials.

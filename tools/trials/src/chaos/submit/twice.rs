@@ -12,6 +12,7 @@ use crate::failure::{Failure, Result};
 pub struct Seen {
     pub submissions: usize,
     pub jobs: usize,
+    /// Of all jobs, without those that are excused.
     pub items: u64,
     /// Of those that were created, how many nobody was told of.
     pub unheard: usize,
@@ -38,7 +39,8 @@ impl Seen {
                 continue;
             };
             self.jobs += 1;
-            self.items += one.get("items").and_then(Value::as_u64).unwrap_or_default();
+            let items = one.get("items").and_then(Value::as_u64).unwrap_or_default();
+            self.items += items;
             let is_heard = one.get("answered").and_then(Value::as_bool);
             self.unheard += usize::from(is_heard == Some(false));
             let text = |field: &str| one.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -49,6 +51,7 @@ impl Seen {
             };
             if !labelled && at - before >= grace {
                 self.excused += 1;
+                self.items -= items;
             } else {
                 let (apart, label) = ((at - before).num_milliseconds(), text("label"));
                 self.twice
