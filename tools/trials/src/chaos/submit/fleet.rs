@@ -151,9 +151,10 @@ impl Fleet {
     }
 }
 
-/// New jobs are out of sight for a while, take a moment, and some answers get lost.
+/// New jobs are out of sight for a while, still run when they are first asked for, and some
+/// answers get lost.
 async fn prepare(simulator: &Simulator) -> Result<()> {
-    let pace = json!({"validating_ms": 300, "running_ms": 1000, "finalizing_ms": 300});
+    let pace = json!({"validating_ms": 500, "running_ms": 3000, "finalizing_ms": 500});
     for Account { name, kind, .. } in ACCOUNTS {
         let (to_pace, to_faults) = (
             format!("{kind}/{name}/pace"),
