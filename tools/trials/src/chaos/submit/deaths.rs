@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
+use uuid::Uuid;
 
 use crate::chaos::submit::fleet::{ACCOUNTS, faults};
 use crate::chaos::submit::plan::{Plan, Wanted};
@@ -36,7 +37,7 @@ pub struct Means<'a> {
 /// Starts the process again and again until no death is wanted any more; then it lives.
 pub async fn go_through(process: &mut Process, means: Means<'_>) -> Result<()> {
     while Instant::now() < means.until
-        && let Some(wanted) = with(means.plan, Plan::next)
+        && let Some(wanted) = with(means.plan, Plan::take)
     {
         process.set(SETTING, &wanted.setting());
         process.start()?;
@@ -111,8 +112,10 @@ async fn cancel_one(pool: &PgPool, provider: &str) -> Result<()> {
             select batch.id from shard.batch join shard.lane on lane.id = batch.lane
             where state in ('submitting', 'running') and cancel_wanted_at is null
                 and starts_with(lane.provider, $1)
-            order by gathered_at desc limit 1)";
-    let wanted = sqlx::query(query).bind(provider).execute(pool).await;
+            order by gathered_at desc limit 1)
+        returning id";
+    let wanted = sqlx::query_scalar::<_, Uuid>(query).bind(provider);
+    let wanted = wanted.fetch_optional(pool).await;
     wanted.during("wanting a job cancelled").map(|_| ())
 }
 

@@ -1,5 +1,6 @@
 //! Two shards that share accounts at simulated providers; one process serves, two work.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::chaos::submit::answers::Hook;
-use crate::failure::{During as _, Result};
+use crate::failure::{During as _, Failure, Result};
 use crate::options::Common;
 use crate::organization::Organization;
 use crate::postgres::Postgres;
@@ -188,7 +189,9 @@ fn files(folder: &Path, simulator: SocketAddr) -> Result<[(&'static str, String)
         let secret = folder.join(format!("{name}.key"));
         fs::write(&secret, name).during("writing a credential")?;
         let shards = shard.map(|shard| format!("shards = {{ {shard} = 1 }}\n"));
-        providers += &format!(
+        // Writing to a string cannot fail.
+        let _ = write!(
+            providers,
             "[[provider]]\nname = \"{name}\"\nkind = \"{kind}\"\n\
              base_url = \"http://{simulator}/{base}\"\ncredential_file = \"{}\"\n{}\
              limits = {{ grace_seconds = {GRACE} }}\n\n",
@@ -203,7 +206,8 @@ fn files(folder: &Path, simulator: SocketAddr) -> Result<[(&'static str, String)
         let routes: Vec<String> = serving
             .map(|it| format!("{{ provider = \"{}\", upstream = \"{model}\" }}", it.name))
             .collect();
-        models += &format!(
+        let _ = write!(
+            models,
             "[[model]]\nid = \"{model}\"\nkind = \"chat\"\nroutes = [{}]\n\
              price = {{ batch = {{ input = \"0.10\", output = \"0.40\" }} }}\n\n",
             routes.join(", ")
@@ -221,5 +225,5 @@ fn files(folder: &Path, simulator: SocketAddr) -> Result<[(&'static str, String)
     }
     settings
         .try_into()
-        .map_err(|_| crate::failure::Failure::new("there are two files"))
+        .map_err(|_| Failure::new("there are two files"))
 }

@@ -122,7 +122,7 @@ impl Plan {
         plan
     }
 
-    pub fn next(&mut self) -> Option<Wanted> {
+    pub fn take(&mut self) -> Option<Wanted> {
         self.waiting.pop_front()
     }
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_short_plan_has_points_of_the_whole_path() {
         let mut plan = Plan::new(1, 8);
-        let mut points: Vec<_> = std::iter::from_fn(|| plan.next())
+        let mut points: Vec<_> = std::iter::from_fn(|| plan.take())
             .map(|it| it.point)
             .collect();
         points.sort_unstable();

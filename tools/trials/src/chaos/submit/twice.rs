@@ -45,7 +45,7 @@ impl Seen {
             self.unheard += usize::from(is_heard == Some(false));
             let text = |field: &str| one.get(field).and_then(Value::as_str).unwrap_or_default();
             let at = text("at").parse::<DateTime<Utc>>();
-            let at = at.map_err(|error| Failure::new(format!("{}: {error}", one)))?;
+            let at = at.map_err(|error| Failure::new(format!("{one}: {error}")))?;
             let Some(before) = first.insert(text("ids_sha256").to_owned(), at) else {
                 continue;
             };
