@@ -26,11 +26,9 @@ impl Lane {
             via: route.via,
         }
     }
-}
 
-/// The lane that a load enters.
-impl From<&Model> for Lane {
-    fn from(model: &Model) -> Self {
-        Self::of(model, model.routes.preferred())
+    /// The lane that a load enters.
+    pub fn entered(model: &Model, shard: &str) -> Self {
+        Self::of(model, model.routes.preferred(shard))
     }
 }

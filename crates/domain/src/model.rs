@@ -107,6 +107,7 @@ impl Model {
                 provider: provider.to_owned(),
                 upstream: id.to_owned(),
                 via: Via::Batch,
+                shards: Vec::new(),
             }),
             kind,
             capabilities: Vec::new(),

@@ -39,6 +39,14 @@ pub struct Route {
     /// What the provider calls the model.
     pub upstream: String,
     pub via: Via,
+    /// The only shards that it serves; empty: all of them.
+    pub shards: Vec<String>,
+}
+
+impl Route {
+    pub fn serves(&self, shard: &str) -> bool {
+        self.shards.is_empty() || self.shards.iter().any(|it| it == shard)
+    }
 }
 
 /// The routes of a model, the preferred first. There is always one.
@@ -62,9 +70,21 @@ impl Routes {
             .find(|route| route.provider == provider && route.via == via)
     }
 
-    /// The one that a cargo takes which has tried none.
-    pub fn preferred(&self) -> &Route {
-        self.usual().next().unwrap_or(&self.first)
+    /// The one that a cargo of a shard takes which has tried none.
+    pub fn preferred(&self, shard: &str) -> &Route {
+        let here = || self.iter().filter(|route| route.serves(shard));
+        let batch = here().find(|route| route.via == Via::Batch);
+        batch.or_else(|| here().next()).unwrap_or(&self.first)
+    }
+
+    /// Those that serve a shard; all, if none does.
+    #[must_use]
+    pub fn on(&self, shard: &str) -> Self {
+        let mut here = self.iter().filter(|route| route.serves(shard)).cloned();
+        match here.next() {
+            Some(first) => Self::new(first, here.collect()),
+            None => self.clone(),
+        }
     }
 
     /// The one after `tried`, in turn; `is_open` says who can be asked now. When nobody can, the
@@ -116,6 +136,7 @@ mod tests {
             provider: provider.to_owned(),
             upstream: "theirs".to_owned(),
             via,
+            shards: Vec::new(),
         }
     }
 
@@ -140,7 +161,7 @@ mod tests {
 
     #[test]
     fn batches_take_turns_until_it_is_urgent() {
-        assert_eq!(routes().preferred().provider, "a");
+        assert_eq!(routes().preferred("north").provider, "a");
         assert_eq!(next(None, 0, &[]), "a");
         assert_eq!(next(Some(("a", Via::Batch)), 1, &[]), "b");
         assert_eq!(next(Some(("b", Via::Batch)), 19, &[]), "a");
@@ -156,9 +177,24 @@ mod tests {
     }
 
     #[test]
+    fn a_route_of_another_shard_is_never_taken() {
+        let of = |provider: &str, shard: &str| Route {
+            shards: vec![shard.to_owned()],
+            ..route(provider, Via::Batch)
+        };
+        let routes = Routes::new(of("a", "north"), vec![of("b", "south")]);
+        assert_eq!(routes.preferred("south").provider, "b");
+        let south = routes.on("south");
+        for tried in [None, Some(("a", Via::Batch)), Some(("b", Via::Batch))] {
+            let next = south.next(tried, TimeDelta::zero(), |_| false);
+            assert_eq!(next.provider, "b");
+        }
+    }
+
+    #[test]
     fn a_model_of_servers_alone_is_asked_for_at_any_age() {
         let only = Routes::from(route("own", Via::Realtime));
-        assert_eq!(only.preferred().provider, "own");
+        assert_eq!(only.preferred("north").provider, "own");
         let next = only.next(Some(("own", Via::Realtime)), TimeDelta::zero(), |_| true);
         assert_eq!(next.provider, "own");
         let batch = Routes::from(route("a", Via::Batch));

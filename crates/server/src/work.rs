@@ -48,6 +48,11 @@ impl Crews {
         files: Option<&Files>,
         values: &Values,
     ) -> Result<Self, SetupFailure> {
+        #[cfg(feature = "chaos")]
+        if let Some(kill) = values.chaos_kill.clone() {
+            tracing::warn!(?kill, "this process will kill itself");
+            workers::chaos::arm(kill);
+        }
         let (crews, stop) = (TaskTracker::new(), CancellationToken::new());
         for parts in parts(stores, shelf, files, values)? {
             crews.spawn(work(parts, stop.clone()));

@@ -88,10 +88,10 @@ impl Collect {
         let way = (load.batch.lane, &*load.lane);
         let onward =
             onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await?;
-        chaos::point("collect.ending");
+        chaos::point("collect.ending", &load.lane.provider);
         let batch = load.batch.id;
         let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;
-        chaos::point("collect.ended");
+        chaos::point("collect.ended", &load.lane.provider);
         if returned > 0 {
             tracing::warn!(batch.id = %batch, returned, "{batch} ended without all outcomes");
         }
@@ -175,10 +175,10 @@ impl Stage for Collect {
         if batches.is_empty() {
             return Ok(Step::Idle);
         }
-        chaos::point("collect.claimed");
         let mut loads = Vec::with_capacity(batches.len());
         for batch in &batches {
             let lane = self.lanes.find(&self.shard, batch.lane).await?;
+            chaos::point("collect.claimed", &lane.provider);
             let model = self.catalogue.borrow().find(&lane.model).cloned();
             loads.push(Load {
                 batch,

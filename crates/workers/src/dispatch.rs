@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use domain::batch::State;
 use domain::id::BatchId;
 use domain::lane::Lane;
@@ -18,6 +19,7 @@ use store::shard::batch::{self, Claimed, Onward};
 use store::shard::manifest;
 use store::shard::node::Claim;
 use store::shard::provider::{self, Paused};
+use store::shard::submission;
 use tokio::sync::watch;
 
 use crate::chaos;
@@ -36,6 +38,8 @@ mod submit;
 
 /// Batches submitted at the same time.
 const MOST: i64 = 8;
+/// What may be at a provider that is gone is looked at again after this.
+const UNSERVED: TimeDelta = TimeDelta::minutes(1);
 /// The job of a batch that is asked for one by one.
 const ONE_BY_ONE: &str = "realtime";
 
@@ -138,6 +142,13 @@ impl Dispatch {
 
     /// Its provider is not known here; another may be.
     async fn unserved(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let entry = submission::read(&self.shard, load.batch.id).await?;
+        // It may have become a job that nobody here can ask for: not to be sent elsewhere yet.
+        if entry.sent_at.is_some() && !entry.is_given_up(load.now) {
+            tracing::error!(batch.id = %load.batch.id, provider = load.lane.provider, "{} may be at a provider that is no longer configured: put it back, or wait", load.batch.id);
+            let at = load.now + UNSERVED;
+            return batch::ask_again(&self.shard, load.batch.id, load.claim, at).await;
+        }
         let routes = load.model.iter().flat_map(|model| model.routes.iter());
         let mut others = routes.filter(|route| self.providers.find(&route.provider).is_some());
         if others.next().is_some() {
@@ -169,11 +180,11 @@ impl Stage for Dispatch {
         if batches.is_empty() {
             return Ok(Step::Idle);
         }
-        chaos::point("dispatch.claimed");
         let paused = provider::paused(&self.shard).await?;
         let mut loads = Vec::with_capacity(batches.len());
         for batch in &batches {
             let lane = self.lanes.find(&self.shard, batch.lane).await?;
+            chaos::point("dispatch.claimed", &lane.provider);
             let model = self.catalogue.borrow().find(&lane.model).cloned();
             loads.push(Load {
                 batch,

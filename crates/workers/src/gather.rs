@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use crate::chaos;
 use crate::gather::queue::Queue;
+use crate::lanes::Lanes;
 use crate::lease::Lease;
 use crate::stage::{Bell, Stage, Step};
 
@@ -47,6 +48,7 @@ pub struct Gather {
     gathered: Bell,
     held_as: Claim,
     queues: HashMap<LaneId, Queue>,
+    lanes: Lanes,
     /// Who came before this was seen, in all lanes that were held then.
     arrived: Option<Uuid>,
     look_for_lanes_at: Timestamp,
@@ -61,6 +63,7 @@ impl Gather {
             packing,
             gathered,
             queues: HashMap::new(),
+            lanes: Lanes::default(),
             arrived: None,
             look_for_lanes_at: Timestamp::UNIX_EPOCH,
         }
@@ -111,7 +114,8 @@ impl Gather {
         if queue.is_empty() || now < queue.rest_until {
             return Ok(0);
         }
-        chaos::point("gather.began");
+        let provider = &*self.lanes.find(&self.shard, lane).await?.provider.clone();
+        chaos::point("gather.began", provider);
         let mut tx = self.shard.begin().await?;
         lane::guard(&mut tx, lane, self.held_as).await?;
         let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
@@ -124,18 +128,18 @@ impl Gather {
         let Some((_, first)) = picked.first() else {
             return Ok(0);
         };
-        chaos::point("gather.picked");
+        chaos::point("gather.picked", provider);
         let batch = BatchId::new(now, first.berth(), rand::rng().random());
         waiting::gather(&mut tx, lane, batch, &picked, now).await?;
-        chaos::point("gather.written");
+        chaos::point("gather.written", provider);
         tx.commit().await?;
-        chaos::point("gather.committed");
+        chaos::point("gather.committed", provider);
         if picked.len() < self.packing.most_items {
             queue.rest_until = now + self.packing.linger;
         }
         let size = u32::try_from(picked.len()).unwrap_or(u32::MAX);
         metrics::histogram!("batch_size").record(f64::from(size));
-        tracing::debug!(batch.id = %batch, shard = %self.shard.name, size, "gathered {batch}");
+        tracing::debug!(batch.id = %batch, shard = %self.shard.name, provider, size, "gathered {batch}");
         Ok(picked.len())
     }
 }

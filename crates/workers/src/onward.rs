@@ -30,11 +30,11 @@ pub(crate) async fn onward(
         let is_paused = paused
             .get(&route.provider)
             .is_some_and(|it| it.retry_at > now);
-        // An account may serve other shards only.
         !is_paused && providers.find(&route.provider).is_some()
     };
     let tried = Some((lane.provider.as_str(), lane.via));
-    let next = |age: TimeDelta| Lane::of(model, model.routes.next(tried, age, is_open));
+    let routes = model.routes.on(&shard.name);
+    let next = |age: TimeDelta| Lane::of(model, routes.next(tried, age, is_open));
     let (usual, urgent) = (next(TimeDelta::zero()), next(URGENT));
     Ok(Onward {
         lane: Some(row(shard, (id, lane), &usual).await?),

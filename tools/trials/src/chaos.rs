@@ -18,6 +18,7 @@ pub mod scene;
 pub mod settle;
 pub mod shard;
 pub mod store;
+pub mod submit;
 pub mod takeup;
 pub mod traffic;
 pub mod weather;

@@ -39,6 +39,7 @@ pub mod samples;
 pub mod scanner;
 pub mod scratch;
 pub mod setup;
+pub mod simulator;
 pub mod stand;
 pub mod verdict;
 pub mod web;

@@ -47,6 +47,7 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Chaos(Chaos::Files(options)) => chaos::files::run(common, options).await,
         Verb::Chaos(Chaos::Scanner(options)) => chaos::scanner::run(common, options).await,
         Verb::Chaos(Chaos::Store(options)) => chaos::store::run(common, options).await,
+        Verb::Chaos(Chaos::Submit(options)) => chaos::submit::run(common, options).await,
     }
 }
 

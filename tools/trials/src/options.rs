@@ -22,6 +22,9 @@ pub struct Common {
     /// The object store that trials of files start.
     #[arg(long, value_name = "PATH", default_value = "weed")]
     pub weed: PathBuf,
+    /// The providers' side, where trials need one.
+    #[arg(long, value_name = "PATH", default_value = "simulator")]
+    pub simulator: PathBuf,
     /// Keep the logs of all processes in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub logs: Option<PathBuf>,
@@ -112,6 +115,8 @@ pub enum Chaos {
     Scanner(ScannerOptions),
     /// The object store is stopped and started again.
     Store(StoreOptions),
+    /// Workers kill themselves at every point of a submission; `longshored` has the feature chaos.
+    Submit(SubmitOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -178,6 +183,22 @@ pub struct StoreOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct SubmitOptions {
+    /// How often every point is tried for every provider, each time in another order.
+    #[arg(long, default_value_t = 3)]
+    pub seeds: u64,
+    /// At least so many are loaded.
+    #[arg(long, default_value_t = 500)]
+    pub cargo: usize,
+    /// Only so many of the points, spread over the path.
+    #[arg(long, default_value_t = usize::MAX)]
+    pub points: usize,
+    /// Every point must have killed within this time.
+    #[arg(long, default_value_t = 30)]
+    pub minutes: u64,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct VideosOptions {
     /// So many at once, after one alone.
     #[arg(long, default_value_t = 10)]
@@ -207,6 +228,7 @@ impl Verb {
             Self::Chaos(Chaos::Files(_)) => "chaos files",
             Self::Chaos(Chaos::Scanner(_)) => "chaos scanner",
             Self::Chaos(Chaos::Store(_)) => "chaos store",
+            Self::Chaos(Chaos::Submit(_)) => "chaos submit",
         }
     }
 }

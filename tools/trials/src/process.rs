@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use crate::catalogue;
@@ -141,6 +142,16 @@ impl Process {
 
     pub fn is_running(&mut self) -> bool {
         self.daemon.as_mut().is_some_and(Daemon::is_running)
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.daemon.as_mut().and_then(Daemon::status)
+    }
+
+    /// From the next start on; the last value given is the one that counts.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.program.set(name, value);
     }
 
     pub fn start(&mut self) -> Result<()> {

@@ -57,7 +57,10 @@ pub(crate) async fn load(
         }
     };
     let hold = Hold::of(&asked.params, model, &files);
-    let lane = quay.lanes.find(&quay.shard, Lane::from(model)).await?;
+    let lane = quay
+        .lanes
+        .find(&quay.shard, Lane::entered(model, &quay.shard.name))
+        .await?;
     let pass = take(&app, &caller).await?;
     let standing = pass.standing();
     // Nothing is packed for those who were refused.

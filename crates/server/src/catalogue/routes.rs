@@ -103,8 +103,21 @@ fn route(
         provider: given.provider.clone(),
         upstream: upstream.clone(),
         via,
+        shards: only_shards(&given.provider, accounts),
     };
     (notes.count() == before).then_some(route)
+}
+
+/// The shards that an account serves, unless it serves all.
+fn only_shards(name: &str, accounts: &Accounts) -> Vec<String> {
+    let Some(account) = accounts.find(name) else {
+        return Vec::new();
+    };
+    let serves = |shard: &str| account.shares.contains_key(shard);
+    if accounts.shards().all(serves) {
+        return Vec::new();
+    }
+    account.shares.keys().cloned().collect()
 }
 
 /// How a provider can be asked; one that is not there is a fault.

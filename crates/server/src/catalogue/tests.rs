@@ -52,6 +52,7 @@ fn a_model_is_read_with_all_its_fields() {
             provider: "mock".to_owned(),
             upstream: "quay-2026-01".to_owned(),
             via: Via::Batch,
+            shards: Vec::new(),
         }),
         kind: Kind::Chat,
         capabilities: vec![Capability::Vision, Capability::Documents],

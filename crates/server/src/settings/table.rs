@@ -40,22 +40,22 @@ pub enum Shown {
 
 /// One line makes the field, the row of `config` and the reader.
 macro_rules! settings {
-    ($($shown:ident $name:literal $field:ident: $kind:ty = $default:literal, $parse:expr, $help:literal;)*) => {
+    ($($(#[$gate:meta])* $shown:ident $name:literal $field:ident: $kind:ty = $default:literal, $parse:expr, $help:literal;)*) => {
         /// Every setting, typed.
         #[derive(Debug, Clone)]
         pub struct Values {
-            $(pub $field: $kind,)*
+            $($(#[$gate])* pub $field: $kind,)*
         }
 
         pub const TABLE: &[Declaration] = &[
-            $(Declaration { name: $name, default: $default, shown: Shown::$shown, help: $help },)*
+            $($(#[$gate])* Declaration { name: $name, default: $default, shown: Shown::$shown, help: $help },)*
         ];
 
         /// Reads every row before it gives up, so that all faults are told at once.
         pub(super) fn assemble(reader: &mut Reader) -> Option<Values> {
             let mut rows = TABLE.iter();
-            $(let $field: Option<$kind> = rows.next().and_then(|row| reader.take(row, $parse));)*
-            Some(Values { $($field: $field?,)* })
+            $($(#[$gate])* let $field: Option<$kind> = rows.next().and_then(|row| reader.take(row, $parse));)*
+            Some(Values { $($(#[$gate])* $field: $field?,)* })
         }
     };
 }
@@ -189,6 +189,9 @@ settings! {
         "Days after which finished cargo is dropped.";
     Plain "SVC_LEASE_SECONDS" lease: Duration = "10", seconds::<3, 3_600>,
         "How long a worker may be silent before its work is taken over.";
+    #[cfg(feature = "chaos")]
+    Plain "SVC_CHAOS_KILL" chaos_kill: Option<workers::chaos::Kill> = "", optional(workers::chaos::Kill::parse),
+        "For trials: the point at which this process kills itself, when, and for whom: dispatch.sent:1:openai.";
     Plain "SVC_DRAIN_SECONDS" drain: Duration = "35", seconds::<1, 3_600>,
         "The longest that a stop may take; give your supervisor a little more.";
     Plain "SVC_DRAIN_GRACE_MILLISECONDS" drain_grace: Duration = "1000", milliseconds::<0, 600_000>,

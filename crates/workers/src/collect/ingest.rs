@@ -41,12 +41,14 @@ impl Collect {
         results: &[ResultFile],
     ) -> Result<usize, store::Error> {
         let batch = load.batch;
-        chaos::point("collect.downloading");
-        let spool = match self.download(source, results).await {
+        chaos::point("collect.downloading", &load.lane.provider);
+        let downloading = self.download(source, results);
+        let downloaded = chaos::during("collect.receiving", &load.lane.provider, downloading).await;
+        let spool = match downloaded {
             Ok(spool) => spool,
             Err(failure) => return self.not_seen(load, source, failure).await,
         };
-        chaos::point("collect.downloaded");
+        chaos::point("collect.downloaded", &load.lane.provider);
         let census = match census(&spool, source).await {
             Ok(census) => census,
             Err(failure) => return self.not_seen(load, source, failure.into()).await,
@@ -55,12 +57,12 @@ impl Collect {
         let open: HashMap<CargoId, Head> =
             heads.into_iter().map(|head| (head.cargo, head)).collect();
         report(load, &census);
-        chaos::point("collect.checked");
+        chaos::point("collect.checked", &load.lane.provider);
         let stored = match self.store_all(load, source, &spool, &census, open).await? {
             Ok(stored) => stored,
             Err(failure) => return self.not_seen(load, source, failure.into()).await,
         };
-        chaos::point("collect.stored");
+        chaos::point("collect.stored", &load.lane.provider);
         if let Some(reason) = &census.account_fault {
             self.pause(load, reason, load.now).await?;
         }
@@ -91,7 +93,7 @@ impl Collect {
         mut open: HashMap<CargoId, Head>,
     ) -> Result<io::Result<usize>, store::Error> {
         let (mut lines, mut stored, mut finished) = (spool.lines(), 0, Vec::new());
-        chaos::point("collect.storing");
+        chaos::point("collect.storing", &load.lane.provider);
         loop {
             let line = match lines.next().await {
                 Ok(line) => line,
@@ -119,7 +121,7 @@ impl Collect {
                 let (batch, desk) = (load.batch.id, Some(&self.desk));
                 stored +=
                     storing::store(&self.shard, batch, load.claim, desk, some, load.now).await?;
-                chaos::point("collect.stored_some");
+                chaos::point("collect.stored_some", &load.lane.provider);
             }
             if is_last {
                 return Ok(Ok(stored));

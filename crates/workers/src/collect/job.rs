@@ -44,7 +44,10 @@ impl Collect {
     ) -> Result<usize, store::Error> {
         let entry = submission::read(&self.shard, load.batch.id).await?;
         if entry.cancel_wanted_at.is_some() && entry.cancelled_at.is_none() {
-            match source.jobs.cancel(source.job).await {
+            chaos::point("collect.cancelling", &load.lane.provider);
+            let cancelled = source.jobs.cancel(source.job).await;
+            chaos::point("collect.cancelled", &load.lane.provider);
+            match cancelled {
                 Ok(()) | Err(CallFailure::NotFound | CallFailure::Refused { .. }) => {
                     submission::cancelled(&self.shard, load.batch.id, load.claim, load.now).await?;
                 }
@@ -56,7 +59,7 @@ impl Collect {
             Err(CallFailure::NotFound) => Sight::Gone,
             Err(failure) => return self.not_seen(load, source, failure).await,
         };
-        chaos::point("collect.looked");
+        chaos::point("collect.looked", &load.lane.provider);
         match sight {
             Sight::Running { hint, .. } => self.running(load, source, &entry, hint).await,
             Sight::Gone => self.gone(load, source, &entry).await,
@@ -84,7 +87,7 @@ impl Collect {
             .unwrap_or(age / 20)
             .clamp(shortest, LONGEST.max(shortest));
         batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
-        chaos::point("collect.postponed");
+        chaos::point("collect.postponed", &load.lane.provider);
         Ok(0)
     }
 

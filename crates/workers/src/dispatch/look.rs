@@ -45,13 +45,13 @@ impl Dispatch {
             items: batch.cargo.len() as u64,
             since: sent_at - SKEW,
         };
-        chaos::point("dispatch.looking");
+        chaos::point("dispatch.looking", &load.lane.provider);
         let candidates = match target.jobs.find(&sought).await {
             Ok(candidates) => candidates,
             Err(_) if entry.is_given_up(now) => return self.leave(load, true).await,
             Err(failure) => return self.not_seen(load, failure).await,
         };
-        chaos::point("dispatch.looked");
+        chaos::point("dispatch.looked", &load.lane.provider);
         match self.sort_out(candidates, &sought).await? {
             Seen::Found { job, others } => {
                 for other in others {
@@ -74,7 +74,7 @@ impl Dispatch {
                 self.send_again(load, target, entry).await
             }
             Seen::Nothing => {
-                chaos::point("dispatch.not_found");
+                chaos::point("dispatch.not_found", &load.lane.provider);
                 let at = now + grace / 2;
                 submission::looked(&self.shard, batch.id, claim, at, now).await
             }
@@ -144,7 +144,7 @@ impl Dispatch {
             Some(packed) => self.packer(target).rebuild(batch, heads, packed).await,
             None => Ok(None),
         };
-        chaos::point("dispatch.rebuilt");
+        chaos::point("dispatch.rebuilt", &load.lane.provider);
         match rebuilt {
             Ok(Some(spool)) => {
                 tracing::warn!(batch.id = %batch.id, "{} did not reach the provider and is sent again", batch.id);

@@ -57,7 +57,7 @@ impl Dispatch {
                 let at = load.now + TimeDelta::seconds(1);
                 return batch::ask_again(&self.shard, load.batch.id, load.claim, at).await;
             }
-            chaos::point("dispatch.turn");
+            chaos::point("dispatch.turn", &load.lane.provider);
         }
         match self.pack(load, target, &entry).await {
             Ok(Some((spool, items))) => self.hand_over(load, target, &entry, &spool, items).await,
@@ -80,7 +80,7 @@ impl Dispatch {
         let (shard, batch) = (&self.shard, load.batch);
         let packer = self.packer(target);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
-        chaos::point("dispatch.read");
+        chaos::point("dispatch.read", &load.lane.provider);
         let (waiting, lowered) =
             provider::enqueued(shard, &load.lane.provider, load.now - LOWERED_FOR).await?;
         let most = target.share.most_enqueued_tokens;
@@ -105,7 +105,7 @@ impl Dispatch {
             packed,
             unfit,
         } = packer.pack(batch, heads, room).await?;
-        chaos::point("dispatch.packed");
+        chaos::point("dispatch.packed", &load.lane.provider);
         if waiting > 0 && packed.tokens > room {
             self.not_sent(load, load.now + WHEN_FULL).await?;
             return Ok(None);
@@ -117,7 +117,7 @@ impl Dispatch {
         }
         let items = order.len() as u64;
         submission::pack(shard, batch.id, load.claim, &order, &packed).await?;
-        chaos::point("dispatch.journalled");
+        chaos::point("dispatch.journalled", &load.lane.provider);
         Ok(Some((spool, items)))
     }
 
@@ -145,16 +145,16 @@ impl Dispatch {
         let label = Label(batch.id.to_string());
         let mut upload = entry.upload.clone().map(Upload);
         if upload.is_none() {
-            chaos::point("dispatch.uploading");
+            chaos::point("dispatch.uploading", &load.lane.provider);
             upload = match target.jobs.upload(&label, spool).await {
                 Ok(upload) => upload,
                 Err(failure) => return self.not_taken(load, failure).await,
             };
-            chaos::point("dispatch.uploaded");
+            chaos::point("dispatch.uploaded", &load.lane.provider);
             if let Some(upload) = &upload {
                 submission::uploaded(shard, batch.id, claim, &upload.0).await?;
             }
-            chaos::point("dispatch.upload_noted");
+            chaos::point("dispatch.upload_noted", &load.lane.provider);
         }
         let order = Order {
             label,
@@ -164,9 +164,10 @@ impl Dispatch {
             upload,
         };
         submission::sending(shard, batch.id, claim, load.now).await?;
-        chaos::point("dispatch.sending");
-        let created = target.jobs.create(&order, spool).await;
-        chaos::point("dispatch.answered");
+        chaos::point("dispatch.sending", &load.lane.provider);
+        let creating = target.jobs.create(&order, spool);
+        let created = chaos::during("dispatch.sent", &load.lane.provider, creating).await;
+        chaos::point("dispatch.answered", &load.lane.provider);
         match created {
             Ok(job) => self.run(load, &job.0, target).await,
             Err(CallFailure::Unknown(why)) => self.unknown(load, target, &why).await,
@@ -187,7 +188,7 @@ impl Dispatch {
     ) -> Result<(), store::Error> {
         let at = load.now + target.share.grace / 6;
         batch::run(&self.shard, load.batch.id, load.claim, job, at, load.now).await?;
-        chaos::point("dispatch.running");
+        chaos::point("dispatch.running", &load.lane.provider);
         provider::resume(&self.shard, &load.lane.provider).await?;
         provider::end_turn(&self.shard, &load.lane.provider, load.batch.id).await
     }

@@ -59,7 +59,8 @@ impl Sweep {
         let catalogue = self.catalogue.borrow();
         let model = catalogue.find(&lane.model)?;
         let tried = Some((lane.provider.as_str(), lane.via));
-        let next = Lane::of(model, model.routes.next(tried, age, |_| true));
+        let routes = model.routes.on(&self.shard.name);
+        let next = Lane::of(model, routes.next(tried, age, |_| true));
         (next.via == via && next != *lane).then_some(next)
     }
 

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sqlx::PgPool;
 
 use crate::chaos::scene::Scene;
 use crate::failure::{During as _, Failure, Result};
+use crate::process::Longshored;
 use crate::progress::say;
 use crate::verdict::Verdict;
 
@@ -43,21 +45,31 @@ struct Rows {
 
 /// Waits until nothing is under way any more, then reads the books.
 pub async fn audit(scene: &Scene) -> Result<Books> {
+    let billed = || i64::try_from(scene.callers.receipts.billed()).unwrap_or(i64::MAX);
+    audit_of(&scene.longshored, &scene.shards, billed).await
+}
+
+/// The same for any service; `received` are the different successes that cost money.
+pub async fn audit_of(
+    longshored: &Longshored,
+    shards: &[(String, PgPool)],
+    received: impl Fn() -> i64,
+) -> Result<Books> {
     let begun = Instant::now();
-    let mut rows = rows(scene).await?;
+    let mut rows = rows(shards).await?;
     while rows.open > 0 && begun.elapsed() < PATIENCE {
         tokio::time::sleep(LOOK).await;
-        rows = self::rows(scene).await?;
+        rows = self::rows(shards).await?;
     }
     say(format!("{} settled; checking the ledger", rows.settled));
     let verb = ["admin", "ledger", "check", "--json"];
-    let checked = scene.longshored.finish(&verb).await?;
+    let checked = longshored.finish(&verb).await?;
     let report = serde_json::from_str(&checked.output)
         .unwrap_or_else(|_| json!(format!("{}{}", checked.output, checked.complaint)));
     Ok(Books {
         is_clean: checked.status.success(),
         report,
-        received: i64::try_from(scene.callers.receipts.billed()).unwrap_or(i64::MAX),
+        received: received(),
         rows,
     })
 }
@@ -86,7 +98,7 @@ impl Books {
     }
 }
 
-async fn rows(scene: &Scene) -> Result<Rows> {
+async fn rows(shards: &[(String, PgPool)]) -> Result<Rows> {
     let query = "
         select array[open, settled, charged, free_charged, held, holding]
         from (select
@@ -99,7 +111,7 @@ async fn rows(scene: &Scene) -> Result<Rows> {
                 count(*) filter (where held > 0 or tokens_reserved > 0) as holding
             from shard.account) account";
     let mut sum = Rows::default();
-    for (_, pool) in &scene.shards {
+    for (_, pool) in shards {
         let row = sqlx::query_scalar::<_, Vec<i64>>(query).fetch_one(pool);
         let row = row.await.during("reading the books")?;
         let [open, settled, charged, free_charged, held, holding] = row.as_slice() else {

@@ -51,6 +51,7 @@ fn routes_are_read_in_their_order() {
         provider: "our-vllm".to_owned(),
         upstream: "b".to_owned(),
         via: Via::Realtime,
+        shards: Vec::new(),
     };
     assert_eq!(catalogue.find("a").unwrap().routes, Routes::from(only));
 }

@@ -95,6 +95,7 @@ fn models_that_it_does_not_list_are_named() {
             provider: "p".to_owned(),
             upstream: upstream.to_owned(),
             via: domain::route::Via::Realtime,
+            shards: Vec::new(),
         });
         Catalogue::new([model])
     };

@@ -56,7 +56,7 @@ impl World {
                 Some(price) => priced(sold.id, sold.kind, price),
                 None => domain::model::Model::plain(sold.id, "mock", sold.kind),
             };
-            let wanted = Lane::from(&model);
+            let wanted = Lane::entered(&model, &service.north.name);
             lanes.push(lane::ensure(&service.north, &wanted).await.unwrap());
             service.sell(model);
         }

@@ -102,7 +102,7 @@ impl Scene {
         let others = (self.others)(provider);
         if !others.is_empty() {
             let mut sold = model(provider.name(), route(provider.name(), via(provider)));
-            sold.routes = Routes::new(sold.routes.preferred().clone(), others);
+            sold.routes = Routes::new(sold.routes.preferred("north").clone(), others);
             port.service.sell(sold);
         }
         port.simulator

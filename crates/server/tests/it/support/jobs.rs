@@ -129,6 +129,7 @@ pub(crate) fn route(provider: &str, via: Via) -> Route {
         provider: provider.to_owned(),
         upstream: "theirs".to_owned(),
         via,
+        shards: Vec::new(),
     }
 }
 
