@@ -10,6 +10,7 @@ mod licence;
 mod organization;
 mod printer;
 mod project;
+mod proof;
 mod random;
 #[cfg(test)]
 mod tests;
