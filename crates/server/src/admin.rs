@@ -11,6 +11,7 @@ mod licence;
 mod organization;
 mod printer;
 mod project;
+mod proof;
 mod provider;
 mod random;
 #[cfg(test)]

@@ -13,6 +13,15 @@ use std::time::{Duration, Instant};
 use crate::failure::{During as _, Failure, Result};
 
 const LOOK: Duration = Duration::from_millis(10);
+/// So much of a log is shown of what did not start.
+const LAST_LINES: usize = 50;
+
+/// How long a server may take to start, and how often it is asked meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    pub within: Duration,
+    pub every: Duration,
+}
 
 /// Whom a program runs as, when not as ourselves.
 #[derive(Debug, Clone, Copy)]
@@ -173,6 +182,31 @@ impl Daemon {
         // Either may fail only because it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// Asks until it answers. One that has ended, or takes longer, is told with the end of its log.
+    pub async fn answering(
+        &mut self,
+        log: &Path,
+        patience: Patience,
+        mut ask: impl AsyncFnMut() -> Result<()>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match ask().await {
+                Ok(()) => return Ok(()),
+                Err(_) if begun.elapsed() < patience.within && self.is_running() => {
+                    tokio::time::sleep(patience.every).await;
+                }
+                Err(failure) => {
+                    let log = fs::read_to_string(log).unwrap_or_default();
+                    let lines: Vec<&str> = log.lines().collect();
+                    let last = lines.get(lines.len().saturating_sub(LAST_LINES)..);
+                    let last = last.unwrap_or_default().join("\n");
+                    return Err(Failure::new(format!("{failure}\n{last}")));
+                }
+            }
+        }
     }
 
     /// Waits for its end.

@@ -2,16 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::bucket::Bucket;
-use crate::daemon::{Daemon, Program};
+use crate::daemon::{Daemon, Patience, Program};
 use crate::failure::{During as _, Failure, Result};
 use crate::port;
 use crate::scratch::Scratch;
 use crate::web::Web;
 
-const STARTING: Duration = Duration::from_mins(1);
+const STARTING: Patience = Patience {
+    within: Duration::from_mins(1),
+    every: Duration::from_millis(100),
+};
 const NAME: &str = "longshore";
 const ACCESS_KEY: &str = "trials";
 const SECRET_KEY: &str = "trials-secret";
@@ -104,26 +107,13 @@ impl Objects {
 
     /// Waits until what is put can be got, which is later than that it answers.
     pub async fn working(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            let tried = async {
-                self.bucket.make().await?;
-                self.bucket.works().await
-            };
-            match tried.await {
-                Ok(()) => return Ok(()),
-                Err(_) if begun.elapsed() < STARTING && self.is_running() => {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-                Err(failure) => {
-                    let log = fs::read_to_string(&self.log).unwrap_or_default();
-                    let lines: Vec<&str> = log.lines().collect();
-                    let tail = lines.get(lines.len().saturating_sub(20)..);
-                    let tail = tail.unwrap_or_default().join("\n");
-                    return Err(Failure::new(format!("{failure}\n{tail}")));
-                }
-            }
-        }
+        let (daemon, bucket) = (self.daemon.as_mut(), &self.bucket);
+        let daemon = daemon.ok_or_else(|| Failure::new("the object store was not started"))?;
+        let works = async || {
+            bucket.make().await?;
+            bucket.works().await
+        };
+        daemon.answering(&self.log, STARTING, works).await
     }
 
     /// The same server again, after `kill`.
@@ -135,10 +125,6 @@ impl Objects {
     /// SIGKILL: what was acknowledged is on disk.
     pub fn kill(&mut self) {
         drop(self.daemon.take());
-    }
-
-    fn is_running(&mut self) -> bool {
-        self.daemon.as_mut().is_some_and(Daemon::is_running)
     }
 
     pub fn pid(&self) -> Option<u32> {

@@ -1,19 +1,21 @@
 //! A Redis of the trial's own, which keeps nothing on disk.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::daemon::{Daemon, Program};
+use crate::daemon::{Daemon, Patience, Program};
 use crate::failure::{During as _, Failure, Result};
 use crate::port;
 use crate::scratch::Scratch;
 
-const STARTING: Duration = Duration::from_secs(30);
+const STARTING: Patience = Patience {
+    within: Duration::from_secs(30),
+    every: Duration::from_millis(10),
+};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One server that keeps its port over its restarts; dropped, it is killed.
@@ -47,24 +49,11 @@ impl Redis {
         let program = Program::new("redis-server")
             .arguments(["--bind", "127.0.0.1", "--port", &port, "--dir", &folder])
             .arguments(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
-        self.daemon = Some(program.start(&self.log)?);
-        let begun = Instant::now();
-        loop {
-            match self.command("PING").await {
-                Ok(_) => return Ok(()),
-                Err(_) if begun.elapsed() < STARTING && self.is_running() => {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-                Err(failure) => {
-                    let log = fs::read_to_string(&self.log).unwrap_or_default();
-                    return Err(Failure::new(format!("{failure}\n{log}")));
-                }
-            }
-        }
-    }
-
-    fn is_running(&mut self) -> bool {
-        self.daemon.as_mut().is_some_and(Daemon::is_running)
+        let mut daemon = program.start(&self.log)?;
+        let ping = async || self.command("PING").await.map(|_| ());
+        daemon.answering(&self.log, STARTING, ping).await?;
+        self.daemon = Some(daemon);
+        Ok(())
     }
 
     /// SIGKILL: connections are reset and what it held is gone.

@@ -3,17 +3,20 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::daemon::{Daemon, Program};
+use crate::daemon::{Daemon, Patience, Program};
 use crate::failure::{During as _, Failure, Result};
 use crate::port;
 use crate::scratch::Scratch;
 
-const STARTING: Duration = Duration::from_secs(30);
+const STARTING: Patience = Patience {
+    within: Duration::from_secs(30),
+    every: Duration::from_millis(20),
+};
 const PATIENCE: Duration = Duration::from_secs(5);
 const HALVES: [&[u8]; 2] = [
     b"X5O!P%@AP[4\\PZX54(P^)7CC)7}",
@@ -73,20 +76,11 @@ impl Scanner {
         fs::write(&file, self.settings(limits)).during("writing the scanner's settings")?;
         let program = Program::new(self.folder.join("clamd"))
             .arguments([format!("--config-file={}", file.display())]);
-        self.daemon = Some(program.start(&self.log)?);
-        let begun = Instant::now();
-        loop {
-            match self.command("PING").await {
-                Ok(_) => return Ok(()),
-                Err(_) if begun.elapsed() < STARTING && self.is_running() => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(failure) => {
-                    let log = fs::read_to_string(&self.log).unwrap_or_default();
-                    return Err(Failure::new(format!("{failure}\n{log}")));
-                }
-            }
-        }
+        let mut daemon = program.start(&self.log)?;
+        let ping = async || self.command("PING").await.map(|_| ());
+        daemon.answering(&self.log, STARTING, ping).await?;
+        self.daemon = Some(daemon);
+        Ok(())
     }
 
     fn settings(&self, limits: Limits) -> String {
@@ -104,10 +98,6 @@ impl Scanner {
              MaxFileSize {file}\nMaxScanSize {all}\nMaxScanTime 0\nAlertExceedsMax yes\n",
             self.address.port()
         )
-    }
-
-    fn is_running(&mut self) -> bool {
-        self.daemon.as_mut().is_some_and(Daemon::is_running)
     }
 
     /// SIGKILL: connections are reset.

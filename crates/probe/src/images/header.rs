@@ -2,29 +2,21 @@
 
 use std::io::Cursor;
 
-use domain::file::MediaType;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+use super::Form;
 use crate::source::{Broken, Result};
 
 /// What a decoder may set aside for a header.
 const MOST_MEMORY: usize = 64 << 20;
 
-pub(super) fn header(media_type: MediaType, bytes: &[u8]) -> Result<(u32, u32)> {
-    match media_type {
-        MediaType::Png => png(bytes),
-        MediaType::Jpeg => jpeg(bytes),
-        MediaType::Gif => gif(bytes),
-        MediaType::Webp => webp(bytes),
-        MediaType::Pdf
-        | MediaType::Text
-        | MediaType::Csv
-        | MediaType::Markdown
-        | MediaType::Mp4
-        | MediaType::QuickTime
-        | MediaType::Webm
-        | MediaType::Matroska => Err(Broken),
+pub(super) fn header(form: Form, bytes: &[u8]) -> Result<(u32, u32)> {
+    match form {
+        Form::Png => png(bytes),
+        Form::Jpeg => jpeg(bytes),
+        Form::Gif => gif(bytes),
+        Form::Webp => webp(bytes),
     }
 }
 

@@ -3,22 +3,14 @@
 //! A picture that was cut short has a header like any other, and only whoever needs the pixels
 //! would notice.
 
-use domain::file::MediaType;
+use super::Form;
 
-pub(super) fn is_whole(media_type: MediaType, bytes: &[u8]) -> bool {
-    let end = match media_type {
-        MediaType::Png => png(bytes),
-        MediaType::Jpeg => jpeg(bytes),
-        MediaType::Gif => gif(bytes),
-        MediaType::Webp => webp(bytes),
-        MediaType::Pdf
-        | MediaType::Text
-        | MediaType::Csv
-        | MediaType::Markdown
-        | MediaType::Mp4
-        | MediaType::QuickTime
-        | MediaType::Webm
-        | MediaType::Matroska => None,
+pub(super) fn is_whole(form: Form, bytes: &[u8]) -> bool {
+    let end = match form {
+        Form::Png => png(bytes),
+        Form::Jpeg => jpeg(bytes),
+        Form::Gif => gif(bytes),
+        Form::Webp => webp(bytes),
     };
     end.is_some()
 }

@@ -1,6 +1,6 @@
 //! `longshored admin files …`: the proof that counts and rows of files agree.
 
-use std::fmt::Write as _;
+use std::fmt;
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -8,9 +8,7 @@ use store::shard::file::audit::{self, Fault};
 
 use crate::admin::AdminFailure;
 use crate::admin::Desk;
-use crate::admin::printer::Printer;
-use crate::admin::say;
-use crate::failure;
+use crate::admin::proof::{self, FaultView, Place};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {
@@ -26,120 +24,48 @@ pub(super) async fn run(command: FilesCommand, desk: Desk<'_>) -> Result<(), Adm
 }
 
 async fn check(desk: Desk<'_>) -> Result<(), AdminFailure> {
-    let mut shards = Vec::with_capacity(desk.shards.len());
-    for shard in desk.shards {
-        let found = audit::check(shard).await;
-        shards.push(match found {
-            Ok(faults) => Proved::of(&shard.name, faults),
-            Err(error) => Proved::failed(&shard.name, failure::chain(&error)),
-        });
-    }
-    let checked = Checked {
-        clean: shards.iter().all(|shard| shard.clean),
-        shards,
-    };
-    match desk.printer {
-        Printer::Json => say(&(serde_json::to_string(&checked)? + "\n"))?,
-        Printer::Text => say(&checked.text())?,
-    }
-    checked.verdict()
+    proof::prove(desk, async |shard| {
+        let faults = audit::check(shard).await?;
+        Ok((EveryRow {}, faults.into_iter().map(view).collect()))
+    })
+    .await
 }
 
-#[derive(Debug, Serialize)]
-struct Checked {
-    clean: bool,
-    shards: Vec<Proved>,
-}
+/// All there is, so nothing is said of it.
+#[derive(Debug, Default, Serialize)]
+struct EveryRow {}
 
-/// What was found on one shard.
-#[derive(Debug, Serialize)]
-struct Proved {
-    shard: String,
-    clean: bool,
-    /// Why nothing is known.
-    failure: Option<String>,
-    /// Of each identity at most a hundred.
-    faults: Vec<FaultView>,
-}
-
-#[derive(Debug, Serialize)]
-struct FaultView {
-    identity: &'static str,
-    broken: &'static str,
-    organization_id: Option<String>,
-    file_id: Option<String>,
-    expected: String,
-    found: String,
-    #[serde(skip)]
-    text: String,
-}
-
-impl Proved {
-    fn of(shard: &str, faults: Vec<Fault>) -> Self {
-        Self {
-            shard: shard.to_owned(),
-            clean: faults.is_empty(),
-            failure: None,
-            faults: faults.into_iter().map(FaultView::from).collect(),
-        }
-    }
-
-    fn failed(shard: &str, failure: String) -> Self {
-        Self {
-            shard: shard.to_owned(),
-            clean: false,
-            failure: Some(failure),
-            faults: Vec::new(),
-        }
+impl fmt::Display for EveryRow {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
     }
 }
 
-impl From<Fault> for FaultView {
-    fn from(fault: Fault) -> Self {
-        Self {
-            identity: fault.identity.as_str(),
-            broken: fault.identity.sentence(),
-            organization_id: fault.organization.map(|id| id.to_string()),
+impl proof::Examined for EveryRow {
+    fn wrong(faults: usize) -> AdminFailure {
+        AdminFailure::FileFaults(faults)
+    }
+}
+
+fn view(fault: Fault) -> FaultView {
+    FaultView {
+        identity: fault.identity.as_str(),
+        broken: fault.identity.sentence(),
+        organization_id: fault.organization.map(|id| id.to_string()),
+        at: Place::Files {
             file_id: fault.file.map(|id| id.to_string()),
-            text: fault.to_string(),
-            expected: fault.expected,
-            found: fault.found,
-        }
-    }
-}
-
-impl Checked {
-    fn text(&self) -> String {
-        let mut page = String::new();
-        for shard in &self.shards {
-            let verdict = match (&shard.failure, shard.faults.len()) {
-                (Some(failure), _) => format!("not examined: {failure}"),
-                (None, 0) => "clean".to_owned(),
-                (None, faults) => format!("FAULTS: {faults}"),
-            };
-            // Writing to a text cannot fail.
-            let _written = writeln!(page, "shard {}: {verdict}", shard.shard);
-            for fault in &shard.faults {
-                let _written = writeln!(page, "  {}", fault.text);
-            }
-        }
-        page
-    }
-
-    fn verdict(&self) -> Result<(), AdminFailure> {
-        let faults = self.shards.iter().map(|shard| shard.faults.len()).sum();
-        let unread = |shard: &&Proved| shard.failure.is_some();
-        match (faults, self.shards.iter().find(unread)) {
-            (0, None) => Ok(()),
-            (0, Some(shard)) => Err(AdminFailure::Unproved(shard.shard.clone())),
-            (faults, _) => Err(AdminFailure::FileFaults(faults)),
-        }
+        },
+        text: fault.to_string(),
+        expected: fault.expected,
+        found: fault.found,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use store::shard::file::audit::Identity;
+
+    use crate::admin::proof::{Checked, Proved};
 
     use super::*;
 
@@ -155,8 +81,8 @@ mod tests {
         let checked = Checked {
             clean: false,
             shards: vec![
-                Proved::of("north", vec![fault]),
-                Proved::of("south", Vec::new()),
+                Proved::of("north", EveryRow {}, vec![view(fault)]),
+                Proved::of("south", EveryRow {}, Vec::new()),
                 Proved::failed("west", "away".to_owned()),
             ],
         };

@@ -3,15 +3,16 @@
 use domain::id::{Berth, CargoId};
 use domain::ledger::{Entries, Kind};
 use domain::money::Money;
-use store::shard::audit::{Examined, Fault, Identity, Report};
+use store::shard::audit::{self, Fault, Identity, Report};
 use store::shard::statement::{Line, Span};
 
-use super::check::{Checked, Proved};
+use super::check::{Examined, parts};
 use super::csv::{Csv, harmless};
 use super::form::Form;
 use super::json::Json;
 use super::text::Text;
 use super::*;
+use crate::admin::proof::{Checked, Proved};
 
 fn moment(second: i64) -> Timestamp {
     Timestamp::from_timestamp_micros(1_767_225_600_000_000 + second * 1_000_000).unwrap()
@@ -138,15 +139,16 @@ fn scripts_get_one_object() {
     }
 }
 
-fn checked(faults: Vec<Fault>) -> Checked {
-    let examined = Examined {
+fn checked(faults: Vec<Fault>) -> Checked<Examined> {
+    let examined = audit::Examined {
         accounts: 3,
         postings: 12,
         open_holds: 4,
         outcomes: 20,
     };
     let clean = faults.is_empty();
-    let shards = vec![Proved::of("north", Report { examined, faults })];
+    let (examined, faults) = parts(Report { examined, faults });
+    let shards = vec![Proved::of("north", examined, faults)];
     Checked { clean, shards }
 }
 
