@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::provider::{Answer, Job, Polled, Progress, Provider, Submission};
 use store::Shard;
-use store::shard::batch::{self, Claimed};
+use store::shard::batch::{self, Claimed, Onward};
 use store::shard::manifest::{self, Head};
 use store::shard::node::Claim;
 use tokio::sync::watch;
@@ -82,12 +82,25 @@ impl Collect {
         }
     }
 
-    /// Ends the batch; returns how much of it goes on without an outcome.
-    async fn end(&self, load: &Load<'_>) -> Result<u64, store::Error> {
+    /// Ends the batch; what has no outcome goes on at once.
+    async fn end(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let onward = self.onward(load).await?;
+        self.end_with(load, onward).await
+    }
+
+    /// Ends the batch; what has no outcome goes on after a rest.
+    async fn end_unanswered(&self, load: &Load<'_>) -> Result<(), store::Error> {
+        let onward = onward::rested(self.onward(load).await?);
+        self.end_with(load, onward).await
+    }
+
+    async fn onward(&self, load: &Load<'_>) -> Result<Onward, store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        let onward =
-            onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await?;
+        onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await
+    }
+
+    async fn end_with(&self, load: &Load<'_>, onward: Onward) -> Result<(), store::Error> {
         chaos::point("collect.ending", &load.lane.provider);
         let batch = load.batch.id;
         let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;
@@ -95,7 +108,7 @@ impl Collect {
         if returned > 0 {
             tracing::warn!(batch.id = %batch, returned, "{batch} ended without all outcomes");
         }
-        Ok(returned)
+        Ok(())
     }
 
     async fn poll_mock(

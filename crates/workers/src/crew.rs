@@ -113,7 +113,13 @@ impl Crew {
         };
         let gathered = bells.gathered.clone();
         Ok(Self {
-            gather: Gather::new(shard.clone(), lease.clone(), options.packing, gathered),
+            gather: Gather::new(
+                shard.clone(),
+                lease.clone(),
+                options.packing,
+                providers.clone(),
+                gathered,
+            ),
             dispatch: Dispatch {
                 shard: shard.clone(),
                 lease: lease.clone(),

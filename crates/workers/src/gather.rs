@@ -22,6 +22,7 @@ use crate::chaos;
 use crate::gather::queue::Queue;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
+use crate::providers::Providers;
 use crate::stage::{Bell, Stage, Step};
 
 mod queue;
@@ -45,6 +46,7 @@ pub struct Gather {
     shard: Arc<Shard>,
     lease: Lease,
     packing: Packing,
+    providers: Arc<Providers>,
     gathered: Bell,
     held_as: Claim,
     queues: HashMap<LaneId, Queue>,
@@ -55,12 +57,19 @@ pub struct Gather {
 }
 
 impl Gather {
-    pub(crate) fn new(shard: Arc<Shard>, lease: Lease, packing: Packing, gathered: Bell) -> Self {
+    pub(crate) fn new(
+        shard: Arc<Shard>,
+        lease: Lease,
+        packing: Packing,
+        providers: Arc<Providers>,
+        gathered: Bell,
+    ) -> Self {
         Self {
             shard,
             held_as: lease.claim(),
             lease,
             packing,
+            providers,
             gathered,
             queues: HashMap::new(),
             lanes: Lanes::default(),
@@ -114,14 +123,16 @@ impl Gather {
         if queue.is_empty() || now < queue.rest_until {
             return Ok(0);
         }
-        let provider = &*self.lanes.find(&self.shard, lane).await?.provider.clone();
+        let way = self.lanes.find(&self.shard, lane).await?;
+        let provider = way.provider.as_str();
+        let packing = self.providers.packing(&way, self.packing);
         chaos::point("gather.began", provider);
         let mut tx = self.shard.begin().await?;
         lane::guard(&mut tx, lane, self.held_as).await?;
         let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
-        while picked.len() < self.packing.most_items && !queue.is_empty() {
-            let turns = queue.turns(self.packing.most_items - picked.len());
-            let found = waiting::pick(&mut tx, lane, &turns).await?;
+        while picked.len() < packing.most_items && !queue.is_empty() {
+            let turns = queue.turns(packing.most_items - picked.len());
+            let found = waiting::pick(&mut tx, lane, &turns, now).await?;
             queue.took(&turns, &found);
             picked.extend(found);
         }
@@ -134,8 +145,8 @@ impl Gather {
         chaos::point("gather.written", provider);
         tx.commit().await?;
         chaos::point("gather.committed", provider);
-        if picked.len() < self.packing.most_items {
-            queue.rest_until = now + self.packing.linger;
+        if picked.len() < packing.most_items {
+            queue.rest_until = now + packing.linger;
         }
         let size = u32::try_from(picked.len()).unwrap_or(u32::MAX);
         metrics::histogram!("batch_size").record(f64::from(size));

@@ -1,14 +1,17 @@
 //! Where cargo goes that comes back without an outcome.
 
 use chrono::TimeDelta;
+use domain::again;
 use domain::id;
 use domain::lane::{Lane, LaneId};
 use domain::model::Catalogue;
+use domain::outcome::Outcome;
 use domain::route::{Route, URGENT};
 use domain::time::Timestamp;
 use store::Shard;
 use store::shard::batch::Onward;
 use store::shard::lane;
+use store::shard::manifest::Head;
 use store::shard::provider;
 
 use crate::providers::Providers;
@@ -42,7 +45,23 @@ pub(crate) async fn onward(
             id::floor(now - URGENT),
             row(shard, (id, lane), &urgent).await?,
         )),
+        rests: Vec::new(),
     })
+}
+
+/// The same, after a rest: who had it did not answer it.
+pub(crate) fn rested(onward: Onward) -> Onward {
+    Onward {
+        rests: again::rests().collect(),
+        ..onward
+    }
+}
+
+/// The outcome of what has gone to providers often enough and was not answered by any.
+pub(crate) fn last_word(head: &Head, why: &str) -> Option<Outcome> {
+    let attempts = head.attempt;
+    again::is_enough(attempts)
+        .then(|| Outcome::Failure(format!("no answer in {attempts} attempts: {why}")))
 }
 
 async fn row(

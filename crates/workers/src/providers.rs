@@ -4,9 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use domain::lane::Lane;
+use domain::route::Via;
 use outbound::provider::Provider;
 use outbound::provider::jobs::Jobs;
 use outbound::provider::server::Server;
+
+use crate::gather::Packing;
 
 #[derive(Debug, Default)]
 pub struct Providers(pub HashMap<String, Access>);
@@ -37,6 +41,8 @@ pub struct Share {
     pub most_enqueued_tokens: u64,
     /// Single questions under way.
     pub most_questions: usize,
+    /// How long a lane rests after a job that was not full, so that the next one holds more.
+    pub linger: TimeDelta,
     /// How long a job may stay out of sight after it was created, many times over.
     pub grace: TimeDelta,
 }
@@ -44,5 +50,16 @@ pub struct Share {
 impl Providers {
     pub(crate) fn find(&self, name: &str) -> Option<&Access> {
         self.0.get(name)
+    }
+
+    /// How the batches of a lane are filled: as its provider's jobs, or else as is usual.
+    pub(crate) fn packing(&self, lane: &Lane, usual: Packing) -> Packing {
+        match self.find(&lane.provider) {
+            Some(Access::Jobs { share, .. }) if lane.via == Via::Batch => Packing {
+                most_items: share.most_items,
+                linger: share.linger,
+            },
+            Some(Access::Jobs { .. } | Access::Server { .. } | Access::Mock(_)) | None => usual,
+        }
     }
 }

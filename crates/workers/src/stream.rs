@@ -18,7 +18,7 @@ use outbound::provider::call::CallFailure;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::Concurrency;
 use store::Shard;
-use store::shard::batch::{self, Claimed};
+use store::shard::batch::{self, Claimed, Onward};
 use store::shard::manifest;
 use store::shard::node::Claim;
 use store::shard::provider;
@@ -120,7 +120,8 @@ impl Stream {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
             provider::resume(&self.shard, &load.lane.provider).await?;
-            self.end(load, now).await?;
+            let onward = onward::rested(self.onward(load, now).await?);
+            batch::end(&self.shard, batch.id, claim, onward, now).await?;
         }
         Ok(asked.stored)
     }
@@ -158,10 +159,14 @@ impl Stream {
         self.end(load, now).await
     }
 
-    async fn end(&self, load: &Load<'_>, now: Timestamp) -> Result<(), store::Error> {
+    async fn onward(&self, load: &Load<'_>, now: Timestamp) -> Result<Onward, store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        let onward = onward::onward(&self.shard, &catalogue, way, &self.providers, now).await?;
+        onward::onward(&self.shard, &catalogue, way, &self.providers, now).await
+    }
+
+    async fn end(&self, load: &Load<'_>, now: Timestamp) -> Result<(), store::Error> {
+        let onward = self.onward(load, now).await?;
         batch::end(&self.shard, load.batch.id, load.claim, onward, now).await?;
         Ok(())
     }

@@ -193,6 +193,9 @@ pub struct SubmitOptions {
     /// Only so many of the points, spread over the path.
     #[arg(long, default_value_t = usize::MAX)]
     pub points: usize,
+    /// So many processes work, and die, at the same time.
+    #[arg(long, default_value_t = 2)]
+    pub workers: usize,
     /// Every point must have killed within this time.
     #[arg(long, default_value_t = 30)]
     pub minutes: u64,

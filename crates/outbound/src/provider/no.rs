@@ -81,9 +81,14 @@ impl No {
             "insufficient_quota",
             "billing_error",
             "billing_hard_limit_reached",
+            "BILLING_DISABLED",
         ];
+        // Gemini says so in words, and of a limit in time with the time beside them.
+        let asks_for_payment =
+            self.message.contains("check your plan and billing") && self.retry_after.is_none();
         codes.contains(&self.code.as_str())
             || self.message.starts_with("Your credit balance is too low")
+            || asks_for_payment
     }
 
     pub(super) fn is_about_identity(&self) -> bool {
@@ -226,6 +231,20 @@ mod tests {
         let body = r#"{"error":{"code":429,"details":[{"@type":"x"},{"retryDelay":"34.5s"}]}}"#;
         let wait = No::read(body.as_bytes()).retry_after;
         assert_eq!(wait, Some(Duration::from_millis(34_500)));
+    }
+
+    #[test]
+    fn who_is_told_to_pay_and_not_when_to_ask_again_has_no_funds() {
+        let words = "You exceeded your current quota, please check your plan and billing details.";
+        let no = |details: &str| {
+            let body = format!(
+                r#"{{"error":{{"code":429,"message":"{words}","status":"RESOURCE_EXHAUSTED",
+                    "details":[{details}]}}}}"#
+            );
+            No::read(body.as_bytes()).verdict(429)
+        };
+        assert_eq!(no(""), Verdict::Account);
+        assert_eq!(no(r#"{"retryDelay":"34s"}"#), Verdict::GoesAgain);
     }
 
     #[test]

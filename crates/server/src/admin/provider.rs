@@ -103,10 +103,13 @@ async fn resume(name: &str, accounts: &Accounts, desk: Desk<'_>) -> Result<Strin
     let mut resumed = Vec::new();
     for shard in desk.shards {
         let is_resumed = provider::resume(shard, name).await;
-        let is_resumed = is_resumed.map_err(|source| AdminFailure::Unresumed {
+        let unresumed = |source| AdminFailure::Unresumed {
             shard: shard.name.to_string(),
             source,
-        })?;
+        };
+        let is_resumed = is_resumed.map_err(unresumed)?;
+        let now = shard.clock.now();
+        provider::wake(shard, name, now).await.map_err(unresumed)?;
         if is_resumed {
             resumed.push(shard.name.to_string());
         }

@@ -45,6 +45,7 @@ pub(super) struct LimitsEntry {
     pub(super) job_tokens: Option<i64>,
     pub(super) enqueued_tokens: Option<i64>,
     pub(super) questions: Option<i64>,
+    pub(super) linger_seconds: Option<i64>,
     pub(super) grace_seconds: Option<i64>,
 }
 

@@ -17,6 +17,9 @@ const USUAL_QUESTIONS: u64 = 64;
 /// Jobs show in lists within seconds. An hour of looking in vain is no better than a minute.
 const MOST_GRACE: i64 = 86_400;
 const USUAL_GRACE: u64 = 60;
+const MOST_LINGER: i64 = 86_400;
+/// A lane creates so few jobs that no provider minds (OpenAI allows 2,000 an hour).
+const USUAL_LINGER: u64 = 60;
 /// As providers count: their 200 MB are not 200 times 2^20.
 const UNITS: [(&str, i64); 4] = [
     ("GB", 1_000_000_000),
@@ -33,6 +36,7 @@ pub struct Limits {
     pub job_tokens: Option<u64>,
     pub enqueued_tokens: Option<u64>,
     pub questions: u64,
+    pub linger_seconds: u64,
     pub grace_seconds: u64,
 }
 
@@ -45,6 +49,7 @@ impl Limits {
         let job_tokens = whole("job_tokens", entry.job_tokens, MOST_TOKENS);
         let enqueued_tokens = whole("enqueued_tokens", entry.enqueued_tokens, MOST_TOKENS);
         let questions = whole("questions", entry.questions, MOST_QUESTIONS);
+        let linger_seconds = whole("linger_seconds", entry.linger_seconds, MOST_LINGER);
         let grace_seconds = whole("grace_seconds", entry.grace_seconds, MOST_GRACE);
         let job_bytes = bytes(entry.job_bytes.as_ref(), most(kind.most_bytes()), notes);
         Self {
@@ -53,6 +58,7 @@ impl Limits {
             job_tokens,
             enqueued_tokens: enqueued_tokens.or(kind.usual_enqueued_tokens()),
             questions: questions.unwrap_or(USUAL_QUESTIONS),
+            linger_seconds: linger_seconds.unwrap_or(USUAL_LINGER),
             grace_seconds: grace_seconds.unwrap_or(USUAL_GRACE),
         }
     }
@@ -101,9 +107,14 @@ impl Limits {
             most_tokens: self.job_tokens.unwrap_or(unlimited).min(enqueued),
             most_enqueued_tokens: enqueued,
             most_questions: usize::try_from(questions).unwrap_or(usize::MAX),
-            grace: TimeDelta::seconds(i64::try_from(self.grace_seconds).unwrap_or(MOST_GRACE)),
+            linger: seconds(self.linger_seconds),
+            grace: seconds(self.grace_seconds),
         }
     }
+}
+
+fn seconds(seconds: u64) -> TimeDelta {
+    TimeDelta::seconds(i64::try_from(seconds).unwrap_or(MOST_GRACE))
 }
 
 /// `whole` times `part` of `all`, rounded down.
@@ -165,6 +176,7 @@ mod tests {
             job_tokens: None,
             enqueued_tokens: Some(2_000_003),
             questions: 7,
+            linger_seconds: 60,
             grace_seconds: 60,
         };
         let weights = [("a", 3), ("b", 1), ("c", 2)];

@@ -68,6 +68,7 @@ fn an_account_is_read_with_all_its_fields() {
         job_tokens = 500_000
         enqueued_tokens = 4_000_000
         questions = 8
+        linger_seconds = 30
         grace_seconds = 90
     "#,
     );
@@ -83,6 +84,7 @@ fn an_account_is_read_with_all_its_fields() {
         most_tokens: 500_000,
         most_enqueued_tokens: tokens,
         most_questions: questions,
+        linger: TimeDelta::seconds(30),
         grace: TimeDelta::seconds(90),
     };
     assert_eq!(account.shares["north"], share(3_000_000, 6));

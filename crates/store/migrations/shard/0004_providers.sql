@@ -15,6 +15,8 @@ alter table shard.batch
     add column encoder smallint,
     add column digest bytea,
     add column tokens bigint not null default 0,
+    -- Since when its tokens count as waiting at the provider.
+    add column enqueued_at timestamptz,
     -- The provider's name for the lines that it was given beforehand.
     add column upload text,
     -- From here on the provider may have created the job. Null: it was never asked, or said no.
@@ -28,6 +30,9 @@ alter table shard.batch
     add column cancel_wanted_at timestamptz,
     add column cancelled_at timestamptz;
 create index batch_open on shard.batch (lane) where state in ('submitting', 'running');
+
+-- What was not answered rests before it goes again; null: it need not.
+alter table shard.waiting add column due_at timestamptz;
 
 -- How a provider stands on this shard; without a row, well.
 create table shard.provider (

@@ -1,5 +1,6 @@
 //! Batches: gathered, submitted, polled, ended.
 
+use chrono::TimeDelta;
 use domain::batch::State;
 use domain::id::{BatchId, CargoId};
 use domain::lane::LaneId;
@@ -167,11 +168,14 @@ pub async fn free_own(
 }
 
 /// The way that unfinished cargo takes next; without one, the same as before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Onward {
     pub lane: Option<LaneId>,
     /// What has an id before this one goes to that lane instead.
     pub urgent: Option<(Uuid, LaneId)>,
+    /// How long it waits there at least, by the attempt that it comes back from; empty: no longer
+    /// than others.
+    pub rests: Vec<TimeDelta>,
 }
 
 /// Ends a batch. What has no outcome goes back to wait, one attempt further.
@@ -195,20 +199,30 @@ pub async fn end(
     .execute(&mut *tx)
     .await?;
     ours(changed.rows_affected())?;
+    let rests: Vec<f64> = onward
+        .rests
+        .iter()
+        .map(|rest| rest.as_seconds_f64())
+        .collect();
     let returned = sqlx::query!(
         "with back as (
              update shard.cargo c set batch = null, attempt = attempt + 1,
                  lane = case when c.id < $3 then $4 else coalesce($2, c.lane) end
              from shard.batch b, unnest(b.cargo) as item (id)
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
-             returning c.lane, c.organization, c.id
+             returning c.lane, c.organization, c.id, c.attempt - 1 as attempt
          )
-         insert into shard.waiting (lane, organization, cargo)
-         select lane, organization, id from back",
+         insert into shard.waiting (lane, organization, cargo, due_at)
+         select lane, organization, id,
+             $5::timestamptz + make_interval(
+                 secs => ($6::float8[])[least(attempt, cardinality($6::float8[]))])
+         from back",
         batch.uuid(),
         onward.lane.map(|lane| lane.0),
         onward.urgent.map(|(before, _)| before),
-        onward.urgent.map(|(_, lane)| lane.0)
+        onward.urgent.map(|(_, lane)| lane.0),
+        now,
+        &rests
     )
     .execute(&mut *tx)
     .await?;

@@ -8,6 +8,8 @@ use domain::time::Timestamp;
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
+use crate::shard::batch::ours;
+use crate::shard::node::Claim;
 
 /// A provider that work went to, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +96,26 @@ pub async fn pause(
     Ok(())
 }
 
+/// What waits for it goes at once: batches that were not sent, and what rests after no answer.
+pub async fn wake(shard: &Shard, name: &str, now: Timestamp) -> Result<(), Error> {
+    sqlx::query!(
+        "with lanes as (
+             select id from shard.lane where provider = $1
+         ), awake as (
+             update shard.batch set next_poll_at = $2
+             where lane in (select id from lanes) and state = 'submitting' and sent_at is null
+                 and node is null and next_poll_at > $2
+         )
+         update shard.waiting set due_at = null
+         where lane in (select id from lanes) and due_at > $2",
+        name,
+        now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
+}
+
 /// Whether it was paused.
 pub async fn resume(shard: &Shard, name: &str) -> Result<bool, Error> {
     let resumed = sqlx::query!(
@@ -144,8 +166,8 @@ pub async fn enqueued(
     let row = sqlx::query!(
         r#"select (select coalesce(sum(b.tokens), 0)::bigint
                    from shard.batch b join shard.lane l on l.id = b.lane
-                   where l.provider = $1 and (b.state = 'running'
-                       or (b.state = 'submitting' and b.sent_at is not null))) as "tokens!",
+                   where l.provider = $1 and b.state in ('submitting', 'running')
+                       and b.enqueued_at is not null) as "tokens!",
                   (select most_enqueued_tokens from shard.provider
                    where name = $1 and lowered_at > $2) as most"#,
         name,
@@ -155,6 +177,54 @@ pub async fn enqueued(
     .await?;
     let count = |number: i64| u64::try_from(number).unwrap_or_default();
     Ok((count(row.tokens), row.most.map(count)))
+}
+
+/// Counts a batch as waiting at the provider, if there is room for its tokens, or nothing waits
+/// there at all. One at a time: two that see the same room do not both have it.
+pub async fn enqueue(
+    shard: &Shard,
+    name: &str,
+    batch: BatchId,
+    claim: Claim,
+    most: u64,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut tx = shard.begin().await?;
+    sqlx::query!(
+        "insert into shard.provider (name) values ($1) on conflict (name) do update set name = $1",
+        name
+    )
+    .execute(&mut *tx)
+    .await?;
+    let has_room = sqlx::query_scalar!(
+        r#"select coalesce(sum(b.tokens) = 0
+                   or sum(b.tokens) + (select tokens from shard.batch where id = $2) <= $3::bigint, true)
+               as "has_room!"
+           from shard.batch b join shard.lane l on l.id = b.lane
+           where l.provider = $1 and b.state in ('submitting', 'running')
+               and b.enqueued_at is not null and b.id <> $2"#,
+        name,
+        batch.uuid(),
+        signed(most)
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    if !has_room {
+        return Ok(false);
+    }
+    let changed = sqlx::query!(
+        "update shard.batch set enqueued_at = $4
+         where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    ours(changed.rows_affected())?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 /// It takes less than we were told, for a while.

@@ -170,7 +170,7 @@ pub async fn unsent(
     again_at: Timestamp,
 ) -> Result<(), Error> {
     let changed = sqlx::query!(
-        "update shard.batch set sent_at = null, upload = null, next_poll_at = $4,
+        "update shard.batch set sent_at = null, upload = null, enqueued_at = null, next_poll_at = $4,
              node = null, epoch = null
          where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
         batch.uuid(),

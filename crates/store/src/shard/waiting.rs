@@ -74,11 +74,13 @@ pub struct Taking {
     pub most: usize,
 }
 
-/// What the turns come to, each organization's in the order in which it was loaded.
+/// What the turns come to, each organization's in the order in which it was loaded; what rests is
+/// passed over.
 pub async fn pick(
     tx: &mut Transaction<'_>,
     lane: LaneId,
     turns: &[Taking],
+    now: Timestamp,
 ) -> Result<Vec<(OrganizationId, CargoId)>, Error> {
     let organizations: Vec<Uuid> = turns.iter().map(|turn| turn.organization.uuid()).collect();
     let after: Vec<Uuid> = turns.iter().map(|turn| turn.after).collect();
@@ -92,12 +94,14 @@ pub async fn pick(
            cross join lateral (
                select cargo from shard.waiting
                where lane = $1 and organization = turn.organization and cargo > turn.after
+                   and (due_at is null or due_at <= $5)
                order by cargo limit turn.most
            ) picked"#,
         lane.0,
         &organizations,
         &after,
-        &most
+        &most,
+        now
     )
     .fetch_all(&mut **tx)
     .await?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use domain::id::CargoId;
+use domain::outcome::Outcome;
 use outbound::provider::call::CallFailure;
 use outbound::provider::ending::ItemEnd;
 use outbound::provider::jobs::ResultFile;
@@ -12,12 +13,13 @@ use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
 use store::shard::lane;
 use store::shard::manifest::{self, Head};
-use store::shard::submission;
+use store::shard::submission::Entry;
 
 use super::job::Source;
 use super::{Collect, Load};
 use crate::chaos;
 use crate::counted::counted;
+use crate::onward::last_word;
 use crate::storing::{self, Finished};
 
 /// Outcomes that are in memory at a time.
@@ -38,9 +40,12 @@ impl Collect {
         &self,
         load: &Load<'_>,
         source: &Source<'_>,
+        entry: &Entry,
         results: &[ResultFile],
     ) -> Result<usize, store::Error> {
         let batch = load.batch;
+        // What we stopped ourselves was not refused an answer.
+        let is_stopped = entry.cancel_wanted_at.is_some();
         chaos::point("collect.downloading", &load.lane.provider);
         let downloading = self.download(source, results);
         let downloaded = chaos::during("collect.receiving", &load.lane.provider, downloading).await;
@@ -58,7 +63,12 @@ impl Collect {
             heads.into_iter().map(|head| (head.cargo, head)).collect();
         report(load, &census);
         chaos::point("collect.checked", &load.lane.provider);
-        let stored = match self.store_all(load, source, &spool, &census, open).await? {
+        let belief = Belief {
+            source,
+            census: &census,
+            is_stopped,
+        };
+        let stored = match self.store_all(load, &spool, &belief, open).await? {
             Ok(stored) => stored,
             Err(failure) => return self.not_seen(load, source, failure.into()).await,
         };
@@ -66,8 +76,12 @@ impl Collect {
         if let Some(reason) = &census.account_fault {
             self.pause(load, reason, load.now).await?;
         }
-        self.end(load).await?;
-        self.note_turnaround(load).await?;
+        if is_stopped {
+            self.end(load).await?;
+        } else {
+            self.end_unanswered(load).await?;
+        }
+        self.note_turnaround(load, entry).await?;
         Ok(stored.max(1))
     }
 
@@ -87,9 +101,8 @@ impl Collect {
     async fn store_all(
         &self,
         load: &Load<'_>,
-        source: &Source<'_>,
         spool: &Spool,
-        census: &Census,
+        belief: &Belief<'_>,
         mut open: HashMap<CargoId, Head>,
     ) -> Result<io::Result<usize>, store::Error> {
         let (mut lines, mut stored, mut finished) = (spool.lines(), 0, Vec::new());
@@ -100,20 +113,10 @@ impl Collect {
                 Err(failure) => return Ok(Err(failure)),
             };
             let is_last = line.is_none();
-            if let Some(line) = line
-                && let Ok((
-                    key,
-                    ItemEnd::Outcome {
-                        outcome,
-                        usage_known,
-                    },
-                )) = source.jobs.decode(&line, &source.model.id)
-                && census.is_believed(key)
-                && open
-                    .get(&key.cargo)
-                    .is_some_and(|head| head.attempt == key.attempt)
-                && let Some(head) = open.remove(&key.cargo)
+            if let Some((head, outcome, usage_known)) =
+                line.and_then(|line| belief.outcome(&line, &open))
             {
+                open.remove(&head.cargo);
                 finished.push((Finished { head, outcome }, usage_known));
             }
             if finished.len() >= AT_ONCE || (is_last && !finished.is_empty()) {
@@ -130,8 +133,7 @@ impl Collect {
     }
 
     /// Callers are told what to expect by what was seen.
-    async fn note_turnaround(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let entry = submission::read(&self.shard, load.batch.id).await?;
+    async fn note_turnaround(&self, load: &Load<'_>, entry: &Entry) -> Result<(), store::Error> {
         let Some(since) = entry.sent_at else {
             return Ok(());
         };
@@ -154,6 +156,34 @@ fn report(load: &Load<'_>, census: &Census) {
 impl Census {
     fn is_believed(&self, key: ItemKey) -> bool {
         self.lines.get(&key).is_some_and(Option::is_some)
+    }
+}
+
+/// How a line is read once all lines have been seen.
+struct Belief<'a> {
+    source: &'a Source<'a>,
+    census: &'a Census,
+    is_stopped: bool,
+}
+
+impl Belief<'_> {
+    /// The outcome that a line is for one of the open, if it is one.
+    fn outcome(&self, line: &[u8], open: &HashMap<CargoId, Head>) -> Option<(Head, Outcome, bool)> {
+        let model = &self.source.model.id;
+        let (key, end) = self.source.jobs.decode(line, model).ok()?;
+        let head = open.get(&key.cargo)?;
+        if head.attempt != key.attempt || !self.census.is_believed(key) {
+            return None;
+        }
+        let (outcome, usage_known) = match end {
+            ItemEnd::Outcome {
+                outcome,
+                usage_known,
+            } => (outcome, usage_known),
+            ItemEnd::Again(why) if !self.is_stopped => (last_word(head, &why)?, true),
+            ItemEnd::Again(_) | ItemEnd::AccountFault(_) => return None,
+        };
+        Some((head.clone(), outcome, usage_known))
     }
 }
 

@@ -64,7 +64,7 @@ impl Collect {
             Sight::Running { hint, .. } => self.running(load, source, &entry, hint).await,
             Sight::Gone => self.gone(load, source, &entry).await,
             Sight::Failed { reason } => self.failed(load, reason).await,
-            Sight::Ended { results, .. } => self.take_in(load, source, &results).await,
+            Sight::Ended { results, .. } => self.take_in(load, source, &entry, &results).await,
         }
     }
 
@@ -129,6 +129,8 @@ impl Collect {
         let (batch, name, now) = (load.batch, &load.lane.provider, load.now);
         tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run {}", batch.id);
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
+        // Those beside a line that is wrong need not wait.
+        let rests = !matches!(reason, JobFault::Lines(_));
         let wrong: Vec<Finished> = match reason {
             JobFault::TokenLimit => {
                 let (enqueued, _) = provider::enqueued(&self.shard, name, now).await?;
@@ -160,7 +162,11 @@ impl Collect {
         };
         let desk = Some(&self.desk);
         storing::store(&self.shard, batch.id, load.claim, desk, wrong, now).await?;
-        self.end(load).await?;
+        if rests {
+            self.end_unanswered(load).await?;
+        } else {
+            self.end(load).await?;
+        }
         Ok(1)
     }
 

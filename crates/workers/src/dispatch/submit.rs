@@ -22,6 +22,8 @@ use crate::storing;
 pub(super) const LATER: TimeDelta = TimeDelta::seconds(5);
 /// A queue that is full at the provider is looked at again after this.
 const WHEN_FULL: TimeDelta = TimeDelta::seconds(30);
+/// While others wait there, at least this part of the limit is sent at once, or all of a batch.
+const CRUMB: u64 = 8;
 /// How long a provider is believed to take less than we were told.
 const LOWERED_FOR: TimeDelta = TimeDelta::minutes(15);
 /// A paused provider is tried again by itself after this.
@@ -88,11 +90,8 @@ impl Dispatch {
         if let Some(packed) = &entry.packed
             && let Some(spool) = packer.rebuild(batch, heads.clone(), packed).await?
         {
-            if waiting > 0 && waiting + packed.tokens > most {
-                self.not_sent(load, load.now + WHEN_FULL).await?;
-                return Ok(None);
-            }
-            return Ok(Some((spool, batch.cargo.len() as u64)));
+            let items = batch.cargo.len() as u64;
+            return Ok(self.has_room(load, most).await?.then_some((spool, items)));
         }
         let room = most.saturating_sub(waiting);
         if waiting > 0 && room == 0 {
@@ -106,7 +105,10 @@ impl Dispatch {
             unfit,
         } = packer.pack(batch, heads, room).await?;
         chaos::point("dispatch.packed", &load.lane.provider);
-        if waiting > 0 && packed.tokens > room {
+        // A crumb of a batch is not worth a job: soon there is more room.
+        let is_crumb =
+            order.len() + unfit.len() < batch.cargo.len() && packed.tokens < most / CRUMB;
+        if waiting > 0 && (packed.tokens > room || is_crumb) {
             self.not_sent(load, load.now + WHEN_FULL).await?;
             return Ok(None);
         }
@@ -118,7 +120,18 @@ impl Dispatch {
         let items = order.len() as u64;
         submission::pack(shard, batch.id, load.claim, &order, &packed).await?;
         chaos::point("dispatch.journalled", &load.lane.provider);
-        Ok(Some((spool, items)))
+        Ok(self.has_room(load, most).await?.then_some((spool, items)))
+    }
+
+    /// Whether its tokens may wait at the provider with the others; if not, it is tried later.
+    async fn has_room(&self, load: &Load<'_>, most: u64) -> Result<bool, store::Error> {
+        let (batch, name) = (load.batch.id, &load.lane.provider);
+        let has_room =
+            provider::enqueue(&self.shard, name, batch, load.claim, most, load.now).await?;
+        if !has_room {
+            self.not_sent(load, load.now + WHEN_FULL).await?;
+        }
+        Ok(has_room)
     }
 
     pub(super) fn packer<'a>(&'a self, target: &'a Target<'_>) -> Packer<'a> {

@@ -17,10 +17,15 @@ use super::{Load, PATIENCE, Stream, lock};
 use crate::counted::counted;
 use crate::manifest::items;
 use crate::media;
+use crate::onward::last_word;
 use crate::storing::{self, Finished};
 
 /// Answers that wait to be stored together.
 const AT_ONCE: usize = 50;
+/// Requests that are read at a time.
+const READ: usize = 200;
+/// So often one question is asked of a server that is well, before it is left for later.
+const MOST_TRIES: u32 = 3;
 /// How long a place with the server is waited for.
 const PLACE: Duration = Duration::from_millis(20);
 /// After so many failures without an answer between them the server is left alone.
@@ -44,9 +49,15 @@ pub(super) struct Asked {
     failures: usize,
 }
 
-struct Answered {
+struct Question {
     item: Item,
     head: Head,
+    /// How often it was asked in vain, for no reason that all share.
+    tries: u32,
+}
+
+struct Answered {
+    question: Question,
     turn: Turn,
     end: Result<ItemEnd, CallFailure>,
 }
@@ -55,23 +66,36 @@ impl Asking<'_> {
     pub(super) async fn all(&self) -> Result<Asked, store::Error> {
         let (shard, batch) = (&self.stream.shard, self.load.batch);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
-        let mut open: VecDeque<(Item, Head)> = items(shard, heads).await?.into();
+        let mut unread = VecDeque::from(heads);
+        let mut open: VecDeque<Question> = VecDeque::new();
         let mut asked = Asked::default();
         let mut under_way = FuturesUnordered::new();
         let mut finished: Vec<(Finished, bool)> = Vec::new();
         loop {
+            if open.is_empty() && !unread.is_empty() {
+                let some = unread.drain(..unread.len().min(READ)).collect();
+                let read = items(shard, some).await?.into_iter();
+                open.extend(read.map(|(item, head)| Question {
+                    item,
+                    head,
+                    tries: 0,
+                }));
+            }
             while !asked.is_troubled
                 && !open.is_empty()
                 && let Some(turn) = lock(self.bears).begin()
             {
                 match open.pop_front() {
-                    Some((item, head)) => under_way.push(self.ask(item, head, turn)),
+                    Some(question) => under_way.push(self.ask(question, turn)),
                     None => lock(self.bears).end(turn, Ended::Aside),
                 }
             }
             let Some(answered) = under_way.next().await else {
-                if open.is_empty() || asked.is_troubled {
+                if asked.is_troubled || (open.is_empty() && unread.is_empty()) {
                     break;
+                }
+                if open.is_empty() {
+                    continue;
                 }
                 // All places are taken by other batches.
                 tokio::time::sleep(PLACE).await;
@@ -85,12 +109,13 @@ impl Asking<'_> {
         Ok(asked)
     }
 
-    async fn ask(&self, item: Item, head: Head, turn: Turn) -> Answered {
+    async fn ask(&self, question: Question, turn: Turn) -> Answered {
+        let item = &question.item;
         let form = |media_type| self.server.form(media_type);
         let objects = self.stream.objects.as_ref();
-        let end = match media::fetch(&self.stream.shard, objects, &item, form).await {
+        let end = match media::fetch(&self.stream.shard, objects, item, form).await {
             Ok(media) => {
-                let asked = self.server.ask(&item, self.upstream, &media, PATIENCE);
+                let asked = self.server.ask(item, self.upstream, &media, PATIENCE);
                 asked.await
             }
             Err(failure) => Err(CallFailure::Unavailable {
@@ -99,8 +124,7 @@ impl Asking<'_> {
             }),
         };
         Answered {
-            item,
-            head,
+            question,
             turn,
             end,
         }
@@ -112,25 +136,31 @@ impl Asking<'_> {
         answered: Answered,
         asked: &mut Asked,
         finished: &mut Vec<(Finished, bool)>,
-    ) -> Option<(Item, Head)> {
+    ) -> Option<Question> {
         let Answered {
-            item,
-            head,
+            mut question,
             turn,
             end,
         } = answered;
         lock(self.bears).end(turn, how(&end));
+        let head = &question.head;
         match end {
             Ok(ItemEnd::Outcome {
                 outcome,
                 usage_known,
             }) => {
                 asked.failures = 0;
+                let head = question.head;
                 finished.push((Finished { head, outcome }, usage_known));
                 None
             }
             // At the end of the batch it takes the next way.
-            Ok(ItemEnd::Again(_)) => None,
+            Ok(ItemEnd::Again(why)) => {
+                let last = last_word(head, &why);
+                let head = question.head;
+                finished.extend(last.map(|outcome| (Finished { head, outcome }, true)));
+                None
+            }
             Ok(ItemEnd::AccountFault(reason)) => {
                 asked.account_fault = Some(reason);
                 None
@@ -145,7 +175,17 @@ impl Asking<'_> {
                 tracing::debug!(provider = self.load.lane.provider, %failure, "a question has no answer");
                 asked.failures += 1;
                 asked.is_troubled |= asked.failures >= MOST_TROUBLE;
-                Some((item, head))
+                question.tries += u32::from(!matches!(failure, CallFailure::Busy { .. }));
+                if question.tries < MOST_TRIES {
+                    return Some(question);
+                }
+                let last = last_word(head, &failure.to_string());
+                let head = question.head;
+                // One of many that all fail is not the one to blame.
+                let is_alone = asked.failures < MOST_TROUBLE;
+                let last = last.filter(|_| is_alone);
+                finished.extend(last.map(|outcome| (Finished { head, outcome }, true)));
+                None
             }
         }
     }

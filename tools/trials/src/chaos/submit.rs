@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use futures::future::try_join_all;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -20,7 +21,7 @@ use crate::chaos::submit::fleet::{ACCOUNTS, Fleet, GRACE, MODELS};
 use crate::chaos::submit::plan::Plan;
 use crate::chaos::submit::twice::Seen;
 use crate::chaos::traffic;
-use crate::failure::{During as _, Failure, Result};
+use crate::failure::{During as _, Result};
 use crate::figures;
 use crate::http::Target;
 use crate::ledger::{self, Ledger};
@@ -47,7 +48,7 @@ struct Callers {
 }
 
 pub async fn run(common: &Common, options: &SubmitOptions) -> Result<Verdict> {
-    let mut fleet = Fleet::build(common).await?;
+    let mut fleet = Fleet::build(common, options.workers).await?;
     let plan = Mutex::new(Plan::new(options.seeds, options.points));
     let callers = Arc::new(Callers {
         organizations: fleet.organizations.clone(),
@@ -71,6 +72,7 @@ pub async fn run(common: &Common, options: &SubmitOptions) -> Result<Verdict> {
     let mut verdict = Verdict::new("chaos submit");
     verdict
         .note("seeds", options.seeds)
+        .note("workers", options.workers)
         .note("seconds", seconds)
         .note("settling_seconds", settling.elapsed().as_secs());
     judge_kills(&mut verdict, &plan, options);
@@ -100,18 +102,14 @@ async fn kill(
         shards: &fleet.shards,
         until,
     };
-    let [first, second] = fleet.working.as_mut_slice() else {
-        return Err(Failure::new("there are not two that work"));
-    };
     let enough = Notify::new();
     let loading = traffic::offer(RATE, enough.notified(), |number| {
         let callers = Arc::clone(callers);
         async move { load(&callers, number).await }
     });
     let killing = async {
-        let first = deaths::go_through(first, means);
-        let second = deaths::go_through(second, means);
-        let killed = tokio::try_join!(first, second);
+        let working = fleet.working.iter_mut();
+        let killed = try_join_all(working.map(|one| deaths::go_through(one, means))).await;
         while killed.is_ok() && callers.book.asked() < options.cargo {
             tokio::time::sleep(LOOK).await;
         }

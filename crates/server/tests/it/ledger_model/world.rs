@@ -208,7 +208,7 @@ impl World {
                 })
                 .collect();
             let mut tx = self.steady.begin().await?;
-            let picked = waiting::pick(&mut tx, lane, &turns).await?;
+            let picked = waiting::pick(&mut tx, lane, &turns, now).await?;
             if !picked.is_empty() {
                 waiting::gather(&mut tx, lane, id, &picked, now).await?;
                 tx.commit().await?;

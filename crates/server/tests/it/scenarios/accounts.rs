@@ -2,9 +2,11 @@
 
 use domain::route::{Route, Via};
 use simulator::{Fault, FaultName, Provider};
+use store::shard::provider as standing;
 
-use super::play::{Scene, Turn};
-use crate::support::jobs::route;
+use super::play::{BATCHES, SHORT, Scene, Turn};
+use crate::support::jobs::{ACCOUNT, Port, route};
+use crate::support::receiver::Receiver;
 
 fn spare(provider: Provider) -> Vec<Route> {
     vec![route(&format!("{provider}-spare"), Via::Batch)]
@@ -37,7 +39,7 @@ async fn the_account_is_out_of_funds_and_paid() {
         ..Scene::of([Fault::of(FaultName::OutOfFunds)])
     };
     insta::assert_snapshot!(scene.everywhere().await, @"
-    openai, anthropic:
+    openai, anthropic, gemini:
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -45,16 +47,30 @@ async fn the_account_is_out_of_funds_and_paid() {
     waiting: its provider is paused: the account cannot pay
     waiting: the provider is working on its batch
     3 callbacks, 1 jobs, 0.00 held
-
-    gemini:
-    PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    waiting: waiting to be gathered into a batch
-    waiting: its batch is being submitted to the provider
-    waiting: the provider is working on its batch
-    3 callbacks, 1 jobs, 0.00 held
     ");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_paused_account_leaves_when_it_is_resumed() {
+    let mut port = Port::open().await;
+    let receiver = Receiver::new().await;
+    let refused = vec![Fault::of(FaultName::Unauthorized)];
+    for provider in BATCHES {
+        port.simulator
+            .set_faults(provider, ACCOUNT, refused.clone());
+        let cargo = port.load(provider, "one crate", receiver.url()).await;
+        port.advance(SHORT).await;
+        assert_eq!(port.service.status(&port.customer, &cargo).await, "BATCHED");
+        port.simulator.set_faults(provider, ACCOUNT, Vec::new());
+        let (north, now) = (&port.service.north, port.service.now());
+        assert!(standing::resume(north, provider.name()).await.unwrap());
+        standing::wake(north, provider.name(), now).await.unwrap();
+        port.service.work().await;
+        assert_eq!(
+            port.service.status(&port.customer, &cargo).await,
+            "PROCESSING"
+        );
+    }
 }
 
 #[tokio::test]

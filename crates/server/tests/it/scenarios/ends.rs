@@ -88,13 +88,13 @@ async fn some_fail_are_blocked_or_refused() {
 }
 
 #[tokio::test]
-async fn an_item_that_failed_for_no_fault_of_its_own_goes_again_until_its_deadline() {
+async fn an_item_that_failed_for_no_fault_of_its_own_goes_again_so_often() {
     let scene = Scene::saying(&["one", "[[fail 500]] two"]).for_long();
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 PENDING2 ... PENDING13 callback_delivered13 | the deadline of 24 hours has passed | charged 0
-    2 callbacks, 12 jobs, 0.00 held
+    PENDING1 PROCESSING1 PENDING2 ... PROCESSING8 callback_delivered8 | no answer in 8 attempts: status 500 | charged 0
+    2 callbacks, 8 jobs, 0.00 held
     ");
 }
 

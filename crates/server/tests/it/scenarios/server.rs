@@ -88,6 +88,18 @@ async fn an_answer_is_cut_off() {
 }
 
 #[tokio::test]
+async fn one_question_is_never_answered() {
+    let scene = Scene::saying(&["one", "[[fail 500]] two", "three"]).for_long();
+    insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
+    server:
+    PENDING1 callback_delivered1 | its own answer | charged 900
+    PENDING1 PENDING2 PENDING3 PENDING4 PENDING5 PENDING6 PENDING7 PENDING8 callback_delivered8 | no answer in 8 attempts: unavailable: status 500 | charged 0
+    PENDING1 callback_delivered1 | its own answer | charged 1000
+    3 callbacks, 0 jobs, 26 calls, 0.00 held
+    ");
+}
+
+#[tokio::test]
 async fn a_request_is_too_long_for_it() {
     let scene = Scene::once(FaultName::Context400);
     insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
@@ -126,11 +138,11 @@ async fn it_is_not_paid_for() {
     };
     insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
     server:
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
-    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: the model's server is working on it
-    3 callbacks, 0 jobs, 35 calls, 0.00 held
+    waiting: its provider is paused: the account cannot pay
+    3 callbacks, 0 jobs, 4 calls, 0.00 held
     ");
 }

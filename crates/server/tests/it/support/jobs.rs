@@ -177,6 +177,7 @@ pub(crate) fn share() -> Share {
         most_tokens: 1 << 30,
         most_enqueued_tokens: 1 << 30,
         most_questions: 4,
+        linger: TimeDelta::zero(),
         grace: TimeDelta::from_std(GRACE).unwrap(),
     }
 }

@@ -1,4 +1,4 @@
-//! Two shards that share accounts at simulated providers; one process serves, two work.
+//! Two shards that share accounts at simulated providers; one process serves, two or more work.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -29,12 +29,13 @@ const MEMORY: &str = "256MB";
 const LAG: u32 = 3;
 /// At least six times the lag; a sixth of it is when a job is first asked for.
 pub const GRACE: u32 = 19;
+/// How long a lane rests after a job, in seconds.
+const LINGER: u32 = 2;
 /// One for each provider; callers name them in turn.
 pub const MODELS: [&str; 3] = ["trial-openai", "trial-claude", "trial-gemini"];
 /// Lease, lag and grace are as 10, 10 and 60 seconds, shortened together.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 3] = [
     ("LEASE_SECONDS", "3"),
-    ("BATCH_LINGER_MILLISECONDS", "2000"),
     ("REDIS_BUDGET_MILLISECONDS", "2000"),
     ("CALLBACK_RETRY_DELAYS", "1,2,5,10,30"),
 ];
@@ -100,7 +101,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    pub async fn build(common: &Common) -> Result<Self> {
+    pub async fn build(common: &Common, workers: usize) -> Result<Self> {
         let scratch = Scratch::new()?;
         say("starting PostgreSQL, Redis and the simulator");
         let simulator = Simulator::start(&common.simulator, &scratch, 1).await?;
@@ -133,10 +134,9 @@ impl Fleet {
         let mut serving = longshored.process("serve", "serve")?;
         serving.start()?;
         serving.ready().await?;
-        let working = vec![
-            longshored.process("work", "work-1")?,
-            longshored.process("work", "work-2")?,
-        ];
+        let name = |number| format!("work-{number}");
+        let working = (1..=workers).map(|number| longshored.process("work", &name(number)));
+        let working = working.collect::<Result<Vec<_>>>()?;
         Ok(Self {
             working,
             serving,
@@ -194,7 +194,7 @@ fn files(folder: &Path, simulator: SocketAddr) -> Result<[(&'static str, String)
             providers,
             "[[provider]]\nname = \"{name}\"\nkind = \"{kind}\"\n\
              base_url = \"http://{simulator}/{base}\"\ncredential_file = \"{}\"\n{}\
-             limits = {{ grace_seconds = {GRACE} }}\n\n",
+             limits = {{ grace_seconds = {GRACE}, linger_seconds = {LINGER} }}\n\n",
             secret.display(),
             shards.unwrap_or_default(),
         );
