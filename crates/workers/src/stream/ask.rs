@@ -4,23 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use outbound::provider::Item;
 use outbound::provider::call::CallFailure;
 use outbound::provider::ending::ItemEnd;
 use outbound::provider::server::Server;
-use outbound::provider::server::concurrency::{Concurrency, Ended, Turn};
+use outbound::provider::server::concurrency::{Concurrency, Ended};
 use store::shard::manifest::{self, Head};
 
-use super::{Load, PATIENCE, Stream, lock};
+use super::place::Place;
+use super::{Load, PATIENCE, Stream};
 use crate::counted::counted;
 use crate::manifest::items;
 use crate::media;
 use crate::storing::{self, Finished};
 
-/// Answers that wait to be stored together.
-const AT_ONCE: usize = 50;
 /// How long a place with the server is waited for.
 const PLACE: Duration = Duration::from_millis(20);
 /// After so many failures without an answer between them the server is left alone.
@@ -44,32 +43,29 @@ pub(super) struct Asked {
     failures: usize,
 }
 
-struct Answered {
+struct Answered<'a> {
     item: Item,
     head: Head,
-    turn: Turn,
+    place: Place<'a>,
     end: Result<ItemEnd, CallFailure>,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
     pub(super) async fn all(&self) -> Result<Asked, store::Error> {
         let (shard, batch) = (&self.stream.shard, self.load.batch);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
         let mut open: VecDeque<(Item, Head)> = items(shard, heads).await?.into();
         let mut asked = Asked::default();
         let mut under_way = FuturesUnordered::new();
-        let mut finished: Vec<(Finished, bool)> = Vec::new();
         loop {
             while !asked.is_troubled
                 && !open.is_empty()
-                && let Some(turn) = lock(self.bears).begin()
+                && let Some(place) = Place::take(self.bears)
+                && let Some((item, head)) = open.pop_front()
             {
-                match open.pop_front() {
-                    Some((item, head)) => under_way.push(self.ask(item, head, turn)),
-                    None => lock(self.bears).end(turn, Ended::Aside),
-                }
+                under_way.push(self.ask(item, head, place));
             }
-            let Some(answered) = under_way.next().await else {
+            let Some(first) = under_way.next().await else {
                 if open.is_empty() || asked.is_troubled {
                     break;
                 }
@@ -77,15 +73,19 @@ impl Asking<'_> {
                 tokio::time::sleep(PLACE).await;
                 continue;
             };
-            open.extend(self.note(answered, &mut asked, &mut finished));
-            if finished.len() >= AT_ONCE || under_way.is_empty() {
-                asked.stored += self.store(std::mem::take(&mut finished)).await?;
+            let mut finished = Vec::new();
+            let mut next = Some(first);
+            // What came meanwhile is stored together, and nothing waits for more to come.
+            while let Some(answered) = next {
+                open.extend(self.note(answered, &mut asked, &mut finished));
+                next = under_way.next().now_or_never().flatten();
             }
+            asked.stored += self.store(finished).await?;
         }
         Ok(asked)
     }
 
-    async fn ask(&self, item: Item, head: Head, turn: Turn) -> Answered {
+    async fn ask(&self, item: Item, head: Head, place: Place<'a>) -> Answered<'a> {
         let form = |media_type| self.server.form(media_type);
         let objects = self.stream.objects.as_ref();
         let end = match media::fetch(&self.stream.shard, objects, &item, form).await {
@@ -101,7 +101,7 @@ impl Asking<'_> {
         Answered {
             item,
             head,
-            turn,
+            place,
             end,
         }
     }
@@ -109,17 +109,17 @@ impl Asking<'_> {
     /// What is to be asked again at once.
     fn note(
         &self,
-        answered: Answered,
+        answered: Answered<'_>,
         asked: &mut Asked,
         finished: &mut Vec<(Finished, bool)>,
     ) -> Option<(Item, Head)> {
         let Answered {
             item,
             head,
-            turn,
+            place,
             end,
         } = answered;
-        lock(self.bears).end(turn, how(&end));
+        place.end(how(&end));
         match end {
             Ok(ItemEnd::Outcome {
                 outcome,
