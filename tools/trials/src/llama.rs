@@ -1,4 +1,4 @@
-//! A model that really answers: SmolLM2 on llama.cpp's own server, as a process.
+//! A model that really answers: `SmolLM2` on llama.cpp's own server, as a process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
