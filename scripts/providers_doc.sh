@@ -40,17 +40,20 @@ providers_paste() {
         docs_failed "a command failed"
 }
 
-# The credential is refused, the account paused; mended and resumed as the page says, it goes on: providers_refuse FAULTS.
+# The credential is refused and the account paused; mended and resumed as the page says, it answers: providers_refuse FAULTS.
 providers_refuse() {
-    local cargo
     curl --silent --fail --output /dev/null --request PUT "$1" --data '[{"name": "unauthorized"}]'
-    cargo=$(curl --silent "$BASE_URL/cargo/load" -H "X-API-Key: $KEY" -H 'Content-Type: application/json' --data '{
-        "params": {"model": "gpt-5-mini", "max_tokens": 8, "messages": [{"role": "user", "content": "Still there?"}]}}' |
-        grep -o 'crg_[0-9a-f]*')
+    providers_load >/dev/null
     providers_await 'openai-main.*paused since.*the credential is not accepted' longshored admin provider list
     curl --silent --fail --output /dev/null --request DELETE "$1"
     sed -n '/^## When something is wrong$/,$p' "$SCRATCH/pasted.sh" | providers_paste
-    providers_await '"success":true' curl --silent "$BASE_URL/cargo/$cargo/tracking" -H "X-API-Key: $KEY"
+    providers_await '"success":true' curl --silent "$BASE_URL/cargo/$(providers_load)/tracking" -H "X-API-Key: $KEY"
+}
+
+providers_load() {
+    curl --silent "$BASE_URL/cargo/load" -H "X-API-Key: $KEY" -H 'Content-Type: application/json' --data '{
+        "params": {"model": "gpt-5-mini", "max_tokens": 8, "messages": [{"role": "user", "content": "Still there?"}]}}' |
+        grep -o 'crg_[0-9a-f]*'
 }
 
 # Asks until the answer has a pattern: providers_await PATTERN COMMAND…
@@ -58,9 +61,11 @@ providers_await() {
     local pattern=$1 turn
     shift
     for ((turn = 0; turn < 150; turn++)); do
-        ! "$@" 2>&1 | tee -a "$SCRATCH/pasted.log" | grep -E "$pattern" >/dev/null || return 0
+        "$@" >"$SCRATCH/answer" 2>&1 || true
+        ! grep -qE "$pattern" "$SCRATCH/answer" || return 0
         sleep 0.2
     done
+    cat "$SCRATCH/answer" >>"$SCRATCH/pasted.log"
     docs_failed "no answer of $1 has $pattern"
 }
 
