@@ -9,7 +9,13 @@ build_longshored() {
 
 # One that serves and two that work, on servers of their own, set as conformance/README.md asks.
 scratch_fleet() {
-    local web ports port
+    scratch_servers
+    export SVC_MODELS_FILE=$PWD/${MODELS:-scripts/conformance-models.toml}
+    scratch_processes
+}
+
+# What the processes need: servers, settings, and the schema.
+scratch_servers() {
     build_longshored
     scratch
     scratch_files
@@ -19,15 +25,18 @@ scratch_fleet() {
     objects_await "$SCRATCH/objects"
     objects_settings
     export SVC_SCANNER=$SCANNER_ADDRESS
-    read -r -a ports < <(free_ports 4)
-    web=${ports[3]}
     export SVC_ENVIRONMENT=development SVC_DEPLOYMENT=cloud SVC_LOG_FORMAT=text
     export SVC_MOCK_DELAY_SECONDS=1 SVC_CALLBACK_RETRY_DELAYS=1,1,1,1,1 SVC_CALLBACK_TIMEOUT_SECONDS=3
     export SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16
-    export SVC_MODELS_FILE=$PWD/${MODELS:-scripts/conformance-models.toml}
     say "migrating"
     "$LONGSHORED" migrate >"$SCRATCH/migrate.log" 2>&1 ||
         { cat "$SCRATCH/migrate.log" >&2; fail "the migration failed"; }
+}
+
+scratch_processes() {
+    local web ports port
+    read -r -a ports < <(free_ports 4)
+    web=${ports[3]}
     BASE_URL=http://127.0.0.1:$web
     SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:${ports[0]} \
         start "longshored serve at $BASE_URL" "$SCRATCH/serve.log" "$LONGSHORED" serve

@@ -3,7 +3,7 @@
 //! An answer is stored soon after it came, so that a restart asks only for what has none.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -33,6 +33,7 @@ use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
 
 mod ask;
+mod place;
 
 /// Batches that are asked for at the same time.
 const MOST: i64 = 4;
@@ -170,10 +171,6 @@ impl Stream {
         batch::end(&self.shard, load.batch.id, load.claim, onward, now).await?;
         Ok(())
     }
-}
-
-fn lock(bears: &Mutex<Concurrency>) -> std::sync::MutexGuard<'_, Concurrency> {
-    bears.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait::async_trait]

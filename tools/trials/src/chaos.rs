@@ -15,6 +15,7 @@ pub mod rush;
 pub mod samples;
 pub mod scanner;
 pub mod scene;
+pub mod server;
 pub mod settle;
 pub mod shard;
 pub mod store;

@@ -22,6 +22,7 @@ pub mod figures;
 pub mod http;
 pub mod ledger;
 pub mod licence;
+pub mod llama;
 pub mod memory;
 pub mod metrics;
 pub mod objects;

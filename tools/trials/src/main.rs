@@ -48,6 +48,7 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Chaos(Chaos::Scanner(options)) => chaos::scanner::run(common, options).await,
         Verb::Chaos(Chaos::Store(options)) => chaos::store::run(common, options).await,
         Verb::Chaos(Chaos::Submit(options)) => chaos::submit::run(common, options).await,
+        Verb::Chaos(Chaos::Server(options)) => chaos::server::run(common, options).await,
     }
 }
 

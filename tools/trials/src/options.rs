@@ -117,6 +117,8 @@ pub enum Chaos {
     Store(StoreOptions),
     /// Workers kill themselves at every point of a submission; `longshored` has the feature chaos.
     Submit(SubmitOptions),
+    /// A real model answers, and its server and the worker are killed.
+    Server(ServerOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -202,6 +204,19 @@ pub struct SubmitOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct ServerOptions {
+    /// So many are loaded; from a hundred on the worker is killed, too.
+    #[arg(long, default_value_t = 200)]
+    pub cargo: usize,
+    /// The Python that has llama.cpp and the model.
+    #[arg(long, value_name = "PATH")]
+    pub python: PathBuf,
+    /// What it runs: a server at a port, with so many slots.
+    #[arg(long, value_name = "PATH", default_value = "scripts/llama.py")]
+    pub script: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct VideosOptions {
     /// So many at once, after one alone.
     #[arg(long, default_value_t = 10)]
@@ -232,6 +247,7 @@ impl Verb {
             Self::Chaos(Chaos::Scanner(_)) => "chaos scanner",
             Self::Chaos(Chaos::Store(_)) => "chaos store",
             Self::Chaos(Chaos::Submit(_)) => "chaos submit",
+            Self::Chaos(Chaos::Server(_)) => "chaos server",
         }
     }
 }

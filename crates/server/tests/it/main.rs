@@ -72,4 +72,6 @@ mod probe;
 
 mod scenarios;
 
+mod stream;
+
 mod takeover;

@@ -4,24 +4,23 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use outbound::provider::Item;
 use outbound::provider::call::CallFailure;
 use outbound::provider::ending::ItemEnd;
 use outbound::provider::server::Server;
-use outbound::provider::server::concurrency::{Concurrency, Ended, Turn};
+use outbound::provider::server::concurrency::{Concurrency, Ended};
 use store::shard::manifest::{self, Head};
 
-use super::{Load, PATIENCE, Stream, lock};
+use super::place::Place;
+use super::{Load, PATIENCE, Stream};
 use crate::counted::counted;
 use crate::manifest::items;
 use crate::media;
 use crate::onward::last_word;
 use crate::storing::{self, Finished};
 
-/// Answers that wait to be stored together.
-const AT_ONCE: usize = 50;
 /// Requests that are read at a time.
 const READ: usize = 200;
 /// So often one question is asked of a server that is well, before it is left for later.
@@ -56,13 +55,13 @@ struct Question {
     tries: u32,
 }
 
-struct Answered {
+struct Answered<'a> {
     question: Question,
-    turn: Turn,
+    place: Place<'a>,
     end: Result<ItemEnd, CallFailure>,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
     pub(super) async fn all(&self) -> Result<Asked, store::Error> {
         let (shard, batch) = (&self.stream.shard, self.load.batch);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
@@ -70,7 +69,6 @@ impl Asking<'_> {
         let mut open: VecDeque<Question> = VecDeque::new();
         let mut asked = Asked::default();
         let mut under_way = FuturesUnordered::new();
-        let mut finished: Vec<(Finished, bool)> = Vec::new();
         loop {
             if open.is_empty() && !unread.is_empty() {
                 let some = unread.drain(..unread.len().min(READ)).collect();
@@ -83,14 +81,12 @@ impl Asking<'_> {
             }
             while !asked.is_troubled
                 && !open.is_empty()
-                && let Some(turn) = lock(self.bears).begin()
+                && let Some(place) = Place::take(self.bears)
+                && let Some(question) = open.pop_front()
             {
-                match open.pop_front() {
-                    Some(question) => under_way.push(self.ask(question, turn)),
-                    None => lock(self.bears).end(turn, Ended::Aside),
-                }
+                under_way.push(self.ask(question, place));
             }
-            let Some(answered) = under_way.next().await else {
+            let Some(first) = under_way.next().await else {
                 if asked.is_troubled || (open.is_empty() && unread.is_empty()) {
                     break;
                 }
@@ -101,15 +97,19 @@ impl Asking<'_> {
                 tokio::time::sleep(PLACE).await;
                 continue;
             };
-            open.extend(self.note(answered, &mut asked, &mut finished));
-            if finished.len() >= AT_ONCE || under_way.is_empty() {
-                asked.stored += self.store(std::mem::take(&mut finished)).await?;
+            let mut finished = Vec::new();
+            let mut next = Some(first);
+            // What came meanwhile is stored together, and nothing waits for more to come.
+            while let Some(answered) = next {
+                open.extend(self.note(answered, &mut asked, &mut finished));
+                next = under_way.next().now_or_never().flatten();
             }
+            asked.stored += self.store(finished).await?;
         }
         Ok(asked)
     }
 
-    async fn ask(&self, question: Question, turn: Turn) -> Answered {
+    async fn ask(&self, question: Question, place: Place<'a>) -> Answered<'a> {
         let item = &question.item;
         let form = |media_type| self.server.form(media_type);
         let objects = self.stream.objects.as_ref();
@@ -125,7 +125,7 @@ impl Asking<'_> {
         };
         Answered {
             question,
-            turn,
+            place,
             end,
         }
     }
@@ -133,16 +133,16 @@ impl Asking<'_> {
     /// What is to be asked again at once.
     fn note(
         &self,
-        answered: Answered,
+        answered: Answered<'_>,
         asked: &mut Asked,
         finished: &mut Vec<(Finished, bool)>,
     ) -> Option<Question> {
         let Answered {
             mut question,
-            turn,
+            place,
             end,
         } = answered;
-        lock(self.bears).end(turn, how(&end));
+        place.end(how(&end));
         let head = &question.head;
         match end {
             Ok(ItemEnd::Outcome {

@@ -180,7 +180,7 @@ fn judge_kills(verdict: &mut Verdict, plan: &Plan, options: &SubmitOptions) {
 }
 
 fn judge_answers(verdict: &mut Verdict, callers: &Callers) {
-    let mut sum = callers.book.sum();
+    let mut sum = callers.book.sum(answers::wrong);
     verdict
         .note("loaded", sum.asked)
         .note("lost", sum.lost)

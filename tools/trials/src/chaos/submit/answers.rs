@@ -92,7 +92,14 @@ impl Book {
         came.values().filter(|it| is_success(&it.body)).count()
     }
 
-    pub fn sum(&self) -> Sum {
+    /// The first callback of each cargo.
+    pub fn bodies(&self) -> Vec<Value> {
+        let came = open(&self.came);
+        came.values().map(|it| it.body.clone()).collect()
+    }
+
+    /// `wrong` says what is wrong with an answer, if anything is.
+    pub fn sum(&self, wrong: impl Fn(u128, &Asked, &Value) -> Option<String>) -> Sum {
         let (asked, came) = (open(&self.asked), open(&self.came));
         let mut sum = Sum {
             asked: asked.len(),
@@ -105,7 +112,7 @@ impl Book {
             };
             let waited = one.at.saturating_duration_since(asked.at);
             sum.seconds.push(waited.as_secs_f64());
-            if let Some(wrong) = wrong(asked, &one.body) {
+            if let Some(wrong) = wrong(*cargo, asked, &one.body) {
                 sum.wrong.push(format!("crg_{cargo:032x}: {wrong}"));
             }
         }
@@ -124,7 +131,8 @@ fn is_success(body: &Value) -> bool {
     body.get("success") == Some(&Value::Bool(true))
 }
 
-fn wrong(asked: &Asked, body: &Value) -> Option<String> {
+/// Whether the simulator answered another question.
+pub fn wrong(_: u128, asked: &Asked, body: &Value) -> Option<String> {
     let text = body.pointer("/response/content/0/text");
     let model = body.pointer("/response/model");
     let is_right = text.and_then(Value::as_str) == Some(&answer_to(&asked.text))
@@ -217,7 +225,7 @@ mod tests {
             );
             book.take(body.as_bytes());
         }
-        let sum = book.sum();
+        let sum = book.sum(wrong);
         assert_eq!((sum.asked, sum.lost, sum.repeated), (3, 1, 1));
         assert_eq!((sum.successes, sum.wrong.len()), (2, 1));
         assert!(!book.is_complete());

@@ -1,0 +1,91 @@
+# shellcheck shell=bash disable=SC2034
+# docs/providers.md as pasted: its accounts, its models and its commands, with the simulator in the providers' place.
+#
+# The page is for people, so it has the providers' own addresses and says nothing of a test. What differs is put
+# in on the way: an address below each account's kind, some text for each credential, and our own folders.
+
+providers_doc() {
+    DOCS_PAGE=docs/providers.md
+    local port
+    scratch_servers
+    cargo build --workspace --bin simulator "${QUIET[@]}"
+    port=$(free_ports 1)
+    start "simulator" "$SCRATCH/simulator.log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
+    sdk_await "${STARTED[-1]}" "$SCRATCH/simulator.log"
+    mkdir -p "$SCRATCH/pasted" "$SCRATCH/longshore" "$SCRATCH/secrets"
+    echo key-of-the-file >"$SCRATCH/secrets/gemini"
+    export PATH=$CARGO_TARGET_DIR/debug:$PATH
+    providers_commands "http://127.0.0.1:$port" >"$SCRATCH/pasted.sh"
+    say "running $(wc -l <"$SCRATCH/pasted.sh") lines of docs/providers.md"
+    # Up to the restart that the page asks for; what it exported is for longshored.
+    { sed '/^## A cargo for each$/,$d' "$SCRATCH/pasted.sh"; echo "export -p >$SCRATCH/exports"; } | providers_paste
+    # shellcheck source=/dev/null
+    source "$SCRATCH/exports"
+    scratch_processes
+    docs_reader
+    sed -n '/^## A cargo for each$/,/^## When something is wrong$/p' "$SCRATCH/pasted.sh" | providers_paste
+    providers_refuse "http://127.0.0.1:$port/admin/openai/$OPENAI_API_KEY/faults"
+    docs_expect 'ok +credential +there, from the variable OPENAI_API_KEY' \
+        'ok +credential +there, from the file ' 'openai-main.*open' 'claude-north.*open' 'claude-south.*open' \
+        'gemini-main.*open' 'our-vllm.*open' '^gpt-5-mini: "success":true' '^claude: "success":true' \
+        '^gemini-flash: "success":true' '^qwen: "success":true'
+    [[ $(grep -cE 'ok +reachable .*answers and lets us in' "$SCRATCH/pasted.log") == 5 ]] ||
+        docs_failed "not every account lets us in"
+    say "every account of docs/providers.md works as pasted"
+}
+
+providers_paste() {
+    cat >"$SCRATCH/part.sh"
+    (cd "$SCRATCH/pasted" && attend bash -euo pipefail "$SCRATCH/part.sh") >>"$SCRATCH/pasted.log" 2>&1 ||
+        docs_failed "a command failed"
+}
+
+# The credential is refused and the account paused; mended and resumed as the page says, it answers: providers_refuse FAULTS.
+providers_refuse() {
+    curl --silent --fail --output /dev/null --request PUT "$1" --data '[{"name": "unauthorized"}]'
+    providers_load >/dev/null
+    providers_await 'openai-main.*paused since.*the credential is not accepted' longshored admin provider list
+    curl --silent --fail --output /dev/null --request DELETE "$1"
+    sed -n '/^## When something is wrong$/,$p' "$SCRATCH/pasted.sh" | providers_paste
+    providers_await '"success":true' curl --silent "$BASE_URL/cargo/$(providers_load)/tracking" -H "X-API-Key: $KEY"
+}
+
+providers_load() {
+    curl --silent "$BASE_URL/cargo/load" -H "X-API-Key: $KEY" -H 'Content-Type: application/json' --data '{
+        "params": {"model": "gpt-5-mini", "max_tokens": 8, "messages": [{"role": "user", "content": "Still there?"}]}}' |
+        grep -o 'crg_[0-9a-f]*'
+}
+
+# Asks until the answer has a pattern: providers_await PATTERN COMMAND…
+providers_await() {
+    local pattern=$1 turn
+    shift
+    for ((turn = 0; turn < 150; turn++)); do
+        "$@" >"$SCRATCH/answer" 2>&1 || true
+        ! grep -qE "$pattern" "$SCRATCH/answer" || return 0
+        sleep 0.2
+    done
+    cat "$SCRATCH/answer" >>"$SCRATCH/pasted.log"
+    docs_failed "no answer of $1 has $pattern"
+}
+
+# Headings, which the shell takes for comments; commands; and each file's blocks, appended to it: providers_commands SIMULATOR.
+providers_commands() {
+    local simulator=$1
+    awk '
+        /^```/ && inside { if (file) print "END"; inside = file = ""; next }
+        /^```(sh|toml)$/ { inside = $0; next }
+        /^```/ { inside = "other"; next }
+        inside == "```toml" && /^# (providers|models)\.toml$/ {
+            file = toupper(substr($2, 1, length($2) - 5))
+            print "cat >>\"$SVC_" file "_FILE\" <<\"END\""
+            next
+        }
+        inside == "```sh" || file || (!inside && /^## /)
+    ' docs/providers.md | awk '/^export [A-Z_]+=…$/ { sub("…", "key-" NR) } { print }' | sed \
+        -e "s|/etc/longshore|$SCRATCH/longshore|g; s|/run/secrets|$SCRATCH/secrets|" \
+        -e "s|http://gpu.internal:8000|$simulator/server|" \
+        -e "/^kind = \"openai\"/a base_url = \"$simulator/openai/v1\"" \
+        -e "/^kind = \"anthropic\"/a base_url = \"$simulator/anthropic\"" \
+        -e "/^kind = \"gemini\"/a base_url = \"$simulator/gemini\""
+}
