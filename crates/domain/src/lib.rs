@@ -67,6 +67,8 @@ pub mod batch;
 
 pub mod outcome;
 
+pub mod saving;
+
 pub mod delivery;
 
 pub mod usage;

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use domain::cargo::{self, Status};
 use domain::id::CargoId;
 use domain::route::Via;
+use domain::saving::Saving;
 use store::shard::tracking::{self, Tracked};
 use wire::completion::Usage;
 use wire::moment::Moment;
@@ -39,6 +40,10 @@ fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
     let success = outcome.as_ref().map(|outcome| outcome.success);
     let usage = outcome.as_ref().map(|outcome| Usage::from(outcome.usage));
     let charged = outcome.as_ref().map(|outcome| outcome.charged);
+    let saving = outcome.as_ref().and_then(|outcome| {
+        let realtime = outcome.realtime?;
+        Some(Saving::between(realtime, outcome.charged))
+    });
     let (response, error) = match outcome {
         Some(outcome) if outcome.success => (stored(outcome.body), None),
         Some(outcome) => (
@@ -62,7 +67,7 @@ fn record(cargo: CargoId, tracked: Tracked) -> Tracking {
         response,
         error,
         usage,
-        cost: Cost::dollars(tracked.held, charged),
+        cost: Cost::dollars(tracked.held, charged, saving),
         callback: tracked.callback.map(|callback| Callback {
             url: callback.url,
             attempts: callback.attempts,

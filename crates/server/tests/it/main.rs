@@ -70,6 +70,8 @@ mod overdraft;
 
 mod probe;
 
+mod savings;
+
 mod scenarios;
 
 mod takeover;

@@ -325,6 +325,7 @@ fn outcome_of(cargo: &str, attempt: u32, success: bool) -> NewOutcome {
             input_tokens: 2,
             output_tokens: 2,
         },
+        realtime: None,
         claim_delivery: false,
     }
 }

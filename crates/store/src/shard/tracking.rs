@@ -50,6 +50,8 @@ pub struct StoredOutcome {
     pub body: Vec<u8>,
     pub usage: Usage,
     pub charged: Money,
+    /// Nothing where it failed, was free, or no realtime price was known.
+    pub realtime: Option<Money>,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,7 @@ pub async fn find(
                b.next_poll_at, r.metadata,
                o.success as "success?", o.codec as "codec?", o.body as "body?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
-               o.charged,
+               o.charged, o.realtime,
                d.due_at as "due_at?",
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
@@ -109,6 +111,7 @@ pub async fn find(
                 output_tokens: unsigned(row.output_tokens),
             },
             charged: row.charged.map_or(Money::ZERO, Money),
+            realtime: row.realtime.map(Money),
         }),
         _ => None,
     };

@@ -114,7 +114,13 @@ impl Collect {
                     .is_some_and(|head| head.attempt == key.attempt)
                 && let Some(head) = open.remove(&key.cargo)
             {
-                finished.push((Finished { head, outcome }, usage_known));
+                let realtime = source.model.realtime();
+                let one = Finished {
+                    head,
+                    outcome,
+                    realtime,
+                };
+                finished.push((one, usage_known));
             }
             if finished.len() >= AT_ONCE || (is_last && !finished.is_empty()) {
                 let some = counted(&self.shard, std::mem::take(&mut finished)).await?;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use domain::model::Model;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use outbound::provider::Item;
@@ -126,7 +127,13 @@ impl Asking<'_> {
                 usage_known,
             }) => {
                 asked.failures = 0;
-                finished.push((Finished { head, outcome }, usage_known));
+                let model = self.load.model.as_ref();
+                let one = Finished {
+                    head,
+                    outcome,
+                    realtime: model.and_then(Model::realtime),
+                };
+                finished.push((one, usage_known));
                 None
             }
             // At the end of the batch it takes the next way.
