@@ -65,6 +65,8 @@ pub mod turns;
 
 pub mod batch;
 
+pub mod waiting;
+
 pub mod outcome;
 
 pub mod saving;

@@ -131,7 +131,8 @@ pub struct Waiting {
     #[schema(example = "waiting to be gathered into a batch")]
     pub reason: String,
     pub since: Moment,
-    /// When it is expected to move on, as far as that is known.
+    /// When its outcome is expected, by how long such batches took lately. Never in the past; null
+    /// where nobody can know.
     #[schema(required = true)]
     pub expected_at: Option<Moment>,
 }

@@ -75,3 +75,5 @@ mod savings;
 mod scenarios;
 
 mod takeover;
+
+mod waiting;

@@ -1,5 +1,7 @@
 //! What batching saved, from the load to the command that sums it up.
 
+use std::time::Duration;
+
 use domain::model::{Model, Price, Prices};
 use domain::money::Money;
 use domain::route::Via;
@@ -11,7 +13,9 @@ use crate::ledger::done;
 use crate::support::credit::PRICE;
 use crate::support::jobs::{Port, model, route};
 
-const STEP: std::time::Duration = std::time::Duration::from_secs(30);
+const STEP: Duration = Duration::from_secs(30);
+/// As long as an id, so that columns stay where they are.
+const OURS: &str = "org_00000000000000000000000000000000";
 
 /// Twice what a batch costs.
 const REALTIME: Price = Price {
@@ -23,7 +27,7 @@ async fn cost(port: &Port, cargo: &str) -> Value {
     port.service.track(&port.customer, cargo).await["cost"].take()
 }
 
-/// A port whose OpenAI has a realtime price and whose Gemini has none.
+/// A port whose first model has a realtime price, and whose others have none.
 async fn port() -> Port {
     let port = Port::open().await;
     port.service.sell(Model {
@@ -39,7 +43,7 @@ async fn port() -> Port {
 /// What was printed, with a name for the organization.
 fn savings(port: &Port, options: &str) -> String {
     let printed = done(&port.service, &format!("savings{options}"));
-    printed.replace(&port.customer.organization.to_string(), "org_ours")
+    printed.replace(&port.customer.organization.to_string(), OURS)
 }
 
 #[tokio::test]
@@ -51,17 +55,58 @@ async fn what_a_batch_saves_is_tracked_and_summed_up() {
         .load(Provider::OpenAi, "[[fail 400]] two", callback)
         .await;
     let unknown = port.load(Provider::Gemini, "three crates", callback).await;
-    insta::assert_json_snapshot!(cost(&port, &good).await, @"");
+    insta::assert_json_snapshot!(cost(&port, &good).await, @r#"
+    {
+      "held": 28500,
+      "charged": null,
+      "realtime": null,
+      "saved": null,
+      "currency": "USD",
+      "scale": 9
+    }
+    "#);
 
     for _ in 0..10 {
         port.advance(STEP).await;
     }
-    insta::assert_json_snapshot!(cost(&port, &good).await, @"");
-    insta::assert_json_snapshot!(cost(&port, &bad).await, @"");
-    insta::assert_json_snapshot!(cost(&port, &unknown).await, @"");
+    insta::assert_json_snapshot!(cost(&port, &good).await, @r#"
+    {
+      "held": 28500,
+      "charged": 1500,
+      "realtime": 3000,
+      "saved": 1500,
+      "currency": "USD",
+      "scale": 9
+    }
+    "#);
+    insta::assert_json_snapshot!(cost(&port, &bad).await, @r#"
+    {
+      "held": 29200,
+      "charged": 0,
+      "realtime": null,
+      "saved": null,
+      "currency": "USD",
+      "scale": 9
+    }
+    "#);
+    insta::assert_json_snapshot!(cost(&port, &unknown).await, @r#"
+    {
+      "held": 28800,
+      "charged": 1500,
+      "realtime": null,
+      "saved": null,
+      "currency": "USD",
+      "scale": 9
+    }
+    "#);
 
-    insta::assert_snapshot!(savings(&port, ""), @"");
-    insta::assert_snapshot!(savings(&port, " --json"), @"");
+    insta::assert_snapshot!(savings(&port, ""), @"
+    ORGANIZATION                          MODEL   CARGO  CHARGED        REALTIME      SAVED          PERCENT
+    org_00000000000000000000000000000000  gemini  1      0.0000015 USD  -             -              -
+    org_00000000000000000000000000000000  openai  1      0.0000015 USD  0.000003 USD  0.0000015 USD  50.0
+    total                                         2      0.000003 USD   0.000003 USD  0.0000015 USD  50.0
+    ");
+    insta::assert_snapshot!(savings(&port, " --json"), @r#"{"since":null,"currency":"USD","scale":9,"savings":[{"organization_id":"org_00000000000000000000000000000000","model":"gemini","cargo":1,"charged":1500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_00000000000000000000000000000000","model":"openai","cargo":1,"charged":1500,"realtime":3000,"saved":1500,"percent":"50.0"}],"total":{"cargo":2,"charged":3000,"realtime":3000,"saved":1500,"percent":"50.0"}}"#);
 }
 
 #[tokio::test]

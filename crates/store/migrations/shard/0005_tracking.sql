@@ -1,6 +1,6 @@
--- What the same work would have cost in realtime, and what batching saved of it. Everything is new
--- beside what stands, so that servers of the version before go on meanwhile; what they store, or
--- fold, is not compared.
+-- What tracking tells: what realtime would have cost, and why a cargo waits. Everything is new beside
+-- what stands, so that servers of the version before go on meanwhile; what they store, or fold, is
+-- not compared.
 
 set local lock_timeout = '5s';
 
@@ -16,3 +16,11 @@ alter table shard.usage_delta
 alter table shard.usage
     add column realtime bigint not null default 0,
     add column saved bigint not null default 0;
+
+-- When it came back from a batch that had no outcome for it, last.
+alter table shard.cargo
+    add column returned_at timestamptz;
+
+-- Why it was not sent when it was tried last.
+alter table shard.batch
+    add column delay text;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::id::ProjectId;
 use domain::money::Money;
 use domain::saving::Saving;
-use domain::time::{Clock as _, Timestamp};
+use domain::time::Timestamp;
 use store::shard::saving::{self, Saved};
 use store::shard::usage;
 
@@ -34,17 +34,22 @@ async fn two_hours() -> (Books, Timestamp) {
 #[tokio::test]
 async fn savings_are_those_of_priced_cargo_that_succeeded() {
     let (books, later) = two_hours().await;
-    let [all] = &list(&books, None).await[..] else {
-        panic!("one project and model");
+    // Each hour has a project of its own.
+    let [first, second] = &list(&books, None).await[..] else {
+        panic!("two projects");
     };
-    assert_eq!((all.model.as_str(), all.cargo), ("priced", 4));
-    assert_eq!(all.charged, Money(60_001));
-    let (realtime, saved) = (Money(180_000), Money(119_999));
-    assert_eq!(all.saving, Saving { realtime, saved });
+    assert_eq!((first.model.as_str(), first.cargo), ("priced", 1));
+    assert_eq!(first.charged, Money(30_000));
+    assert_eq!(first.saving, Saving::between(Money(60_000), Money(30_000)));
 
-    let recent = &list(&books, Some(later)).await[0];
-    assert_eq!((recent.cargo, recent.charged), (3, Money(30_001)));
-    assert_eq!(recent.saving.saved, Money(89_999));
+    assert_eq!(second.cargo, 3);
+    assert_eq!(second.charged, Money(30_001));
+    let (realtime, saved) = (Money(120_000), Money(89_999));
+    assert_eq!(second.saving, Saving { realtime, saved });
+    assert_eq!(
+        list(&books, Some(later)).await,
+        std::slice::from_ref(second)
+    );
 }
 
 #[tokio::test]

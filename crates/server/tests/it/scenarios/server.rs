@@ -112,7 +112,7 @@ async fn it_does_not_let_us_in() {
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the credential is not accepted
+    waiting: its provider is paused: the credential is not accepted; the operator can mend it
     3 callbacks, 0 jobs, 3 calls, 0.00 held
     ");
 }
@@ -130,7 +130,7 @@ async fn it_is_not_paid_for() {
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: the model's server is working on it
+    waiting: the model's server does not answer right now: it is asked again soon
     3 callbacks, 0 jobs, 35 calls, 0.00 held
     ");
 }
