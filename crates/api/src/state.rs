@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use chrono::TimeDelta;
 use domain::callback::Schemes;
 use domain::id::Berth;
 use domain::limit::Limits;
@@ -58,6 +59,8 @@ pub struct Options {
     pub max_messages: usize,
     pub max_references: usize,
     pub max_stop_sequences: usize,
+    /// How long a lane rests between batches that are not full.
+    pub linger: TimeDelta,
 }
 
 /// Cloned several times for every request, so all of it lies behind one pointer.
@@ -73,6 +76,7 @@ pub struct Shared {
     pub(crate) upgrade_url: String,
     pub(crate) rules: Rules,
     pub(crate) max_body_bytes: usize,
+    pub(crate) linger: TimeDelta,
     pub(crate) files: Desk,
     quays: HashMap<Arc<str>, Quay>,
     names: Vec<Arc<str>>,
@@ -135,6 +139,7 @@ impl App {
             limits: parts.limits,
             rules,
             max_body_bytes: options.max_body_bytes,
+            linger: options.linger,
             files: parts.files,
             quays: quays.collect(),
             names,

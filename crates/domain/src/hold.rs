@@ -111,7 +111,7 @@ impl Price {
     }
 
     /// The one rounding of money.
-    fn nearest(self, usage: Usage) -> Money {
+    pub fn nearest(self, usage: Usage) -> Money {
         to_money(
             self.exactly(usage)
                 .saturating_add(MILLION / 2)

@@ -65,9 +65,13 @@ pub mod turns;
 
 pub mod batch;
 
+pub mod waiting;
+
 pub mod outcome;
 
 pub mod again;
+
+pub mod saving;
 
 pub mod delivery;
 

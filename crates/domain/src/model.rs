@@ -118,6 +118,11 @@ impl Model {
             mocking: Mocking::Echo,
         }
     }
+
+    /// What the same work costs without a batch, if that is known.
+    pub fn realtime(&self) -> Option<Price> {
+        self.prices.and_then(|prices| prices.realtime)
+    }
 }
 
 /// The free synthetic model; its callers may steer it with `[mock:…]`.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::id::{KeyId, ProjectId};
 use crate::money::Money;
 use crate::outcome::Usage;
+use crate::saving::Saving;
 
 /// A fact worth counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,12 +38,20 @@ pub struct Counted {
     pub event: Event,
 }
 
-/// How often, and what it came to.
+/// What something came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    pub usage: Usage,
+    pub charged: Money,
+    /// Nothing where no realtime price is known.
+    pub saving: Saving,
+}
+
+/// How often, and what it came to together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sum {
     pub count: u64,
-    pub usage: Usage,
-    pub charged: Money,
+    pub work: Work,
 }
 
 /// The counts of one group, to be appended with it.
@@ -52,12 +61,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn count(&mut self, what: Counted, usage: Usage, charged: Money) {
-        let sum = self.counts.entry(what).or_default();
-        sum.count += 1;
-        sum.usage.input_tokens = sum.usage.input_tokens.saturating_add(usage.input_tokens);
-        sum.usage.output_tokens = sum.usage.output_tokens.saturating_add(usage.output_tokens);
-        sum.charged = sum.charged + charged;
+    pub fn count(&mut self, what: Counted, work: Work) {
+        let Sum { count, work: sum } = self.counts.entry(what).or_default();
+        *count += 1;
+        let (used, more) = (&mut sum.usage, work.usage);
+        used.input_tokens = used.input_tokens.saturating_add(more.input_tokens);
+        used.output_tokens = used.output_tokens.saturating_add(more.output_tokens);
+        sum.charged = sum.charged + work.charged;
+        sum.saving = sum.saving + work.saving;
     }
 
     pub fn is_empty(&self) -> bool {

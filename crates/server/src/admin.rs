@@ -14,6 +14,7 @@ mod project;
 mod proof;
 mod provider;
 mod random;
+mod savings;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ use crate::admin::organization::OrganizationCommand;
 use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
 use crate::admin::provider::ProviderCommand;
+use crate::admin::savings::SavingsCommand;
 use crate::providers::Accounts;
 use crate::providers::credential::Credentials;
 use crate::settings::Settings;
@@ -77,6 +79,8 @@ enum Subject {
     /// The accounts at providers: their limits, and whether they are paused.
     #[command(subcommand)]
     Provider(ProviderCommand),
+    /// What batching saved, by organization and model: the price in realtime less what was charged.
+    Savings(SavingsCommand),
     /// What the enterprise plan of a self-hosted install allows; no database is asked.
     #[command(subcommand)]
     Licence(LicenceCommand),
@@ -106,7 +110,8 @@ impl AdminCommand {
             | Subject::Credit(_)
             | Subject::Ledger(_)
             | Subject::Files(_)
-            | Subject::Provider(_) => None,
+            | Subject::Provider(_)
+            | Subject::Savings(_) => None,
         }
     }
 
@@ -162,6 +167,7 @@ pub async fn run(
             let accounts = Accounts::of(settings, Credentials::Unread)?;
             provider::run(command, &accounts, desk).await?
         }
+        Subject::Savings(command) => savings::run(command, desk).await?,
         // Answered before: no database needs to be there.
         Subject::Licence(_) => String::new(),
     };

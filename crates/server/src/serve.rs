@@ -6,6 +6,7 @@ use api::harbour::Desk;
 use api::keys::KeyOptions;
 use api::limits::LimiterOptions;
 use api::{App, Options, Parts};
+use chrono::TimeDelta;
 use domain::callback::Schemes;
 use domain::limit::{Backstop, Limits};
 use domain::model::Catalogue;
@@ -111,6 +112,7 @@ fn options(values: &Values) -> Options {
         max_messages: values.max_messages,
         max_references: values.max_file_references,
         max_stop_sequences: values.max_stop_sequences,
+        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
 }
 

@@ -50,4 +50,6 @@ pub mod node;
 
 pub mod usage;
 
+pub mod saving;
+
 pub mod partition;

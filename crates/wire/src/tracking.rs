@@ -3,6 +3,7 @@
 use domain::cargo;
 use domain::model;
 use domain::money::Money;
+use domain::saving::Saving;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -90,6 +91,13 @@ pub struct Cost {
     /// Null until completed; never more than was held.
     #[schema(required = true, example = 0)]
     pub charged: Option<u64>,
+    /// What the same work would have cost in realtime. Null until completed, where it failed or was
+    /// free, and where no realtime price is known.
+    #[schema(required = true, example = 0)]
+    pub realtime: Option<u64>,
+    /// What the batch saved of that; null where `realtime` is, and never below 0.
+    #[schema(required = true, example = 0)]
+    pub saved: Option<u64>,
     #[schema(value_type = String, example = "USD")]
     pub currency: &'static str,
     #[schema(example = 9)]
@@ -123,18 +131,21 @@ pub struct Waiting {
     #[schema(example = "waiting to be gathered into a batch")]
     pub reason: String,
     pub since: Moment,
-    /// When it is expected to move on, as far as that is known.
+    /// When its outcome is expected, by how long such batches took lately. Never in the past; null
+    /// where nobody can know.
     #[schema(required = true)]
     pub expected_at: Option<Moment>,
 }
 
 impl Cost {
     /// In nano-dollars, of which there are never less than none.
-    pub fn dollars(held: Money, charged: Option<Money>) -> Self {
+    pub fn dollars(held: Money, charged: Option<Money>, saving: Option<Saving>) -> Self {
         let nanos = |money: Money| u64::try_from(money.nanos()).unwrap_or_default();
         Self {
             held: nanos(held),
             charged: charged.map(nanos),
+            realtime: saving.map(|saving| nanos(saving.realtime)),
+            saved: saving.map(|saving| nanos(saving.saved)),
             currency: "USD",
             scale: 9,
         }

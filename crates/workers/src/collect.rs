@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use domain::batch::State;
 use domain::id::CargoId;
 use domain::lane::Lane;
-use domain::model::{Catalogue, Model};
+use domain::model::{Catalogue, Model, Price};
 use domain::route::Via;
 use domain::time::Timestamp;
 use futures::future::join_all;
@@ -138,7 +138,7 @@ impl Collect {
                 return Ok(0);
             }
         };
-        let finished = matched(heads, results);
+        let finished = matched(heads, results, model.realtime());
         let desk = Some(&self.desk);
         let stored = storing::store(&self.shard, batch.id, claim, desk, finished, now).await?;
         match progress {
@@ -154,7 +154,7 @@ impl Collect {
 }
 
 /// Results that belong to open cargo in this very attempt; others are no answers of ours.
-fn matched(heads: Vec<Head>, results: Vec<Answer>) -> Vec<Finished> {
+fn matched(heads: Vec<Head>, results: Vec<Answer>, realtime: Option<Price>) -> Vec<Finished> {
     let mut open: HashMap<CargoId, Head> =
         heads.into_iter().map(|head| (head.cargo, head)).collect();
     let mut finished = Vec::with_capacity(results.len());
@@ -170,6 +170,7 @@ fn matched(heads: Vec<Head>, results: Vec<Answer>) -> Vec<Finished> {
             finished.push(Finished {
                 head,
                 outcome: answer.outcome,
+                realtime,
             });
         }
     }

@@ -9,7 +9,6 @@ use domain::batch::State;
 use domain::id::BatchId;
 use domain::lane::Lane;
 use domain::model::{Catalogue, Model};
-use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::objects::Objects;
@@ -131,10 +130,8 @@ impl Dispatch {
             batch, claim, now, ..
         } = *load;
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
-        let failed = heads.into_iter().map(|head| Finished {
-            head,
-            outcome: Outcome::Failure(reason.to_owned()),
-        });
+        let failed = heads.into_iter();
+        let failed = failed.map(|head| Finished::failed(head, reason.to_owned()));
         storing::store(&self.shard, batch.id, claim, None, failed.collect(), now).await?;
         batch::end(&self.shard, batch.id, claim, Onward::default(), now).await?;
         Ok(())

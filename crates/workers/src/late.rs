@@ -2,7 +2,6 @@
 
 use domain::cargo::DEADLINE;
 use domain::id;
-use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use store::Shard;
 use store::shard::batch::Claimed;
@@ -26,10 +25,7 @@ pub(crate) async fn fail_overdue(
     }
     let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
     let late = heads.into_iter().filter(|it| it.cargo.uuid() < before);
-    let failed = late.map(|head| Finished {
-        head,
-        outcome: Outcome::Failure(TOO_LATE.to_owned()),
-    });
+    let failed = late.map(|head| Finished::failed(head, TOO_LATE.to_owned()));
     storing::store(shard, batch.id, claim, None, failed.collect(), now).await?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use domain::id::{BatchId, CargoId};
+use domain::model::Price;
 use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use store::Shard;
@@ -23,6 +24,18 @@ const MOST: usize = 1000;
 pub(crate) struct Finished {
     pub(crate) head: Head,
     pub(crate) outcome: Outcome,
+    /// What the model costs in realtime, if that is known.
+    pub(crate) realtime: Option<Price>,
+}
+
+impl Finished {
+    pub(crate) const fn failed(head: Head, why: String) -> Self {
+        Self {
+            head,
+            outcome: Outcome::Failure(why),
+            realtime: None,
+        }
+    }
 }
 
 /// Stores what came back for a batch that `claim` holds; returns how much of it was new.
@@ -65,7 +78,12 @@ fn prepare(
 ) -> Result<(Vec<NewOutcome>, Vec<Parcel>), store::Error> {
     let mut rows = Vec::with_capacity(finished.len());
     let mut parcels = Vec::new();
-    for Finished { head, outcome } in finished {
+    for one in finished {
+        let Finished {
+            head,
+            outcome,
+            realtime,
+        } = one;
         let (success, usage) = (outcome.is_success(), outcome.usage());
         let plain = plain(&outcome)?;
         let destination = head.callback.as_ref().map(|(_, host)| Destination {
@@ -92,6 +110,7 @@ fn prepare(
             success,
             body: body::pack(&plain),
             usage,
+            realtime,
             claim_delivery: reserved,
         });
     }

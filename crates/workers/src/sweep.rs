@@ -86,6 +86,7 @@ impl Sweep {
             success: false,
             body: body::pack(TOO_LATE.as_bytes()),
             usage: Usage::default(),
+            realtime: None,
             claim_delivery: false,
         });
         let claim = self.lease.claim();

@@ -111,7 +111,7 @@ pub(super) fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(Money::ZERO, None),
+        cost: Cost::dollars(Money::ZERO, None, None),
         callback: None,
         waiting: Some(Waiting {
             reason: "waiting to be gathered into a batch".to_owned(),
@@ -128,7 +128,7 @@ pub(super) fn delivered() -> Tracking {
         response: serde_json::to_vec(&response()).ok().and_then(stored),
         success: Some(true),
         usage: Some(response().usage().into()),
-        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
+        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO), None),
         callback: Some(Callback {
             url: "https://example.com/callbacks/longshore".to_owned(),
             attempts: 1,
@@ -148,7 +148,7 @@ pub(super) fn failed() -> Tracking {
         success: Some(false),
         error: Some("storm".to_owned()),
         usage: Some(Usage::default().into()),
-        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
+        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO), None),
         ..ended()
     }
 }

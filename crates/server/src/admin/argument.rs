@@ -33,13 +33,16 @@ pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// A day begins at midnight, UTC.
-pub(super) fn day_or_moment(text: &str) -> Result<Timestamp, String> {
+pub(super) fn day(text: &str) -> Result<Timestamp, String> {
     let day = text.parse::<NaiveDate>();
     day.map(|day| day.and_time(NaiveTime::MIN).and_utc())
-        .or_else(|_| moment(text))
-        .map_err(|_| {
-            "expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z".to_owned()
-        })
+        .map_err(|_| "expected a day like 2027-01-31".to_owned())
+}
+
+pub(super) fn day_or_moment(text: &str) -> Result<Timestamp, String> {
+    day(text).or_else(|_| moment(text)).map_err(|_| {
+        "expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z".to_owned()
+    })
 }
 
 /// An amount that somebody paid.

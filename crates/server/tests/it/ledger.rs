@@ -33,7 +33,7 @@ fn admin(service: &Service, line: &str) -> Output {
         .unwrap()
 }
 
-fn done(service: &Service, line: &str) -> String {
+pub(crate) fn done(service: &Service, line: &str) -> String {
     let output = admin(service, line);
     assert!(output.status.success(), "{line}: {output:?}");
     String::from_utf8(output.stdout).unwrap()

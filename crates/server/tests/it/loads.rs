@@ -49,6 +49,8 @@ async fn a_new_record_has_every_field() {
       "cost": {
         "held": 0,
         "charged": null,
+        "realtime": null,
+        "saved": null,
         "currency": "USD",
         "scale": 9
       },

@@ -70,8 +70,12 @@ mod overdraft;
 
 mod probe;
 
+mod savings;
+
 mod scenarios;
 
 mod stream;
 
 mod takeover;
+
+mod waiting;

@@ -61,6 +61,8 @@ async fn a_load_is_held_for_and_its_outcome_charges_and_gives_the_rest_back() {
     {
       "held": 28200,
       "charged": null,
+      "realtime": null,
+      "saved": null,
       "currency": "USD",
       "scale": 9
     }
@@ -75,6 +77,8 @@ async fn a_load_is_held_for_and_its_outcome_charges_and_gives_the_rest_back() {
     {
       "held": 28200,
       "charged": 1000,
+      "realtime": null,
+      "saved": null,
       "currency": "USD",
       "scale": 9
     }
@@ -325,6 +329,7 @@ fn outcome_of(cargo: &str, attempt: u32, success: bool) -> NewOutcome {
             input_tokens: 2,
             output_tokens: 2,
         },
+        realtime: None,
         claim_delivery: false,
     }
 }

@@ -267,6 +267,7 @@ fn api_options(clock: &Arc<HandMoved>, limited: &Limited) -> Options {
         max_messages: 1000,
         max_references: 100,
         max_stop_sequences: 16,
+        linger: chrono::TimeDelta::zero(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Projects: who owns cargo, files and keys.
 
+use std::collections::HashMap;
+
 use domain::id::{OrganizationId, ProjectId};
 use domain::project::Slug;
 use domain::time::Timestamp;
@@ -72,6 +74,24 @@ pub async fn page(
     .fetch_all(&control.pool)
     .await?;
     rows.into_iter().map(Project::try_from).collect()
+}
+
+/// Whose some projects are.
+pub async fn owners(
+    control: &Control,
+    projects: &[ProjectId],
+) -> Result<HashMap<ProjectId, OrganizationId>, Error> {
+    let projects: Vec<Uuid> = projects.iter().map(|project| project.uuid()).collect();
+    let rows = sqlx::query!(
+        "select id, organization_id from control.project where id = any($1)",
+        &projects
+    )
+    .fetch_all(&control.pool)
+    .await?;
+    let owners = rows.into_iter();
+    Ok(owners
+        .map(|row| (row.id.into(), row.organization_id.into()))
+        .collect())
 }
 
 /// Lets a project's keys in again; nothing when there is no such project.

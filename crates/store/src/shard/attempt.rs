@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domain::id::{CargoId, KeyId, ProjectId};
-use domain::money::Money;
-use domain::outcome::Usage;
 use domain::time::Timestamp;
-use domain::usage::{Counted, Event, Tally};
+use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -137,7 +135,7 @@ async fn finish(
             model: row.model,
             event,
         };
-        tally.count(what, Usage::default(), Money::ZERO);
+        tally.count(what, Work::default());
     }
     Ok(())
 }

@@ -206,7 +206,7 @@ pub async fn end(
         .collect();
     let returned = sqlx::query!(
         "with back as (
-             update shard.cargo c set batch = null, attempt = attempt + 1,
+             update shard.cargo c set batch = null, attempt = attempt + 1, returned_at = $5,
                  lane = case when c.id < $3 then $4 else coalesce($2, c.lane) end
              from shard.batch b, unnest(b.cargo) as item (id)
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null

@@ -6,10 +6,8 @@ use domain::hold::Hold;
 use domain::id::{CargoId, FileId, KeyId, OrganizationId, ProjectId};
 use domain::idempotency::Named;
 use domain::lane::LaneId;
-use domain::money::Money;
-use domain::outcome::Usage;
 use domain::time::Timestamp;
-use domain::usage::{Counted, Event, Tally};
+use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -172,7 +170,7 @@ pub async fn insert(
             model,
             event: Event::Loaded,
         };
-        tally.count(what, Usage::default(), Money::ZERO);
+        tally.count(what, Work::default());
         columns.push(load);
     }
     let delta = usage::Delta::of(&tally, now);

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::hold::Hold;
 use domain::id::{BatchId, CargoId, KeyId, ProjectId};
+use domain::model::Price;
 use domain::money::Money;
 use domain::outcome::Usage;
+use domain::saving::Saving;
 use domain::time::Timestamp;
-use domain::usage::{Counted, Event, Tally};
+use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -31,6 +33,8 @@ pub struct NewOutcome {
     pub success: bool,
     pub body: Packed,
     pub usage: Usage,
+    /// What the model costs in realtime, if that is known.
+    pub realtime: Option<Price>,
     /// Whether this node makes the first delivery attempt itself.
     pub claim_delivery: bool,
 }
@@ -90,16 +94,19 @@ pub async fn record(
             row.hold.release()
         };
         let charged = (!row.hold.is_nothing()).then_some(settlement.charged);
-        tally.count(
-            row.counted(outcome.success),
-            outcome.usage,
-            settlement.charged,
-        );
+        let saving = row.saving(&outcome, settlement.charged);
+        let work = Work {
+            usage: outcome.usage,
+            charged: settlement.charged,
+            saving: saving.unwrap_or_default(),
+        };
+        tally.count(row.counted(outcome.success), work);
         if charged.is_some() {
             let placed = (row.hold, row.loaded_at);
             books.end(row.organization, outcome.cargo, placed, settlement);
         }
-        columns.push(outcome, charged, row.organization, row.host);
+        let realtime = saving.map(|saving| saving.realtime);
+        columns.push(outcome, (charged, realtime), row.organization, row.host);
     }
     insert(&mut tx, &columns, claim, now).await?;
     usage::append(&mut tx, &tally, now).await?;
@@ -182,6 +189,13 @@ impl Completed {
             },
         }
     }
+
+    /// Only what was priced and succeeded can have saved anything.
+    fn saving(&self, outcome: &NewOutcome, charged: Money) -> Option<Saving> {
+        let compared = outcome.success && self.hold.price.is_some();
+        let realtime = outcome.realtime.filter(|_| compared)?;
+        Some(Saving::of(realtime, outcome.usage, charged))
+    }
 }
 
 fn signed_attempt(attempt: u32) -> i32 {
@@ -242,9 +256,9 @@ async fn insert(
     sqlx::query!(
         r#"with stored as (
                insert into shard.outcome
-                   (cargo, success, codec, body, input_tokens, output_tokens, charged)
+                   (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime)
                select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
-                   $5::bigint[], $6::bigint[], $7::bigint[])
+                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[])
            )
            insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
            select cargo, organization, host, $12,
@@ -264,7 +278,8 @@ async fn insert(
         &columns.due.claimed,
         now,
         claim.node,
-        claim.epoch
+        claim.epoch,
+        &columns.realtime as &[Option<i64>]
     )
     .execute(&mut **tx)
     .await?;
@@ -280,6 +295,7 @@ struct Columns {
     input_tokens: Vec<i64>,
     output_tokens: Vec<i64>,
     charged: Vec<Option<i64>>,
+    realtime: Vec<Option<i64>>,
     due: Due,
 }
 
@@ -296,7 +312,7 @@ impl Columns {
     fn push(
         &mut self,
         outcome: NewOutcome,
-        charged: Option<Money>,
+        (charged, realtime): (Option<Money>, Option<Money>),
         organization: Uuid,
         host: Option<String>,
     ) {
@@ -307,6 +323,7 @@ impl Columns {
         self.input_tokens.push(signed(outcome.usage.input_tokens));
         self.output_tokens.push(signed(outcome.usage.output_tokens));
         self.charged.push(charged.map(Money::nanos));
+        self.realtime.push(realtime.map(Money::nanos));
         if let Some(host) = host {
             self.due.cargo.push(outcome.cargo.uuid());
             self.due.organization.push(organization);

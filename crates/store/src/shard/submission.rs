@@ -6,6 +6,7 @@
 //! ```
 
 use chrono::TimeDelta;
+use domain::batch::Delay;
 use domain::id::{BatchId, CargoId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -167,16 +168,19 @@ pub async fn unsent(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
+    delay: Option<Delay>,
     again_at: Timestamp,
 ) -> Result<(), Error> {
     let changed = sqlx::query!(
-        "update shard.batch set sent_at = null, upload = null, enqueued_at = null, next_poll_at = $4,
+        "update shard.batch set sent_at = null, upload = null, enqueued_at = null,
+             next_poll_at = $4, delay = $5,
              node = null, epoch = null
          where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
         batch.uuid(),
         claim.node,
         claim.epoch,
-        again_at
+        again_at,
+        delay.map(Delay::as_str)
     )
     .execute(&shard.pool)
     .await?;

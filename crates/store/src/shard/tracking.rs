@@ -1,6 +1,6 @@
 //! Everything about one cargo, for the caller who asks.
 
-use domain::batch;
+use domain::batch::{self, Delay};
 use domain::cargo::{CallbackState, Status};
 use domain::id::{CargoId, ProjectId};
 use domain::model::Kind;
@@ -8,6 +8,7 @@ use domain::money::Money;
 use domain::outcome::Usage;
 use domain::route::Via;
 use domain::time::Timestamp;
+use domain::waiting::{Batch, Paused, Way};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -27,21 +28,8 @@ pub struct Tracked {
     pub held: Money,
     pub outcome: Option<StoredOutcome>,
     pub callback: Option<Callback>,
-    pub next_poll_at: Option<Timestamp>,
     pub way: Way,
     pub metadata: Option<Vec<u8>>,
-}
-
-/// What is known of the way that it is on.
-#[derive(Debug)]
-pub struct Way {
-    pub via: Via,
-    /// Why its provider takes nothing for now, and since when.
-    pub paused: Option<(String, Timestamp)>,
-    /// The provider may have its batch: it is looked for.
-    pub is_looked_for: bool,
-    /// How long batches of its lane took lately.
-    pub turnaround: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -50,6 +38,8 @@ pub struct StoredOutcome {
     pub body: Vec<u8>,
     pub usage: Usage,
     pub charged: Money,
+    /// Nothing where it failed, was free, or no realtime price was known.
+    pub realtime: Option<Money>,
 }
 
 #[derive(Debug)]
@@ -69,15 +59,20 @@ pub async fn find(
     project: ProjectId,
     cargo: CargoId,
 ) -> Result<Option<Tracked>, Error> {
-    let row = sqlx::query!(
-        r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?", p.paused_at,
-               (b.state = 'submitting' and b.looks > 0) as is_looked_for, c.attempt, c.created_at, c.completed_at, c.callback_url,
+    let row = sqlx::query_as!(
+        Row,
+        r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
+               p.paused_at, p.retry_at,
+               c.attempt, c.created_at, c.returned_at, c.completed_at, c.callback_url,
                c.callback_state, c.callback_ended_at, c.held,
                b.state as "batch_state?", b.gathered_at as "gathered_at?", b.running_at,
-               b.next_poll_at, r.metadata,
+               b.next_poll_at, b.cancel_wanted_at, b.delay, b.node is not null as "is_claimed!",
+               -- In the hands of a worker it is still being sent, unless it was looked for before.
+               case when b.node is null or b.looks > 0 then b.sent_at end as unknown_since,
+               r.metadata,
                o.success as "success?", o.codec as "codec?", o.body as "body?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
-               o.charged,
+               o.charged, o.realtime,
                d.due_at as "due_at?",
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
@@ -97,55 +92,143 @@ pub async fn find(
     )
     .fetch_optional(&shard.pool)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let batch_state = row.batch_state.as_deref().map(batch_state).transpose()?;
-    let callback_state = callback_state(&row.callback_state);
-    let outcome = match (row.success, row.codec, row.body) {
-        (Some(success), Some(codec), Some(bytes)) => Some(StoredOutcome {
+    row.map(Tracked::try_from).transpose()
+}
+
+/// The first cargo at or after an id, and whose it is.
+pub async fn at_or_after(shard: &Shard, id: Uuid) -> Result<Option<(CargoId, ProjectId)>, Error> {
+    let row = sqlx::query!(
+        "select id, project from shard.cargo where id >= $1 order by id limit 1",
+        id
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(row.map(|row| (row.id.into(), row.project.into())))
+}
+
+/// Its rows, read together.
+struct Row {
+    model: String,
+    kind: String,
+    via: String,
+    turnaround_seconds: Option<f64>,
+    paused: Option<String>,
+    paused_at: Option<Timestamp>,
+    retry_at: Option<Timestamp>,
+    attempt: i32,
+    created_at: Timestamp,
+    returned_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
+    callback_url: Option<String>,
+    callback_state: String,
+    callback_ended_at: Option<Timestamp>,
+    held: Option<i64>,
+    batch_state: Option<String>,
+    gathered_at: Option<Timestamp>,
+    running_at: Option<Timestamp>,
+    next_poll_at: Option<Timestamp>,
+    cancel_wanted_at: Option<Timestamp>,
+    delay: Option<String>,
+    is_claimed: bool,
+    unknown_since: Option<Timestamp>,
+    metadata: Option<Vec<u8>>,
+    success: Option<bool>,
+    codec: Option<i16>,
+    body: Option<Vec<u8>>,
+    input_tokens: Option<i64>,
+    output_tokens: Option<i64>,
+    charged: Option<i64>,
+    realtime: Option<i64>,
+    due_at: Option<Timestamp>,
+    number: Option<i16>,
+    started_at: Option<Timestamp>,
+    status: Option<i16>,
+    error: Option<String>,
+}
+
+impl TryFrom<Row> for Tracked {
+    type Error = Error;
+
+    fn try_from(mut row: Row) -> Result<Self, Error> {
+        let batch_state = row.batch_state.as_deref().map(batch_state).transpose()?;
+        let callback_state = callback_state(&row.callback_state);
+        let completed = row.completed_at.map(|_| callback_state);
+        Ok(Self {
+            status: Status::read(batch_state, completed),
+            kind: Kind::parse(&row.kind).ok_or(corrupt("lane", "kind"))?,
+            attempt: u32::try_from(row.attempt).unwrap_or(1),
+            created_at: row.created_at,
+            batched_at: row.gathered_at,
+            processing_at: row.running_at,
+            completed_at: row.completed_at,
+            held: row.held.map_or(Money::ZERO, Money),
+            outcome: row.outcome()?,
+            callback: row.callback(callback_state),
+            way: row.way(batch_state)?,
+            model: row.model,
+            metadata: row.metadata,
+        })
+    }
+}
+
+impl Row {
+    fn outcome(&mut self) -> Result<Option<StoredOutcome>, Error> {
+        let (Some(success), Some(codec), Some(bytes)) =
+            (self.success, self.codec, self.body.take())
+        else {
+            return Ok(None);
+        };
+        Ok(Some(StoredOutcome {
             success,
             body: body::unpack(codec, bytes, "outcome")?,
             usage: Usage {
-                input_tokens: unsigned(row.input_tokens),
-                output_tokens: unsigned(row.output_tokens),
+                input_tokens: unsigned(self.input_tokens),
+                output_tokens: unsigned(self.output_tokens),
             },
-            charged: row.charged.map_or(Money::ZERO, Money),
-        }),
-        _ => None,
-    };
-    let delivered = callback_state == CallbackState::Delivered;
-    let callback = row.callback_url.map(|url| Callback {
-        url,
-        attempts: row
-            .number
-            .and_then(|number| u32::try_from(number).ok())
-            .unwrap_or(0),
-        last_attempt_at: row.started_at,
-        last_status_code: row.status.and_then(|status| u16::try_from(status).ok()),
-        last_error: row.error,
-        next_attempt_at: row.due_at,
-        delivered_at: row.callback_ended_at.filter(|_| delivered),
-    });
-    Ok(Some(Tracked {
-        status: Status::read(batch_state, row.completed_at.map(|_| callback_state)),
-        model: row.model,
-        kind: Kind::parse(&row.kind).ok_or(corrupt("lane", "kind"))?,
-        attempt: u32::try_from(row.attempt).unwrap_or(1),
-        created_at: row.created_at,
-        batched_at: row.gathered_at,
-        processing_at: row.running_at,
-        completed_at: row.completed_at,
-        held: row.held.map_or(Money::ZERO, Money),
-        outcome,
-        callback,
-        next_poll_at: row.next_poll_at,
-        way: Way {
-            via: Via::parse(&row.via).ok_or(corrupt("lane", "via"))?,
-            paused: row.paused.zip(row.paused_at),
-            is_looked_for: row.is_looked_for.unwrap_or_default(),
-            turnaround: row.turnaround_seconds,
-        },
-        metadata: row.metadata,
-    }))
+            charged: self.charged.map_or(Money::ZERO, Money),
+            realtime: self.realtime.map(Money),
+        }))
+    }
+
+    fn callback(&mut self, state: CallbackState) -> Option<Callback> {
+        let is_delivered = state == CallbackState::Delivered;
+        let attempts = self.number.and_then(|number| u32::try_from(number).ok());
+        Some(Callback {
+            url: self.callback_url.take()?,
+            attempts: attempts.unwrap_or(0),
+            last_attempt_at: self.started_at,
+            last_status_code: self.status.and_then(|status| u16::try_from(status).ok()),
+            last_error: self.error.take(),
+            next_attempt_at: self.due_at,
+            delivered_at: self.callback_ended_at.filter(|_| is_delivered),
+        })
+    }
+
+    fn way(&mut self, state: Option<batch::State>) -> Result<Way, Error> {
+        let paused = self.paused.take().zip(self.paused_at);
+        let batch = state.zip(self.gathered_at);
+        Ok(Way {
+            created_at: self.created_at,
+            returned_at: self.returned_at,
+            via: Via::parse(&self.via).ok_or(corrupt("lane", "via"))?,
+            paused: paused.map(|(reason, since)| Paused {
+                reason,
+                since,
+                retry_at: self.retry_at,
+            }),
+            turnaround: self.turnaround_seconds,
+            batch: batch.map(|(state, gathered_at)| Batch {
+                state,
+                gathered_at,
+                unknown_since: self.unknown_since,
+                running_at: self.running_at,
+                next_poll_at: self.next_poll_at,
+                cancel_wanted_at: self.cancel_wanted_at,
+                delay: self.delay.as_deref().and_then(Delay::parse),
+                is_claimed: self.is_claimed,
+            }),
+        })
+    }
 }
 
 fn batch_state(text: &str) -> Result<batch::State, Error> {
@@ -158,17 +241,6 @@ fn callback_state(text: &str) -> CallbackState {
         "failed" => CallbackState::Failed,
         _ => CallbackState::Open,
     }
-}
-
-/// The first cargo at or after an id, and whose it is.
-pub async fn at_or_after(shard: &Shard, id: Uuid) -> Result<Option<(CargoId, ProjectId)>, Error> {
-    let row = sqlx::query!(
-        "select id, project from shard.cargo where id >= $1 order by id limit 1",
-        id
-    )
-    .fetch_optional(&shard.pool)
-    .await?;
-    Ok(row.map(|row| (row.id.into(), row.project.into())))
 }
 
 fn unsigned(count: Option<i64>) -> u64 {

@@ -1,7 +1,7 @@
 //! Counts: appended once per group, folded by sweep, read by people.
 
 use domain::time::Timestamp;
-use domain::usage::Tally;
+use domain::usage::{Sum, Tally};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -21,6 +21,8 @@ pub(crate) struct Delta {
     pub(crate) input_tokens: Vec<i64>,
     pub(crate) output_tokens: Vec<i64>,
     pub(crate) money: Vec<i64>,
+    pub(crate) realtime: Vec<i64>,
+    pub(crate) saved: Vec<i64>,
 }
 
 impl Delta {
@@ -31,15 +33,17 @@ impl Delta {
             hour,
             ..Self::default()
         };
-        for (what, sum) in tally.iter() {
+        for (what, Sum { count, work }) in tally.iter() {
             delta.project.push(what.project.uuid());
             delta.api_key.push(what.key.uuid());
             delta.model.push(what.model.clone());
             delta.event.push(what.event.as_str().to_owned());
-            delta.count.push(signed(sum.count));
-            delta.input_tokens.push(signed(sum.usage.input_tokens));
-            delta.output_tokens.push(signed(sum.usage.output_tokens));
-            delta.money.push(sum.charged.nanos());
+            delta.count.push(signed(count));
+            delta.input_tokens.push(signed(work.usage.input_tokens));
+            delta.output_tokens.push(signed(work.usage.output_tokens));
+            delta.money.push(work.charged.nanos());
+            delta.realtime.push(work.saving.realtime.nanos());
+            delta.saved.push(work.saving.saved.nanos());
         }
         delta
     }
@@ -52,8 +56,9 @@ pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> 
     let delta = Delta::of(tally, now);
     sqlx::query!(
         "insert into shard.usage_delta
-             (hour, project, api_key, model, event, count, input_tokens, output_tokens, money)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+             (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
+              realtime, saved)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         delta.hour,
         &delta.project,
         &delta.api_key,
@@ -63,6 +68,8 @@ pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> 
         &delta.input_tokens,
         &delta.output_tokens,
         &delta.money,
+        &delta.realtime,
+        &delta.saved,
     )
     .execute(&mut **tx)
     .await?;
@@ -84,22 +91,28 @@ pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
                    sum(entry.count)::bigint as count,
                    sum(entry.input_tokens)::bigint as input_tokens,
                    sum(entry.output_tokens)::bigint as output_tokens,
-                   coalesce(sum(entry.money), 0)::bigint as money
+                   coalesce(sum(entry.money), 0)::bigint as money,
+                   coalesce(sum(entry.realtime), 0)::bigint as realtime,
+                   coalesce(sum(entry.saved), 0)::bigint as saved
                from gone, unnest(gone.project, gone.api_key, gone.model, gone.event, gone.count,
-                       gone.input_tokens, gone.output_tokens, gone.money)
-                   as entry (project, api_key, model, event, count, input_tokens, output_tokens, money)
+                       gone.input_tokens, gone.output_tokens, gone.money, gone.realtime, gone.saved)
+                   as entry (project, api_key, model, event, count, input_tokens, output_tokens,
+                       money, realtime, saved)
                group by 1, 2, 3, 4, 5
                -- Two folders lock the sums in the same order.
                order by 2, 1, 3, 4, 5
            ), folded as (
                insert into shard.usage
-                   (hour, project, api_key, model, event, count, input_tokens, output_tokens, money)
+                   (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
+                    realtime, saved)
                select * from sums
                on conflict (project, hour, api_key, model, event) do update
                    set count = usage.count + excluded.count,
                        input_tokens = usage.input_tokens + excluded.input_tokens,
                        output_tokens = usage.output_tokens + excluded.output_tokens,
-                       money = usage.money + excluded.money
+                       money = usage.money + excluded.money,
+                       realtime = usage.realtime + excluded.realtime,
+                       saved = usage.saved + excluded.saved
            )
            select count(*) as "count!" from gone"#,
         most

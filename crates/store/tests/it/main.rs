@@ -10,5 +10,6 @@ mod audit;
 mod control;
 mod doctor;
 mod file;
+mod saving;
 mod statement;
 mod support;

@@ -24,7 +24,7 @@ fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(Money::ZERO, None),
+        cost: Cost::dollars(Money::ZERO, None, None),
         callback: None,
         waiting: Some(Waiting {
             reason: "r".to_owned(),
@@ -37,7 +37,7 @@ fn pending() -> Tracking {
 
 #[test]
 fn every_field_is_there_from_the_start_and_in_order() {
-    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"usage":null,"cost":{"held":0,"charged":null,"currency":"USD","scale":9},"callback":null,"waiting":{"reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
+    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"usage":null,"cost":{"held":0,"charged":null,"realtime":null,"saved":null,"currency":"USD","scale":9},"callback":null,"waiting":{"reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
 }
 
 #[test]
@@ -53,7 +53,11 @@ fn a_delivered_record() {
             input_tokens: 6,
             output_tokens: 4,
         }),
-        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO)),
+        cost: Cost::dollars(
+            Money(9),
+            Some(Money(4)),
+            Some(Saving::between(Money(7), Money(4))),
+        ),
         callback: Some(Callback {
             url: "https://example.com/".to_owned(),
             attempts: 1,
@@ -67,7 +71,7 @@ fn a_delivered_record() {
         metadata: stored(b"{\"z\":1,\"a\":1e999}".to_vec()),
         ..pending()
     };
-    insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":0,"charged":0,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999}}"#);
+    insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":9,"charged":4,"realtime":7,"saved":3,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999}}"#);
 }
 
 #[test]

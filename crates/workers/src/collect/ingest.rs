@@ -117,7 +117,12 @@ impl Collect {
                 line.and_then(|line| belief.outcome(&line, &open))
             {
                 open.remove(&head.cargo);
-                finished.push((Finished { head, outcome }, usage_known));
+                let one = Finished {
+                    head,
+                    outcome,
+                    realtime: belief.source.model.realtime(),
+                };
+                finished.push((one, usage_known));
             }
             if finished.len() >= AT_ONCE || (is_last && !finished.is_empty()) {
                 let some = counted(&self.shard, std::mem::take(&mut finished)).await?;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::model::Model;
-use domain::outcome::Outcome;
 use domain::time::Timestamp;
 use outbound::provider::Job;
 use outbound::provider::call::CallFailure;
@@ -144,8 +143,7 @@ impl Collect {
                     heads.into_iter().map(|head| (head.cargo, head)).collect();
                 let failed = lines.into_iter().filter_map(|(line, message)| {
                     let head = open.remove(&cargo(line)?)?;
-                    let outcome = Outcome::Failure(message);
-                    Some(Finished { head, outcome })
+                    Some(Finished::failed(head, message))
                 });
                 failed.collect()
             }
@@ -153,10 +151,7 @@ impl Collect {
                 let tired = heads
                     .into_iter()
                     .filter(|head| head.attempt >= MOST_ATTEMPTS);
-                let failed = tired.map(|head| Finished {
-                    head,
-                    outcome: Outcome::Failure(message.clone()),
-                });
+                let failed = tired.map(|head| Finished::failed(head, message.clone()));
                 failed.collect()
             }
         };

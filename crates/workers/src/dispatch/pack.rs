@@ -6,7 +6,6 @@
 use std::path::Path;
 
 use domain::id::CargoId;
-use domain::outcome::Outcome;
 use domain::params::Params;
 use outbound::objects::Objects;
 use outbound::provider::Item;
@@ -93,8 +92,7 @@ impl Packer<'_> {
                 let line = match self.encode(&item).await? {
                     Ok(line) => line,
                     Err(why) => {
-                        let outcome = Outcome::Failure(why.0);
-                        unfit.push(Finished { head, outcome });
+                        unfit.push(Finished::failed(head, why.0));
                         continue;
                     }
                 };

@@ -1,7 +1,7 @@
 //! To a provider that takes jobs: packed, journalled, handed over, and never twice unknowingly.
 
 use chrono::TimeDelta;
-use domain::batch::MOST_TAKEOVERS;
+use domain::batch::{Delay, MOST_TAKEOVERS};
 use domain::model::Model;
 use domain::time::Timestamp;
 use outbound::provider::call::CallFailure;
@@ -67,7 +67,8 @@ impl Dispatch {
             Err(PackFailure::Store(failure)) => Err(failure),
             Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
                 tracing::error!(batch.id = %load.batch.id, %failure, "{} cannot be put together yet", load.batch.id);
-                self.not_sent(load, load.now + WHEN_FULL).await
+                let at = load.now + WHEN_FULL;
+                self.not_sent(load, Some(Delay::Unready), at).await
             }
         }
     }
@@ -95,7 +96,8 @@ impl Dispatch {
         }
         let room = most.saturating_sub(waiting);
         if waiting > 0 && room == 0 {
-            self.not_sent(load, load.now + WHEN_FULL).await?;
+            self.not_sent(load, Some(Delay::Full), load.now + WHEN_FULL)
+                .await?;
             return Ok(None);
         }
         let Parcel {
@@ -109,7 +111,8 @@ impl Dispatch {
         let is_crumb =
             order.len() + unfit.len() < batch.cargo.len() && packed.tokens < most / CRUMB;
         if waiting > 0 && (packed.tokens > room || is_crumb) {
-            self.not_sent(load, load.now + WHEN_FULL).await?;
+            self.not_sent(load, Some(Delay::Full), load.now + WHEN_FULL)
+                .await?;
             return Ok(None);
         }
         storing::store(shard, batch.id, load.claim, None, unfit, load.now).await?;
@@ -129,7 +132,8 @@ impl Dispatch {
         let has_room =
             provider::enqueue(&self.shard, name, batch, load.claim, most, load.now).await?;
         if !has_room {
-            self.not_sent(load, load.now + WHEN_FULL).await?;
+            self.not_sent(load, Some(Delay::Full), load.now + WHEN_FULL)
+                .await?;
         }
         Ok(has_room)
     }
@@ -233,10 +237,11 @@ impl Dispatch {
                 let name = &load.lane.provider;
                 provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
                 // At once: whoever takes it up sees the pause, and whether there is another way.
-                self.not_sent(load, now).await
+                self.not_sent(load, None, now).await
             }
             CallFailure::Busy { retry_after } | CallFailure::Unavailable { retry_after, .. } => {
-                self.not_sent(load, now + wait(retry_after)).await
+                let at = now + wait(retry_after);
+                self.not_sent(load, Some(Delay::Refused), at).await
             }
             CallFailure::TooLarge if batch.cargo.len() > 1 => self.halve(load).await,
             CallFailure::TooLarge => self.fail(load, "too large for the provider").await,
@@ -245,7 +250,10 @@ impl Dispatch {
             | CallFailure::Conflict
             | CallFailure::Unknown(_)
             | CallFailure::Unreadable
-            | CallFailure::Spool(_) => self.not_sent(load, now + LATER).await,
+            | CallFailure::Spool(_) => {
+                let delay = Some(Delay::Unready);
+                self.not_sent(load, delay, now + LATER).await
+            }
         }
     }
 
@@ -261,9 +269,11 @@ impl Dispatch {
     pub(super) async fn not_sent(
         &self,
         load: &Load<'_>,
+        delay: Option<Delay>,
         again_at: Timestamp,
     ) -> Result<(), store::Error> {
-        submission::unsent(&self.shard, load.batch.id, load.claim, again_at).await?;
+        let (shard, batch) = (&self.shard, load.batch.id);
+        submission::unsent(shard, batch, load.claim, delay, again_at).await?;
         provider::end_turn(&self.shard, &load.lane.provider, load.batch.id).await
     }
 }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use domain::model::Model;
+use domain::outcome::Outcome;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use outbound::provider::Item;
@@ -150,15 +152,15 @@ impl<'a> Asking<'a> {
                 usage_known,
             }) => {
                 asked.failures = 0;
-                let head = question.head;
-                finished.push((Finished { head, outcome }, usage_known));
+                let one = self.finished(question.head, outcome);
+                finished.push((one, usage_known));
                 None
             }
             // At the end of the batch it takes the next way.
             Ok(ItemEnd::Again(why)) => {
-                let last = last_word(head, &why);
-                let head = question.head;
-                finished.extend(last.map(|outcome| (Finished { head, outcome }, true)));
+                if let Some(outcome) = last_word(head, &why) {
+                    finished.push((self.finished(question.head, outcome), true));
+                }
                 None
             }
             Ok(ItemEnd::AccountFault(reason)) => {
@@ -179,14 +181,21 @@ impl<'a> Asking<'a> {
                 if question.tries < MOST_TRIES {
                     return Some(question);
                 }
-                let last = last_word(head, &failure.to_string());
-                let head = question.head;
                 // One of many that all fail is not the one to blame.
                 let is_alone = asked.failures < MOST_TROUBLE;
-                let last = last.filter(|_| is_alone);
-                finished.extend(last.map(|outcome| (Finished { head, outcome }, true)));
+                if is_alone && let Some(outcome) = last_word(head, &failure.to_string()) {
+                    finished.push((self.finished(question.head, outcome), true));
+                }
                 None
             }
+        }
+    }
+
+    fn finished(&self, head: Head, outcome: Outcome) -> Finished {
+        Finished {
+            head,
+            outcome,
+            realtime: self.load.model.as_ref().and_then(Model::realtime),
         }
     }
 

@@ -163,6 +163,7 @@ impl World {
             success: given.success,
             body: body::pack(record.tag.as_bytes()),
             usage: given.usage,
+            realtime: None,
             claim_delivery: false,
         });
         let standing = record.batch.map_or(Standing::Waiting, Standing::InBatch);

@@ -25,7 +25,7 @@ async fn the_credential_is_refused_and_mended() {
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the credential is not accepted
+    waiting: its provider is paused: the credential is not accepted; the operator can mend it
     waiting: the provider is working on its batch
     3 callbacks, 1 jobs, 0.00 held
     ");
@@ -44,7 +44,7 @@ async fn the_account_is_out_of_funds_and_paid() {
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the account cannot pay
+    waiting: its provider is paused: the account cannot pay; the operator can mend it
     waiting: the provider is working on its batch
     3 callbacks, 1 jobs, 0.00 held
     ");

@@ -138,7 +138,6 @@ async fn a_lost_submission_shows_late() {
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its batch is being submitted to the provider
     waiting: whether its batch reached the provider is being looked into
     waiting: the provider is working on its batch
     3 callbacks, 1 jobs, 0.00 held

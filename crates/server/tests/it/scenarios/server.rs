@@ -124,7 +124,7 @@ async fn it_does_not_let_us_in() {
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the credential is not accepted
+    waiting: its provider is paused: the credential is not accepted; the operator can mend it
     3 callbacks, 0 jobs, 3 calls, 0.00 held
     ");
 }
@@ -142,7 +142,7 @@ async fn it_is_not_paid_for() {
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the account cannot pay
+    waiting: its provider is paused: the account cannot pay; the operator can mend it
     3 callbacks, 0 jobs, 4 calls, 0.00 held
     ");
 }

@@ -31,6 +31,11 @@ const PRICE: Price = Price {
     input: Money(100_000_000),
     output: Money(400_000_000),
 };
+/// Twice as much.
+const REALTIME: Price = Price {
+    input: Money(200_000_000),
+    output: Money(800_000_000),
+};
 const NOBODY: Claim = Claim {
     node: Uuid::nil(),
     epoch: 1,
@@ -164,6 +169,7 @@ impl Books {
             success,
             body: body::pack(b"{}"),
             usage: if success { USAGE } else { Usage::default() },
+            realtime: Some(REALTIME),
             claim_delivery: false,
         });
         let now = self.database.clock.now();

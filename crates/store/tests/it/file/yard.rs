@@ -215,6 +215,7 @@ pub(super) fn outcome(cargo: CargoId) -> NewOutcome {
         success: true,
         body: body::pack(b"{}"),
         usage: Usage::default(),
+        realtime: None,
         claim_delivery: false,
     }
 }

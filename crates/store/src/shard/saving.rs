@@ -1,0 +1,70 @@
+//! What batching saved, read from the counts.
+
+use domain::id::ProjectId;
+use domain::money::Money;
+use domain::saving::Saving;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+
+/// The cargo of a project and model that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    pub project: ProjectId,
+    pub model: String,
+    pub cargo: u64,
+    pub charged: Money,
+    /// Of those whose realtime price was known.
+    pub saving: Saving,
+}
+
+/// Since an hour, of some projects or of all; what is free is left out.
+pub async fn list(
+    shard: &Shard,
+    projects: Option<&[ProjectId]>,
+    since: Option<Timestamp>,
+) -> Result<Vec<Saved>, Error> {
+    let projects: Option<Vec<Uuid>> =
+        projects.map(|projects| projects.iter().map(|project| project.uuid()).collect());
+    let rows = sqlx::query!(
+        // One statement sees one moment: what is folded meanwhile is in it once.
+        r#"with counted as (
+               select project, model, event, hour, count, money, realtime, saved from shard.usage
+               where ($1::uuid[] is null or project = any($1))
+               union all
+               select entry.project, entry.model, entry.event, delta.hour, entry.count,
+                   entry.money, entry.realtime, entry.saved
+               from shard.usage_delta delta,
+                   unnest(delta.project, delta.model, delta.event, delta.count, delta.money,
+                       delta.realtime, delta.saved)
+                   as entry (project, model, event, count, money, realtime, saved)
+               where ($1::uuid[] is null or entry.project = any($1))
+           )
+           select project as "project!", model as "model!", sum(count)::bigint as "cargo!",
+               coalesce(sum(money), 0)::bigint as "charged!",
+               coalesce(sum(realtime), 0)::bigint as "realtime!",
+               coalesce(sum(saved), 0)::bigint as "saved!"
+           from counted
+           where event = 'succeeded' and ($2::timestamptz is null or hour >= $2)
+           group by project, model
+           having sum(money) > 0 or sum(realtime) > 0
+           order by project, model"#,
+        projects.as_deref(),
+        since
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let saved = rows.into_iter().map(|row| Saved {
+        project: row.project.into(),
+        model: row.model,
+        cargo: u64::try_from(row.cargo).unwrap_or_default(),
+        charged: Money(row.charged),
+        saving: Saving {
+            realtime: Money(row.realtime),
+            saved: Money(row.saved),
+        },
+    });
+    Ok(saved.collect())
+}

@@ -1,0 +1,80 @@
+//! What batching saved: the same before and after the counts are folded.
+
+use std::time::Duration;
+
+use domain::id::ProjectId;
+use domain::money::Money;
+use domain::saving::Saving;
+use domain::time::Timestamp;
+use store::shard::saving::{self, Saved};
+use store::shard::usage;
+
+use crate::audit::books::{Books, Holding};
+
+async fn list(books: &Books, since: Option<Timestamp>) -> Vec<Saved> {
+    saving::list(books.shard(), None, since).await.unwrap()
+}
+
+/// Two hours: in each, one cargo that is worth 30,000 nano-dollars succeeds and one fails.
+async fn two_hours() -> (Books, Timestamp) {
+    let mut books = Books::open().await;
+    for success in [true, false] {
+        let cargo = books.load(Holding::Enough).await;
+        books.finish(&[cargo], success).await;
+    }
+    let later = books.database.clock.advance(Duration::from_hours(1));
+    // The second one's charge is a nano-dollar, and it saves all the rest.
+    for holding in [Holding::Enough, Holding::TooLittle, Holding::Tokens] {
+        let cargo = books.load(holding).await;
+        books.finish(&[cargo], true).await;
+    }
+    (books, later)
+}
+
+#[tokio::test]
+async fn savings_are_those_of_priced_cargo_that_succeeded() {
+    let (books, later) = two_hours().await;
+    // Each hour has a project of its own.
+    let [first, second] = &list(&books, None).await[..] else {
+        panic!("two projects");
+    };
+    assert_eq!((first.model.as_str(), first.cargo), ("priced", 1));
+    assert_eq!(first.charged, Money(30_000));
+    assert_eq!(first.saving, Saving::between(Money(60_000), Money(30_000)));
+
+    assert_eq!(second.cargo, 3);
+    assert_eq!(second.charged, Money(30_001));
+    let (realtime, saved) = (Money(120_000), Money(89_999));
+    assert_eq!(second.saving, Saving { realtime, saved });
+    assert_eq!(
+        list(&books, Some(later)).await,
+        std::slice::from_ref(second)
+    );
+}
+
+#[tokio::test]
+async fn folding_changes_no_sum() {
+    let (books, later) = two_hours().await;
+    let before = (list(&books, None).await, list(&books, Some(later)).await);
+    // A few at a time, so that it is also seen half folded.
+    while usage::fold(books.shard(), 2).await.unwrap() > 0 {
+        let now = (list(&books, None).await, list(&books, Some(later)).await);
+        assert_eq!(now, before);
+    }
+}
+
+#[tokio::test]
+async fn only_the_projects_that_are_asked_for() {
+    let (books, later) = two_hours().await;
+    let all = list(&books, None).await;
+    let other = ProjectId::new(later, books.organization.berth(), 9);
+    let of = async |projects: &[ProjectId]| {
+        let saved = saving::list(books.shard(), Some(projects), None);
+        saved.await.unwrap()
+    };
+    assert_eq!(of(&[other]).await, []);
+    assert_eq!(of(&[]).await, []);
+    let project = all[0].project;
+    let some = of(&[project, other]).await;
+    assert!(some.iter().all(|it| it.project == project) && !some.is_empty());
+}
