@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use domain::id::BatchId;
 use domain::time::Timestamp;
+use sqlx::PgExecutor;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
 use crate::number::signed;
 
 /// A provider that work went to, for people.
@@ -134,27 +136,44 @@ pub async fn end_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<(), E
     Ok(())
 }
 
-/// The tokens that wait at a provider in jobs that it has, or may have; and the most that it
-/// turned out to take, if that was less than we were told.
+/// The tokens that wait at a provider in jobs that it has, may have, or is about to be given,
+/// `besides` one; and the most that it turned out to take, if that was less than we were told.
 pub async fn enqueued(
-    shard: &Shard,
+    executor: impl PgExecutor<'_>,
     name: &str,
+    besides: Option<BatchId>,
     lowered_since: Timestamp,
 ) -> Result<(u64, Option<u64>), Error> {
     let row = sqlx::query!(
         r#"select (select coalesce(sum(b.tokens), 0)::bigint
                    from shard.batch b join shard.lane l on l.id = b.lane
-                   where l.provider = $1 and (b.state = 'running'
-                       or (b.state = 'submitting' and b.sent_at is not null))) as "tokens!",
+                   where l.provider = $1 and b.id is distinct from $3
+                       and (b.state = 'running' or (b.state = 'submitting' and (
+                           b.sent_at is not null
+                           -- Packed and in somebody's hands: it has its room.
+                           or (b.node is not null and b.encoder is not null))))) as "tokens!",
                   (select most_enqueued_tokens from shard.provider
                    where name = $1 and lowered_at > $2) as most"#,
         name,
-        lowered_since
+        lowered_since,
+        besides.map(BatchId::uuid)
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(executor)
     .await?;
     let count = |number: i64| u64::try_from(number).unwrap_or_default();
     Ok((count(row.tokens), row.most.map(count)))
+}
+
+/// Whoever takes room at a provider does so alone, until the transaction ends.
+pub(crate) async fn alone(tx: &mut Transaction<'_>, name: &str) -> Result<(), Error> {
+    sqlx::query!(
+        "insert into shard.provider (name) values ($1)
+         on conflict (name) do update set name = excluded.name",
+        name
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// It takes less than we were told, for a while.

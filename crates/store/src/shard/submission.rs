@@ -15,6 +15,7 @@ use crate::Shard;
 use crate::number::signed;
 use crate::shard::batch::ours;
 use crate::shard::node::Claim;
+use crate::shard::provider;
 
 /// A job may take this long to be stopped.
 const GIVEN_UP_AFTER: TimeDelta = TimeDelta::hours(1);
@@ -78,18 +79,34 @@ pub async fn read(shard: &Shard, batch: BatchId) -> Result<Entry, Error> {
     })
 }
 
+/// Where a submission is to wait, and the most tokens that may wait there.
+#[derive(Debug, Clone, Copy)]
+pub struct Room<'a> {
+    pub provider: &'a str,
+    pub most_tokens: u64,
+}
+
 /// Writes down what is to be submitted, in its order. What is left over goes back to wait, in
 /// the same attempt: it was never part of a submission.
+///
+/// False: others have taken the room meanwhile, and nothing is written.
 pub async fn pack(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
     order: &[CargoId],
     packed: &Packed,
-) -> Result<u64, Error> {
+    room: Room<'_>,
+) -> Result<bool, Error> {
     let order: Vec<Uuid> = order.iter().map(|id| id.uuid()).collect();
     let mut tx = shard.begin().await?;
-    let left = sqlx::query!(
+    provider::alone(&mut tx, room.provider).await?;
+    let never = Timestamp::MAX_UTC;
+    let (waiting, _) = provider::enqueued(&mut *tx, room.provider, Some(batch), never).await?;
+    if waiting > 0 && waiting + packed.tokens > room.most_tokens {
+        return Ok(false);
+    }
+    sqlx::query!(
         "with left_over as (
              select item.id from shard.batch b, unnest(b.cargo) as item (id)
              where b.id = $1 and not item.id = any($2)
@@ -120,7 +137,7 @@ pub async fn pack(
     .await?;
     ours(changed.rows_affected())?;
     tx.commit().await?;
-    Ok(left.rows_affected())
+    Ok(true)
 }
 
 pub async fn uploaded(

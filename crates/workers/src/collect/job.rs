@@ -131,7 +131,7 @@ impl Collect {
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let wrong: Vec<Finished> = match reason {
             JobFault::TokenLimit => {
-                let (enqueued, _) = provider::enqueued(&self.shard, name, now).await?;
+                let (enqueued, _) = provider::enqueued(&self.shard.pool, name, None, now).await?;
                 provider::lower(&self.shard, name, enqueued / 2, now).await?;
                 Vec::new()
             }

@@ -10,7 +10,7 @@ use outbound::provider::spool::Spool;
 use store::shard::batch;
 use store::shard::manifest;
 use store::shard::provider;
-use store::shard::submission::{self, Entry};
+use store::shard::submission::{self, Entry, Room};
 
 use super::pack::{PackFailure, Packer, Parcel};
 use super::{Dispatch, Load};
@@ -81,8 +81,7 @@ impl Dispatch {
         let packer = self.packer(target);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
         chaos::point("dispatch.read", &load.lane.provider);
-        let (waiting, lowered) =
-            provider::enqueued(shard, &load.lane.provider, load.now - LOWERED_FOR).await?;
+        let (waiting, lowered) = self.enqueued(load).await?;
         let most = target.share.most_enqueued_tokens;
         let most = most.min(lowered.unwrap_or(most));
         if let Some(packed) = &entry.packed
@@ -106,19 +105,28 @@ impl Dispatch {
             unfit,
         } = packer.pack(batch, heads, room).await?;
         chaos::point("dispatch.packed", &load.lane.provider);
-        if waiting > 0 && packed.tokens > room {
-            self.not_sent(load, load.now + WHEN_FULL).await?;
-            return Ok(None);
-        }
         storing::store(shard, batch.id, load.claim, None, unfit, load.now).await?;
         if order.is_empty() {
             self.return_all(load).await?;
             return Ok(None);
         }
         let items = order.len() as u64;
-        submission::pack(shard, batch.id, load.claim, &order, &packed).await?;
+        let room = Room {
+            provider: &load.lane.provider,
+            most_tokens: most,
+        };
+        if !submission::pack(shard, batch.id, load.claim, &order, &packed, room).await? {
+            self.not_sent(load, load.now + WHEN_FULL).await?;
+            return Ok(None);
+        }
         chaos::point("dispatch.journalled", &load.lane.provider);
         Ok(Some((spool, items)))
+    }
+
+    /// What waits at the provider besides this batch, and the most that it lately took.
+    async fn enqueued(&self, load: &Load<'_>) -> Result<(u64, Option<u64>), store::Error> {
+        let (name, since) = (&load.lane.provider, load.now - LOWERED_FOR);
+        provider::enqueued(&self.shard.pool, name, Some(load.batch.id), since).await
     }
 
     pub(super) fn packer<'a>(&'a self, target: &'a Target<'_>) -> Packer<'a> {
