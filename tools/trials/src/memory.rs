@@ -17,8 +17,7 @@ pub fn peak_of_process(pid: u32) -> Result<f64> {
 fn read(pid: u32, field: &str) -> Result<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"));
     let text = text.during(format!("looking at process {pid}"))?;
-    megabytes(&text, field)
-        .ok_or_else(|| Failure::new(format!("cannot read the memory of {pid}")))
+    megabytes(&text, field).ok_or_else(|| Failure::new(format!("cannot read the memory of {pid}")))
 }
 
 fn megabytes(text: &str, field: &str) -> Option<f64> {

@@ -104,8 +104,11 @@ pub struct BatchesOptions {
     pub cargo: usize,
     #[arg(long, default_value_t = 200)]
     pub organizations: usize,
+    /// What may wait at the account, for both shards together.
+    #[arg(long, default_value_t = 20_000_000)]
+    pub enqueued_tokens: u64,
     /// A job of 200 MB instead: few cargo, 100 KB each.
-    #[arg(long, conflicts_with_all = ["cargo", "organizations"])]
+    #[arg(long, conflicts_with_all = ["cargo", "organizations", "enqueued_tokens"])]
     pub large: bool,
 }
 

@@ -46,7 +46,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Nothing has come for so long: nothing will.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The most megabytes that one who serves may grow by.
-const MOST_SERVING: f64 = 64.0;
+const MOST_SERVING: f64 = 96.0;
 
 pub async fn run(common: &Common, options: &BatchesOptions) -> Result<Verdict> {
     let shape = Shape::of(options);
@@ -204,7 +204,7 @@ fn judge_memory(verdict: &mut Verdict, fleet: &Fleet, shape: &Shape, calm: f64) 
             "peak_megabytes",
             json!({"serve": rounded(serve, 1), "serve_before": rounded(calm, 1), "work": working}),
         )
-        .promise("serve grows by at most 64 MB", serve - calm <= MOST_SERVING)
+        .promise("serve grows by at most 96 MB", serve - calm <= MOST_SERVING)
         .promise(
             format!("work has at most {} MB", shape.most_working),
             most <= shape.most_working,
@@ -256,9 +256,15 @@ async fn judge_time(
         .note("seconds", rounded(seconds, 1))
         .note(
             "cargo_per_second",
-            rounded(number(callers.book.came()) / seconds.max(f64::MIN_POSITIVE), 0),
+            rounded(
+                number(callers.book.came()) / seconds.max(f64::MIN_POSITIVE),
+                0,
+            ),
         )
         .note("bare_jobs_seconds", rounded(floor, 1))
-        .note("to_bare_jobs", rounded(seconds / floor.max(f64::MIN_POSITIVE), 1));
+        .note(
+            "to_bare_jobs",
+            rounded(seconds / floor.max(f64::MIN_POSITIVE), 1),
+        );
     Ok(())
 }

@@ -68,7 +68,9 @@ impl Accounts<'_> {
     fn providers(&self, folder: &Path, simulator: SocketAddr) -> Result<String> {
         let mut providers = String::new();
         for account in self.accounts {
-            let Account { name, kind, base, .. } = account;
+            let Account {
+                name, kind, base, ..
+            } = account;
             let secret = folder.join(format!("{name}.key"));
             fs::write(&secret, name).during("writing a credential")?;
             let shards = account

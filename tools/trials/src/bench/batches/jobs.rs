@@ -94,7 +94,12 @@ fn line(bytes: &[u8]) -> Result<Line> {
     let prompt = first.and_then(|it| it.get("content")).filter(|_| is_system);
     Ok(Line {
         cargo: id_of(&text(&read, "custom_id")?)?,
-        prompt: digest::hex_of(prompt.map(ToString::to_string).unwrap_or_default().as_bytes()),
+        prompt: digest::hex_of(
+            prompt
+                .map(ToString::to_string)
+                .unwrap_or_default()
+                .as_bytes(),
+        ),
     })
 }
 

@@ -95,9 +95,7 @@ fn most_enqueued<'a>(jobs: impl Iterator<Item = &'a Job>) -> u64 {
     most_at_once(spans)
 }
 
-fn most_at_once(
-    spans: impl Iterator<Item = (DateTime<Utc>, Option<DateTime<Utc>>, u64)>,
-) -> u64 {
+fn most_at_once(spans: impl Iterator<Item = (DateTime<Utc>, Option<DateTime<Utc>>, u64)>) -> u64 {
     // At the same moment what ends goes first: false is before true.
     let mut changes = Vec::new();
     for (from, until, tokens) in spans {

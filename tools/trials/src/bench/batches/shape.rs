@@ -33,7 +33,7 @@ impl Shape {
                     .unwrap_or_default()
                     .clamp(50, 5000),
                 job_bytes: 200_000_000,
-                enqueued_tokens: 20_000_000,
+                enqueued_tokens: options.enqueued_tokens,
             },
             most_working: 160.0,
         }

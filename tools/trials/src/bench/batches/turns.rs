@@ -7,8 +7,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::failure::{During as _, Failure, Result};
-use crate::fleet::callers::Callers;
 use crate::figures::{median, rounded};
+use crate::fleet::callers::Callers;
 use crate::verdict::Verdict;
 
 /// Who loads what, by place in the list; both lie on the first shard.
@@ -71,7 +71,12 @@ fn stands(rows: &[Row], late: u128, crowd: &HashSet<u128>, loaded: DateTime<Utc>
     let has = |cargo: &[Uuid]| cargo.iter().any(|id| id.as_u128() == late);
     let own = rows.iter().position(|(_, cargo)| has(cargo));
     let (earlier, later) = rows.split_at(own.unwrap_or(rows.len()));
-    let of_crowd = |cargo: &[Uuid]| cargo.iter().filter(|id| crowd.contains(&id.as_u128())).count();
+    let of_crowd = |cargo: &[Uuid]| {
+        cargo
+            .iter()
+            .filter(|id| crowd.contains(&id.as_u128()))
+            .count()
+    };
     Stands {
         is_in_one: own.is_some(),
         before: earlier.iter().filter(|(at, _)| *at > loaded).count(),
