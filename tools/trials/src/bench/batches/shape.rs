@@ -35,7 +35,7 @@ impl Shape {
                 job_bytes: 200_000_000,
                 enqueued_tokens: options.enqueued_tokens,
             },
-            most_working: 160.0,
+            most_working: 128.0,
         }
     }
 
@@ -50,7 +50,7 @@ impl Shape {
                 job_bytes: 200_000_000,
                 enqueued_tokens: 200_000_000,
             },
-            most_working: 160.0,
+            most_working: 128.0,
         }
     }
 

@@ -32,12 +32,7 @@ pub async fn judge(
 ) -> Result<()> {
     let late = callers.book.of(LATECOMER).first().copied();
     let late = late.ok_or_else(|| Failure::new("the latecomer's load was not acknowledged"))?;
-    let query = "
-        select gathered_at, cargo from shard.batch
-        where lane = (select lane from shard.cargo where id = $1)
-        order by gathered_at";
-    let rows = sqlx::query_as::<_, Row>(query).bind(Uuid::from_u128(late));
-    let rows = rows.fetch_all(pool).await.during("reading batches")?;
+    let rows = rows(pool, late).await?;
     let crowd: HashSet<u128> = callers.book.of(CROWD).into_iter().collect();
     let stands = stands(&rows, late, &crowd, acknowledged);
     let seconds = |place| callers.book.seconds_of(place);
@@ -56,6 +51,28 @@ pub async fn judge(
         .promise("a backlog was there to pass", stands.waiting > 0)
         .promise("the latecomer is before the crowd", waited <= of_crowd);
     Ok(())
+}
+
+/// The batches of a cargo's lane, in the order in which they were gathered.
+async fn rows(pool: &PgPool, cargo: u128) -> Result<Vec<Row>> {
+    let query = "
+        select id from shard.batch
+        where lane = (select lane from shard.cargo where id = $1)
+        order by gathered_at";
+    let batches = sqlx::query_scalar::<_, Uuid>(query).bind(Uuid::from_u128(cargo));
+    let batches = batches.fetch_all(pool).await.during("reading batches")?;
+    let mut rows = Vec::new();
+    for batch in batches {
+        let at = sqlx::query_scalar("select gathered_at from shard.batch where id = $1");
+        let at = at.bind(batch).fetch_one(pool).await;
+        let cargo = sqlx::query_scalar("select cargo from shard.batch where id = $1");
+        let cargo = cargo.bind(batch).fetch_one(pool).await;
+        rows.push((
+            at.during("reading a batch")?,
+            cargo.during("reading a batch")?,
+        ));
+    }
+    Ok(rows)
 }
 
 #[derive(Debug, PartialEq, Eq)]
