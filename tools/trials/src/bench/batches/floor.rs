@@ -39,7 +39,8 @@ async fn carry(provider: &Provider, job: &Job) -> Result<()> {
         }
     };
     let answers = provider.content(&results).await?;
-    let count = answers.iter().filter(|byte| **byte == b'\n').count();
+    let lines = answers.split(|byte| *byte == b'\n');
+    let count = lines.filter(|line| !line.is_empty()).count();
     if count < job.lines.len() {
         let text = format!("{count} answers to {} lines", job.lines.len());
         return Err(Failure::new(text));

@@ -35,7 +35,8 @@ impl Shape {
                 job_bytes: 200_000_000,
                 enqueued_tokens: options.enqueued_tokens,
             },
-            most_working: 128.0,
+            // Eight jobs of each shard are put together at once, from 8 MB of requests each.
+            most_working: 256.0,
         }
     }
 
