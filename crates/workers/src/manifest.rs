@@ -1,12 +1,18 @@
 //! The open items of a batch, read from the rows when a provider asks for them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use domain::id::{BatchId, CargoId};
 use domain::params::Params;
 use outbound::provider::{Item, Manifest, ManifestFailure};
 use store::Shard;
+use store::body::{self, Packed};
 use store::shard::manifest::{self, Head};
+
+/// Requests that are read at a time.
+const AT_ONCE: usize = 500;
+/// Fewer, when they are larger than this together: as they are stored, they are in memory.
+const BYTES_AT_ONCE: i64 = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct BatchManifest<'a> {
@@ -70,19 +76,59 @@ pub(crate) async fn items(
     let mut requests: HashMap<CargoId, Vec<u8>> = requests.into_iter().collect();
     let mut items = Vec::with_capacity(heads.len());
     for head in heads {
-        let corrupt = store::Error::Corrupt {
-            table: "request",
-            column: "body",
-        };
-        let request = requests.remove(&head.cargo);
-        let params = request.and_then(|it| serde_json::from_slice::<Params>(&it).ok());
-        let item = Item {
-            cargo: head.cargo,
-            attempt: head.attempt,
-            loaded_at: head.loaded_at,
-            params: params.ok_or(corrupt)?,
-        };
-        items.push((item, head));
+        let request = requests.remove(&head.cargo).ok_or_else(corrupt)?;
+        items.push((item(&head, &request)?, head));
     }
     Ok(items)
+}
+
+/// A request as it was stored.
+#[derive(Debug)]
+pub(crate) struct Stowed {
+    head: Head,
+    packed: Packed,
+}
+
+impl Stowed {
+    /// Only one that is looked at takes the room that it needs unpacked.
+    pub(crate) fn open(self) -> Result<(Item, Head), store::Error> {
+        let request = body::unpack(self.packed.codec, self.packed.bytes, "request")?;
+        Ok((item(&self.head, &request)?, self.head))
+    }
+}
+
+/// Takes the first of some open cargo with what they ask for: as many as memory is meant for,
+/// whatever their size.
+pub(crate) async fn handful(
+    shard: &Shard,
+    heads: &mut VecDeque<Head>,
+) -> Result<Vec<Stowed>, store::Error> {
+    let open: Vec<CargoId> = heads.iter().take(AT_ONCE).map(|it| it.cargo).collect();
+    let requests = manifest::first_requests(shard, &open, BYTES_AT_ONCE).await?;
+    let mut handful = Vec::with_capacity(requests.len());
+    for (cargo, packed) in requests {
+        let head = heads.pop_front().filter(|head| head.cargo == cargo);
+        let head = head.ok_or_else(corrupt)?;
+        handful.push(Stowed { head, packed });
+    }
+    if handful.is_empty() && !heads.is_empty() {
+        return Err(corrupt());
+    }
+    Ok(handful)
+}
+
+fn item(head: &Head, request: &[u8]) -> Result<Item, store::Error> {
+    Ok(Item {
+        cargo: head.cargo,
+        attempt: head.attempt,
+        loaded_at: head.loaded_at,
+        params: serde_json::from_slice::<Params>(request).map_err(|_| corrupt())?,
+    })
+}
+
+const fn corrupt() -> store::Error {
+    store::Error::Corrupt {
+        table: "request",
+        column: "body",
+    }
 }

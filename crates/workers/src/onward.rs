@@ -50,11 +50,9 @@ pub(crate) async fn onward(
 }
 
 /// The same, after a rest: who had it did not answer it.
-pub(crate) fn rested(onward: Onward) -> Onward {
-    Onward {
-        rests: again::rests().collect(),
-        ..onward
-    }
+pub(crate) fn rested(mut onward: Onward) -> Onward {
+    onward.rests = again::rests().collect();
+    onward
 }
 
 /// The outcome of what has gone to providers often enough and was not answered by any.

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod backlog;
+pub mod batches;
 pub mod closed;
 pub mod gather;
 pub mod journey;

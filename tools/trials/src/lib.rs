@@ -19,6 +19,7 @@ pub mod digest;
 pub mod dock;
 pub mod failure;
 pub mod figures;
+pub mod fleet;
 pub mod http;
 pub mod ledger;
 pub mod licence;

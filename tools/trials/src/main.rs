@@ -37,6 +37,7 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Bench(Bench::Load(options)) => bench::load::run(common, options).await,
         Verb::Bench(Bench::Journey(options)) => bench::journey::run(common, options).await,
         Verb::Bench(Bench::Gather(options)) => bench::gather::run(common, options).await,
+        Verb::Bench(Bench::Batches(options)) => bench::batches::run(common, options).await,
         Verb::Bench(Bench::Videos(options)) => bench::videos::run(common, options).await,
         Verb::Chaos(Chaos::Kill(options)) => chaos::kill::run(common, options).await,
         Verb::Chaos(Chaos::Connections(options)) => chaos::connections::run(common, options).await,

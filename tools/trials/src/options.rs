@@ -48,6 +48,8 @@ pub enum Bench {
     Journey(JourneyOptions),
     /// Gathering from a large backlog beside a small one.
     Gather(GatherOptions),
+    /// Cargo of many organizations through a simulated provider's batches.
+    Batches(BatchesOptions),
     /// Videos of 1 GB from session to ready, with loads beside them.
     Videos(VideosOptions),
 }
@@ -93,6 +95,21 @@ pub struct GatherOptions {
     pub gathered: i64,
     #[arg(long, default_value_t = 10_000)]
     pub organizations: i64,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct BatchesOptions {
+    /// Half of it is of one organization.
+    #[arg(long, default_value_t = 100_000)]
+    pub cargo: usize,
+    #[arg(long, default_value_t = 200)]
+    pub organizations: usize,
+    /// What may wait at the account, for both shards together.
+    #[arg(long, default_value_t = 20_000_000)]
+    pub enqueued_tokens: u64,
+    /// A job of 200 MB instead: few cargo, 100 KB each.
+    #[arg(long, conflicts_with_all = ["cargo", "organizations", "enqueued_tokens"])]
+    pub large: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -236,6 +253,7 @@ impl Verb {
             Self::Bench(Bench::Load(_)) => "bench load",
             Self::Bench(Bench::Journey(_)) => "bench journey",
             Self::Bench(Bench::Gather(_)) => "bench gather",
+            Self::Bench(Bench::Batches(_)) => "bench batches",
             Self::Bench(Bench::Videos(_)) => "bench videos",
             Self::Chaos(Chaos::Kill(_)) => "chaos kill",
             Self::Chaos(Chaos::Connections(_)) => "chaos connections",

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Simulator {
     pub address: SocketAddr,
     web: Web,
-    _daemon: Daemon,
+    daemon: Daemon,
 }
 
 impl Simulator {
@@ -34,7 +34,7 @@ impl Simulator {
         let started = Self {
             address,
             web: Web::default(),
-            _daemon: program.start(&scratch.join("simulator.log"))?,
+            daemon: program.start(&scratch.join("simulator.log"))?,
         };
         let begun = Instant::now();
         while let Err(failure) = started.ask("GET", "clock", None).await {
@@ -44,6 +44,10 @@ impl Simulator {
             tokio::time::sleep(LOOK).await;
         }
         Ok(started)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.daemon.pid()
     }
 
     /// One call to `/admin`, which must succeed.

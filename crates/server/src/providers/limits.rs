@@ -18,7 +18,7 @@ const USUAL_QUESTIONS: u64 = 64;
 const MOST_GRACE: i64 = 86_400;
 const USUAL_GRACE: u64 = 60;
 const MOST_LINGER: i64 = 86_400;
-/// A lane creates so few jobs that no provider minds (OpenAI allows 2,000 an hour).
+/// A lane creates so few jobs that no provider minds: the strictest allows 2,000 an hour.
 const USUAL_LINGER: u64 = 60;
 /// As providers count: their 200 MB are not 200 times 2^20.
 const UNITS: [(&str, i64); 4] = [

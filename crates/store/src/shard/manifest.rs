@@ -6,7 +6,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::body;
+use crate::body::{self, Packed};
 use crate::shard::waiting::bounds;
 
 /// A cargo that waits for its outcome, without its body.
@@ -73,4 +73,38 @@ pub async fn requests(shard: &Shard, cargo: &[CargoId]) -> Result<Vec<(CargoId, 
             ))
         })
         .collect()
+}
+
+/// The requests of some cargo as they are stored, in the same order: the first, and as many more
+/// as lie within `most_bytes` together.
+pub async fn first_requests(
+    shard: &Shard,
+    cargo: &[CargoId],
+    most_bytes: i64,
+) -> Result<Vec<(CargoId, Packed)>, Error> {
+    let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    let (first, last) = bounds(&ids);
+    let rows = sqlx::query!(
+        r#"select cargo as "cargo!", codec as "codec!", body as "body!" from (
+               -- A length is known without the body, so what lies beyond is never read.
+               select r.cargo, r.codec, r.body, asked.place,
+                   sum(octet_length(r.body)) over (order by asked.place)
+                       - octet_length(r.body) as before
+               from shard.request r join unnest($1::uuid[]) with ordinality as asked (cargo, place)
+                   on asked.cargo = r.cargo
+               where r.cargo = any($1) and r.cargo >= $2 and r.cargo <= $3
+           ) listed
+           where before < $4 order by place"#,
+        &ids,
+        first,
+        last,
+        most_bytes
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let packed = rows.into_iter().map(|row| {
+        let (codec, bytes) = (row.codec, row.body);
+        (row.cargo.into(), Packed { codec, bytes })
+    });
+    Ok(packed.collect())
 }

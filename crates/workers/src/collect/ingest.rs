@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use bytes::Bytes;
 use domain::id::CargoId;
 use domain::outcome::Outcome;
 use outbound::provider::call::CallFailure;
@@ -24,6 +25,8 @@ use crate::storing::{self, Finished};
 
 /// Outcomes that are in memory at a time.
 const AT_ONCE: usize = 500;
+/// Fewer, when their lines are longer than this together.
+const BYTES_AT_ONCE: usize = 8 << 20;
 
 /// What the lines are, before any of them is believed.
 #[derive(Debug, Default)]
@@ -106,6 +109,7 @@ impl Collect {
         mut open: HashMap<CargoId, Head>,
     ) -> Result<io::Result<usize>, store::Error> {
         let (mut lines, mut stored, mut finished) = (spool.lines(), 0, Vec::new());
+        let mut bytes = 0;
         chaos::point("collect.storing", &load.lane.provider);
         loop {
             let line = match lines.next().await {
@@ -113,6 +117,7 @@ impl Collect {
                 Err(failure) => return Ok(Err(failure)),
             };
             let is_last = line.is_none();
+            bytes += line.as_ref().map_or(0, Bytes::len);
             if let Some((head, outcome, usage_known)) =
                 line.and_then(|line| belief.outcome(&line, &open))
             {
@@ -124,7 +129,9 @@ impl Collect {
                 };
                 finished.push((one, usage_known));
             }
-            if finished.len() >= AT_ONCE || (is_last && !finished.is_empty()) {
+            let is_much = finished.len() >= AT_ONCE || bytes >= BYTES_AT_ONCE;
+            if (is_much || is_last) && !finished.is_empty() {
+                bytes = 0;
                 let some = counted(&self.shard, std::mem::take(&mut finished)).await?;
                 let (batch, desk) = (load.batch.id, Some(&self.desk));
                 stored +=

@@ -3,9 +3,10 @@
 //! Requests with the same system prompt lie together, so that a provider that remembers prompts
 //! reads each once. The order is written down, and built again it is the same to the byte.
 
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
-use domain::id::CargoId;
+use domain::id::{CargoId, OrganizationId};
 use domain::params::Params;
 use outbound::objects::Objects;
 use outbound::provider::Item;
@@ -18,13 +19,11 @@ use store::shard::batch::Claimed;
 use store::shard::manifest::Head;
 use store::shard::submission::Packed;
 
-use crate::manifest::items;
+use crate::manifest::handful;
 use crate::media::{self, MediaFailure};
 use crate::providers::Share;
 use crate::storing::Finished;
 
-/// Requests that are in memory at a time.
-const AT_ONCE: usize = 500;
 /// A token is about so many bytes of text.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -85,10 +84,10 @@ impl Packer<'_> {
         let mut written = Spool::new(self.folder).await?;
         let (mut lines, mut unfit) = (Vec::with_capacity(heads.len()), Vec::new());
         let (mut inputs, mut is_full) = (0, false);
-        let mut heads = in_order(heads, &batch.cargo);
+        let mut heads = in_turns(in_order(heads, &batch.cargo));
         while !heads.is_empty() && !is_full {
-            let rest = heads.split_off(heads.len().min(AT_ONCE));
-            for (item, head) in items(self.shard, heads).await? {
+            for stowed in handful(self.shard, &mut heads).await? {
+                let (item, head) = stowed.open()?;
                 let line = match self.encode(&item).await? {
                     Ok(line) => line,
                     Err(why) => {
@@ -112,7 +111,6 @@ impl Packer<'_> {
                 });
                 written.write(&line).await?;
             }
-            heads = rest;
         }
         lines.sort_by_key(|line| line.prefix);
         let spool = self.sorted(&written, &lines).await?;
@@ -143,14 +141,12 @@ impl Packer<'_> {
         let mut spool = Spool::new(self.folder).await?;
         let mut heads = in_order(heads, &batch.cargo);
         while !heads.is_empty() {
-            let rest = heads.split_off(heads.len().min(AT_ONCE));
-            for (item, _) in items(self.shard, heads).await? {
-                match self.encode(&item).await? {
+            for stowed in handful(self.shard, &mut heads).await? {
+                match self.encode(&stowed.open()?.0).await? {
                     Ok(line) => spool.write(&line).await?,
                     Err(_) => return Ok(None),
                 }
             }
-            heads = rest;
         }
         Ok((spool.sha256().0.as_slice() == packed.digest).then_some(spool))
     }
@@ -190,10 +186,23 @@ impl Packer<'_> {
 }
 
 /// The open ones in the batch's own order.
-fn in_order(heads: Vec<Head>, order: &[CargoId]) -> Vec<Head> {
-    let mut open: std::collections::HashMap<CargoId, Head> =
+fn in_order(heads: Vec<Head>, order: &[CargoId]) -> VecDeque<Head> {
+    let mut open: HashMap<CargoId, Head> =
         heads.into_iter().map(|head| (head.cargo, head)).collect();
     order.iter().filter_map(|id| open.remove(id)).collect()
+}
+
+/// Everyone's first, then everyone's second: what does not fit is of those who have most.
+fn in_turns(heads: VecDeque<Head>) -> VecDeque<Head> {
+    let mut counts: HashMap<OrganizationId, usize> = HashMap::new();
+    let turn = |head: Head| {
+        let count = counts.entry(head.organization).or_default();
+        *count += 1;
+        (*count, head)
+    };
+    let mut turns: Vec<(usize, Head)> = heads.into_iter().map(turn).collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, head)| head).collect()
 }
 
 fn inputs_of(item: &Item) -> u64 {

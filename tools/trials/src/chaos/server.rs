@@ -13,9 +13,9 @@ use serde_json::json;
 use crate::chaos::audit;
 use crate::chaos::server::fleet::Fleet;
 use crate::chaos::server::register::Counts;
-use crate::chaos::submit::answers::Asked;
 use crate::failure::{During as _, Failure, Result};
 use crate::figures;
+use crate::fleet::answers::Asked;
 use crate::http::Target;
 use crate::llama::SLOTS;
 use crate::options::{Common, ServerOptions};
@@ -74,11 +74,7 @@ async fn load(fleet: &Fleet, cargo: usize) -> Result<()> {
         );
         let answer = target.send(request.as_bytes()).await.during("loading")?;
         let refused = || Failure::new(format!("load: {} {}", answer.status, answer.json()));
-        let asked = Asked {
-            text,
-            model: questions::MODEL,
-            at: Instant::now(),
-        };
+        let asked = Asked::now(&text, questions::MODEL, 0);
         fleet
             .hook
             .book

@@ -1,8 +1,7 @@
 //! Workers kill themselves at every point between a load and its outcome, for every provider.
 
-pub mod answers;
+pub mod accounts;
 pub mod deaths;
-pub mod fleet;
 pub mod plan;
 pub mod twice;
 
@@ -15,18 +14,16 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::chaos::audit;
-use crate::chaos::submit::answers::{Asked, Book};
+use crate::chaos::submit::accounts::{ACCOUNTS, GRACE, MODELS};
 use crate::chaos::submit::deaths::Means;
-use crate::chaos::submit::fleet::{ACCOUNTS, Fleet, GRACE, MODELS};
 use crate::chaos::submit::plan::Plan;
 use crate::chaos::submit::twice::Seen;
 use crate::chaos::traffic;
 use crate::failure::{During as _, Result};
-use crate::figures;
-use crate::http::Target;
-use crate::ledger::{self, Ledger};
+use crate::fleet::Fleet;
+use crate::fleet::answers;
+use crate::fleet::callers::{Callers, Question};
 use crate::options::{Common, SubmitOptions};
-use crate::organization::Organization;
 use crate::progress::say;
 use crate::verdict::Verdict;
 
@@ -37,26 +34,11 @@ const LOOK: Duration = Duration::from_millis(200);
 /// So many of what is wrong are shown.
 const SHOWN: usize = 10;
 
-/// The loading side.
-#[derive(Debug)]
-struct Callers {
-    organizations: Vec<Organization>,
-    target: Target,
-    callback_url: String,
-    book: Arc<Book>,
-    refused: Ledger,
-}
-
 pub async fn run(common: &Common, options: &SubmitOptions) -> Result<Verdict> {
-    let mut fleet = Fleet::build(common, options.workers).await?;
+    let mut fleet = accounts::fleet(common, options.workers).await?;
     let plan = Mutex::new(Plan::new(options.seeds, options.points));
-    let callers = Arc::new(Callers {
-        organizations: fleet.organizations.clone(),
-        target: Target::new(fleet.serving.address()),
-        callback_url: fleet.hook.url(),
-        book: Arc::clone(&fleet.hook.book),
-        refused: Ledger::default(),
-    });
+    let callers = Callers::new(fleet.serving.address(), &fleet.organizations, &fleet.hook);
+    let callers = Arc::new(callers);
     let begun = Instant::now();
     let until = begun + Duration::from_secs(options.minutes * 60);
     say(format!("{} deaths are wanted", locked(&plan).left()));
@@ -134,34 +116,12 @@ async fn load(callers: &Callers, number: u64) {
         "cargo {number} of {}: what lies in the harbour?",
         organization.id
     );
-    let body = json!({
-        "params": {"model": model, "max_tokens": 64, "messages": [{"role": "user", "content": text}]},
-        "callback_url": callers.callback_url,
-    })
-    .to_string();
-    let request = format!(
-        "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        organization.key,
-        body.len()
-    );
-    let asked = Asked {
-        text,
+    let question = Question {
         model,
-        at: Instant::now(),
+        system: None,
+        text,
     };
-    match callers.target.send(request.as_bytes()).await {
-        Ok(answer) if answer.is_success() => match answer.cargo() {
-            Some(cargo) => callers.book.ask(cargo, asked),
-            None => callers.refused.fail("2xx without a cargo_id"),
-        },
-        Ok(answer) => callers.refused.fail(format!(
-            "{} {}",
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
-        )),
-        Err(error) => callers.refused.fail(ledger::reason(&error)),
-    }
+    callers.load(turn % count, &question).await;
 }
 
 fn judge_kills(verdict: &mut Verdict, plan: &Plan, options: &SubmitOptions) {
@@ -180,30 +140,16 @@ fn judge_kills(verdict: &mut Verdict, plan: &Plan, options: &SubmitOptions) {
 }
 
 fn judge_answers(verdict: &mut Verdict, callers: &Callers) {
-    let mut sum = callers.book.sum(answers::wrong);
+    callers.book.sum(answers::wrong).judge(verdict);
     verdict
-        .note("loaded", sum.asked)
-        .note("lost", sum.lost)
-        .note("successes", sum.successes)
-        .note("callbacks_repeated", sum.repeated)
-        .note("seconds_to_callback", figures::spread(&mut sum.seconds))
         .note("not_acknowledged", callers.refused.failures())
-        .promise("something was loaded", sum.asked > 0)
-        .promise("every load was acknowledged", callers.refused.failed() == 0)
-        .promise("no cargo is lost", sum.lost == 0)
-        .promise("every cargo got its own answer", sum.wrong.is_empty());
-    if !sum.wrong.is_empty() {
-        let shown: Vec<&String> = sum.wrong.iter().take(SHOWN).collect();
-        verdict
-            .note("wrong", sum.wrong.len())
-            .note("some_of_them", json!(shown));
-    }
+        .promise("every load was acknowledged", callers.refused.failed() == 0);
 }
 
 async fn judge_submissions(verdict: &mut Verdict, fleet: &Fleet) -> Result<()> {
     let mut seen = Seen::default();
     for account in ACCOUNTS {
-        let path = format!("{}/{}/submissions", account.kind, account.name);
+        let path = account.path("submissions");
         let list = fleet.simulator.ask("GET", &path, None).await?;
         let grace = TimeDelta::seconds(GRACE.into());
         seen.add(account.name, account.is_labelled(), grace, &list)?;

@@ -101,6 +101,62 @@ async fn who_has_one_cargo_leaves_with_the_next_batch() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_cut_leaves_out_those_who_have_most() {
+    let few = Share {
+        most_items: 4,
+        ..share()
+    };
+    for provider in BATCHES {
+        let mut port = Port::sharing(few).await;
+        let receiver = Receiver::new().await;
+        load(&port, provider, 8, &receiver).await;
+        let other = port.service.customer().await;
+        let credit = domain::money::Money(1_000_000_000);
+        port.service.add_credit(&other, credit).await;
+        let body = question(provider.name(), "the only one", receiver.url());
+        let only = port.service.load(&other, &body).await;
+        let now = port.service.now();
+        port.service.crews[0].gather.step(now).await.unwrap();
+        port.service.crews[0].dispatch.step(now).await.unwrap();
+        assert_eq!(sizes(&port, provider), [4]);
+        let status = port.service.status(&other, &only).await;
+        assert_eq!(status, "PROCESSING", "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn batches_that_leave_at_once_share_the_room_that_there_is() {
+    let narrow = Share {
+        most_enqueued_tokens: 700,
+        ..share()
+    };
+    for provider in BATCHES {
+        let mut port = Port::sharing(narrow).await;
+        let receiver = Receiver::new().await;
+        let pace = Pace {
+            running_ms: 300_000,
+            ..Pace::default()
+        };
+        port.simulator.set_pace(provider, ACCOUNT, pace);
+        load(&port, provider, 30, &receiver).await;
+        let now = port.service.now();
+        // Three batches of ten, each of which has room alone.
+        for _ in 0..3 {
+            port.service.crews[0].gather.step(now).await.unwrap();
+        }
+        port.service.crews[0].dispatch.step(now).await.unwrap();
+        let north = &port.service.north;
+        let enqueued = store::shard::provider::enqueued(north, provider.name(), now);
+        let (tokens, _) = enqueued.await.unwrap();
+        assert!((1..=700).contains(&tokens), "{provider} {tokens}");
+        assert!(
+            sizes(&port, provider).iter().sum::<usize>() < 30,
+            "{provider}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn what_waits_at_the_provider_keeps_other_jobs_back() {
     let narrow = Share {
         most_items: 3,
@@ -123,7 +179,8 @@ async fn what_waits_at_the_provider_keeps_other_jobs_back() {
             let open = jobs.iter().filter(|job| job.ended_at.is_none());
             most = most.max(open.map(|job| job.items).sum());
             let (north, name) = (&port.service.north, provider.name());
-            let enqueued = store::shard::provider::enqueued(north, name, port.service.now());
+            let now = port.service.now();
+            let enqueued = store::shard::provider::enqueued(north, name, now);
             let (tokens, _) = enqueued.await.unwrap();
             assert!(tokens <= narrow.most_enqueued_tokens, "{provider} {tokens}");
         }

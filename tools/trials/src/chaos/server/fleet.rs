@@ -8,8 +8,8 @@ use sqlx::PgPool;
 
 use crate::chaos::server::counter::Counter;
 use crate::chaos::server::questions;
-use crate::chaos::submit::answers::Hook;
 use crate::failure::{During as _, Failure, Result};
+use crate::fleet::hook::Hook;
 use crate::llama::{self, Llama};
 use crate::options::{Common, ServerOptions};
 use crate::organization::Organization;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::submit::fleet::{ACCOUNTS, faults};
+use crate::chaos::submit::accounts::{ACCOUNTS, faults};
 use crate::chaos::submit::plan::{Plan, Wanted};
 use crate::failure::{During as _, Failure, Result};
 use crate::process::Process;
@@ -92,7 +92,7 @@ async fn occasion(wanted: &Wanted, means: Means<'_>) -> Result<()> {
             .iter()
             .filter(|it| it.name.starts_with(wanted.provider));
         for account in accounts {
-            let path = format!("{}/{}/faults", account.kind, account.name);
+            let path = account.path("faults");
             means.simulator.ask("PUT", &path, Some(&lost)).await?;
         }
     }

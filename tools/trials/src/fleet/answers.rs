@@ -1,41 +1,49 @@
 //! The callers' side: what was asked, and what came back for it.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use serde_json::Value;
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
+use serde_json::{Value, json};
 
 use crate::connection::cargo_id;
 use crate::digest;
-use crate::failure::{During as _, Result};
+use crate::figures;
+use crate::verdict::Verdict;
 
 /// How much of a question the simulator repeats.
 const REPEATED: usize = 200;
+/// So many of what is wrong are shown.
+const SHOWN: usize = 10;
 
 /// An acknowledged cargo.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    pub text: String,
-    pub model: &'static str,
-    pub at: Instant,
+    /// What the simulator says to it.
+    answer: String,
+    model: &'static str,
+    /// Its organization's place in the list.
+    organization: usize,
+    at: Instant,
+}
+
+impl Asked {
+    /// Asked at this moment.
+    pub fn now(text: &str, model: &'static str, organization: usize) -> Self {
+        Self {
+            answer: answer_to(text),
+            model,
+            organization,
+            at: Instant::now(),
+        }
+    }
 }
 
 /// What came for a cargo: the first callback, and how often it came.
 #[derive(Debug, Clone)]
 pub struct Came {
-    body: Value,
+    body: Bytes,
     count: u64,
     at: Instant,
 }
@@ -58,6 +66,26 @@ pub struct Sum {
     pub seconds: Vec<f64>,
 }
 
+impl Sum {
+    pub fn judge(&mut self, verdict: &mut Verdict) {
+        verdict
+            .note("loaded", self.asked)
+            .note("lost", self.lost)
+            .note("successes", self.successes)
+            .note("callbacks_repeated", self.repeated)
+            .note("seconds_to_callback", figures::spread(&mut self.seconds))
+            .promise("something was loaded", self.asked > 0)
+            .promise("no cargo is lost", self.lost == 0)
+            .promise("every cargo got its own answer", self.wrong.is_empty());
+        if !self.wrong.is_empty() {
+            let shown: Vec<&String> = self.wrong.iter().take(SHOWN).collect();
+            verdict
+                .note("wrong", self.wrong.len())
+                .note("some_of_them", json!(shown));
+        }
+    }
+}
+
 impl Book {
     pub fn ask(&self, cargo: u128, asked: Asked) {
         open(&self.asked).insert(cargo, asked);
@@ -68,19 +96,52 @@ impl Book {
     }
 
     pub fn is_complete(&self) -> bool {
-        let came = open(&self.came);
-        open(&self.asked)
-            .keys()
-            .all(|cargo| came.contains_key(cargo))
+        let (asked, came) = (open(&self.asked), open(&self.came));
+        came.len() >= asked.len() && asked.keys().all(|cargo| came.contains_key(cargo))
     }
 
-    fn take(&self, body: &[u8]) {
-        let Some(cargo) = cargo_id(body) else {
+    /// Different cargo that a callback came for.
+    pub fn came(&self) -> usize {
+        open(&self.came).len()
+    }
+
+    /// What was loaded for an organization.
+    pub fn of(&self, organization: usize) -> Vec<u128> {
+        let asked = open(&self.asked);
+        let of = asked
+            .iter()
+            .filter(|(_, it)| it.organization == organization);
+        of.map(|(cargo, _)| *cargo).collect()
+    }
+
+    /// From load to callback, for an organization.
+    pub fn seconds_of(&self, organization: usize) -> Vec<f64> {
+        let (asked, came) = (open(&self.asked), open(&self.came));
+        let of = asked
+            .iter()
+            .filter(|(_, it)| it.organization == organization);
+        let waited = of.filter_map(|(cargo, asked)| Some(waited(asked, came.get(cargo)?)));
+        waited.collect()
+    }
+
+    /// From the first load to the last callback.
+    pub fn seconds(&self) -> f64 {
+        let (asked, came) = (open(&self.asked), open(&self.came));
+        let first = asked.values().map(|it| it.at).min();
+        let last = came.values().map(|it| it.at).max();
+        let between = first.zip(last);
+        between.map_or(0.0, |(first, last)| {
+            last.saturating_duration_since(first).as_secs_f64()
+        })
+    }
+
+    pub fn take(&self, body: Bytes) {
+        let Some(cargo) = cargo_id(&body) else {
             return;
         };
         let mut came = open(&self.came);
         let one = came.entry(cargo).or_insert_with(|| Came {
-            body: serde_json::from_slice(body).unwrap_or_default(),
+            body,
             count: 0,
             at: Instant::now(),
         });
@@ -95,7 +156,7 @@ impl Book {
     /// The first callback of each cargo.
     pub fn bodies(&self) -> Vec<Value> {
         let came = open(&self.came);
-        came.values().map(|it| it.body.clone()).collect()
+        came.values().map(|it| read(&it.body)).collect()
     }
 
     /// `wrong` says what is wrong with an answer, if anything is.
@@ -110,9 +171,8 @@ impl Book {
                 sum.lost += 1;
                 continue;
             };
-            let waited = one.at.saturating_duration_since(asked.at);
-            sum.seconds.push(waited.as_secs_f64());
-            if let Some(wrong) = wrong(*cargo, asked, &one.body) {
+            sum.seconds.push(waited(asked, one));
+            if let Some(wrong) = wrong(*cargo, asked, &read(&one.body)) {
                 sum.wrong.push(format!("crg_{cargo:032x}: {wrong}"));
             }
         }
@@ -127,15 +187,25 @@ impl Book {
     }
 }
 
-fn is_success(body: &Value) -> bool {
-    body.get("success") == Some(&Value::Bool(true))
+fn waited(asked: &Asked, came: &Came) -> f64 {
+    let waited = came.at.saturating_duration_since(asked.at);
+    waited.as_secs_f64()
+}
+
+fn is_success(body: &[u8]) -> bool {
+    read(body).get("success") == Some(&Value::Bool(true))
+}
+
+/// Read when it is judged: while callbacks come, others need the time.
+fn read(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_default()
 }
 
 /// Whether the simulator answered another question.
 pub fn wrong(_: u128, asked: &Asked, body: &Value) -> Option<String> {
     let text = body.pointer("/response/content/0/text");
     let model = body.pointer("/response/model");
-    let is_right = text.and_then(Value::as_str) == Some(&answer_to(&asked.text))
+    let is_right = text.and_then(Value::as_str) == Some(&asked.answer)
         && model.and_then(Value::as_str) == Some(asked.model);
     (!is_right).then(|| body.to_string())
 }
@@ -145,58 +215,6 @@ fn answer_to(question: &str) -> String {
     let digest = digest::hex_of(question.as_bytes());
     let beginning: String = question.chars().take(REPEATED).collect();
     format!("sim:{} {beginning}", digest.get(..16).unwrap_or_default())
-}
-
-/// Listens until it is dropped.
-#[derive(Debug)]
-pub struct Hook {
-    pub book: Arc<Book>,
-    address: SocketAddr,
-    _serving: JoinSet<()>,
-}
-
-impl Hook {
-    pub async fn start() -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.during("listening for callbacks")?;
-        let address = listener.local_addr().during("listening for callbacks")?;
-        let book = Arc::new(Book::default());
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::clone(&book)));
-        Ok(Self {
-            book,
-            address,
-            _serving: serving,
-        })
-    }
-
-    pub fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
-    }
-}
-
-async fn serve(listener: TcpListener, book: Arc<Book>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        let book = Arc::clone(&book);
-        connections.spawn(async move {
-            let answer = service_fn(|request: Request<Incoming>| async {
-                // Half a callback is none: its sender will come again.
-                if let Ok(body) = request.into_body().collect().await {
-                    book.take(&body.to_bytes());
-                }
-                Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
-            });
-            // The sender may hang up whenever it likes.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-        });
-    }
 }
 
 fn open<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -211,23 +229,20 @@ mod tests {
     fn an_answer_to_another_question_is_wrong() {
         let book = Book::default();
         for (cargo, text) in [(1, "one"), (2, "two"), (3, "three")] {
-            let asked = Asked {
-                text: text.to_owned(),
-                model: "m",
-                at: Instant::now(),
-            };
-            book.ask(cargo, asked);
+            book.ask(cargo, Asked::now(text, "m", 7));
         }
         for (cargo, text) in [(1_u128, "one"), (1, "one"), (2, "one")] {
             let text = answer_to(text);
             let body = format!(
                 r#"{{"cargo_id":"crg_{cargo:032x}","success":true,"response":{{"model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
             );
-            book.take(body.as_bytes());
+            book.take(Bytes::from(body));
         }
         let sum = book.sum(wrong);
         assert_eq!((sum.asked, sum.lost, sum.repeated), (3, 1, 1));
         assert_eq!((sum.successes, sum.wrong.len()), (2, 1));
+        assert_eq!((book.of(7).len(), book.seconds_of(7).len()), (3, 2));
+        assert_eq!(book.of(8).len(), 0);
         assert!(!book.is_complete());
     }
 }
