@@ -2,7 +2,8 @@
 # docs/providers.md as pasted: its accounts, its models and its commands, with the simulator in the providers' place.
 #
 # The page is for people, so it has the providers' own addresses and says nothing of a test. What differs is put
-# in on the way: an address below each account's kind, some text for each credential, and our own folders.
+# in on the way: an address below each account's kind, some text for each credential, our own folders, and a second
+# in place of the minute for which batches are filled.
 
 providers_doc() {
     DOCS_PAGE=docs/providers.md
@@ -43,11 +44,14 @@ providers_paste() {
 # The credential is refused and the account paused; mended and resumed as the page says, it answers: providers_refuse FAULTS.
 providers_refuse() {
     curl --silent --fail --output /dev/null --request PUT "$1" --data '[{"name": "unauthorized"}]'
-    providers_load >/dev/null
+    local waiting cargo
+    waiting=$(providers_load)
     providers_await 'openai-main.*paused since.*the credential is not accepted' longshored admin provider list
     curl --silent --fail --output /dev/null --request DELETE "$1"
     sed -n '/^## When something is wrong$/,$p' "$SCRATCH/pasted.sh" | providers_paste
-    providers_await '"success":true' curl --silent "$BASE_URL/cargo/$(providers_load)/tracking" -H "X-API-Key: $KEY"
+    for cargo in "$waiting" "$(providers_load)"; do
+        providers_await '"success":true' curl --silent "$BASE_URL/cargo/$cargo/tracking" -H "X-API-Key: $KEY"
+    done
 }
 
 providers_load() {
@@ -84,6 +88,7 @@ providers_commands() {
         inside == "```sh" || file || (!inside && /^## /)
     ' docs/providers.md | awk '/^export [A-Z_]+=…$/ { sub("…", "key-" NR) } { print }' | sed \
         -e "s|/etc/longshore|$SCRATCH/longshore|g; s|/run/secrets|$SCRATCH/secrets|" \
+        -e "s|enqueued_tokens = 2_000_000|&, linger_seconds = 1|" \
         -e "s|http://gpu.internal:8000|$simulator/server|" \
         -e "/^kind = \"openai\"/a base_url = \"$simulator/openai/v1\"" \
         -e "/^kind = \"anthropic\"/a base_url = \"$simulator/anthropic\"" \

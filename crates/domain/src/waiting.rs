@@ -15,6 +15,8 @@ pub struct Way {
     pub created_at: Timestamp,
     /// When it came back from a batch that had no outcome for it.
     pub returned_at: Option<Timestamp>,
+    /// It is not gathered before.
+    pub rests_until: Option<Timestamp>,
     pub via: Via,
     pub paused: Option<Paused>,
     /// How long batches of its lane took lately, in seconds.
@@ -83,14 +85,20 @@ impl Way {
     }
 
     fn outside(&self, linger: TimeDelta, now: Timestamp) -> Told {
+        let rests_until = self.rests_until.filter(|until| *until > now);
         let (reason, since) = match self.returned_at {
+            Some(since) if rests_until.is_some() => (
+                "its provider could not answer it: it goes again after a rest",
+                since,
+            ),
             Some(since) => (
                 "its batch ended without an answer to it: waiting to be gathered into another",
                 since,
             ),
             None => ("waiting to be gathered into a batch", self.created_at),
         };
-        (reason, since, self.begun_at((since + linger).max(now)))
+        let leaves_at = rests_until.unwrap_or(since + linger).max(now);
+        (reason, since, self.begun_at(leaves_at))
     }
 
     fn before_provider(&self, batch: &Batch, now: Timestamp) -> Told {

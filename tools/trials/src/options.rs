@@ -206,6 +206,9 @@ pub struct SubmitOptions {
     /// How often every point is tried for every provider, each time in another order.
     #[arg(long, default_value_t = 3)]
     pub seeds: u64,
+    /// The first of the seeds.
+    #[arg(long, default_value_t = 1)]
+    pub first: u64,
     /// At least so many are loaded.
     #[arg(long, default_value_t = 500)]
     pub cargo: usize,

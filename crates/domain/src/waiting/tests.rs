@@ -11,6 +11,7 @@ fn way(batch: Option<Batch>) -> Way {
     Way {
         created_at: at(1),
         returned_at: None,
+        rests_until: None,
         via: Via::Batch,
         paused: None,
         turnaround: Some(600.0),
@@ -55,6 +56,12 @@ fn what_waits_is_expected_after_the_lane_has_rested_and_worked() {
         ..way(None)
     };
     insta::assert_snapshot!(told(&back, 9), @"its batch ended without an answer to it: waiting to be gathered into another | 9 | Some(20)");
+    let resting = Way {
+        rests_until: Some(at(14)),
+        ..back.clone()
+    };
+    insta::assert_snapshot!(told(&resting, 9), @"its provider could not answer it: it goes again after a rest | 9 | Some(24)");
+    assert_eq!(told(&resting, 14), told(&back, 14));
     let unmeasured = Way {
         turnaround: None,
         ..way(None)

@@ -179,9 +179,9 @@ settings! {
     Plain "SVC_BACKSTOP_LIMIT_PER_HOUR" backstop_per_hour: u32 = "60000", whole::<u32, 1, 4_294_967_295>,
         "Authenticated loads per project and hour (429 beyond).";
     Plain "SVC_BATCH_MAX_ITEMS" batch_max_items: usize = "1000", whole::<usize, 1, 100_000>,
-        "The most cargo in one provider batch.";
+        "The most cargo in one batch of the mock or of a server; accounts that take jobs have their own.";
     Plain "SVC_BATCH_LINGER_MILLISECONDS" batch_linger: Duration = "250", milliseconds::<0, 86_400_000>,
-        "How long a lane rests after a batch that was not full, so that the next one is fuller.";
+        "How long a lane of the mock or of a server rests after a batch that was not full; accounts that take jobs have their own.";
 
     Plain "SVC_CONTROL_STALE_SECONDS" control_stale: Duration = "900", seconds::<0, 604_800>,
         "How long known keys go on while the control database is away.";

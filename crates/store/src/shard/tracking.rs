@@ -63,7 +63,11 @@ pub async fn find(
         Row,
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
                p.paused_at, p.retry_at,
-               c.attempt, c.created_at, c.returned_at, c.completed_at, c.callback_url,
+               c.attempt, c.created_at, c.returned_at, c.completed_at,
+               case when c.batch is null and c.attempt > 1 then (
+                   select w.due_at from shard.waiting w
+                   where w.lane = c.lane and w.organization = c.organization and w.cargo = c.id
+               ) end as rests_until, c.callback_url,
                c.callback_state, c.callback_ended_at, c.held,
                b.state as "batch_state?", b.gathered_at as "gathered_at?", b.running_at,
                b.next_poll_at, b.cancel_wanted_at, b.delay, b.node is not null as "is_claimed!",
@@ -118,6 +122,7 @@ struct Row {
     attempt: i32,
     created_at: Timestamp,
     returned_at: Option<Timestamp>,
+    rests_until: Option<Timestamp>,
     completed_at: Option<Timestamp>,
     callback_url: Option<String>,
     callback_state: String,
@@ -210,6 +215,7 @@ impl Row {
         Ok(Way {
             created_at: self.created_at,
             returned_at: self.returned_at,
+            rests_until: self.rests_until,
             via: Via::parse(&self.via).ok_or(corrupt("lane", "via"))?,
             paused: paused.map(|(reason, since)| Paused {
                 reason,

@@ -36,7 +36,8 @@ const SHOWN: usize = 10;
 
 pub async fn run(common: &Common, options: &SubmitOptions) -> Result<Verdict> {
     let mut fleet = accounts::fleet(common, options.workers).await?;
-    let plan = Mutex::new(Plan::new(options.seeds, options.points));
+    let seeds = options.first..options.first + options.seeds;
+    let plan = Mutex::new(Plan::new(seeds, options.points));
     let callers = Callers::new(fleet.serving.address(), &fleet.organizations, &fleet.hook);
     let callers = Arc::new(callers);
     let begun = Instant::now();

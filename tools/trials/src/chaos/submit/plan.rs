@@ -91,10 +91,10 @@ pub struct Plan {
 
 impl Plan {
     /// Every point for every provider, or as many points as told, spread over the path.
-    pub fn new(seeds: u64, points: usize) -> Self {
+    pub fn new(seeds: impl IntoIterator<Item = u64>, points: usize) -> Self {
         let mut plan = Self::default();
         let points = points.clamp(1, POINTS.len());
-        for seed in 1..=seeds {
+        for seed in seeds {
             let mut random = StdRng::seed_from_u64(seed);
             let mut wanted = Vec::new();
             for place in 0..points {
@@ -187,14 +187,14 @@ mod tests {
 
     #[test]
     fn every_point_is_wanted_for_every_provider_that_has_it() {
-        let plan = Plan::new(2, POINTS.len());
+        let plan = Plan::new(1..=2, POINTS.len());
         assert_eq!(plan.left(), 2 * (33 * 3 + 1));
         assert_eq!(plan.never().len(), 33 * 3 + 1);
     }
 
     #[test]
     fn a_short_plan_has_points_of_the_whole_path() {
-        let mut plan = Plan::new(1, 8);
+        let mut plan = Plan::new([1], 8);
         let mut points: Vec<_> = std::iter::from_fn(|| plan.take())
             .map(|it| it.point)
             .collect();
