@@ -46,8 +46,6 @@ const CONNECTIONS: usize = 32;
 const LOOK: Duration = Duration::from_millis(200);
 /// Nothing has come for so long: nothing will.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The most megabytes that one who serves may grow by.
-const MOST_SERVING: f64 = 96.0;
 
 pub async fn run(common: &Common, options: &BatchesOptions) -> Result<Verdict> {
     let shape = Shape::of(options);
@@ -205,7 +203,10 @@ fn judge_memory(verdict: &mut Verdict, fleet: &Fleet, shape: &Shape, calm: f64) 
             "peak_megabytes",
             json!({"serve": rounded(serve, 1), "serve_before": rounded(calm, 1), "work": working}),
         )
-        .promise("serve grows by at most 96 MB", serve - calm <= MOST_SERVING)
+        .promise(
+            format!("serve grows by at most {} MB", shape.most_serving),
+            serve - calm <= shape.most_serving,
+        )
         .promise(
             format!("work has at most {} MB", shape.most_working),
             most <= shape.most_working,

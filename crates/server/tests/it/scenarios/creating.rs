@@ -189,7 +189,7 @@ async fn an_uploaded_file_turns_out_unusable() {
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 BATCHED1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its batch is being submitted to the provider
+    waiting: the provider takes nothing right now: its batch is tried again soon
     waiting: the provider is working on its batch
     3 callbacks, 1 jobs, 0.00 held
     ");

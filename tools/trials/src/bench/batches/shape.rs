@@ -16,6 +16,8 @@ pub struct Shape {
     pub limits: Limits,
     /// The most megabytes that one who works may ever have.
     pub most_working: f64,
+    /// The most that one who serves may grow by.
+    pub most_serving: f64,
 }
 
 impl Shape {
@@ -37,6 +39,7 @@ impl Shape {
             },
             // Eight jobs of each shard are put together at once, from 8 MB of requests each.
             most_working: 256.0,
+            most_serving: 96.0,
         }
     }
 
@@ -52,6 +55,8 @@ impl Shape {
                 enqueued_tokens: 200_000_000,
             },
             most_working: 128.0,
+            // All of it is loaded within seconds.
+            most_serving: 256.0,
         }
     }
 
