@@ -22,6 +22,7 @@ use crate::chaos;
 use crate::gather::queue::Queue;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
+use crate::packing::Packing;
 use crate::providers::Providers;
 use crate::stage::{Bell, Stage, Step};
 
@@ -33,13 +34,6 @@ const OVERLAP: TimeDelta = TimeDelta::seconds(2);
 const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(30);
 /// How often lanes without a gatherer are looked for.
 const LOOK_FOR_LANES: TimeDelta = TimeDelta::milliseconds(200);
-
-/// How large a batch may grow, and how long a lane rests after one that was not full.
-#[derive(Debug, Clone, Copy)]
-pub struct Packing {
-    pub most_items: usize,
-    pub linger: TimeDelta,
-}
 
 #[derive(Debug)]
 pub struct Gather {

@@ -55,6 +55,8 @@ mod media;
 
 mod onward;
 
+mod packing;
+
 mod providers;
 
 mod storing;
@@ -62,5 +64,5 @@ mod storing;
 pub use crew::{Crew, Options, Parts};
 pub use desk::Shares;
 pub use files::{Files, Slots};
-pub use gather::Packing;
+pub use packing::Packing;
 pub use providers::{Access, Providers, Share};

@@ -10,7 +10,7 @@ use outbound::provider::Provider;
 use outbound::provider::jobs::Jobs;
 use outbound::provider::server::Server;
 
-use crate::gather::Packing;
+use crate::packing::Packing;
 
 #[derive(Debug, Default)]
 pub struct Providers(pub HashMap<String, Access>);
