@@ -97,6 +97,7 @@ fn scripts_get_an_array_without_secrets() {
         "job_tokens": null,
         "enqueued_tokens": 2000000,
         "questions": 64,
+        "linger_seconds": 60,
         "grace_seconds": 60
       },
       "shards": [
