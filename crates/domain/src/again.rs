@@ -5,6 +5,9 @@ use chrono::TimeDelta;
 /// So often a cargo goes to a provider that says of it, and of it alone, that it cannot answer.
 pub const MOST_ATTEMPTS: u32 = 8;
 
+/// So often a whole job may be refused before its cargo fails.
+pub const MOST_REFUSALS: u32 = 3;
+
 /// Minutes of rest after the first attempt, the second and so on; the last is for all that follow.
 const RESTS: [i64; 5] = [1, 5, 15, 30, 60];
 

@@ -14,7 +14,7 @@ mod unarmed {
 mod armed;
 
 #[cfg(feature = "chaos")]
-pub use armed::{Kill, POINTS, arm};
+pub use armed::{Kill, arm, points};
 #[cfg(feature = "chaos")]
 pub(crate) use armed::{during, point};
 #[cfg(not(feature = "chaos"))]

@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::provider::{Answer, Job, Polled, Progress, Provider, Submission};
 use store::Shard;
-use store::shard::batch::{self, Claimed, Onward};
+use store::shard::batch::{self, Claimed};
 use store::shard::manifest::{self, Head};
 use store::shard::node::Claim;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use crate::desk::Desk;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
 use crate::manifest::BatchManifest;
-use crate::onward;
+use crate::onward::{self, Going};
 use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
 use crate::storing::{self, Finished};
@@ -76,31 +76,18 @@ impl Collect {
             }
             // Nobody can be asked any more: what is open takes another way.
             _ => {
-                self.end(load).await?;
+                self.end(load, Going::AtOnce).await?;
                 Ok(1)
             }
         }
     }
 
-    /// Ends the batch; what has no outcome goes on at once.
-    async fn end(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let onward = self.onward(load).await?;
-        self.end_with(load, onward).await
-    }
-
-    /// Ends the batch; what has no outcome goes on after a rest.
-    async fn end_unanswered(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let onward = onward::rested(self.onward(load).await?);
-        self.end_with(load, onward).await
-    }
-
-    async fn onward(&self, load: &Load<'_>) -> Result<Onward, store::Error> {
+    /// Ends the batch; what has no outcome goes on.
+    async fn end(&self, load: &Load<'_>, going: Going) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
-        onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await
-    }
-
-    async fn end_with(&self, load: &Load<'_>, onward: Onward) -> Result<(), store::Error> {
+        let (providers, now) = (&self.providers, load.now);
+        let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;
         chaos::point("collect.ending", &load.lane.provider);
         let batch = load.batch.id;
         let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;
@@ -146,7 +133,7 @@ impl Collect {
                 batch::ask_again(&self.shard, batch.id, claim, next_poll_at).await?;
             }
             Progress::Ended => {
-                self.end(load).await?;
+                self.end(load, Going::AtOnce).await?;
             }
         }
         Ok(stored)

@@ -18,13 +18,13 @@ use store::shard::batch::{self, Claimed, Onward};
 use store::shard::manifest;
 use store::shard::node::Claim;
 use store::shard::provider::{self, Paused};
-use store::shard::submission;
+use store::shard::submission::{self, Entry};
 use tokio::sync::watch;
 
 use crate::chaos;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
-use crate::onward;
+use crate::onward::{self, Going};
 use crate::providers::{Access, Providers};
 use crate::stage::{Bell, Stage, Step};
 use crate::storing::{self, Finished};
@@ -74,11 +74,15 @@ impl Dispatch {
         let Load {
             batch, claim, now, ..
         } = *load;
+        let entry = submission::read(&self.shard, batch.id).await?;
         let access = self.providers.find(&load.lane.provider);
         let (Some(model), Some(access)) = (&load.model, access) else {
-            return self.unserved(load).await;
+            return self.unserved(load, &entry).await;
         };
-        if self.left_for_another_way(load, model, paused).await? {
+        if self
+            .left_for_another_way(load, model, paused, &entry)
+            .await?
+        {
             return Ok(());
         }
         match (
@@ -95,7 +99,7 @@ impl Dispatch {
                     upstream: &route.upstream,
                     model,
                 };
-                self.submit_job(load, &order).await
+                self.submit_job(load, &order, &entry).await
             }
             (Access::Jobs { .. } | Access::Server { .. }, Some(_)) => {
                 batch::run(&self.shard, batch.id, claim, ONE_BY_ONE, now, now).await
@@ -138,8 +142,7 @@ impl Dispatch {
     }
 
     /// Its provider is not known here; another may be.
-    async fn unserved(&self, load: &Load<'_>) -> Result<(), store::Error> {
-        let entry = submission::read(&self.shard, load.batch.id).await?;
+    async fn unserved(&self, load: &Load<'_>, entry: &Entry) -> Result<(), store::Error> {
         // It may have become a job that nobody here can ask for: not to be sent elsewhere yet.
         if entry.sent_at.is_some() && !entry.is_given_up(load.now) {
             tracing::error!(batch.id = %load.batch.id, provider = load.lane.provider, "{} may be at a provider that is no longer configured: put it back, or wait", load.batch.id);
@@ -158,8 +161,9 @@ impl Dispatch {
     async fn return_all(&self, load: &Load<'_>) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let way = (load.batch.lane, &*load.lane);
+        let (providers, now) = (&self.providers, load.now);
         let onward =
-            onward::onward(&self.shard, &catalogue, way, &self.providers, load.now).await?;
+            onward::onward(&self.shard, &catalogue, way, providers, Going::AtOnce, now).await?;
         batch::end(&self.shard, load.batch.id, load.claim, onward, load.now).await?;
         Ok(())
     }

@@ -57,6 +57,8 @@ mod onward;
 
 mod packing;
 
+mod pause;
+
 mod providers;
 
 mod storing;

@@ -16,16 +16,32 @@ use store::shard::provider;
 
 use crate::providers::Providers;
 
+/// When what has no outcome goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Going {
+    AtOnce,
+    /// Who had it did not answer it.
+    Rested,
+}
+
 /// The next route of the lane's model, and another one for what is urgent.
 pub(crate) async fn onward(
     shard: &Shard,
     catalogue: &Catalogue,
     (id, lane): (LaneId, &Lane),
     providers: &Providers,
+    going: Going,
     now: Timestamp,
 ) -> Result<Onward, store::Error> {
+    let rests = match going {
+        Going::AtOnce => Vec::new(),
+        Going::Rested => again::rests().collect(),
+    };
     let Some(model) = catalogue.find(&lane.model) else {
-        return Ok(Onward::default());
+        return Ok(Onward {
+            rests,
+            ..Onward::default()
+        });
     };
     let paused = provider::paused(shard).await?;
     let is_open = |route: &Route| {
@@ -45,14 +61,8 @@ pub(crate) async fn onward(
             id::floor(now - URGENT),
             row(shard, (id, lane), &urgent).await?,
         )),
-        rests: Vec::new(),
+        rests,
     })
-}
-
-/// The same, after a rest: who had it did not answer it.
-pub(crate) fn rested(mut onward: Onward) -> Onward {
-    onward.rests = again::rests().collect();
-    onward
 }
 
 /// The outcome of what has gone to providers often enough and was not answered by any.

@@ -18,7 +18,7 @@ use outbound::provider::call::CallFailure;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::Concurrency;
 use store::Shard;
-use store::shard::batch::{self, Claimed, Onward};
+use store::shard::batch::{self, Claimed};
 use store::shard::manifest;
 use store::shard::node::Claim;
 use store::shard::provider;
@@ -28,7 +28,8 @@ use crate::desk::Desk;
 use crate::lanes::Lanes;
 use crate::late;
 use crate::lease::Lease;
-use crate::onward;
+use crate::onward::{self, Going};
+use crate::pause::pause;
 use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
 
@@ -39,8 +40,6 @@ mod place;
 const MOST: i64 = 4;
 /// A server that is not well is asked again after this.
 const LATER: TimeDelta = TimeDelta::seconds(5);
-/// One that does not let us in, or is not paid for, is tried again by itself after this.
-const PAUSE: TimeDelta = TimeDelta::minutes(5);
 /// One answer may take this long.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// So many answers in a row make us ask for one more at once.
@@ -93,12 +92,12 @@ impl Stream {
         let model = load.model.as_ref();
         let route = model.and_then(|it| it.routes.find(&load.lane.provider, load.lane.via));
         let (Some(route), Some((server, bears))) = (route, &load.server) else {
-            self.end(load, now).await?;
+            self.end(load, Going::AtOnce, now).await?;
             return Ok(1);
         };
         if batch.takeovers >= MOST_TAKEOVERS {
             // It may be one of them that kills us: another way, or one by one, shows which.
-            self.end(load, now).await?;
+            self.end(load, Going::AtOnce, now).await?;
             return Ok(1);
         }
         // At its deadline what is at no provider fails, and a question that may be asked is there.
@@ -121,8 +120,7 @@ impl Stream {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
             provider::resume(&self.shard, &load.lane.provider).await?;
-            let onward = onward::rested(self.onward(load, now).await?);
-            batch::end(&self.shard, batch.id, claim, onward, now).await?;
+            self.end(load, Going::Rested, now).await?;
         }
         Ok(asked.stored)
     }
@@ -141,7 +139,7 @@ impl Stream {
             .await?
             .is_empty()
         {
-            self.end(load, now).await?;
+            self.end(load, Going::AtOnce, now).await?;
         } else {
             batch::ask_again(&self.shard, batch.id, load.claim, now + LATER).await?;
         }
@@ -155,19 +153,19 @@ impl Stream {
         reason: &str,
         now: Timestamp,
     ) -> Result<(), store::Error> {
-        let name = &load.lane.provider;
-        provider::pause(&self.shard, name, reason, now + PAUSE, now).await?;
-        self.end(load, now).await
+        pause(&self.shard, &load.lane.provider, reason, now).await?;
+        self.end(load, Going::AtOnce, now).await
     }
 
-    async fn onward(&self, load: &Load<'_>, now: Timestamp) -> Result<Onward, store::Error> {
+    async fn end(
+        &self,
+        load: &Load<'_>,
+        going: Going,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
-        let way = (load.batch.lane, &*load.lane);
-        onward::onward(&self.shard, &catalogue, way, &self.providers, now).await
-    }
-
-    async fn end(&self, load: &Load<'_>, now: Timestamp) -> Result<(), store::Error> {
-        let onward = self.onward(load, now).await?;
+        let (way, providers) = ((load.batch.lane, &*load.lane), &self.providers);
+        let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;
         batch::end(&self.shard, load.batch.id, load.claim, onward, now).await?;
         Ok(())
     }

@@ -88,6 +88,16 @@ impl Loads {
     }
 }
 
+/// A load with a body of one's own.
+pub fn load(organization: &Organization, body: &str) -> String {
+    format!(
+        "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        organization.key,
+        body.len()
+    )
+}
+
 /// A GET with a key.
 pub fn get(path: &str, organization: &Organization) -> String {
     format!(

@@ -4,43 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// In the order of the path. `tools/trials` has the same list.
-pub const POINTS: &[&str] = &[
-    "gather.began",
-    "gather.picked",
-    "gather.written",
-    "gather.committed",
-    "dispatch.claimed",
-    "dispatch.turn",
-    "dispatch.read",
-    "dispatch.packed",
-    "dispatch.journalled",
-    "dispatch.uploading",
-    "dispatch.uploaded",
-    "dispatch.upload_noted",
-    "dispatch.sending",
-    "dispatch.sent",
-    "dispatch.answered",
-    "dispatch.running",
-    "dispatch.looking",
-    "dispatch.looked",
-    "dispatch.not_found",
-    "dispatch.rebuilt",
-    "collect.claimed",
-    "collect.cancelling",
-    "collect.cancelled",
-    "collect.looked",
-    "collect.postponed",
-    "collect.downloading",
-    "collect.receiving",
-    "collect.downloaded",
-    "collect.checked",
-    "collect.storing",
-    "collect.stored_some",
-    "collect.stored",
-    "collect.ending",
-    "collect.ended",
-];
+/// In the order of the path. `tools/trials` reads the same file.
+pub fn points() -> impl Iterator<Item = &'static str> {
+    include_str!("points.txt").lines()
+}
 
 /// A request that is under way is left alone for this long: it has been written by then,
 /// and most often not answered.
@@ -62,7 +29,7 @@ impl Kill {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.splitn(3, ':');
         let name = parts.next().unwrap_or_default();
-        let point = POINTS.iter().find(|point| **point == name);
+        let point = points().find(|point| *point == name);
         let nth = parts.next().and_then(|nth| nth.parse().ok());
         match (point, nth) {
             (Some(point), Some(nth @ 1..)) => Ok(Self {
@@ -86,7 +53,7 @@ pub fn arm(kill: Kill) {
 }
 
 pub(crate) fn point(name: &'static str, provider: &str) {
-    debug_assert!(POINTS.contains(&name), "{name} is not in the list");
+    debug_assert!(points().any(|it| it == name), "{name} is not in the list");
     let Some((kill, left)) = ARMED.get() else {
         return;
     };

@@ -20,7 +20,8 @@ use super::job::Source;
 use super::{Collect, Load};
 use crate::chaos;
 use crate::counted::counted;
-use crate::onward::last_word;
+use crate::onward::{Going, last_word};
+use crate::pause::pause;
 use crate::storing::{self, Finished};
 
 /// Outcomes that are in memory at a time.
@@ -54,12 +55,12 @@ impl Collect {
         let downloaded = chaos::during("collect.receiving", &load.lane.provider, downloading).await;
         let spool = match downloaded {
             Ok(spool) => spool,
-            Err(failure) => return self.not_seen(load, source, failure).await,
+            Err(failure) => return self.not_seen(load, source, entry, &failure).await,
         };
         chaos::point("collect.downloaded", &load.lane.provider);
         let census = match census(&spool, source).await {
             Ok(census) => census,
-            Err(failure) => return self.not_seen(load, source, failure.into()).await,
+            Err(failure) => return self.not_seen(load, source, entry, &failure.into()).await,
         };
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let open: HashMap<CargoId, Head> =
@@ -73,17 +74,18 @@ impl Collect {
         };
         let stored = match self.store_all(load, &spool, &belief, open).await? {
             Ok(stored) => stored,
-            Err(failure) => return self.not_seen(load, source, failure.into()).await,
+            Err(failure) => return self.not_seen(load, source, entry, &failure.into()).await,
         };
         chaos::point("collect.stored", &load.lane.provider);
         if let Some(reason) = &census.account_fault {
-            self.pause(load, reason, load.now).await?;
+            pause(&self.shard, &load.lane.provider, reason, load.now).await?;
         }
-        if is_stopped {
-            self.end(load).await?;
+        let going = if is_stopped {
+            Going::AtOnce
         } else {
-            self.end_unanswered(load).await?;
-        }
+            Going::Rested
+        };
+        self.end(load, going).await?;
         self.note_turnaround(load, entry).await?;
         Ok(stored.max(1))
     }

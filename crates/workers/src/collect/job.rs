@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::again::MOST_REFUSALS;
 use domain::model::Model;
-use domain::time::Timestamp;
 use outbound::provider::Job;
 use outbound::provider::call::CallFailure;
 use outbound::provider::jobs::{JobFault, Jobs, Sight};
@@ -15,6 +15,8 @@ use store::shard::submission::{self, Entry};
 
 use super::{Collect, LATER, Load};
 use crate::chaos;
+use crate::onward::Going;
+use crate::pause::pause;
 use crate::providers::Share;
 use crate::storing::{self, Finished};
 
@@ -23,9 +25,6 @@ const LONGEST: TimeDelta = TimeDelta::minutes(2);
 /// A job that the provider does not know is given up after so many looks, over so many graces.
 const MOST_MISSED: u32 = 3;
 const MISSED_GRACES: i32 = 10;
-/// So often a whole job may be refused before its cargo fails.
-const MOST_ATTEMPTS: u32 = 3;
-const PAUSE: TimeDelta = TimeDelta::minutes(5);
 
 /// Whom to ask, and for what.
 pub(super) struct Source<'a> {
@@ -50,13 +49,13 @@ impl Collect {
                 Ok(()) | Err(CallFailure::NotFound | CallFailure::Refused { .. }) => {
                     submission::cancelled(&self.shard, load.batch.id, load.claim, load.now).await?;
                 }
-                Err(failure) => return self.not_seen(load, source, failure).await,
+                Err(failure) => return self.not_seen(load, source, &entry, &failure).await,
             }
         }
         let sight = match source.jobs.look(source.job).await {
             Ok(sight) => sight,
             Err(CallFailure::NotFound) => Sight::Gone,
-            Err(failure) => return self.not_seen(load, source, failure).await,
+            Err(failure) => return self.not_seen(load, source, &entry, &failure).await,
         };
         chaos::point("collect.looked", &load.lane.provider);
         match sight {
@@ -98,7 +97,7 @@ impl Collect {
         let batch = load.batch.id;
         tracing::error!(batch.id = %batch, job = source.job.0, "{batch} does not end although it was to be cancelled: its cargo goes on without it and may be billed twice");
         metrics::counter!("submissions_twice_knowingly_total").increment(1);
-        self.end(load).await?;
+        self.end(load, Going::AtOnce).await?;
         Ok(1)
     }
 
@@ -115,7 +114,7 @@ impl Collect {
         if is_lost {
             tracing::error!(batch.id = %batch, job = source.job.0, "the provider has lost {batch}: its cargo goes again");
             metrics::counter!("jobs_lost_total").increment(1);
-            self.end(load).await?;
+            self.end(load, Going::AtOnce).await?;
             return Ok(1);
         }
         let at = now + long / 4;
@@ -128,8 +127,11 @@ impl Collect {
         let (batch, name, now) = (load.batch, &load.lane.provider, load.now);
         tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run {}", batch.id);
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
-        // Those beside a line that is wrong need not wait.
-        let rests = !matches!(reason, JobFault::Lines(_));
+        let going = match reason {
+            // Those beside a line that is wrong need not wait.
+            JobFault::Lines(_) => Going::AtOnce,
+            JobFault::TokenLimit | JobFault::Other(_) => Going::Rested,
+        };
         let wrong: Vec<Finished> = match reason {
             JobFault::TokenLimit => {
                 let (enqueued, _) = provider::enqueued(&self.shard, name, now).await?;
@@ -150,18 +152,14 @@ impl Collect {
             JobFault::Other(message) => {
                 let tired = heads
                     .into_iter()
-                    .filter(|head| head.attempt >= MOST_ATTEMPTS);
+                    .filter(|head| head.attempt >= MOST_REFUSALS);
                 let failed = tired.map(|head| Finished::failed(head, message.clone()));
                 failed.collect()
             }
         };
         let desk = Some(&self.desk);
         storing::store(&self.shard, batch.id, load.claim, desk, wrong, now).await?;
-        if rests {
-            self.end_unanswered(load).await?;
-        } else {
-            self.end(load).await?;
-        }
+        self.end(load, going).await?;
         Ok(1)
     }
 
@@ -169,22 +167,22 @@ impl Collect {
         &self,
         load: &Load<'_>,
         source: &Source<'_>,
-        failure: CallFailure,
+        entry: &Entry,
+        failure: &CallFailure,
     ) -> Result<usize, store::Error> {
         let (batch, now) = (load.batch.id, load.now);
         tracing::warn!(batch.id = %batch, job = source.job.0, %failure, "{batch} could not be asked for");
-        let entry = submission::read(&self.shard, batch).await?;
         if entry.is_given_up(now) {
             return self.go_on_without(load, source).await;
         }
-        let wait = match &failure {
+        let again_at = match failure {
             CallFailure::Unauthorized | CallFailure::OutOfFunds => {
-                self.pause(load, &failure.to_string(), now).await?;
-                PAUSE
+                let reason = failure.to_string();
+                pause(&self.shard, &load.lane.provider, &reason, now).await?
             }
             CallFailure::Busy { retry_after } | CallFailure::Unavailable { retry_after, .. } => {
                 let told = retry_after.and_then(|it| TimeDelta::from_std(it).ok());
-                told.map_or(LATER, |told| told.clamp(LATER, LONGEST))
+                now + told.map_or(LATER, |told| told.clamp(LATER, LONGEST))
             }
             CallFailure::Refused { .. }
             | CallFailure::Unknown(_)
@@ -192,18 +190,9 @@ impl Collect {
             | CallFailure::Conflict
             | CallFailure::TooLarge
             | CallFailure::Unreadable
-            | CallFailure::Spool(_) => LATER,
+            | CallFailure::Spool(_) => now + LATER,
         };
-        batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
+        batch::ask_again(&self.shard, batch, load.claim, again_at).await?;
         Ok(0)
-    }
-
-    pub(super) async fn pause(
-        &self,
-        load: &Load<'_>,
-        reason: &str,
-        now: Timestamp,
-    ) -> Result<(), store::Error> {
-        provider::pause(&self.shard, &load.lane.provider, reason, now + PAUSE, now).await
     }
 }

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::model::Model;
 use store::shard::batch;
 use store::shard::provider::{self, Paused};
-use store::shard::submission;
+use store::shard::submission::Entry;
 
 use super::{Dispatch, Load};
 use crate::late;
@@ -19,8 +19,8 @@ impl Dispatch {
         load: &Load<'_>,
         model: &Model,
         paused: &HashMap<String, Paused>,
+        entry: &Entry,
     ) -> Result<bool, store::Error> {
-        let entry = submission::read(&self.shard, load.batch.id).await?;
         let is_sent = entry.sent_at.is_some();
         if !is_sent {
             late::fail_overdue(&self.shard, load.batch, load.claim, load.now).await?;

@@ -11,9 +11,10 @@ use store::shard::provider;
 use store::shard::submission::{self, Entry};
 
 use super::pack::PackFailure;
-use super::submit::{LATER, PAUSE, Target};
+use super::submit::{LATER, Target};
 use super::{Dispatch, Load};
 use crate::chaos;
+use crate::pause::pause;
 
 /// Clocks of providers may differ from ours by this.
 const SKEW: TimeDelta = TimeDelta::minutes(5);
@@ -121,13 +122,12 @@ impl Dispatch {
     async fn not_seen(&self, load: &Load<'_>, failure: CallFailure) -> Result<(), store::Error> {
         let (batch, now) = (load.batch, load.now);
         tracing::warn!(batch.id = %batch.id, %failure, "{} could not be looked for", batch.id);
-        let mut wait = LATER;
+        let mut again_at = now + LATER;
         if matches!(failure, CallFailure::Unauthorized | CallFailure::OutOfFunds) {
             let (name, reason) = (&load.lane.provider, failure.to_string());
-            provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
-            wait = PAUSE;
+            again_at = pause(&self.shard, name, &reason, now).await?;
         }
-        batch::ask_again(&self.shard, batch.id, load.claim, now + wait).await
+        batch::ask_again(&self.shard, batch.id, load.claim, again_at).await
     }
 
     /// The provider had time enough to show it, and does not have it.

@@ -1,6 +1,7 @@
 //! To a provider that takes jobs: packed, journalled, handed over, and never twice unknowingly.
 
 use chrono::TimeDelta;
+use domain::again::MOST_REFUSALS;
 use domain::batch::{Delay, MOST_TAKEOVERS};
 use domain::model::Model;
 use domain::time::Timestamp;
@@ -15,6 +16,7 @@ use store::shard::submission::{self, Entry};
 use super::pack::{PackFailure, Packer, Parcel};
 use super::{Dispatch, Load};
 use crate::chaos;
+use crate::pause::pause;
 use crate::providers::Share;
 use crate::storing;
 
@@ -26,10 +28,6 @@ const WHEN_FULL: TimeDelta = TimeDelta::seconds(30);
 const CRUMB: u64 = 8;
 /// How long a provider is believed to take less than we were told.
 const LOWERED_FOR: TimeDelta = TimeDelta::minutes(15);
-/// A paused provider is tried again by itself after this.
-pub(crate) const PAUSE: TimeDelta = TimeDelta::minutes(5);
-/// So often a whole job may be refused before its cargo fails.
-pub(crate) const MOST_ATTEMPTS: u32 = 3;
 
 /// Whom a batch goes to.
 pub(super) struct Target<'a> {
@@ -44,10 +42,10 @@ impl Dispatch {
         &self,
         load: &Load<'_>,
         target: &Target<'_>,
+        entry: &Entry,
     ) -> Result<(), store::Error> {
-        let entry = submission::read(&self.shard, load.batch.id).await?;
         if entry.sent_at.is_some() {
-            return self.look_for(load, target, &entry).await;
+            return self.look_for(load, target, entry).await;
         }
         // Only what no provider has may be taken apart.
         if load.batch.takeovers >= MOST_TAKEOVERS {
@@ -61,8 +59,8 @@ impl Dispatch {
             }
             chaos::point("dispatch.turn", &load.lane.provider);
         }
-        match self.pack(load, target, &entry).await {
-            Ok(Some((spool, items))) => self.hand_over(load, target, &entry, &spool, items).await,
+        match self.pack(load, target, entry).await {
+            Ok(Some((spool, items))) => self.hand_over(load, target, entry, &spool, items).await,
             Ok(None) => Ok(()),
             Err(PackFailure::Store(failure)) => Err(failure),
             Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
@@ -234,8 +232,7 @@ impl Dispatch {
         match failure {
             CallFailure::Unauthorized | CallFailure::OutOfFunds => {
                 let reason = failure.to_string();
-                let name = &load.lane.provider;
-                provider::pause(&self.shard, name, &reason, now + PAUSE, now).await?;
+                pause(&self.shard, &load.lane.provider, &reason, now).await?;
                 // At once: whoever takes it up sees the pause, and whether there is another way.
                 self.not_sent(load, None, now).await
             }
@@ -260,7 +257,7 @@ impl Dispatch {
     /// All of it was refused: perhaps another provider takes it.
     async fn refused(&self, load: &Load<'_>, message: &str) -> Result<(), store::Error> {
         let heads = manifest::heads(&self.shard, load.batch.id, &load.batch.cargo).await?;
-        if heads.iter().all(|head| head.attempt >= MOST_ATTEMPTS) {
+        if heads.iter().all(|head| head.attempt >= MOST_REFUSALS) {
             return self.fail(load, message).await;
         }
         self.return_all(load).await

@@ -18,13 +18,11 @@ use store::shard::manifest::{self, Head};
 use super::place::Place;
 use super::{Load, PATIENCE, Stream};
 use crate::counted::counted;
-use crate::manifest::items;
+use crate::manifest::handful;
 use crate::media;
 use crate::onward::last_word;
 use crate::storing::{self, Finished};
 
-/// Requests that are read at a time.
-const READ: usize = 200;
 /// So often one question is asked of a server that is well, before it is left for later.
 const MOST_TRIES: u32 = 3;
 /// How long a place with the server is waited for.
@@ -73,13 +71,14 @@ impl<'a> Asking<'a> {
         let mut under_way = FuturesUnordered::new();
         loop {
             if open.is_empty() && !unread.is_empty() {
-                let some = unread.drain(..unread.len().min(READ)).collect();
-                let read = items(shard, some).await?.into_iter();
-                open.extend(read.map(|(item, head)| Question {
-                    item,
-                    head,
-                    tries: 0,
-                }));
+                for stowed in handful(shard, &mut unread).await? {
+                    let (item, head) = stowed.open()?;
+                    open.push_back(Question {
+                        item,
+                        head,
+                        tries: 0,
+                    });
+                }
             }
             while !asked.is_troubled
                 && !open.is_empty()

@@ -20,6 +20,7 @@ use crate::http::Target;
 use crate::llama::SLOTS;
 use crate::options::{Common, ServerOptions};
 use crate::progress::say;
+use crate::request;
 use crate::verdict::Verdict;
 
 const LOOK: Duration = Duration::from_millis(5);
@@ -66,12 +67,7 @@ async fn load(fleet: &Fleet, cargo: usize) -> Result<()> {
     let target = Target::new(fleet.serving.address());
     for number in 0..cargo {
         let (body, text) = questions::load(number, &fleet.hook.url());
-        let request = format!(
-            "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            fleet.organization.key,
-            body.len()
-        );
+        let request = request::load(&fleet.organization, &body);
         let answer = target.send(request.as_bytes()).await.during("loading")?;
         let refused = || Failure::new(format!("load: {} {}", answer.status, answer.json()));
         let asked = Asked::now(&text, questions::MODEL, 0);

@@ -10,6 +10,7 @@ use crate::fleet::hook::Hook;
 use crate::http::Target;
 use crate::ledger::{self, Ledger};
 use crate::organization::Organization;
+use crate::request;
 
 #[derive(Debug)]
 pub struct Callers {
@@ -72,11 +73,6 @@ impl Callers {
             params.insert("system".to_owned(), json!(system));
         }
         let body = json!({"params": params, "callback_url": self.callback_url}).to_string();
-        format!(
-            "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            organization.key,
-            body.len()
-        )
+        request::load(organization, &body)
     }
 }

@@ -7,43 +7,13 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-/// The same list as in crate `workers`, in the order of the path.
-pub const POINTS: [&str; 34] = [
-    "gather.began",
-    "gather.picked",
-    "gather.written",
-    "gather.committed",
-    "dispatch.claimed",
-    "dispatch.turn",
-    "dispatch.read",
-    "dispatch.packed",
-    "dispatch.journalled",
-    "dispatch.uploading",
-    "dispatch.uploaded",
-    "dispatch.upload_noted",
-    "dispatch.sending",
-    "dispatch.sent",
-    "dispatch.answered",
-    "dispatch.running",
-    "dispatch.looking",
-    "dispatch.looked",
-    "dispatch.not_found",
-    "dispatch.rebuilt",
-    "collect.claimed",
-    "collect.cancelling",
-    "collect.cancelled",
-    "collect.looked",
-    "collect.postponed",
-    "collect.downloading",
-    "collect.receiving",
-    "collect.downloaded",
-    "collect.checked",
-    "collect.storing",
-    "collect.stored_some",
-    "collect.stored",
-    "collect.ending",
-    "collect.ended",
-];
+/// In the order of the path, as crate `workers` has them.
+fn points() -> Vec<&'static str> {
+    include_str!("../../../../../crates/workers/src/chaos/points.txt")
+        .lines()
+        .collect()
+}
+
 /// How the names of accounts begin.
 pub const PROVIDERS: [&str; 3] = ["openai", "claude", "gemini"];
 /// What has no label waits for its turn.
@@ -93,15 +63,16 @@ impl Plan {
     /// Every point for every provider, or as many points as told, spread over the path.
     pub fn new(seeds: impl IntoIterator<Item = u64>, points: usize) -> Self {
         let mut plan = Self::default();
-        let points = points.clamp(1, POINTS.len());
+        let all = self::points();
+        let points = points.clamp(1, all.len());
         for seed in seeds {
             let mut random = StdRng::seed_from_u64(seed);
             let mut wanted = Vec::new();
             for place in 0..points {
-                let place = (place * POINTS.len() + usize::try_from(seed).unwrap_or_default())
+                let place = (place * all.len() + usize::try_from(seed).unwrap_or_default())
                     / points
-                    % POINTS.len();
-                let Some(point) = POINTS.get(place).copied() else {
+                    % all.len();
+                let Some(point) = all.get(place).copied() else {
                     continue;
                 };
                 let providers = PROVIDERS.into_iter();
@@ -187,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_point_is_wanted_for_every_provider_that_has_it() {
-        let plan = Plan::new(1..=2, POINTS.len());
+        let plan = Plan::new(1..=2, usize::MAX);
         assert_eq!(plan.left(), 2 * (33 * 3 + 1));
         assert_eq!(plan.never().len(), 33 * 3 + 1);
     }
