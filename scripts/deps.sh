@@ -18,6 +18,36 @@ miss_compiler() {
     have cargo || fail "cargo(1) is missing: install Rust with rustup; rust-toolchain.toml says which"
     have cc || MISSING+=(gcc libc6-dev)
     have git || MISSING+=(git)
+    miss_node
+}
+
+make_compiler() { make_node; }
+
+# Node.js, for npm(1): pages of longshored carry two libraries, which the compiler embeds.
+miss_node() {
+    have node || MISSING+=(nodejs)
+    have npm || MISSING+=(npm)
+}
+
+make_node() { node_packages crates/dashboard/web; }
+
+# The packages that a folder's lock file names, installed once for every checkout that has the same: node_packages FOLDER
+node_packages() {
+    local folder=$1 lock installed
+    lock=$(cat "$folder/package.json" "$folder/package-lock.json" | sha256sum)
+    installed=$CACHE/node/${lock:0:16}
+    if [[ ! -d $installed/node_modules ]]; then
+        say "installing $folder/package-lock.json into $installed"
+        rm -rf "$installed.$$"
+        mkdir -p "$installed.$$"
+        cp "$folder/package.json" "$folder/package-lock.json" "$folder/.npmrc" "$installed.$$"
+        npm --prefix "$installed.$$" --loglevel=error ci >&2
+        rm -rf "$installed"
+        mv "$installed.$$" "$installed"
+    fi
+    # npm(1), run by hand, leaves a folder there.
+    [[ -L $folder/node_modules ]] || rm -rf "$folder/node_modules"
+    ln -sfn "$installed/node_modules" "$folder/node_modules"
 }
 
 miss_postgres() {
@@ -40,7 +70,13 @@ miss_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
 
 miss_wrk() { have wrk || MISSING+=(wrk); }
 
-miss_browser() { have chromium || MISSING+=(chromium fonts-dejavu-core); }
+miss_browser() {
+    have chromium || MISSING+=(chromium fonts-dejavu-core)
+    miss_node
+}
+
+# What drives it.
+make_browser() { node_packages tools/browser; }
 
 miss_python() { { have python3 && python3 -c 'import ensurepip' 2>/dev/null; } || MISSING+=(python3-venv); }
 
