@@ -36,8 +36,7 @@ pub(crate) fn theme(headers: &HeaderMap) -> &'static str {
 
 fn set(secure: bool, value: &str, age: i64) -> Option<HeaderValue> {
     let (name, secure) = (name(secure), if secure { "; Secure" } else { "" });
-    let line =
-        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
+    let line = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
     HeaderValue::from_str(&line).ok()
 }
 

@@ -73,7 +73,10 @@ impl Watch {
         if !answer.status().is_success() {
             return answer.status().is_server_error().then_some(None);
         }
-        let body = Limited::new(answer.into_body(), LARGEST).collect().await.ok()?;
+        let body = Limited::new(answer.into_body(), LARGEST)
+            .collect()
+            .await
+            .ok()?;
         let html = String::from_utf8(body.to_bytes().to_vec()).ok()?;
         let from = html.find("<main")?;
         let to = html.rfind("</main>")?;

@@ -122,7 +122,11 @@ impl InProject {
 }
 
 fn seat(parts: &Parts) -> Result<Arc<Seat>, No> {
-    parts.extensions.get::<Arc<Seat>>().cloned().ok_or(No::NotFound)
+    parts
+        .extensions
+        .get::<Arc<Seat>>()
+        .cloned()
+        .ok_or(No::NotFound)
 }
 
 impl FromRequestParts<Desk> for Visitor {

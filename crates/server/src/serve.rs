@@ -1,4 +1,4 @@
-//! `longshored serve`: the API, from its first connection to its last.
+//! `longshored serve`: the API and the dashboard, from its first connection to its last.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::clock::Held;
+use crate::dashboard;
 use crate::listener::Served;
 use crate::settings::choice::Environment;
 use crate::settings::table::Values;
@@ -45,6 +46,7 @@ pub struct Api {
 
 impl Api {
     pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
+        let catalogue = told.catalogue.clone();
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
@@ -61,7 +63,11 @@ impl Api {
         });
         let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
         app.spawn(&beside, &finish);
-        let served = Served::start("api", listener, api::router(app.clone()));
+        let api = api::router(app.clone());
+        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), values);
+        let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
+        beside.spawn(offered);
+        let served = Served::start("api", listener, api.merge(pages.router));
         Self {
             app,
             served,

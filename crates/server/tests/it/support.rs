@@ -354,7 +354,9 @@ mod make {
             berth,
             created_at: now,
         };
-        organization::create(control, &row, &Author::console()).await.unwrap();
+        organization::create(control, &row, &Author::console())
+            .await
+            .unwrap();
     }
 
     pub(super) async fn key(
@@ -372,7 +374,9 @@ mod make {
             is_active: true,
             created_at: now,
         };
-        project::create(control, &row, &Author::console()).await.unwrap();
+        project::create(control, &row, &Author::console())
+            .await
+            .unwrap();
         let key = ApiKey::draw(std::iter::repeat_with(rand::random::<u8>)).unwrap();
         let row = api_key::ApiKey {
             id: KeyId::new(now, berth, rand::random()),
@@ -385,7 +389,9 @@ mod make {
             created_at: now,
             successor: None,
         };
-        api_key::create(control, &row, key.digest(), &Author::console()).await.unwrap();
+        api_key::create(control, &row, key.digest(), &Author::console())
+            .await
+            .unwrap();
         (id, row.id, key.reveal().to_owned())
     }
 }
