@@ -64,6 +64,7 @@ named! {
     CargoId CargoKind "crg_";
     BatchId BatchKind "bat_";
     FileId FileKind "file_";
+    ResendId ResendKind "rsd_";
 }
 
 impl<T> Id<T> {
