@@ -119,7 +119,7 @@ impl Stream {
         } else if asked.is_troubled {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
-            provider::resume(&self.shard, &load.lane.provider).await?;
+            provider::recover(&self.shard, &load.lane.provider).await?;
             self.end(load, Going::Rested, now).await?;
         }
         Ok(asked.stored)
@@ -157,12 +157,7 @@ impl Stream {
         self.end(load, Going::AtOnce, now).await
     }
 
-    async fn end(
-        &self,
-        load: &Load<'_>,
-        going: Going,
-        now: Timestamp,
-    ) -> Result<(), store::Error> {
+    async fn end(&self, load: &Load<'_>, going: Going, now: Timestamp) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let (way, providers) = ((load.batch.lane, &*load.lane), &self.providers);
         let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;
