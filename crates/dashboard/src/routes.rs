@@ -63,6 +63,8 @@ fn people() -> Vec<Route> {
         act("/dashboard/invitation", Nobody, people::invitation::join),
         see("/dashboard/reset", Nobody, people::reset::page),
         act("/dashboard/reset", Nobody, people::reset::reset),
+        see("/dashboard/elsewhere", Nobody, people::elsewhere::start),
+        see("/dashboard/elsewhere/back", Nobody, people::elsewhere::back),
         see("/dashboard/account", Person, people::account::page),
         act(
             "/dashboard/account/password",

@@ -4,6 +4,8 @@ mod browser;
 
 mod doors;
 
+mod elsewhere;
+
 mod keys;
 
 mod people;
