@@ -61,13 +61,15 @@ demo_rows() {
 # What the demo's rows speak of: its models, and accounts where nobody answers.
 demo_settings() {
     export SVC_MODELS_FILE=$PWD/tools/demo/models.toml SVC_PROVIDERS_FILE=$PWD/tools/demo/providers.toml
-    export LONGSHORE_DEMO_CREDENTIAL=none
+    export LONGSHORE_DEMO_CREDENTIAL=none LONGSHORE_DEMO_NORTH=north LONGSHORE_DEMO_SOUTH=south
 }
 
 # Files are uploaded as callers do: demo_files BASE_URL, with lines of project and key on the standard input.
 demo_files() {
+    local uploaded
     say "uploading files"
-    say "$(python3 tools/demo/files.py "$1")"
+    uploaded=$(python3 tools/demo/files.py "$1") || fail "the demo's files could not be uploaded: see above"
+    say "uploaded $uploaded"
 }
 
 demo_check() {
