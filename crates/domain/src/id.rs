@@ -64,6 +64,10 @@ named! {
     CargoId CargoKind "crg_";
     BatchId BatchKind "bat_";
     FileId FileKind "file_";
+    PersonId PersonKind "usr_";
+    SessionId SessionKind "ses_";
+    PassId PassKind "pas_";
+    ResendId ResendKind "rsd_";
 }
 
 impl<T> Id<T> {

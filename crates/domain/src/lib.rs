@@ -13,6 +13,10 @@ pub mod project;
 
 pub mod api_key;
 
+pub mod token;
+
+pub mod person;
+
 pub mod money;
 
 pub mod nearest;

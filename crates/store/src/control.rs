@@ -12,17 +12,31 @@ use crate::Error;
 
 pub mod api_key;
 
+pub mod audit;
+
 pub mod berth;
 
 pub mod change;
 
 pub mod installation;
 
+pub mod member;
+
 pub mod node;
 
 pub mod organization;
 
+pub mod pass;
+
+pub mod person;
+
 pub mod project;
+
+pub mod seat;
+
+pub mod session;
+
+pub mod throttle;
 
 impl Control {
     /// A connection that answers.

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use domain::id::{KeyId, ProjectId};
 use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
+use store::control::audit::Author;
 use store::control::api_key::{self, ApiKey};
 use store::control::project;
 
@@ -53,12 +54,12 @@ pub(super) async fn run(command: KeyCommand, desk: Desk<'_>) -> Result<String, A
         } => create(project, name, expires_at, desk).await,
         KeyCommand::List { project } => list(project, desk).await,
         KeyCommand::Activate { id } => show(
-            api_key::activate(desk.control, id, desk.now).await?,
+            api_key::activate(desk.control, id, &Author::console(), desk.now).await?,
             id,
             desk,
         ),
         KeyCommand::Deactivate { id } => show(
-            api_key::deactivate(desk.control, id, desk.now).await?,
+            api_key::deactivate(desk.control, id, &Author::console(), desk.now).await?,
             id,
             desk,
         ),
@@ -84,8 +85,9 @@ async fn create(
         expires_at,
         last_used_at: None,
         created_at: desk.now,
+        successor: None,
     };
-    api_key::create(desk.control, &made, drawn.digest()).await?;
+    api_key::create(desk.control, &made, drawn.digest(), &Author::console()).await?;
     let mut view = View::from(made);
     view.reveal(drawn.reveal());
     desk.printer.one(&view)

@@ -8,6 +8,7 @@ use domain::organization::Plan;
 use domain::time::to_wire;
 use serde::Serialize;
 use store::Shard;
+use store::control::audit::Author;
 use store::control::berth::{self, Place};
 use store::control::organization::{self, Organization};
 use store::shard::account;
@@ -68,7 +69,7 @@ pub(super) async fn run(
         }
         OrganizationCommand::SetPlan { id, plan } => {
             show(
-                organization::set_plan(desk.control, id, plan, desk.now).await?,
+                organization::set_plan(desk.control, id, plan, &Author::console(), desk.now).await?,
                 id,
                 desk,
             )
@@ -103,7 +104,7 @@ async fn create(
         berth,
         created_at: desk.now,
     };
-    organization::create(desk.control, &made).await?;
+    organization::create(desk.control, &made, &Author::console()).await?;
     desk.printer.one(&View::new(made, shard))
 }
 

@@ -5,6 +5,7 @@ use domain::id::{OrganizationId, ProjectId};
 use domain::project::Slug;
 use domain::time::to_wire;
 use serde::Serialize;
+use store::control::audit::Author;
 use store::control::organization;
 use store::control::project::{self, Project};
 
@@ -47,12 +48,12 @@ pub(super) async fn run(command: ProjectCommand, desk: Desk<'_>) -> Result<Strin
         ProjectCommand::Create { organization, slug } => create(organization, slug, desk).await,
         ProjectCommand::List { organization } => list(organization, desk).await,
         ProjectCommand::Activate { id } => show(
-            project::activate(desk.control, id, desk.now).await?,
+            project::activate(desk.control, id, &Author::console(), desk.now).await?,
             id,
             desk,
         ),
         ProjectCommand::Deactivate { id } => show(
-            project::deactivate(desk.control, id, desk.now).await?,
+            project::deactivate(desk.control, id, &Author::console(), desk.now).await?,
             id,
             desk,
         ),
@@ -73,7 +74,7 @@ async fn create(
         is_active: true,
         created_at: desk.now,
     };
-    match project::create(desk.control, &made).await {
+    match project::create(desk.control, &made, &Author::console()).await {
         Ok(()) => desk.printer.one(&View::from(made)),
         Err(failure) if failure.is_conflict() => Err(AdminFailure::SlugTaken(made.slug)),
         Err(failure) => Err(failure.into()),

@@ -56,6 +56,7 @@ fn key() -> ApiKey {
         expires_at: Some(moment()),
         last_used_at: None,
         created_at: moment(),
+        successor: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Keys: what changes in control acts here.
 
+use store::control::audit::Author;
 use store::control::{api_key, project};
 
 use crate::support::Service;
@@ -10,7 +11,7 @@ async fn a_deactivated_project_is_forbidden_once_the_feed_is_read() {
     let service = Service::new().await;
     let customer = service.customer().await;
     service.load(&customer, &chat("Before.", None)).await;
-    project::deactivate(&service.control, customer.project, service.now())
+    project::deactivate(&service.control, customer.project, &Author::console(), service.now())
         .await
         .unwrap();
     service.app.refresh().await;
@@ -27,7 +28,7 @@ async fn a_deactivated_key_answers_as_an_unknown_one() {
     let service = Service::new().await;
     let customer = service.customer().await;
     service.load(&customer, &chat("Before.", None)).await;
-    api_key::deactivate(&service.control, customer.key_id, service.now())
+    api_key::deactivate(&service.control, customer.key_id, &Author::console(), service.now())
         .await
         .unwrap();
     service.app.refresh().await;
@@ -47,7 +48,7 @@ async fn cargo_of_a_deactivated_project_is_finished_all_the_same() {
     service
         .load(&customer, &chat("Finish me.", Some(receiver.url())))
         .await;
-    project::deactivate(&service.control, customer.project, service.now())
+    project::deactivate(&service.control, customer.project, &Author::console(), service.now())
         .await
         .unwrap();
     service.clock.advance(crate::support::MOCK_DELAY);

@@ -15,6 +15,7 @@ use outbound::callback::Callbacks;
 use outbound::provider::Provider;
 use outbound::provider::mock::Mock;
 use store::Shard;
+use store::control::audit::Author;
 use store::control::{api_key, organization, project};
 use store::shard::account;
 use tokio::sync::watch;
@@ -353,7 +354,7 @@ mod make {
             berth,
             created_at: now,
         };
-        organization::create(control, &row).await.unwrap();
+        organization::create(control, &row, &Author::console()).await.unwrap();
     }
 
     pub(super) async fn key(
@@ -371,7 +372,7 @@ mod make {
             is_active: true,
             created_at: now,
         };
-        project::create(control, &row).await.unwrap();
+        project::create(control, &row, &Author::console()).await.unwrap();
         let key = ApiKey::draw(std::iter::repeat_with(rand::random::<u8>)).unwrap();
         let row = api_key::ApiKey {
             id: KeyId::new(now, berth, rand::random()),
@@ -382,8 +383,9 @@ mod make {
             expires_at: None,
             last_used_at: None,
             created_at: now,
+            successor: None,
         };
-        api_key::create(control, &row, key.digest()).await.unwrap();
+        api_key::create(control, &row, key.digest(), &Author::console()).await.unwrap();
         (id, row.id, key.reveal().to_owned())
     }
 }

@@ -4,10 +4,12 @@ use domain::api_key::{Digest, Standing};
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::organization::Plan;
 use domain::time::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
+use crate::control::audit::{self, Act, Author};
 use crate::control::berth;
 use crate::control::change;
 use crate::control::organization;
@@ -23,6 +25,8 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub created_at: Timestamp,
+    /// The key that takes its place.
+    pub successor: Option<KeyId>,
 }
 
 /// Whom a key stands for, and whether it may.
@@ -36,8 +40,55 @@ pub struct Holder {
     pub standing: Standing,
 }
 
-pub async fn create(control: &Control, key: &ApiKey, digest: Digest) -> Result<(), Error> {
+pub async fn create(
+    control: &Control,
+    key: &ApiKey,
+    digest: Digest,
+    by: &Author,
+) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
+    insert(&mut tx, key, digest).await?;
+    note(&mut tx, key, "key.created", by, key.created_at).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Puts a new key in the place of one that goes on until `ends_at`, or until it would have ended.
+///
+/// Nothing when the old one is not there, not active, or replaced already.
+pub async fn rotate(
+    control: &Control,
+    old: KeyId,
+    new: &ApiKey,
+    digest: Digest,
+    ends_at: Timestamp,
+    by: &Author,
+) -> Result<Option<ApiKey>, Error> {
+    let mut tx = control.pool.begin().await?;
+    insert(&mut tx, new, digest).await?;
+    let row = sqlx::query_as!(
+        Row,
+        "update control.api_key
+         set successor = $3, expires_at = least(expires_at, $4)
+         where id = $1 and project_id = $2 and is_active and successor is null
+         returning id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
+             successor",
+        old.uuid(),
+        new.project.uuid(),
+        new.id.uuid(),
+        ends_at
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let old = ApiKey::from(row);
+    note(&mut tx, &old, "key.rotated", by, new.created_at).await?;
+    note(&mut tx, new, "key.created", by, new.created_at).await?;
+    tx.commit().await?;
+    Ok(Some(old))
+}
+
+async fn insert(tx: &mut PgConnection, key: &ApiKey, digest: Digest) -> Result<(), Error> {
     sqlx::query!(
         "insert into control.api_key
              (id, project_id, name, prefix, digest, is_active, expires_at, created_at)
@@ -51,18 +102,47 @@ pub async fn create(control: &Control, key: &ApiKey, digest: Digest) -> Result<(
         key.expires_at,
         key.created_at
     )
-    .execute(&mut *tx)
+    .execute(tx)
     .await?;
-    // A node may remember that this digest is nobody's.
-    change::note(
-        &mut tx,
-        change::Kind::Key,
-        Some(key.id.uuid()),
-        key.created_at,
-    )
-    .await?;
-    tx.commit().await?;
     Ok(())
+}
+
+/// In the log, and in the feed: a node may remember the key otherwise, or as nobody's.
+async fn note(
+    tx: &mut PgConnection,
+    key: &ApiKey,
+    action: &str,
+    by: &Author,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let organization = sqlx::query_scalar!(
+        "select organization_id from control.project where id = $1",
+        key.project.uuid()
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let act = Act {
+        organization: Some(organization.into()),
+        project: Some(key.project),
+        action,
+        subject: format!("{} ({}…)", key.name, key.prefix),
+        ..Act::default()
+    };
+    audit::note(&mut *tx, by, act, now).await?;
+    change::note(tx, change::Kind::Key, Some(key.id.uuid()), now).await
+}
+
+pub async fn find(control: &Control, id: KeyId) -> Result<Option<ApiKey>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
+             successor
+         from control.api_key where id = $1",
+        id.uuid()
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    Ok(row.map(ApiKey::from))
 }
 
 pub async fn find_by_digest(control: &Control, digest: Digest) -> Result<Option<Holder>, Error> {
@@ -103,7 +183,8 @@ pub async fn page(
 ) -> Result<Vec<ApiKey>, Error> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at
+        "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
+             successor
          from control.api_key
          where project_id = $1 and id > $2
          order by id
@@ -120,24 +201,27 @@ pub async fn page(
 pub async fn activate(
     control: &Control,
     id: KeyId,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<ApiKey>, Error> {
-    set_active(control, id, true, now).await
+    set_active(control, id, true, by, now).await
 }
 
 /// The row stays: what was loaded with the key names it.
 pub async fn deactivate(
     control: &Control,
     id: KeyId,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<ApiKey>, Error> {
-    set_active(control, id, false, now).await
+    set_active(control, id, false, by, now).await
 }
 
 async fn set_active(
     control: &Control,
     id: KeyId,
     is_active: bool,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<ApiKey>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -146,16 +230,23 @@ async fn set_active(
         "update control.api_key
          set is_active = $2
          where id = $1
-         returning id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at",
+         returning id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
+             successor",
         id.uuid(),
         is_active
     )
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    change::note(&mut tx, change::Kind::Key, Some(id.uuid()), now).await?;
+    let key = ApiKey::from(row);
+    let action = if is_active {
+        "key.activated"
+    } else {
+        "key.deactivated"
+    };
+    note(&mut tx, &key, action, by, now).await?;
     tx.commit().await?;
-    Ok(Some(row.into()))
+    Ok(Some(key))
 }
 
 /// Writes down when keys were last used; a moment never goes back. No change is noted.
@@ -202,6 +293,7 @@ struct Row {
     expires_at: Option<Timestamp>,
     last_used_at: Option<Timestamp>,
     created_at: Timestamp,
+    successor: Option<Uuid>,
 }
 
 impl From<Row> for ApiKey {
@@ -215,6 +307,7 @@ impl From<Row> for ApiKey {
             expires_at: row.expires_at,
             last_used_at: row.last_used_at,
             created_at: row.created_at,
+            successor: row.successor.map(KeyId::from),
         }
     }
 }

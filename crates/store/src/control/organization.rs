@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
+use crate::control::audit::{self, Act, Author};
 use crate::control::berth;
 use crate::control::change;
 
@@ -22,7 +23,11 @@ pub struct Organization {
 /// Writes the control row, which is the proof that the shard side exists.
 ///
 /// The account is opened on the shard first; that can be repeated, this cannot.
-pub async fn create(control: &Control, organization: &Organization) -> Result<(), Error> {
+pub async fn create(
+    control: &Control,
+    organization: &Organization,
+    by: &Author,
+) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
     sqlx::query!(
         "insert into control.organization (id, name, plan, berth, created_at)
@@ -35,6 +40,14 @@ pub async fn create(control: &Control, organization: &Organization) -> Result<()
     )
     .execute(&mut *tx)
     .await?;
+    let act = Act {
+        organization: Some(organization.id),
+        action: "organization.created",
+        subject: organization.name.clone(),
+        detail: organization.plan.as_str().to_owned(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, organization.created_at).await?;
     let subject = Some(organization.id.uuid());
     change::note(
         &mut tx,
@@ -84,6 +97,7 @@ pub async fn set_plan(
     control: &Control,
     id: OrganizationId,
     plan: Plan,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<Organization>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -99,6 +113,14 @@ pub async fn set_plan(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
+    let act = Act {
+        organization: Some(id),
+        action: "organization.plan_changed",
+        subject: row.name.clone(),
+        detail: plan.as_str().to_owned(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, now).await?;
     change::note(&mut tx, change::Kind::Organization, Some(id.uuid()), now).await?;
     tx.commit().await?;
     Organization::try_from(row).map(Some)

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
+use crate::control::audit::{self, Act, Author};
 use crate::control::change;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +21,20 @@ pub struct Project {
     pub created_at: Timestamp,
 }
 
+impl Project {
+    fn act(&self, action: &'static str) -> Act<'static> {
+        Act {
+            organization: Some(self.organization),
+            project: Some(self.id),
+            action,
+            subject: self.slug.to_string(),
+            ..Act::default()
+        }
+    }
+}
+
 /// Fails as a conflict when the slug is taken.
-pub async fn create(control: &Control, project: &Project) -> Result<(), Error> {
+pub async fn create(control: &Control, project: &Project, by: &Author) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
     sqlx::query!(
         "insert into control.project (id, organization_id, slug, is_active, created_at)
@@ -34,6 +47,8 @@ pub async fn create(control: &Control, project: &Project) -> Result<(), Error> {
     )
     .execute(&mut *tx)
     .await?;
+    let act = project.act("project.created");
+    audit::note(&mut tx, by, act, project.created_at).await?;
     let subject = Some(project.id.uuid());
     change::note(&mut tx, change::Kind::Project, subject, project.created_at).await?;
     tx.commit().await?;
@@ -98,24 +113,27 @@ pub async fn owners(
 pub async fn activate(
     control: &Control,
     id: ProjectId,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
-    set_active(control, id, true, now).await
+    set_active(control, id, true, by, now).await
 }
 
 /// Refuses a project's keys; what it has loaded already is still finished.
 pub async fn deactivate(
     control: &Control,
     id: ProjectId,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
-    set_active(control, id, false, now).await
+    set_active(control, id, false, by, now).await
 }
 
 async fn set_active(
     control: &Control,
     id: ProjectId,
     is_active: bool,
+    by: &Author,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -131,9 +149,16 @@ async fn set_active(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
+    let project = Project::try_from(row)?;
+    let action = if is_active {
+        "project.activated"
+    } else {
+        "project.deactivated"
+    };
+    audit::note(&mut tx, by, project.act(action), now).await?;
     change::note(&mut tx, change::Kind::Project, Some(id.uuid()), now).await?;
     tx.commit().await?;
-    Project::try_from(row).map(Some)
+    Ok(Some(project))
 }
 
 struct Row {

@@ -13,6 +13,7 @@ use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use store::Control;
 use store::Error;
+use store::control::audit::Author;
 use store::control::api_key::ApiKey;
 use store::control::berth::Assignment;
 use store::control::change::{Change, Kind};
@@ -33,7 +34,7 @@ async fn new_organization(control: &Control, number: u64, now: Timestamp) -> Org
         berth,
         created_at: now,
     };
-    organization::create(control, &made).await.unwrap();
+    organization::create(control, &made, &Author::console()).await.unwrap();
     made
 }
 
@@ -45,7 +46,7 @@ async fn new_project(control: &Control, of: &Organization, number: u64) -> Proje
         is_active: true,
         created_at: of.created_at,
     };
-    project::create(control, &made).await.unwrap();
+    project::create(control, &made, &Author::console()).await.unwrap();
     made
 }
 
@@ -59,8 +60,9 @@ async fn new_key(control: &Control, of: &Project, number: u8) -> ApiKey {
         expires_at: None,
         last_used_at: None,
         created_at: of.created_at,
+        successor: None,
     };
-    api_key::create(control, &made, digest(number))
+    api_key::create(control, &made, digest(number), &Author::console())
         .await
         .unwrap();
     made
@@ -153,7 +155,7 @@ async fn what_is_not_there_is_not_changed() {
         None
     );
     assert_eq!(
-        organization::set_plan(control, organization, Plan::Pro, now)
+        organization::set_plan(control, organization, Plan::Pro, &Author::console(), now)
             .await
             .unwrap(),
         None
@@ -161,11 +163,11 @@ async fn what_is_not_there_is_not_changed() {
     let project = ProjectId::new(now, berth, 1);
     assert_eq!(project::find(control, project).await.unwrap(), None);
     assert_eq!(
-        project::deactivate(control, project, now).await.unwrap(),
+        project::deactivate(control, project, &Author::console(), now).await.unwrap(),
         None
     );
     let key = KeyId::new(now, berth, 1);
-    assert_eq!(api_key::deactivate(control, key, now).await.unwrap(), None);
+    assert_eq!(api_key::deactivate(control, key, &Author::console(), now).await.unwrap(), None);
     assert!(news(control, 0).await.is_empty());
 }
 
@@ -181,7 +183,7 @@ async fn a_slug_belongs_to_one_project() {
     let mut made = new_project(control, &organization, 1).await;
     let before = change::head(control).await.unwrap();
     made.id = ProjectId::new(clock.now(), organization.berth, 99);
-    let refused = project::create(control, &made).await.unwrap_err();
+    let refused = project::create(control, &made, &Author::console()).await.unwrap_err();
     assert!(refused.is_conflict());
     assert!(news(control, before).await.is_empty());
 }

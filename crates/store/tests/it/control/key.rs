@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::api_key::Standing;
 use domain::organization::Plan;
 use domain::time::Clock as _;
+use store::control::audit::Author;
 use store::control::{api_key, berth, organization, project};
 
 use crate::control::{SHARDS, digest, new_key, new_organization, new_project};
@@ -42,13 +43,13 @@ async fn a_key_is_found_by_its_digest_with_all_that_it_stands_for() {
         None
     );
 
-    organization::set_plan(control, organization.id, Plan::Free, clock.now())
+    organization::set_plan(control, organization.id, Plan::Free, &Author::console(), clock.now())
         .await
         .unwrap();
-    project::deactivate(control, project.id, clock.now())
+    project::deactivate(control, project.id, &Author::console(), clock.now())
         .await
         .unwrap();
-    api_key::deactivate(control, key.id, clock.now())
+    api_key::deactivate(control, key.id, &Author::console(), clock.now())
         .await
         .unwrap();
     let found = api_key::find_by_digest(control, digest(1))
@@ -63,10 +64,10 @@ async fn a_key_is_found_by_its_digest_with_all_that_it_stands_for() {
     };
     assert_eq!(found.standing, bad);
 
-    project::activate(control, project.id, clock.now())
+    project::activate(control, project.id, &Author::console(), clock.now())
         .await
         .unwrap();
-    api_key::activate(control, key.id, clock.now())
+    api_key::activate(control, key.id, &Author::console(), clock.now())
         .await
         .unwrap();
     let found = api_key::find_by_digest(control, digest(1))

@@ -1,0 +1,51 @@
+//! Gathers what browsers are given: our own files, and two that `npm ci` brought.
+
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+const OURS: &str = "assets";
+const THEIRS: [(&str, &str); 3] = [
+    ("htmx.js", "web/node_modules/htmx.org/dist/htmx.min.js"),
+    ("uplot.js", "web/node_modules/uplot/dist/uPlot.iife.min.js"),
+    ("uplot.css", "web/node_modules/uplot/dist/uPlot.min.css"),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    println!("cargo::rerun-if-changed={OURS}");
+    for entry in fs::read_dir(root.join(OURS))? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        found.push((name.ok_or("an asset has a strange name")?.to_owned(), path));
+    }
+    for (name, place) in THEIRS {
+        println!("cargo::rerun-if-changed={place}");
+        let path = root.join(place);
+        if !path.exists() {
+            return Err(format!("crates/dashboard/{place} is missing: run ./dev deps").into());
+        }
+        found.push((name.to_owned(), path));
+    }
+    found.sort();
+    let mut table = String::from("&[\n");
+    for (name, path) in found {
+        let bytes = fs::read(&path)?;
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        let (hash, path) = (hasher.finish(), path.display());
+        writeln!(
+            table,
+            "    Asset {{ name: {name:?}, version: \"{hash:016x}\", bytes: include_bytes!({:?}) }},",
+            path.to_string()
+        )?;
+    }
+    table.push(']');
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("assets.rs"), table)?;
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! What browsers are given besides pages: all of it ours to serve, none of it from elsewhere.
+
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+
+use crate::no::No;
+
+#[derive(Debug)]
+struct Asset {
+    name: &'static str,
+    version: &'static str,
+    bytes: &'static [u8],
+}
+
+static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// An address that changes with the bytes behind it.
+pub(crate) fn url(name: &str) -> String {
+    let version = ASSETS.iter().find(|asset| asset.name == name);
+    let version = version.map_or("none", |asset| asset.version);
+    format!("/dashboard/assets/{name}?v={version}")
+}
+
+pub(crate) async fn asset(Path(name): Path<String>) -> Result<Response, No> {
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    let asset = asset.ok_or(No::NotFound)?;
+    let kind = match name.rsplit_once('.') {
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "svg")) => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, asset.bytes).into_response())
+}

@@ -1,0 +1,44 @@
+//! The dashboard: pages for people, rendered here, changed by forms, live by server-sent events.
+//!
+//! `routes` is the table of all there is; `gate` lets in whom each row allows.
+
+use axum::Router;
+
+mod assets;
+
+mod chart;
+
+mod cookie;
+
+mod form;
+
+mod gate;
+
+mod headers;
+
+mod live;
+
+mod no;
+
+mod page;
+
+mod people;
+
+mod project;
+
+mod routes;
+
+mod seat;
+
+pub mod state;
+
+mod text;
+
+pub use people::setup::offer as offer_setup;
+pub use state::{Acting, Api, Desk, Options, Parts};
+
+pub fn router(desk: Desk) -> Router {
+    let pages = headers::around(routes::router(&desk), &desk).with_state(desk.clone());
+    desk.keep_pages(pages.clone());
+    pages
+}

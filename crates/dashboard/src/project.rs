@@ -1,0 +1,5 @@
+//! A project: its keys and its settings.
+
+pub(crate) mod keys;
+
+pub(crate) mod settings;

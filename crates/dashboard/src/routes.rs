@@ -1,0 +1,107 @@
+//! Every route, and what it asks of whoever comes. Nothing is served that is not in this table.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware;
+use axum::routing::{MethodRouter, get, post};
+use domain::person::Role::{Developer, Owner, Viewer};
+use http::Method;
+
+use crate::gate::{self, Needs};
+use crate::state::Desk;
+use crate::{assets, live, people, project};
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) needs: Needs,
+    handler: MethodRouter<Desk>,
+}
+
+/// A page.
+fn see<H: Handler<T, Desk>, T: 'static>(path: &'static str, needs: Needs, handler: H) -> Route {
+    Route {
+        method: Method::GET,
+        path,
+        needs,
+        handler: get(handler),
+    }
+}
+
+/// Something that changes something.
+fn act<H: Handler<T, Desk>, T: 'static>(path: &'static str, needs: Needs, handler: H) -> Route {
+    Route {
+        method: Method::POST,
+        path,
+        needs,
+        handler: post(handler),
+    }
+}
+
+pub(crate) fn table() -> Vec<Route> {
+    let mut table = people();
+    table.extend(organizations());
+    table.extend(projects());
+    table
+}
+
+fn people() -> Vec<Route> {
+    use Needs::{Nobody, Person};
+    vec![
+        see("/dashboard", Person, people::home::home),
+        see("/dashboard/assets/{name}", Nobody, assets::asset),
+        see("/dashboard/live", Person, live::live),
+        see("/dashboard/setup", Nobody, people::setup::page),
+        act("/dashboard/setup", Nobody, people::setup::set_up),
+        see("/dashboard/sign-in", Nobody, people::sign_in::page),
+        act("/dashboard/sign-in", Nobody, people::sign_in::sign_in),
+        act("/dashboard/sign-out", Person, people::sign_in::sign_out),
+        see("/dashboard/invitation", Nobody, people::invitation::page),
+        act("/dashboard/invitation", Nobody, people::invitation::join),
+        see("/dashboard/reset", Nobody, people::reset::page),
+        act("/dashboard/reset", Nobody, people::reset::reset),
+        see("/dashboard/account", Person, people::account::page),
+        act("/dashboard/account/password", Person, people::account::password),
+        act("/dashboard/account/sessions/end", Person, people::account::end),
+    ]
+}
+
+fn organizations() -> Vec<Route> {
+    use Needs::{Operator, Organization};
+    vec![
+        act("/dashboard/organizations", Operator, people::organizations::create),
+        see("/dashboard/organizations", Needs::Person, people::organizations::list),
+        see("/dashboard/organization/{organization}", Organization(Viewer), people::organizations::page),
+        act("/dashboard/organization/{organization}/projects", Organization(Owner), people::organizations::create_project),
+        see("/dashboard/organization/{organization}/members", Organization(Viewer), people::members::page),
+        act("/dashboard/organization/{organization}/members/invite", Organization(Owner), people::members::invite),
+        act("/dashboard/organization/{organization}/members/withdraw", Organization(Owner), people::members::withdraw),
+        act("/dashboard/organization/{organization}/members/change", Organization(Owner), people::members::change),
+        see("/dashboard/organization/{organization}/audit", Organization(Owner), people::audit::page),
+    ]
+}
+
+fn projects() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see("/dashboard/project/{project}/keys", Project(Developer), project::keys::page),
+        act("/dashboard/project/{project}/keys", Project(Developer), project::keys::create),
+        act("/dashboard/project/{project}/keys/rotate", Project(Developer), project::keys::rotate),
+        act("/dashboard/project/{project}/keys/activate", Project(Developer), project::keys::activate),
+        act("/dashboard/project/{project}/keys/deactivate", Project(Developer), project::keys::deactivate),
+        see("/dashboard/project/{project}/settings", Project(Viewer), project::settings::page),
+        act("/dashboard/project/{project}/settings/activate", Project(Owner), project::settings::activate),
+        act("/dashboard/project/{project}/settings/deactivate", Project(Owner), project::settings::deactivate),
+    ]
+}
+
+pub(crate) fn router(desk: &Desk) -> Router<Desk> {
+    let mut router = Router::new();
+    for route in table() {
+        let gate = middleware::from_fn_with_state((desk.clone(), route.needs), gate::enforce);
+        router = router.route(route.path, route.handler.layer(gate));
+    }
+    router
+}

@@ -1,0 +1,188 @@
+//! How numbers, money and moments are written.
+
+use std::fmt;
+
+use askama::filters::HtmlSafe;
+use chrono::{SecondsFormat, TimeDelta};
+use domain::money::Money;
+use domain::time::Timestamp;
+
+/// Markup of ours, put into a page as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Markup(pub(crate) String);
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HtmlSafe for Markup {}
+
+/// Text of a stranger, made harmless, for markup that is put together by hand.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// 1234567 as 1,234,567.
+pub(crate) fn count(number: impl TryInto<i128>) -> String {
+    let number = number.try_into().unwrap_or_default();
+    let digits = number.unsigned_abs().to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if number < 0 { format!("−{grouped}") } else { grouped }
+}
+
+/// 1234567 as 1.2 M, where room is short.
+#[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
+pub(crate) fn short(number: u64) -> String {
+    let scaled = |unit: f64, name: &str| {
+        let value = number as f64 / unit;
+        if value < 9.95 {
+            format!("{value:.1} {name}")
+        } else {
+            format!("{value:.0} {name}")
+        }
+    };
+    match number {
+        0..10_000 => count(number),
+        10_000..999_500 => scaled(1e3, "k"),
+        999_500..999_500_000 => scaled(1e6, "M"),
+        _ => scaled(1e9, "G"),
+    }
+}
+
+/// Dollars: to the cent from a dollar on, to as many places as it takes below.
+pub(crate) fn money(amount: Money) -> String {
+    let nanos = i128::from(amount.nanos());
+    let (sign, size) = (if nanos < 0 { "−" } else { "" }, nanos.unsigned_abs());
+    if size == 0 {
+        return "$0".to_owned();
+    }
+    if size >= 1_000_000_000 {
+        let cents = (size + 5_000_000) / 10_000_000;
+        return format!("{sign}${}.{:02}", count(i128::try_from(cents / 100).unwrap_or_default()), cents % 100);
+    }
+    let places = format!("{size:09}");
+    // Three digits that say something.
+    let zeros = places.bytes().take_while(|digit| *digit == b'0').count();
+    let shown = places.get(..(zeros + 3).min(9)).unwrap_or(&places);
+    format!("{sign}$0.{}", shown.trim_end_matches('0'))
+}
+
+/// 1536 as 1.5 KB; a MB has 2^20 bytes.
+#[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
+pub(crate) fn bytes(number: u64) -> String {
+    let (mut value, mut units) = (number as f64, ["bytes", "KB", "MB", "GB", "TB"].iter());
+    let mut unit = units.next();
+    while value >= 1023.5
+        && let Some(larger) = units.next()
+    {
+        (value, unit) = (value / 1024.0, Some(larger));
+    }
+    let unit = unit.copied().unwrap_or_default();
+    if number < 1024 {
+        format!("{number} {unit}")
+    } else if value < 9.95 {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// How long: 850 ms, 12.3 s, 4 m 05 s, 3 h 12 m, 2 d 4 h.
+pub(crate) fn duration(time: TimeDelta) -> String {
+    let millis = time.num_milliseconds().max(0);
+    let seconds = millis / 1000;
+    match seconds {
+        0 => format!("{millis} ms"),
+        1..60 => format!("{}.{} s", seconds, millis % 1000 / 100),
+        60..3600 => format!("{} m {:02} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// A moment, to the second, in UTC; a script may show it in local time.
+pub(crate) fn moment(at: Timestamp) -> Markup {
+    let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let people = at.format("%Y-%m-%d %H:%M:%S");
+    Markup(format!("<time datetime=\"{machine}\" title=\"{people} UTC\">{people}</time>"))
+}
+
+/// The same, as an age that goes on counting: "3 m ago".
+pub(crate) fn age(at: Timestamp) -> Markup {
+    let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let people = at.format("%Y-%m-%d %H:%M:%S");
+    Markup(format!("<time datetime=\"{machine}\" title=\"{people} UTC\" data-age>{people}</time>"))
+}
+
+/// Per cent with one place where it matters: 0.3 %, 12 %, 100 %.
+#[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "–".to_owned();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if part == 0 || part == whole || share >= 99.95 && part == whole {
+        format!("{share:.0} %")
+    } else if share < 9.95 || share > 99.0 {
+        format!("{share:.1} %")
+    } else {
+        format!("{share:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(count(-1234), "−1,234");
+        let shorts = [9_999, 12_345, 999_499, 1_234_567, 2_000_000_000].map(short);
+        assert_eq!(shorts, ["9,999", "12 k", "999 k", "1.2 M", "2.0 G"]);
+        let sizes = [0, 1023, 1536, 20 << 20, 5 << 30].map(bytes);
+        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.5 KB", "20 MB", "5.0 GB"]);
+        assert_eq!([(0, 0), (0, 5), (1, 300), (1, 3), (5, 5)].map(|(a, b)| percent(a, b)), ["–", "0 %", "0.3 %", "33 %", "100 %"]);
+    }
+
+    #[test]
+    fn money_shows_what_matters() {
+        let shown = [0, 1, 1500, 123_456_789, 999_999_999, 1_000_000_000, 1_234_567_890_000, -42_000_000]
+            .map(|nanos| money(Money(nanos)));
+        assert_eq!(
+            shown,
+            ["$0", "$0.000000001", "$0.0000015", "$0.123", "$0.999", "$1.00", "$1,234.57", "−$0.042"]
+        );
+    }
+
+    #[test]
+    fn durations_read_well() {
+        let shown = [0, 850, 12_340, 245_000, 11_520_000, 187_200_000]
+            .map(|millis| duration(TimeDelta::milliseconds(millis)));
+        assert_eq!(shown, ["0 ms", "850 ms", "12.3 s", "4 m 05 s", "3 h 12 m", "2 d 4 h"]);
+    }
+
+    #[test]
+    fn markup_of_strangers_is_text() {
+        assert_eq!(escaped("<b a='1' c=\"2\">&"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;");
+    }
+}

@@ -1,0 +1,222 @@
+//! People: found by their address, known by their id.
+
+use domain::id::PersonId;
+use domain::person::Email;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::Control;
+use crate::Error;
+use crate::control::audit::{self, Act, Author};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub id: PersonId,
+    pub name: String,
+    pub email: String,
+    pub is_operator: bool,
+    pub is_active: bool,
+    pub created_at: Timestamp,
+}
+
+/// A person about to be made.
+#[derive(Debug, Clone)]
+pub struct NewPerson {
+    pub id: PersonId,
+    pub name: String,
+    pub email: Email,
+    /// argon2id in its text form.
+    pub password: Option<String>,
+    pub is_operator: bool,
+}
+
+/// What a password is compared with. No `Debug`: it is nobody's business.
+#[expect(missing_debug_implementations, reason = "it holds what a password is compared with")]
+pub struct Lock {
+    pub person: Person,
+    pub password: Option<String>,
+}
+
+/// Whether anybody is there: on the first start nobody is.
+pub async fn any(control: &Control) -> Result<bool, Error> {
+    let any = sqlx::query_scalar!(r#"select exists (select from control.person) as "any!""#);
+    Ok(any.fetch_one(&control.pool).await?)
+}
+
+/// Fails as a conflict when the address is taken.
+pub async fn create(
+    control: &Control,
+    person: &NewPerson,
+    by: &Author,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    insert(&mut tx, person, by, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    person: &NewPerson,
+    by: &Author,
+    now: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query!(
+        "insert into control.person (id, name, email, folded, password, is_operator, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        person.id.uuid(),
+        person.name,
+        person.email.as_str(),
+        person.email.folded(),
+        person.password,
+        person.is_operator,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    let act = Act {
+        action: "person.created",
+        subject: person.email.as_str().to_owned(),
+        detail: if person.is_operator { "operator" } else { "" }.to_owned(),
+        ..Act::default()
+    };
+    audit::note(tx, by, act, now).await
+}
+
+pub async fn lock(control: &Control, email: &Email) -> Result<Option<Lock>, Error> {
+    let row = sqlx::query!(
+        "select id, name, email, is_operator, is_active, created_at, password
+         from control.person where folded = $1",
+        email.folded()
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    Ok(row.map(|row| Lock {
+        person: Person {
+            id: row.id.into(),
+            name: row.name,
+            email: row.email,
+            is_operator: row.is_operator,
+            is_active: row.is_active,
+            created_at: row.created_at,
+        },
+        password: row.password,
+    }))
+}
+
+pub async fn find(control: &Control, id: PersonId) -> Result<Option<Person>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, email, is_operator, is_active, created_at
+         from control.person where id = $1",
+        id.uuid()
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    Ok(row.map(Person::from))
+}
+
+/// Whom another house means by this name.
+pub async fn find_by_identity(
+    control: &Control,
+    issuer: &str,
+    subject: &str,
+) -> Result<Option<Person>, Error> {
+    let row = sqlx::query_as!(
+        Row,
+        "select p.id, p.name, p.email, p.is_operator, p.is_active, p.created_at
+         from control.identity i join control.person p on p.id = i.person
+         where i.issuer = $1 and i.subject = $2",
+        issuer,
+        subject
+    )
+    .fetch_optional(&control.pool)
+    .await?;
+    Ok(row.map(Person::from))
+}
+
+/// From now on this person may sign in at that house, too.
+pub async fn identify(
+    control: &Control,
+    person: PersonId,
+    issuer: &str,
+    subject: &str,
+    by: &Author,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    sqlx::query!(
+        "insert into control.identity (issuer, subject, person, created_at)
+         values ($1, $2, $3, $4)",
+        issuer,
+        subject,
+        person.uuid(),
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    let act = Act {
+        action: "person.identified",
+        subject: by.who.clone(),
+        detail: issuer.to_owned(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Ends every session but the given one: whoever knew the old password is out.
+pub async fn set_password(
+    control: &Control,
+    person: PersonId,
+    password: &str,
+    keep: Option<&[u8]>,
+    by: &Author,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    sqlx::query!(
+        "with ended as (
+             delete from control.session where person = $1 and digest is distinct from $3
+         )
+         update control.person set password = $2 where id = $1",
+        person.uuid(),
+        password,
+        keep
+    )
+    .execute(&mut *tx)
+    .await?;
+    let act = Act {
+        action: "person.password_changed",
+        subject: by.who.clone(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+struct Row {
+    id: Uuid,
+    name: String,
+    email: String,
+    is_operator: bool,
+    is_active: bool,
+    created_at: Timestamp,
+}
+
+impl From<Row> for Person {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id.into(),
+            name: row.name,
+            email: row.email,
+            is_operator: row.is_operator,
+            is_active: row.is_active,
+            created_at: row.created_at,
+        }
+    }
+}
