@@ -139,6 +139,15 @@ export class Visit {
     assert.deepEqual(grave, [], `${what} can be used by everybody`);
   }
 
+  /** On a telephone nothing is wider than the screen but what scrolls by itself. */
+  async fits() {
+    const size = this.page.viewportSize();
+    await this.page.setViewportSize({ width: 390, height: 844 });
+    const beyond = await this.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    await this.page.setViewportSize(size);
+    assert.ok(beyond <= 0, `the page is ${beyond} pixels wider than a telephone`);
+  }
+
   /** What a person needs to see why a test failed. */
   async keep(name) {
     const stem = join(folder(), name.toLowerCase().replace(/[^a-z0-9]+/g, "-"));
