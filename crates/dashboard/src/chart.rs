@@ -37,7 +37,12 @@ pub(crate) fn columns(name: &str, height: f64, columns: &[Column]) -> Markup {
             let _ = write!(title, "\n{part}: {}", count(*size));
         }
         if let Some(href) = &column.href {
-            let _ = write!(svg, "<a href=\"{}\" aria-label=\"{}\">", escaped(href), escaped(&title));
+            let _ = write!(
+                svg,
+                "<a href=\"{}\" aria-label=\"{}\">",
+                escaped(href),
+                escaped(&title)
+            );
         }
         let chosen = if column.is_chosen { " chosen" } else { "" };
         let _ = write!(
@@ -74,7 +79,11 @@ pub(crate) fn spark(name: &str, values: &[u64]) -> Markup {
     let highest = values.iter().copied().max().unwrap_or_default().max(1) as f64;
     let step = 100.0 / values.len().saturating_sub(1).max(1) as f64;
     let points = values.iter().enumerate().map(|(place, value)| {
-        format!("{:.1},{:.1}", place as f64 * step, 23.0 - *value as f64 / highest * 22.0)
+        format!(
+            "{:.1},{:.1}",
+            place as f64 * step,
+            23.0 - *value as f64 / highest * 22.0
+        )
     });
     let points = points.collect::<Vec<_>>().join(" ");
     Markup(format!(

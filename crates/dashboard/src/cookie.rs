@@ -36,8 +36,7 @@ pub(crate) fn theme(headers: &HeaderMap) -> &'static str {
 
 fn set(secure: bool, value: &str, age: i64) -> Option<HeaderValue> {
     let (name, secure) = (name(secure), if secure { "; Secure" } else { "" });
-    let line =
-        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
+    let line = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
     HeaderValue::from_str(&line).ok()
 }
 
@@ -59,6 +58,7 @@ mod tests {
         let options = Options {
             public_url: "https://here.example".to_owned(),
             store_origin: None,
+            proxies: Vec::new(),
             first_plan: domain::organization::Plan::Pro,
         };
         let token = Token::of([1; 32]);

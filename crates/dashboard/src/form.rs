@@ -24,7 +24,8 @@ pub(crate) async fn unseal(request: Request, seal: &str) -> Result<Request, No> 
     }
     let kind = request.headers().get(CONTENT_TYPE);
     let is_form = kind.is_some_and(|kind| {
-        kind.as_bytes().starts_with(b"application/x-www-form-urlencoded")
+        kind.as_bytes()
+            .starts_with(b"application/x-www-form-urlencoded")
     });
     if !is_form {
         return Err(No::Forged);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::extract::FromRequestParts as _;
+use axum::extract::{Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use domain::person::Role;
@@ -19,7 +19,7 @@ use crate::state::Desk;
 
 /// What a route asks of whoever comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub enum Needs {
     /// Anybody: to sign in, or to see how a page looks.
     Nobody,
     /// Somebody who is signed in.
@@ -51,9 +51,9 @@ async fn admit(desk: &Desk, needs: Needs, request: Request) -> Result<Request, N
     if changes && !is_from_here(request.headers(), &desk.options.public_url) {
         return Err(No::Forged);
     }
-    let visitor = Visitor::of(request.headers());
-    let guest = guest(desk, request.headers(), &visitor).await?;
     let (mut parts, body) = request.into_parts();
+    let Ok(visitor) = Visitor::from_request_parts(&mut parts, desk).await;
+    let guest = guest(desk, &parts.headers, &visitor).await?;
     let seat = if needs == Needs::Nobody {
         None
     } else {
@@ -67,13 +67,8 @@ async fn admit(desk: &Desk, needs: Needs, request: Request) -> Result<Request, N
     if let Some(seat) = seat.as_ref().filter(|_| changes) {
         request = form::unseal(request, &seat.guest.seal).await?;
     }
-    let extensions = request.extensions_mut();
-    extensions.insert(visitor);
-    if let Some(guest) = guest {
-        extensions.insert(guest);
-    }
     if let Some(seat) = seat {
-        extensions.insert(seat);
+        request.extensions_mut().insert(seat);
     }
     Ok(request)
 }
@@ -91,11 +86,7 @@ fn is_from_here(headers: &HeaderMap, public_url: &str) -> bool {
     }
 }
 
-async fn guest(
-    desk: &Desk,
-    headers: &HeaderMap,
-    visitor: &Visitor,
-) -> Result<Option<Guest>, No> {
+async fn guest(desk: &Desk, headers: &HeaderMap, visitor: &Visitor) -> Result<Option<Guest>, No> {
     let Some(token) = cookie::session(headers, &desk.options) else {
         return Ok(None);
     };
@@ -135,7 +126,9 @@ async fn take_seat(
             (Some(place.ok_or(No::NotFound)?), least)
         }
     };
-    let place = place.map(|place| enter(desk, &guest, place, least)).transpose()?;
+    let place = place
+        .map(|place| enter(desk, &guest, place, least))
+        .transpose()?;
     let is_operator = guest.person.is_operator;
     let choices = seat::choices(&desk.control, person, is_operator, CHOICES).await?;
     Ok(Arc::new(Seat {
@@ -146,12 +139,7 @@ async fn take_seat(
 }
 
 /// Whoever is not a member learns nothing, not even that it exists.
-fn enter(
-    desk: &Desk,
-    guest: &Guest,
-    place: Place,
-    least: Role,
-) -> Result<crate::seat::Place, No> {
+fn enter(desk: &Desk, guest: &Guest, place: Place, least: Role) -> Result<crate::seat::Place, No> {
     let operator = guest.person.is_operator.then_some(Role::Owner);
     let role = operator.or(place.role).ok_or(No::NotFound)?;
     if role < least {
@@ -193,9 +181,18 @@ mod tests {
         assert!(from(&[("sec-fetch-site", "same-origin")]));
         assert!(!from(&[("sec-fetch-site", "same-site")]));
         assert!(!from(&[("sec-fetch-site", "cross-site"), ("origin", ours)]));
-        assert!(from(&[("origin", "https://dash.example"), ("host", "internal:8080")]));
-        assert!(from(&[("origin", "http://127.0.0.1:8080"), ("host", "127.0.0.1:8080")]));
-        assert!(!from(&[("origin", "https://evil.example"), ("host", "dash.example")]));
+        assert!(from(&[
+            ("origin", "https://dash.example"),
+            ("host", "internal:8080")
+        ]));
+        assert!(from(&[
+            ("origin", "http://127.0.0.1:8080"),
+            ("host", "127.0.0.1:8080")
+        ]));
+        assert!(!from(&[
+            ("origin", "https://evil.example"),
+            ("host", "dash.example")
+        ]));
         assert!(!from(&[("origin", "null"), ("host", "dash.example")]));
         assert!(from(&[("host", "dash.example")]));
     }

@@ -10,7 +10,9 @@ use crate::assets;
 #[derive(Debug)]
 pub(crate) enum No {
     /// Nobody is signed in: they may, and then come back here.
-    SignIn { next: Option<String> },
+    SignIn {
+        next: Option<String>,
+    },
     NotFound,
     /// Somebody is signed in who may not.
     Forbidden(&'static str),
@@ -18,7 +20,9 @@ pub(crate) enum No {
     Forged,
     /// What was asked for makes no sense.
     Invalid(String),
-    TooMany { seconds: i64 },
+    TooMany {
+        seconds: i64,
+    },
     Failed(store::Error),
 }
 
@@ -53,11 +57,7 @@ impl IntoResponse for No {
                 "Not found",
                 "There is nothing here, or nothing that you may see.".to_owned(),
             ),
-            Self::Forbidden(why) => (
-                StatusCode::FORBIDDEN,
-                "You may not do this",
-                why.to_owned(),
-            ),
+            Self::Forbidden(why) => (StatusCode::FORBIDDEN, "You may not do this", why.to_owned()),
             Self::Forged => (
                 StatusCode::FORBIDDEN,
                 "This form is too old",

@@ -63,37 +63,113 @@ fn people() -> Vec<Route> {
         see("/dashboard/reset", Nobody, people::reset::page),
         act("/dashboard/reset", Nobody, people::reset::reset),
         see("/dashboard/account", Person, people::account::page),
-        act("/dashboard/account/password", Person, people::account::password),
-        act("/dashboard/account/sessions/end", Person, people::account::end),
+        act(
+            "/dashboard/account/password",
+            Person,
+            people::account::password,
+        ),
+        act(
+            "/dashboard/account/sessions/end",
+            Person,
+            people::account::end,
+        ),
     ]
 }
 
 fn organizations() -> Vec<Route> {
     use Needs::{Operator, Organization};
     vec![
-        act("/dashboard/organizations", Operator, people::organizations::create),
-        see("/dashboard/organizations", Needs::Person, people::organizations::list),
-        see("/dashboard/organization/{organization}", Organization(Viewer), people::organizations::page),
-        act("/dashboard/organization/{organization}/projects", Organization(Owner), people::organizations::create_project),
-        see("/dashboard/organization/{organization}/members", Organization(Viewer), people::members::page),
-        act("/dashboard/organization/{organization}/members/invite", Organization(Owner), people::members::invite),
-        act("/dashboard/organization/{organization}/members/withdraw", Organization(Owner), people::members::withdraw),
-        act("/dashboard/organization/{organization}/members/change", Organization(Owner), people::members::change),
-        see("/dashboard/organization/{organization}/audit", Organization(Owner), people::audit::page),
+        act(
+            "/dashboard/organizations",
+            Operator,
+            people::organizations::create,
+        ),
+        see(
+            "/dashboard/organizations",
+            Needs::Person,
+            people::organizations::list,
+        ),
+        see(
+            "/dashboard/organization/{organization}",
+            Organization(Viewer),
+            people::organizations::page,
+        ),
+        act(
+            "/dashboard/organization/{organization}/projects",
+            Organization(Owner),
+            people::organizations::create_project,
+        ),
+        see(
+            "/dashboard/organization/{organization}/members",
+            Organization(Viewer),
+            people::members::page,
+        ),
+        act(
+            "/dashboard/organization/{organization}/members/invite",
+            Organization(Owner),
+            people::members::invite,
+        ),
+        act(
+            "/dashboard/organization/{organization}/members/withdraw",
+            Organization(Owner),
+            people::members::withdraw,
+        ),
+        act(
+            "/dashboard/organization/{organization}/members/change",
+            Organization(Owner),
+            people::members::change,
+        ),
+        see(
+            "/dashboard/organization/{organization}/audit",
+            Organization(Owner),
+            people::audit::page,
+        ),
     ]
 }
 
 fn projects() -> Vec<Route> {
     use Needs::Project;
     vec![
-        see("/dashboard/project/{project}/keys", Project(Developer), project::keys::page),
-        act("/dashboard/project/{project}/keys", Project(Developer), project::keys::create),
-        act("/dashboard/project/{project}/keys/rotate", Project(Developer), project::keys::rotate),
-        act("/dashboard/project/{project}/keys/activate", Project(Developer), project::keys::activate),
-        act("/dashboard/project/{project}/keys/deactivate", Project(Developer), project::keys::deactivate),
-        see("/dashboard/project/{project}/settings", Project(Viewer), project::settings::page),
-        act("/dashboard/project/{project}/settings/activate", Project(Owner), project::settings::activate),
-        act("/dashboard/project/{project}/settings/deactivate", Project(Owner), project::settings::deactivate),
+        see(
+            "/dashboard/project/{project}/keys",
+            Project(Developer),
+            project::keys::page,
+        ),
+        act(
+            "/dashboard/project/{project}/keys",
+            Project(Developer),
+            project::keys::create,
+        ),
+        act(
+            "/dashboard/project/{project}/keys/rotate",
+            Project(Developer),
+            project::keys::rotate,
+        ),
+        act(
+            "/dashboard/project/{project}/keys/activate",
+            Project(Developer),
+            project::keys::activate,
+        ),
+        act(
+            "/dashboard/project/{project}/keys/deactivate",
+            Project(Developer),
+            project::keys::deactivate,
+        ),
+        see(
+            "/dashboard/project/{project}/settings",
+            Project(Viewer),
+            project::settings::page,
+        ),
+        act(
+            "/dashboard/project/{project}/settings/activate",
+            Project(Owner),
+            project::settings::activate,
+        ),
+        act(
+            "/dashboard/project/{project}/settings/deactivate",
+            Project(Owner),
+            project::settings::deactivate,
+        ),
     ]
 }
 

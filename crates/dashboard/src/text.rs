@@ -1,5 +1,6 @@
 //! How numbers, money and moments are written.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use askama::filters::HtmlSafe;
@@ -35,9 +36,31 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
+/// A whole number, however a template hands it over.
+pub(crate) trait Number {
+    fn number(&self) -> i128;
+}
+
+macro_rules! numbers {
+    ($($kind:ty)*) => {$(
+        impl Number for $kind {
+            fn number(&self) -> i128 {
+                i128::try_from(*self).unwrap_or_default()
+            }
+        }
+    )*};
+}
+numbers!(u16 i32 u32 i64 u64 usize i128 u128);
+
+impl<N: Number> Number for &N {
+    fn number(&self) -> i128 {
+        (*self).number()
+    }
+}
+
 /// 1234567 as 1,234,567.
-pub(crate) fn count(number: impl TryInto<i128>) -> String {
-    let number = number.try_into().unwrap_or_default();
+pub(crate) fn count(number: impl Number) -> String {
+    let number = number.number();
     let digits = number.unsigned_abs().to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -46,12 +69,17 @@ pub(crate) fn count(number: impl TryInto<i128>) -> String {
         }
         grouped.push(digit);
     }
-    if number < 0 { format!("−{grouped}") } else { grouped }
+    if number < 0 {
+        format!("−{grouped}")
+    } else {
+        grouped
+    }
 }
 
 /// 1234567 as 1.2 M, where room is short.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
-pub(crate) fn short(number: u64) -> String {
+pub(crate) fn short(number: impl Number) -> String {
+    let number = number.number();
     let scaled = |unit: f64, name: &str| {
         let value = number as f64 / unit;
         if value < 9.95 {
@@ -61,7 +89,7 @@ pub(crate) fn short(number: u64) -> String {
         }
     };
     match number {
-        0..10_000 => count(number),
+        ..10_000 => count(number),
         10_000..999_500 => scaled(1e3, "k"),
         999_500..999_500_000 => scaled(1e6, "M"),
         _ => scaled(1e9, "G"),
@@ -69,15 +97,15 @@ pub(crate) fn short(number: u64) -> String {
 }
 
 /// Dollars: to the cent from a dollar on, to as many places as it takes below.
-pub(crate) fn money(amount: Money) -> String {
-    let nanos = i128::from(amount.nanos());
+pub(crate) fn money(amount: impl Borrow<Money>) -> String {
+    let nanos = i128::from(amount.borrow().nanos());
     let (sign, size) = (if nanos < 0 { "−" } else { "" }, nanos.unsigned_abs());
     if size == 0 {
         return "$0".to_owned();
     }
     if size >= 1_000_000_000 {
         let cents = (size + 5_000_000) / 10_000_000;
-        return format!("{sign}${}.{:02}", count(i128::try_from(cents / 100).unwrap_or_default()), cents % 100);
+        return format!("{sign}${}.{:02}", count(cents / 100), cents % 100);
     }
     let places = format!("{size:09}");
     // Three digits that say something.
@@ -88,7 +116,8 @@ pub(crate) fn money(amount: Money) -> String {
 
 /// 1536 as 1.5 KB; a MB has 2^20 bytes.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
-pub(crate) fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: impl Number) -> String {
+    let number = number.number();
     let (mut value, mut units) = (number as f64, ["bytes", "KB", "MB", "GB", "TB"].iter());
     let mut unit = units.next();
     while value >= 1023.5
@@ -107,8 +136,8 @@ pub(crate) fn bytes(number: u64) -> String {
 }
 
 /// How long: 850 ms, 12.3 s, 4 m 05 s, 3 h 12 m, 2 d 4 h.
-pub(crate) fn duration(time: TimeDelta) -> String {
-    let millis = time.num_milliseconds().max(0);
+pub(crate) fn duration(time: impl Borrow<TimeDelta>) -> String {
+    let millis = time.borrow().num_milliseconds().max(0);
     let seconds = millis / 1000;
     match seconds {
         0 => format!("{millis} ms"),
@@ -120,22 +149,29 @@ pub(crate) fn duration(time: TimeDelta) -> String {
 }
 
 /// A moment, to the second, in UTC; a script may show it in local time.
-pub(crate) fn moment(at: Timestamp) -> Markup {
+pub(crate) fn moment(at: impl Borrow<Timestamp>) -> Markup {
+    let at = at.borrow();
     let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let people = at.format("%Y-%m-%d %H:%M:%S");
-    Markup(format!("<time datetime=\"{machine}\" title=\"{people} UTC\">{people}</time>"))
+    Markup(format!(
+        "<time datetime=\"{machine}\" title=\"{people} UTC\">{people}</time>"
+    ))
 }
 
 /// The same, as an age that goes on counting: "3 m ago".
-pub(crate) fn age(at: Timestamp) -> Markup {
+pub(crate) fn age(at: impl Borrow<Timestamp>) -> Markup {
+    let at = at.borrow();
     let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let people = at.format("%Y-%m-%d %H:%M:%S");
-    Markup(format!("<time datetime=\"{machine}\" title=\"{people} UTC\" data-age>{people}</time>"))
+    Markup(format!(
+        "<time datetime=\"{machine}\" title=\"{people} UTC\" data-age>{people}</time>"
+    ))
 }
 
 /// Per cent with one place where it matters: 0.3 %, 12 %, 100 %.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: impl Number, whole: impl Number) -> String {
+    let (part, whole) = (part.number(), whole.number());
     if whole == 0 {
         return "–".to_owned();
     }
@@ -155,22 +191,49 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         assert_eq!(count(-1234), "−1,234");
         let shorts = [9_999, 12_345, 999_499, 1_234_567, 2_000_000_000].map(short);
         assert_eq!(shorts, ["9,999", "12 k", "999 k", "1.2 M", "2.0 G"]);
         let sizes = [0, 1023, 1536, 20 << 20, 5 << 30].map(bytes);
-        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.5 KB", "20 MB", "5.0 GB"]);
-        assert_eq!([(0, 0), (0, 5), (1, 300), (1, 3), (5, 5)].map(|(a, b)| percent(a, b)), ["–", "0 %", "0.3 %", "33 %", "100 %"]);
+        assert_eq!(
+            sizes,
+            ["0 bytes", "1023 bytes", "1.5 KB", "20 MB", "5.0 GB"]
+        );
+        assert_eq!(
+            [(0, 0), (0, 5), (1, 300), (1, 3), (5, 5)].map(|(a, b)| percent(a, b)),
+            ["–", "0 %", "0.3 %", "33 %", "100 %"]
+        );
     }
 
     #[test]
     fn money_shows_what_matters() {
-        let shown = [0, 1, 1500, 123_456_789, 999_999_999, 1_000_000_000, 1_234_567_890_000, -42_000_000]
-            .map(|nanos| money(Money(nanos)));
+        let shown = [
+            0,
+            1,
+            1500,
+            123_456_789,
+            999_999_999,
+            1_000_000_000,
+            1_234_567_890_000,
+            -42_000_000,
+        ]
+        .map(|nanos| money(Money(nanos)));
         assert_eq!(
             shown,
-            ["$0", "$0.000000001", "$0.0000015", "$0.123", "$0.999", "$1.00", "$1,234.57", "−$0.042"]
+            [
+                "$0",
+                "$0.000000001",
+                "$0.0000015",
+                "$0.123",
+                "$0.999",
+                "$1.00",
+                "$1,234.57",
+                "−$0.042"
+            ]
         );
     }
 
@@ -178,11 +241,19 @@ mod tests {
     fn durations_read_well() {
         let shown = [0, 850, 12_340, 245_000, 11_520_000, 187_200_000]
             .map(|millis| duration(TimeDelta::milliseconds(millis)));
-        assert_eq!(shown, ["0 ms", "850 ms", "12.3 s", "4 m 05 s", "3 h 12 m", "2 d 4 h"]);
+        assert_eq!(
+            shown,
+            [
+                "0 ms", "850 ms", "12.3 s", "4 m 05 s", "3 h 12 m", "2 d 4 h"
+            ]
+        );
     }
 
     #[test]
     fn markup_of_strangers_is_text() {
-        assert_eq!(escaped("<b a='1' c=\"2\">&"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;");
+        assert_eq!(
+            escaped("<b a='1' c=\"2\">&"),
+            "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;"
+        );
     }
 }

@@ -73,8 +73,7 @@ impl FromStr for Email {
         let text = text.trim();
         let (name, host) = text.rsplit_once('@').ok_or(NotAnEmail)?;
         let odd = |c: char| c.is_whitespace() || c.is_control();
-        let good =
-            !name.is_empty() && !host.is_empty() && text.len() <= 254 && !text.contains(odd);
+        let good = !name.is_empty() && !host.is_empty() && text.len() <= 254 && !text.contains(odd);
         good.then(|| Self(text.to_owned())).ok_or(NotAnEmail)
     }
 }
@@ -127,7 +126,9 @@ mod tests {
             .collect();
         assert_eq!(
             waits,
-            [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+            [
+                0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900
+            ]
         );
     }
 

@@ -16,7 +16,9 @@ impl Token {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        let is_hex = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_hex = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         (text.len() == 64 && is_hex).then(|| Self(text.to_owned()))
     }
 

@@ -12,6 +12,8 @@ mod clock;
 
 mod config;
 
+mod dashboard;
+
 mod doctor;
 
 mod failure;
@@ -86,7 +88,7 @@ struct Arguments {
 enum Command {
     /// Bring control and every shard to this program's schema.
     Migrate,
-    /// Serve the API.
+    /// Serve the API and the dashboard.
     Serve,
     /// Run the stages: gather, dispatch, collect, deliver, sweep and audit.
     Work,

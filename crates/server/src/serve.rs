@@ -1,4 +1,4 @@
-//! `longshored serve`: the API, from its first connection to its last.
+//! `longshored serve`: the API and the dashboard, from its first connection to its last.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::clock::Held;
+use crate::dashboard;
 use crate::listener::Served;
 use crate::settings::choice::Environment;
 use crate::settings::table::Values;
@@ -41,10 +42,13 @@ pub struct Api {
     served: Served,
     beside: TaskTracker,
     finish: CancellationToken,
+    /// Whoever watches a page is sent away first: they would never finish.
+    watched: CancellationToken,
 }
 
 impl Api {
     pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
+        let catalogue = told.catalogue.clone();
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
@@ -61,18 +65,25 @@ impl Api {
         });
         let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
         app.spawn(&beside, &finish);
-        let served = Served::start("api", listener, api::router(app.clone()));
+        let api = api::router(app.clone());
+        let watched = CancellationToken::new();
+        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), &watched, values);
+        let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
+        beside.spawn(offered);
+        let served = Served::start("api", listener, api.merge(pages.router));
         Self {
             app,
             served,
             beside,
             finish,
+            watched,
         }
     }
 
     /// Tells balancers, finishes requests, writes what was accepted. False when `until` came first.
     pub async fn stop(&self, values: &Values, until: Instant) -> bool {
         self.app.drain();
+        self.watched.cancel();
         let finished = timeout_at(until, self.served.stop(values.drain_grace))
             .await
             .is_ok();

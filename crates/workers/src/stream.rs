@@ -157,12 +157,7 @@ impl Stream {
         self.end(load, Going::AtOnce, now).await
     }
 
-    async fn end(
-        &self,
-        load: &Load<'_>,
-        going: Going,
-        now: Timestamp,
-    ) -> Result<(), store::Error> {
+    async fn end(&self, load: &Load<'_>, going: Going, now: Timestamp) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
         let (way, providers) = ((load.batch.lane, &*load.lane), &self.providers);
         let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;

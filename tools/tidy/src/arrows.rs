@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // What it reads was made by strangers: nothing of ours but the child may call it.
     ("probe", &["domain"]),
     ("api", &["domain", "wire", "store", "outbound"]),
+    ("dashboard", &["domain", "wire", "store"]),
     ("workers", &["domain", "wire", "store", "outbound"]),
     (
         "server",
@@ -26,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "outbound",
             "probe",
             "api",
+            "dashboard",
             "workers",
             // Its tests alone.
             "simulator",

@@ -36,7 +36,9 @@ async fn account(
 ) -> Result<Response, No> {
     let Seated(seat) = seated;
     let person = seat.guest.person.id;
-    let status = wrong.as_ref().map_or(StatusCode::OK, |_| StatusCode::UNPROCESSABLE_ENTITY);
+    let status = wrong
+        .as_ref()
+        .map_or(StatusCode::OK, |_| StatusCode::UNPROCESSABLE_ENTITY);
     let page = Account {
         page: Page::new("Account", Here::Account, seat, visitor),
         sessions: session::list(&desk.control, person, desk.clock.now()).await?,
@@ -72,7 +74,9 @@ pub(crate) async fn password(
         return account(&desk, &seated, &visitor, None, Some(format!("{wrong}."))).await;
     }
     let email: Email = guest.person.email.parse().map_err(|_| No::NotFound)?;
-    let lock = person::lock(&desk.control, &email).await?.ok_or(No::NotFound)?;
+    let lock = person::lock(&desk.control, &email)
+        .await?
+        .ok_or(No::NotFound)?;
     // Who signs in elsewhere has none yet.
     if lock.password.is_some() && !password::fits(&desk, new.current, lock.password).await? {
         let wrong = Some("The current password is another one.".to_owned());

@@ -12,9 +12,9 @@ use domain::token::Token;
 use http::StatusCode;
 use serde::Deserialize;
 use store::control::audit::Author;
+use store::control::organization;
 use store::control::pass::{self, Joining, Purpose, Used};
 use store::control::person::{self, NewPerson};
-use store::control::organization;
 
 use crate::assets;
 use crate::no::No;
@@ -47,7 +47,11 @@ struct Offer {
 }
 
 async fn offer(desk: &Desk, text: &str, now: Timestamp) -> Result<Offer, No> {
-    let gone = || No::Invalid("This invitation was used, withdrawn, or is too old. Ask for a new one.".to_owned());
+    let gone = || {
+        No::Invalid(
+            "This invitation was used, withdrawn, or is too old. Ask for a new one.".to_owned(),
+        )
+    };
     let token = Token::parse(text).ok_or_else(gone)?;
     let found = pass::find(&desk.control, token.digest(), now).await?;
     let Some(Purpose::Invitation {
@@ -149,7 +153,9 @@ pub(crate) async fn join(
             is_operator: false,
         };
         join_as(&desk, offer.digest, Joining::New(&new), &by(new.id), now).await?;
-        person::find(&desk.control, new.id).await?.ok_or(No::NotFound)?
+        person::find(&desk.control, new.id)
+            .await?
+            .ok_or(No::NotFound)?
     };
     sign_in::begin(&desk, &who, &visitor, "/dashboard", now).await
 }

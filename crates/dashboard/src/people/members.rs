@@ -69,8 +69,14 @@ pub(crate) async fn invite(
     visitor: Visitor,
     Form(invite): Form<Invite>,
 ) -> Result<Response, No> {
-    let email: Email = invite.email.parse().map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
-    let role: Role = invite.role.parse().map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
+    let email: Email = invite
+        .email
+        .parse()
+        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
+    let role: Role = invite
+        .role
+        .parse()
+        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
     let (now, guest) = (desk.clock.now(), &within.seat.guest);
     let token = Token::of(rand::random());
     let offered = Pass {
@@ -87,7 +93,13 @@ pub(crate) async fn invite(
     pass::create(&desk.control, token.digest(), &offered, &guest.author()).await?;
     let (at, token) = (&desk.options.public_url, token.reveal());
     let link = format!("{at}/dashboard/invitation?pass={token}");
-    members(&desk, &within, &visitor, Some((email.as_str().to_owned(), link))).await
+    members(
+        &desk,
+        &within,
+        &visitor,
+        Some((email.as_str().to_owned(), link)),
+    )
+    .await
 }
 
 #[derive(Debug, Deserialize)]
@@ -123,7 +135,10 @@ pub(crate) async fn change(
     let person: PersonId = wanted.person.parse().map_err(|_| No::NotFound)?;
     let role = match wanted.role.as_str() {
         "none" => None,
-        role => Some(role.parse().map_err(|wrong| No::Invalid(format!("{wrong}.")))?),
+        role => Some(
+            role.parse()
+                .map_err(|wrong| No::Invalid(format!("{wrong}.")))?,
+        ),
     };
     let (organization, now) = (within.place.organization, desk.clock.now());
     let by = within.seat.guest.author();

@@ -58,7 +58,10 @@ pub(crate) async fn create(
     Seated(seat): Seated,
     Form(new): Form<NewOrganization>,
 ) -> Result<Response, No> {
-    let plan: Plan = new.plan.parse().map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
+    let plan: Plan = new
+        .plan
+        .parse()
+        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
     let name = named(&new.name)?;
     let (by, now) = (seat.guest.author(), desk.clock.now());
     let made = make(&desk, name, plan, &by, now).await?;
@@ -84,7 +87,9 @@ pub(crate) async fn make(
     now: Timestamp,
 ) -> Result<Organization, No> {
     let nowhere = || No::Invalid("There are no berths yet: run `longshored migrate`.".to_owned());
-    let place = berth::emptiest(&desk.control, None).await?.ok_or_else(nowhere)?;
+    let place = berth::emptiest(&desk.control, None)
+        .await?
+        .ok_or_else(nowhere)?;
     let shard = desk.shard(&place.shard).ok_or_else(nowhere)?;
     let made = Organization {
         id: OrganizationId::new(now, place.berth, rand::random()),
@@ -143,7 +148,10 @@ pub(crate) async fn create_project(
     within: InOrganization,
     Form(new): Form<NewProject>,
 ) -> Result<Response, No> {
-    let slug: Slug = new.slug.parse().map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
+    let slug: Slug = new
+        .slug
+        .parse()
+        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
     let found = organization::find(&desk.control, within.place.organization).await?;
     let of = found.ok_or(No::NotFound)?;
     let (by, now) = (within.seat.guest.author(), desk.clock.now());

@@ -28,11 +28,7 @@ pub(crate) async fn hash(desk: &Desk, password: String) -> Result<String, No> {
 }
 
 /// Whether the password fits; without a lock it never does, and takes as long.
-pub(crate) async fn fits(
-    desk: &Desk,
-    password: String,
-    lock: Option<String>,
-) -> Result<bool, No> {
+pub(crate) async fn fits(desk: &Desk, password: String, lock: Option<String>) -> Result<bool, No> {
     let _turn = desk.hashing.acquire().await.map_err(|_| failed())?;
     let compared = spawn_blocking(move || {
         let is_somebody = lock.is_some();
@@ -49,11 +45,16 @@ mod tests {
 
     #[test]
     fn a_hash_is_argon2id_with_its_own_salt() {
-        let (one, other) = (hashed("twelve chars").unwrap(), hashed("twelve chars").unwrap());
+        let (one, other) = (
+            hashed("twelve chars").unwrap(),
+            hashed("twelve chars").unwrap(),
+        );
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
         assert_ne!(one, other);
         let fits = |password: &str| {
-            Argon2::default().verify_password(password.as_bytes(), one.as_str()).is_ok()
+            Argon2::default()
+                .verify_password(password.as_bytes(), one.as_str())
+                .is_ok()
         };
         assert!(fits("twelve chars"));
         assert!(!fits("twelve char"));

@@ -76,7 +76,9 @@ pub(crate) async fn reset(
     else {
         return Err(gone());
     };
-    let who = person::find(&desk.control, person).await?.ok_or_else(gone)?;
+    let who = person::find(&desk.control, person)
+        .await?
+        .ok_or_else(gone)?;
     let by = Author {
         person: Some(who.id),
         who: who.email.clone(),

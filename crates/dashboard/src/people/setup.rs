@@ -50,7 +50,10 @@ pub async fn offer(
         expires_at: now + GOOD_FOR,
     };
     pass::create(control, token.digest(), &offered, &Author::console()).await?;
-    Ok(Some(format!("{public_url}/dashboard/setup?pass={}", token.reveal())))
+    Ok(Some(format!(
+        "{public_url}/dashboard/setup?pass={}",
+        token.reveal()
+    )))
 }
 
 #[derive(Debug, Template)]
@@ -162,7 +165,9 @@ pub(crate) async fn set_up(
     let made = organizations::make(&desk, given.organization.trim(), plan, &by, now).await?;
     organizations::own(&desk, &made, first.id, &by, now).await?;
     let slug = organizations::make_project(&desk, &made, wanted.slug, &by, now).await;
-    let person = person::find(&desk.control, first.id).await?.ok_or(No::NotFound)?;
+    let person = person::find(&desk.control, first.id)
+        .await?
+        .ok_or(No::NotFound)?;
     let next = slug.map_or_else(
         |_| "/dashboard/organizations".to_owned(),
         |slug| format!("/dashboard/project/{slug}"),

@@ -159,8 +159,17 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_elsewhere() {
-        assert_eq!(within("/dashboard/project/x?a=b"), "/dashboard/project/x?a=b");
-        for bad in ["", "https://evil.example", "//evil.example", "/dashboard\\@evil", "/files"] {
+        assert_eq!(
+            within("/dashboard/project/x?a=b"),
+            "/dashboard/project/x?a=b"
+        );
+        for bad in [
+            "",
+            "https://evil.example",
+            "//evil.example",
+            "/dashboard\\@evil",
+            "/files",
+        ] {
             assert_eq!(within(bad), "/dashboard", "{bad}");
         }
     }

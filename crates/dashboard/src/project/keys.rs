@@ -90,15 +90,23 @@ pub(crate) struct NewKey {
     days: String,
 }
 
-fn draw(within: &InProject, name: &str, ends: Option<Timestamp>, now: Timestamp) -> Result<(ApiKey, Drawn), No> {
+fn draw(
+    within: &InProject,
+    name: &str,
+    ends: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(ApiKey, Drawn), No> {
     let name = name.trim();
     if !(1..=200).contains(&name.chars().count()) {
-        return Err(No::Invalid("A key's name has 1 to 200 characters.".to_owned()));
+        return Err(No::Invalid(
+            "A key's name has 1 to 200 characters.".to_owned(),
+        ));
     }
     let mut random = [0; 128];
     let filled = SysRng.try_fill_bytes(&mut random).ok();
     let drawn = filled.and_then(|()| Drawn::draw(random));
-    let drawn = drawn.ok_or_else(|| No::Invalid("No key could be drawn. Please try again.".to_owned()))?;
+    let drawn =
+        drawn.ok_or_else(|| No::Invalid("No key could be drawn. Please try again.".to_owned()))?;
     let key = ApiKey {
         id: KeyId::new(now, within.place.berth, rand::random()),
         project: within.id(),
@@ -122,7 +130,10 @@ pub(crate) async fn create(
     let now = desk.clock.now();
     let days = match new.days.as_str() {
         "" => None,
-        days => Some(days.parse::<u16>().map_err(|_| No::Invalid("A key ends after whole days.".to_owned()))?),
+        days => Some(
+            days.parse::<u16>()
+                .map_err(|_| No::Invalid("A key ends after whole days.".to_owned()))?,
+        ),
     };
     let ends = days.map(|days| now + TimeDelta::days(i64::from(days)));
     let (key, drawn) = draw(&within, &new.name, ends, now)?;
@@ -146,7 +157,8 @@ pub(crate) struct Rotate {
 async fn own(desk: &Desk, within: &InProject, text: &str) -> Result<ApiKey, No> {
     let id: KeyId = text.parse().map_err(|_| No::NotFound)?;
     let key = api_key::find(&desk.control, id).await?;
-    key.filter(|key| key.project == within.id()).ok_or(No::NotFound)
+    key.filter(|key| key.project == within.id())
+        .ok_or(No::NotFound)
 }
 
 pub(crate) async fn rotate(
@@ -157,7 +169,11 @@ pub(crate) async fn rotate(
 ) -> Result<Response, No> {
     let seconds = match overlap.as_str() {
         "0" | "3600" | "86400" | "604800" => overlap.parse::<i64>().unwrap_or_default(),
-        _ => return Err(No::Invalid("Choose for how long the old key goes on.".to_owned())),
+        _ => {
+            return Err(No::Invalid(
+                "Choose for how long the old key goes on.".to_owned(),
+            ));
+        }
     };
     let (now, old) = (desk.clock.now(), own(&desk, &within, &key).await?);
     let (new, drawn) = draw(&within, &old.name, None, now)?;

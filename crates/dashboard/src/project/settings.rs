@@ -27,10 +27,7 @@ pub(crate) async fn page(within: InProject, visitor: Visitor) -> Response {
     })
 }
 
-pub(crate) async fn activate(
-    State(desk): State<Desk>,
-    within: InProject,
-) -> Result<Response, No> {
+pub(crate) async fn activate(State(desk): State<Desk>, within: InProject) -> Result<Response, No> {
     let (by, now) = (within.author(), desk.clock.now());
     project::activate(&desk.control, within.id(), &by, now).await?;
     Ok(back(&within))
@@ -46,5 +43,9 @@ pub(crate) async fn deactivate(
 }
 
 fn back(within: &InProject) -> Response {
-    Redirect::to(&format!("/dashboard/project/{}/settings", within.project.slug)).into_response()
+    Redirect::to(&format!(
+        "/dashboard/project/{}/settings",
+        within.project.slug
+    ))
+    .into_response()
 }

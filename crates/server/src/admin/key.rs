@@ -4,8 +4,8 @@ use clap::Subcommand;
 use domain::id::{KeyId, ProjectId};
 use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
-use store::control::audit::Author;
 use store::control::api_key::{self, ApiKey};
+use store::control::audit::Author;
 use store::control::project;
 
 use crate::admin::AdminFailure;

@@ -69,7 +69,8 @@ pub(super) async fn run(
         }
         OrganizationCommand::SetPlan { id, plan } => {
             show(
-                organization::set_plan(desk.control, id, plan, &Author::console(), desk.now).await?,
+                organization::set_plan(desk.control, id, plan, &Author::console(), desk.now)
+                    .await?,
                 id,
                 desk,
             )

@@ -11,9 +11,14 @@ async fn a_deactivated_project_is_forbidden_once_the_feed_is_read() {
     let service = Service::new().await;
     let customer = service.customer().await;
     service.load(&customer, &chat("Before.", None)).await;
-    project::deactivate(&service.control, customer.project, &Author::console(), service.now())
-        .await
-        .unwrap();
+    project::deactivate(
+        &service.control,
+        customer.project,
+        &Author::console(),
+        service.now(),
+    )
+    .await
+    .unwrap();
     service.app.refresh().await;
     let after = service.post_load(&customer, &chat("After.", None)).await;
     insta::assert_snapshot!(after, @r#"
@@ -28,9 +33,14 @@ async fn a_deactivated_key_answers_as_an_unknown_one() {
     let service = Service::new().await;
     let customer = service.customer().await;
     service.load(&customer, &chat("Before.", None)).await;
-    api_key::deactivate(&service.control, customer.key_id, &Author::console(), service.now())
-        .await
-        .unwrap();
+    api_key::deactivate(
+        &service.control,
+        customer.key_id,
+        &Author::console(),
+        service.now(),
+    )
+    .await
+    .unwrap();
     service.app.refresh().await;
     let after = service.post_load(&customer, &chat("After.", None)).await;
     insta::assert_snapshot!(after, @r#"
@@ -48,9 +58,14 @@ async fn cargo_of_a_deactivated_project_is_finished_all_the_same() {
     service
         .load(&customer, &chat("Finish me.", Some(receiver.url())))
         .await;
-    project::deactivate(&service.control, customer.project, &Author::console(), service.now())
-        .await
-        .unwrap();
+    project::deactivate(
+        &service.control,
+        customer.project,
+        &Author::console(),
+        service.now(),
+    )
+    .await
+    .unwrap();
     service.clock.advance(crate::support::MOCK_DELAY);
     service.work().await;
     assert_eq!(receiver.received().len(), 1);

@@ -336,7 +336,8 @@ mod make {
     use store::Control;
 
     use super::{
-        Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization, project,
+        Author, Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization,
+        project,
     };
 
     pub(super) async fn organization(
@@ -354,7 +355,9 @@ mod make {
             berth,
             created_at: now,
         };
-        organization::create(control, &row, &Author::console()).await.unwrap();
+        organization::create(control, &row, &Author::console())
+            .await
+            .unwrap();
     }
 
     pub(super) async fn key(
@@ -372,7 +375,9 @@ mod make {
             is_active: true,
             created_at: now,
         };
-        project::create(control, &row, &Author::console()).await.unwrap();
+        project::create(control, &row, &Author::console())
+            .await
+            .unwrap();
         let key = ApiKey::draw(std::iter::repeat_with(rand::random::<u8>)).unwrap();
         let row = api_key::ApiKey {
             id: KeyId::new(now, berth, rand::random()),
@@ -385,7 +390,9 @@ mod make {
             created_at: now,
             successor: None,
         };
-        api_key::create(control, &row, key.digest(), &Author::console()).await.unwrap();
+        api_key::create(control, &row, key.digest(), &Author::console())
+            .await
+            .unwrap();
         (id, row.id, key.reveal().to_owned())
     }
 }

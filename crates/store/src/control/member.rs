@@ -118,28 +118,35 @@ pub async fn change(
         return Ok(Change::LastOwner);
     }
     let changed = match role {
-        Some(role) => sqlx::query!(
-            "update control.member set role = $3 where organization = $1 and person = $2",
-            organization.uuid(),
-            person.uuid(),
-            role.as_str()
-        )
-        .execute(&mut *tx)
-        .await?,
-        None => sqlx::query!(
-            "delete from control.member where organization = $1 and person = $2",
-            organization.uuid(),
-            person.uuid()
-        )
-        .execute(&mut *tx)
-        .await?,
+        Some(role) => {
+            sqlx::query!(
+                "update control.member set role = $3 where organization = $1 and person = $2",
+                organization.uuid(),
+                person.uuid(),
+                role.as_str()
+            )
+            .execute(&mut *tx)
+            .await?
+        }
+        None => {
+            sqlx::query!(
+                "delete from control.member where organization = $1 and person = $2",
+                organization.uuid(),
+                person.uuid()
+            )
+            .execute(&mut *tx)
+            .await?
+        }
     };
     if changed.rows_affected() == 0 {
         return Ok(Change::NoSuchMember);
     }
-    let email = sqlx::query_scalar!("select email from control.person where id = $1", person.uuid())
-        .fetch_one(&mut *tx)
-        .await?;
+    let email = sqlx::query_scalar!(
+        "select email from control.person where id = $1",
+        person.uuid()
+    )
+    .fetch_one(&mut *tx)
+    .await?;
     let act = Act {
         organization: Some(organization),
         action: role.map_or("member.removed", |_| "member.changed"),

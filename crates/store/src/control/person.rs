@@ -32,7 +32,10 @@ pub struct NewPerson {
 }
 
 /// What a password is compared with. No `Debug`: it is nobody's business.
-#[expect(missing_debug_implementations, reason = "it holds what a password is compared with")]
+#[expect(
+    missing_debug_implementations,
+    reason = "it holds what a password is compared with"
+)]
 pub struct Lock {
     pub person: Person,
     pub password: Option<String>,

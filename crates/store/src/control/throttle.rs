@@ -64,8 +64,11 @@ pub async fn fail(
 
 /// Who got in is no longer suspected.
 pub async fn forget(control: &Control, subject: Digest) -> Result<(), Error> {
-    sqlx::query!("delete from control.throttle where subject = $1", subject.0.as_slice())
-        .execute(&control.pool)
-        .await?;
+    sqlx::query!(
+        "delete from control.throttle where subject = $1",
+        subject.0.as_slice()
+    )
+    .execute(&control.pool)
+    .await?;
     Ok(())
 }

@@ -13,8 +13,8 @@ use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use store::Control;
 use store::Error;
-use store::control::audit::Author;
 use store::control::api_key::ApiKey;
+use store::control::audit::Author;
 use store::control::berth::Assignment;
 use store::control::change::{Change, Kind};
 use store::control::organization::Organization;
@@ -34,7 +34,9 @@ async fn new_organization(control: &Control, number: u64, now: Timestamp) -> Org
         berth,
         created_at: now,
     };
-    organization::create(control, &made, &Author::console()).await.unwrap();
+    organization::create(control, &made, &Author::console())
+        .await
+        .unwrap();
     made
 }
 
@@ -46,7 +48,9 @@ async fn new_project(control: &Control, of: &Organization, number: u64) -> Proje
         is_active: true,
         created_at: of.created_at,
     };
-    project::create(control, &made, &Author::console()).await.unwrap();
+    project::create(control, &made, &Author::console())
+        .await
+        .unwrap();
     made
 }
 
@@ -163,11 +167,18 @@ async fn what_is_not_there_is_not_changed() {
     let project = ProjectId::new(now, berth, 1);
     assert_eq!(project::find(control, project).await.unwrap(), None);
     assert_eq!(
-        project::deactivate(control, project, &Author::console(), now).await.unwrap(),
+        project::deactivate(control, project, &Author::console(), now)
+            .await
+            .unwrap(),
         None
     );
     let key = KeyId::new(now, berth, 1);
-    assert_eq!(api_key::deactivate(control, key, &Author::console(), now).await.unwrap(), None);
+    assert_eq!(
+        api_key::deactivate(control, key, &Author::console(), now)
+            .await
+            .unwrap(),
+        None
+    );
     assert!(news(control, 0).await.is_empty());
 }
 
@@ -183,7 +194,9 @@ async fn a_slug_belongs_to_one_project() {
     let mut made = new_project(control, &organization, 1).await;
     let before = change::head(control).await.unwrap();
     made.id = ProjectId::new(clock.now(), organization.berth, 99);
-    let refused = project::create(control, &made, &Author::console()).await.unwrap_err();
+    let refused = project::create(control, &made, &Author::console())
+        .await
+        .unwrap_err();
     assert!(refused.is_conflict());
     assert!(news(control, before).await.is_empty());
 }

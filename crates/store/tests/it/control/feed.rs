@@ -22,11 +22,21 @@ async fn every_change_is_in_the_feed() {
     let organization = new_organization(control, 1, now).await;
     let project = new_project(control, &organization, 1).await;
     let key = new_key(control, &project, 1).await;
-    organization::set_plan(control, organization.id, Plan::Free, &Author::console(), now)
+    organization::set_plan(
+        control,
+        organization.id,
+        Plan::Free,
+        &Author::console(),
+        now,
+    )
+    .await
+    .unwrap();
+    project::deactivate(control, project.id, &Author::console(), now)
         .await
         .unwrap();
-    project::deactivate(control, project.id, &Author::console(), now).await.unwrap();
-    api_key::deactivate(control, key.id, &Author::console(), now).await.unwrap();
+    api_key::deactivate(control, key.id, &Author::console(), now)
+        .await
+        .unwrap();
     api_key::touch(control, &[(key.id, now)]).await.unwrap();
 
     let of_organization = (Kind::Organization, Some(organization.id.uuid()));
@@ -97,11 +107,19 @@ async fn the_feed_has_the_order_of_the_commits() {
         .unwrap();
     let waiting = tokio::spawn({
         let (control, now) = (control.clone(), clock.now());
-        async move { organization::set_plan(&control, one.id, Plan::Free, &Author::console(), now).await }
+        async move {
+            organization::set_plan(&control, one.id, Plan::Free, &Author::console(), now).await
+        }
     });
-    organization::set_plan(control, other.id, Plan::Free, &Author::console(), clock.now())
-        .await
-        .unwrap();
+    organization::set_plan(
+        control,
+        other.id,
+        Plan::Free,
+        &Author::console(),
+        clock.now(),
+    )
+    .await
+    .unwrap();
     let first = news(control, before).await;
     assert_eq!(
         first

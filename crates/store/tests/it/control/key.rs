@@ -43,9 +43,15 @@ async fn a_key_is_found_by_its_digest_with_all_that_it_stands_for() {
         None
     );
 
-    organization::set_plan(control, organization.id, Plan::Free, &Author::console(), clock.now())
-        .await
-        .unwrap();
+    organization::set_plan(
+        control,
+        organization.id,
+        Plan::Free,
+        &Author::console(),
+        clock.now(),
+    )
+    .await
+    .unwrap();
     project::deactivate(control, project.id, &Author::console(), clock.now())
         .await
         .unwrap();

@@ -1,0 +1,132 @@
+//! The dashboard, wired: how browsers reach it, and the API that it asks in-process.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::caller::Caller;
+use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use dashboard::{Acting, Api, Desk, Options, Parts};
+use domain::model::Catalogue;
+use domain::organization::Plan;
+use domain::time::Clock as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+use url::Url;
+
+use crate::settings::choice::{Deployment, Style};
+use crate::settings::table::Values;
+use crate::wiring::Stores;
+
+/// How long to wait for control before it is asked again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The routes of the contract, with a caller whom the dashboard has checked.
+#[derive(Debug)]
+struct Inside(Router);
+
+#[async_trait::async_trait]
+impl Api for Inside {
+    async fn ask(&self, acting: Acting, mut request: Request) -> Response {
+        let caller = Caller::acting(
+            acting.organization,
+            acting.project,
+            acting.key,
+            acting.plan,
+            acting.berth,
+        );
+        request.extensions_mut().insert(caller);
+        let Ok(answer) = self.0.clone().oneshot(request).await;
+        answer
+    }
+}
+
+#[derive(Debug)]
+pub struct Pages {
+    pub router: Router,
+    pub public_url: String,
+}
+
+pub fn pages(
+    listener: &TcpListener,
+    stores: &Stores,
+    catalogue: watch::Receiver<Arc<Catalogue>>,
+    api: Router,
+    stop: &CancellationToken,
+    values: &Values,
+) -> Pages {
+    let options = options(listener, values);
+    let public_url = options.public_url.clone();
+    let desk = Desk::new(Parts {
+        control: stores.control.clone(),
+        shards: stores.shards.clone(),
+        catalogue,
+        clock: stores.clock.clone(),
+        api: Arc::new(Inside(api)),
+        stop: stop.clone(),
+        options,
+    });
+    Pages {
+        router: api::traced(dashboard::router(desk)),
+        public_url,
+    }
+}
+
+fn options(listener: &TcpListener, values: &Values) -> Options {
+    let listens = listener.local_addr().unwrap_or(values.listen);
+    let public_url = values.public_url.as_ref().map_or_else(
+        || format!("http://{listens}"),
+        |url| url.as_str().trim_end_matches('/').to_owned(),
+    );
+    Options {
+        public_url,
+        store_origin: store_origin(values),
+        proxies: values.trusted_proxies.clone(),
+        first_plan: match values.deployment {
+            Deployment::Cloud => Plan::Pro,
+            Deployment::SelfHosted => Plan::Enterprise,
+        },
+    }
+}
+
+/// Where grants of ours send a browser.
+fn store_origin(values: &Values) -> Option<String> {
+    let store = values
+        .objects_public_url
+        .as_ref()
+        .or(values.objects_url.as_ref())?;
+    let mut origin = Url::parse(&store.origin().ascii_serialization()).ok()?;
+    if let (Style::Virtual, Some(bucket)) = (values.objects_style, &values.objects_bucket) {
+        let host = format!("{bucket}.{}", origin.host_str()?);
+        origin.set_host(Some(&host)).ok()?;
+    }
+    Some(origin.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Says how to begin, as long as nobody has; asks until control answers.
+pub fn offer_setup(
+    public_url: String,
+    stores: &Stores,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (control, clock) = (stores.control.clone(), Arc::clone(&stores.clock));
+    async move {
+        while !stop.is_cancelled() {
+            match dashboard::offer_setup(&control, &public_url, clock.now()).await {
+                Ok(Some(link)) => {
+                    tracing::info!(link, "nobody is here yet: open {link} within 24 hours");
+                    return;
+                }
+                Ok(None) => return,
+                Err(_) => tokio::select! {
+                    () = tokio::time::sleep(AGAIN) => {}
+                    () = stop.cancelled() => {}
+                },
+            }
+        }
+    }
+}
