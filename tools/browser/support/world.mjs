@@ -6,7 +6,7 @@
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
@@ -88,10 +88,9 @@ export class World {
 
   async serve() {
     mkdirSync(folder(), { recursive: true });
-    const child = spawn(given("LONGSHORED"), ["all"], { env: this.environment(), stdio: ["ignore", "pipe", "pipe"] });
-    const log = createWriteStream(this.log, { flags: "a" });
-    child.stdout.pipe(log);
-    child.stderr.pipe(log);
+    const log = openSync(this.log, "a");
+    const child = spawn(given("LONGSHORED"), ["all"], { env: this.environment(), stdio: ["ignore", log, log] });
+    closeSync(log);
     this.children.push(child);
     await until("longshored to be ready", 60, async () => {
       if (child.exitCode !== null) throw new Error(`longshored ended; see ${this.log}`);
