@@ -10,6 +10,8 @@ mod chart;
 
 mod cookie;
 
+mod csv;
+
 mod form;
 
 mod gate;

@@ -1,5 +1,7 @@
-//! A project: its keys and its settings.
+//! A project: what it used and what became of it, its keys and its settings.
 
 pub(crate) mod keys;
 
 pub(crate) mod settings;
+
+pub(crate) mod usage;

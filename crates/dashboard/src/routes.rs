@@ -44,6 +44,7 @@ pub(crate) fn table() -> Vec<Route> {
     let mut table = people();
     table.extend(organizations());
     table.extend(projects());
+    table.extend(numbers());
     table
 }
 
@@ -169,6 +170,23 @@ fn projects() -> Vec<Route> {
             "/dashboard/project/{project}/settings/deactivate",
             Project(Owner),
             project::settings::deactivate,
+        ),
+    ]
+}
+
+/// What was used, spent and done.
+fn numbers() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/usage",
+            Project(Viewer),
+            project::usage::page,
+        ),
+        see(
+            "/dashboard/project/{project}/usage.csv",
+            Project(Viewer),
+            project::usage::table,
         ),
     ]
 }

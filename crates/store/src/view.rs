@@ -1,0 +1,11 @@
+//! What pages read: one module for each page, no more rows than it shows.
+
+pub mod balance;
+
+pub mod batches;
+
+pub mod callbacks;
+
+pub mod models;
+
+pub mod usage;
