@@ -2,6 +2,10 @@
 
 pub(crate) mod keys;
 
+mod needs;
+
+pub(crate) mod overview;
+
 pub(crate) mod settings;
 
 pub(crate) mod usage;
