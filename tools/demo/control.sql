@@ -74,7 +74,7 @@ from (
     union all
     select :'now'::timestamptz - interval '3 hours', 1, null, null, 'provider.paused', 'gemini-main', 'the account cannot pay'
     union all
-    select :'now'::timestamptz - interval '8 days', m.number, p.organization, p.id, 'callbacks.resent', 'hooks.nordlicht-retail.example:443', 'after the receiver was down'
+    select :'now'::timestamptz - interval '4 days', m.number, p.organization, p.id, 'callbacks.resent', 'hooks.nordlicht-retail.example:443', 'after the receiver was down'
     from project p join person m on m.number = 3 where p.number = 1
 ) it left join person p on p.number = it.person
 where it.at <= :'now'::timestamptz

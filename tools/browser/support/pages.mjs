@@ -63,6 +63,7 @@ export function pages(known) {
     batches: `${project}/batches`,
     batch: known.batch && `${project}/batches/${known.batch}`,
     files: `${project}/files`,
+    file: known.file && `${project}/files/${known.file}`,
     callbacks: `${project}/callbacks`,
     usage: `${project}/usage`,
     models: `${project}/models`,
