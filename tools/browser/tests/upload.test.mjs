@@ -2,17 +2,21 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { OPERATOR, journey } from "../support/browser.mjs";
-import { until } from "../support/world.mjs";
+import { folder, until } from "../support/world.mjs";
 
-/** A second of film, as docs/files.md has it, and padding that players skip. */
-function film(bytes) {
+/** A second of film, as docs/files.md has it, and padding that players skip; where it lies. */
+function film(world, bytes) {
   const begin = Buffer.from(readFileSync("docs/files.md", "utf8").match(/base64 -d <<<(AAAAI\S+)/)[1], "base64");
   const padding = randomBytes(bytes - begin.length);
   padding.writeUInt32BE(padding.length, 0);
   padding.write("free", 4);
-  return Buffer.concat([begin, padding]);
+  const place = join(folder(), world.name);
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, "harbour.mp4"), Buffer.concat([begin, padding]));
+  return join(place, "harbour.mp4");
 }
 
 /** Watches the parts that go to the store, and cuts those that `cuts` says. */
@@ -35,8 +39,7 @@ async function watch(world, page, cuts) {
   };
 }
 
-const choose = (page, buffer) =>
-  page.locator("input[type=file]").first().setInputFiles({ name: "harbour.mp4", mimeType: "video/mp4", buffer });
+const choose = (page, file) => page.locator("input[type=file]").first().setInputFiles(file);
 
 /** Until the list says so; whoever offers to resume is asked to. */
 async function ready(page) {
@@ -53,7 +56,7 @@ journey("A large file resumes after a cut and becomes ready", { files: true }, a
   let cuts = 1;
   const parts = await watch(world, page, (part) => part === "2" && cuts-- > 0);
   await page.goto(`/dashboard/project/${OPERATOR.project}/files`);
-  await choose(page, film(20 << 20));
+  await choose(page, film(world, 20 << 20));
   await ready(page);
   assert.equal(parts.cut(), 1, "the connection was cut");
   assert.equal(parts.sent("1"), 1, "what had arrived is not sent again");
@@ -65,13 +68,13 @@ journey("A large file goes on after its page was closed", { files: true }, async
   let closed = true;
   const parts = await watch(world, page, (part) => part === "2" && closed);
   await page.goto(`/dashboard/project/${OPERATOR.project}/files`);
-  const buffer = film(20 << 20);
-  await choose(page, buffer);
+  const file = film(world, 20 << 20);
+  await choose(page, file);
   await until("the first part to be there, and the second to be cut", 60, () => parts.arrived("1") && parts.cut() > 0);
   await page.waitForTimeout(1000);
   await page.reload();
   closed = false;
-  await choose(page, buffer);
+  await choose(page, file);
   await ready(page);
   assert.equal(parts.sent("1"), 1, "what had arrived is not sent again");
 });
