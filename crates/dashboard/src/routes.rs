@@ -176,8 +176,18 @@ fn projects() -> Vec<Route> {
 
 /// What was used, spent and done.
 fn numbers() -> Vec<Route> {
-    use Needs::Project;
+    use Needs::{Organization, Project};
     vec![
+        see(
+            "/dashboard/organization/{organization}/balance",
+            Organization(Viewer),
+            people::balance::page,
+        ),
+        see(
+            "/dashboard/organization/{organization}/balance.csv",
+            Organization(Viewer),
+            people::balance::table,
+        ),
         see(
             "/dashboard/project/{project}/usage",
             Project(Viewer),

@@ -46,7 +46,7 @@ pub struct Api {
 
 impl Api {
     pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
-        let catalogue = told.catalogue.clone();
+        let (catalogue, limits) = (told.catalogue.clone(), told.limits.clone());
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
@@ -64,7 +64,7 @@ impl Api {
         let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
         app.spawn(&beside, &finish);
         let api = api::router(app.clone());
-        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), values);
+        let pages = dashboard::pages(&listener, stores, (catalogue, limits), api.clone(), values);
         let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
         beside.spawn(offered);
         let served = Served::start("api", listener, api.merge(pages.router));
