@@ -198,6 +198,36 @@ fn numbers() -> Vec<Route> {
             Project(Viewer),
             project::usage::table,
         ),
+        see(
+            "/dashboard/project/{project}/models",
+            Project(Viewer),
+            project::models::page,
+        ),
+        see(
+            "/dashboard/project/{project}/batches",
+            Project(Viewer),
+            project::batches::list,
+        ),
+        see(
+            "/dashboard/project/{project}/batches/{batch}",
+            Project(Viewer),
+            project::batches::one,
+        ),
+        see(
+            "/dashboard/project/{project}/callbacks",
+            Project(Viewer),
+            project::callbacks::page,
+        ),
+        act(
+            "/dashboard/project/{project}/callbacks/resend",
+            Project(Developer),
+            project::callbacks::again::start,
+        ),
+        act(
+            "/dashboard/project/{project}/callbacks/stop",
+            Project(Developer),
+            project::callbacks::again::stop,
+        ),
     ]
 }
 
