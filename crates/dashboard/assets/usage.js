@@ -21,7 +21,7 @@
     plot?.destroy();
     const line = (label, name, fill) => ({
       label, stroke: color(name), width: 1.5, points: { show: false },
-      fill: fill ? color(name) + "22" : undefined, value: (_, value) => (value ?? 0).toLocaleString("en"),
+      fill: fill ? color(name) + "22" : undefined, value: (_, value) => value == null ? "–" : value.toLocaleString("en"),
     });
     const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
     plot = new uPlot({

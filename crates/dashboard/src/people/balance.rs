@@ -53,17 +53,17 @@ struct Balance {
 }
 
 impl Balance {
-    fn word(&self, line: &Line) -> &'static str {
-        match line.kind {
-            Kind::Deposit => "paid in",
-            Kind::Withdrawal => "paid out",
-            Kind::Settlement => "cargo settled",
-        }
-    }
-
     fn left(&self) -> u64 {
         let spoken_for = self.tokens.used.saturating_add(self.tokens.reserved);
         self.quota.unwrap_or_default().saturating_sub(spoken_for)
+    }
+}
+
+fn word(line: &Line) -> &'static str {
+    match line.kind {
+        Kind::Deposit => "paid in",
+        Kind::Withdrawal => "paid out",
+        Kind::Settlement => "cargo settled",
     }
 }
 
@@ -81,8 +81,10 @@ pub(crate) async fn page(
     let (place, now) = (&within.place, desk.clock.now());
     let account = account::find(&place.shard, place.organization).await?;
     let account = account.ok_or(No::NotFound)?;
-    let pace = spending(&desk, &within, &account, now).await?;
-    let end = before.map_or(account.postings + 1, |before| before.min(account.postings + 1));
+    let spending = spending(&desk, &within, &account, now).await?;
+    let end = before.map_or(account.postings + 1, |before| {
+        before.min(account.postings + 1)
+    });
     let (lines, older) = newest(&within, end).await?;
     let plan_tokens = desk.limits.borrow().of(place.plan).monthly_tokens;
     let (tokens, quota) = (account.tokens.at(now), account.tokens.own.or(plan_tokens));
@@ -90,10 +92,10 @@ pub(crate) async fn page(
         page: Page::of_organization("Balance", &within, &visitor),
         organization: place.organization,
         plan: place.plan,
-        bar: balance_bar(&account, pace.this_month),
+        bar: balance_bar(&account, spending.this_month),
         quota_bar: quota_bar(tokens, quota),
         account,
-        pace,
+        pace: spending,
         quota,
         tokens,
         lines,
@@ -152,7 +154,10 @@ fn balance_bar(account: &Account, spent: Money) -> Markup {
 }
 
 fn quota_bar(tokens: Tokens, quota: Option<u64>) -> Markup {
-    let parts = [("busy", "used", tokens.used), ("warm", "reserved", tokens.reserved)];
+    let parts = [
+        ("busy", "used", tokens.used),
+        ("warm", "reserved", tokens.reserved),
+    ];
     chart::bar("Tokens of the month", quota.unwrap_or_default(), &parts)
 }
 
@@ -202,5 +207,8 @@ pub(crate) async fn table(within: InOrganization) -> Result<Response, No> {
         }
     });
     let body = Body::from_stream(futures::StreamExt::chain(head, lines));
-    Ok(csv::download(&format!("statement-{organization}.csv"), body))
+    Ok(csv::download(
+        &format!("statement-{organization}.csv"),
+        body,
+    ))
 }

@@ -38,16 +38,20 @@ fn chip(batch: &Batch) -> (&'static str, &'static str) {
 }
 
 fn progress(batch: &Batch) -> Markup {
-    let parts = [("good", "succeeded", batch.succeeded), ("bad", "failed", batch.failed)];
+    let parts = [
+        ("good", "succeeded", batch.succeeded),
+        ("bad", "failed", batch.failed),
+    ];
     let name = format!("{} cargo of this project", text::count(batch.cargo));
     chart::bar(&name, batch.cargo, &parts)
 }
 
 /// When it ends if it takes as long as those before it did.
 fn expected(batch: &Batch) -> Option<Timestamp> {
-    let sent = batch.running_at.or(batch.submitting_at)?;
-    let seconds = batch.turnaround_seconds.filter(|_| batch.ended_at.is_none())?;
-    Some(sent + took(seconds))
+    let seconds = batch
+        .turnaround_seconds
+        .filter(|_| batch.ended_at.is_none())?;
+    Some(batch.running_at? + took(seconds))
 }
 
 fn open(batch: &Batch) -> u64 {
@@ -61,15 +65,6 @@ struct List {
     batches: Vec<Batch>,
     is_first: bool,
     older: Option<BatchId>,
-}
-
-impl List {
-    /// Enough of an id to tell batches apart.
-    fn short(&self, batch: &Batch) -> String {
-        let id = batch.id.to_string();
-        let (begin, end) = (id.get(..12), id.get(id.len() - 6..));
-        format!("{}…{}", begin.unwrap_or_default(), end.unwrap_or_default())
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -122,17 +117,24 @@ struct Step {
 fn steps(batch: &Batch) -> Vec<Step> {
     let points = [
         ("gathered", Some(batch.gathered_at), State::Gathered),
-        ("handed over to the provider", batch.submitting_at, State::Submitting),
+        (
+            "submitting to the provider",
+            batch.submitting_at,
+            State::Submitting,
+        ),
         ("running at the provider", batch.running_at, State::Running),
         ("ended", batch.ended_at, State::Ended),
     ];
     let after = points.iter().skip(1).map(|(_, at, _)| *at).chain([None]);
-    let steps = points.iter().zip(after).map(|((name, at, state), next)| Step {
-        name,
-        at: *at,
-        took: at.zip(next).map(|(at, next)| next - at),
-        is_now: *state == batch.state && batch.state != State::Ended,
-    });
+    let steps = points
+        .iter()
+        .zip(after)
+        .map(|((name, at, state), next)| Step {
+            name,
+            at: *at,
+            took: at.zip(next).map(|(at, next)| next - at),
+            is_now: *state == batch.state && batch.state != State::Ended,
+        });
     steps.collect()
 }
 
@@ -177,14 +179,14 @@ impl One {
         let last = self.from.saturating_add(LOOKED_AT - 1);
         u64::from(last).min(self.detail.total)
     }
+}
 
-    fn chip_of(&self, member: &Member) -> (&'static str, &'static str) {
-        match (member.success, member.has_left) {
-            (Some(true), _) => ("good", "succeeded"),
-            (Some(false), _) => ("bad", "failed"),
-            (None, true) => ("warm", "went back to wait"),
-            (None, false) => ("busy", "open"),
-        }
+fn chip_of(member: &Member) -> (&'static str, &'static str) {
+    match (member.success, member.has_left) {
+        (Some(true), _) => ("good", "succeeded"),
+        (Some(false), _) => ("bad", "failed"),
+        (None, true) => ("warm", "went back to wait"),
+        (None, false) => ("busy", "open"),
     }
 }
 
@@ -201,7 +203,9 @@ pub(crate) async fn one(
 ) -> Result<Response, No> {
     let id: BatchId = id.parse().map_err(|_| No::NotFound)?;
     let (shard, project) = (within.shard(), within.id());
-    let detail = batches::find(shard, project, id).await?.ok_or(No::NotFound)?;
+    let detail = batches::find(shard, project, id)
+        .await?
+        .ok_or(No::NotFound)?;
     let from = from.unwrap_or(1).max(1);
     let mut members = batches::members(shard, project, id, from, LOOKED_AT).await?;
     let past = from.saturating_add(LOOKED_AT);
@@ -211,7 +215,10 @@ pub(crate) async fn one(
     };
     members.truncate(PAGE);
     let gathered = detail.batch.gathered_at;
-    let stretch = (id::floor(gathered - OLDEST), id::floor(gathered + TimeDelta::seconds(60)));
+    let stretch = (
+        id::floor(gathered - OLDEST),
+        id::floor(gathered + TimeDelta::seconds(60)),
+    );
     let failures = if detail.batch.failed > 0 {
         batches::failures(shard, project, id, stretch, FAILURES).await?
     } else {

@@ -64,37 +64,37 @@ impl Wanted {
         self.host.as_deref().filter(|host| !host.is_empty())
     }
 
-    fn link(&self, range: &str, host: Option<&str>, before: Option<CargoId>) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.append_pair("range", range);
-        if let Some(host) = host {
-            query.append_pair("host", host);
-        }
-        if let Some(before) = before {
-            query.append_pair("before", &before.to_string());
-        }
-        format!("?{}", query.finish())
-    }
-
     fn range(&self) -> &'static str {
         if self.is_week() { "7d" } else { "24h" }
     }
 
     fn over(&self, range: &str) -> String {
-        self.link(range, self.host(), None)
+        link(range, self.host(), None)
     }
 
     fn at(&self, host: &str) -> String {
-        self.link(self.range(), Some(host), None)
+        link(self.range(), Some(host), None)
     }
 
     fn everywhere(&self) -> String {
-        self.link(self.range(), None, None)
+        link(self.range(), None, None)
     }
 
     fn older(&self, before: &CargoId) -> String {
-        self.link(self.range(), self.host(), Some(*before))
+        link(self.range(), self.host(), Some(*before))
     }
+}
+
+fn link(range: &str, host: Option<&str>, before: Option<CargoId>) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("range", range);
+    if let Some(host) = host {
+        query.append_pair("host", host);
+    }
+    if let Some(before) = before {
+        query.append_pair("before", &before.to_string());
+    }
+    format!("?{}", query.finish())
 }
 
 impl Callbacks {
@@ -109,23 +109,23 @@ impl Callbacks {
         choices
     }
 
-    fn resend_chip(&self, resend: &Resend) -> (&'static str, &'static str) {
-        match resend.state {
-            resend::State::Running => ("busy", "running"),
-            resend::State::Stopped => ("warm", "stopped"),
-            resend::State::Done => ("good", "done"),
-        }
-    }
-
-    fn resend_bar(&self, resend: &Resend) -> Markup {
-        let sent = [("good", "on their way", resend.sent)];
-        chart::bar("Callbacks sent again", resend.total, &sent)
-    }
-
     fn is_chosen(&self, host: &str) -> bool {
         let asked = Some(self.asked.resend.as_str()).filter(|host| !host.is_empty());
         asked.or_else(|| self.wanted.host()) == Some(host)
     }
+}
+
+fn resend_chip(resend: &Resend) -> (&'static str, &'static str) {
+    match resend.state {
+        resend::State::Running => ("busy", "running"),
+        resend::State::Stopped => ("warm", "stopped"),
+        resend::State::Done => ("good", "done"),
+    }
+}
+
+fn resend_bar(resend: &Resend) -> Markup {
+    let sent = [("good", "on their way", resend.sent)];
+    chart::bar("Callbacks sent again", resend.total, &sent)
 }
 
 pub(crate) async fn page(

@@ -62,7 +62,11 @@ struct Row {
 impl Usage {
     /// What is left out of `columns` because there are too many colours to tell apart.
     fn others(&self) -> bool {
-        self.rows.iter().filter(|row| row.class == sums::OTHER).count() > 1
+        self.rows
+            .iter()
+            .filter(|row| row.class == sums::OTHER)
+            .count()
+            > 1
     }
 
     fn legend(&self) -> impl Iterator<Item = &Row> {
@@ -190,7 +194,13 @@ pub(crate) async fn table(
             it.key.to_string(),
             csv::harmless(&named(&names, it.key)),
         ];
-        let counts = [it.loaded, it.succeeded, it.failed, it.input_tokens, it.output_tokens];
+        let counts = [
+            it.loaded,
+            it.succeeded,
+            it.failed,
+            it.input_tokens,
+            it.output_tokens,
+        ];
         fields.extend(counts.map(|count| count.to_string()));
         for money in [it.charged, it.realtime, it.saved] {
             fields.extend(amount(money));

@@ -120,11 +120,7 @@ pub struct Detail {
     pub total: u64,
 }
 
-pub async fn find(
-    shard: &Shard,
-    project: ProjectId,
-    id: BatchId,
-) -> Result<Option<Detail>, Error> {
+pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Option<Detail>, Error> {
     let row = sqlx::query!(
         r#"select b.id, l.model, l.provider, l.via, b.state, b.gathered_at, b.submitting_at,
                b.running_at, b.ended_at, b.delay, b.cancel_wanted_at, b.cancelled_at,

@@ -52,11 +52,7 @@ pub struct Done {
     pub failed: u64,
 }
 
-pub async fn done(
-    shard: &Shard,
-    project: ProjectId,
-    since: Timestamp,
-) -> Result<Vec<Done>, Error> {
+pub async fn done(shard: &Shard, project: ProjectId, since: Timestamp) -> Result<Vec<Done>, Error> {
     let rows = sqlx::query!(
         r#"select model,
                coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",

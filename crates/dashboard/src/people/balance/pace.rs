@@ -82,7 +82,10 @@ impl Pace {
 }
 
 fn slug(slugs: &HashMap<ProjectId, String>, project: ProjectId) -> String {
-    slugs.get(&project).cloned().unwrap_or_else(|| project.to_string())
+    slugs
+        .get(&project)
+        .cloned()
+        .unwrap_or_else(|| project.to_string())
 }
 
 fn dollars(nanos: u64) -> String {

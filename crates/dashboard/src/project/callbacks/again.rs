@@ -135,7 +135,15 @@ pub(crate) async fn start(
         text::count(count),
         until.to_rfc3339()
     );
-    announce(&desk, &within, "resend.started", start.host.clone(), detail, now).await?;
+    announce(
+        &desk,
+        &within,
+        "resend.started",
+        start.host.clone(),
+        detail,
+        now,
+    )
+    .await?;
     let asked = resend::Asked {
         id: ResendId::new(now, within.place.berth, rand::random()),
         organization: within.place.organization,
@@ -180,7 +188,15 @@ pub(crate) async fn stop(
 ) -> Result<Response, No> {
     let id: ResendId = resend.parse().map_err(|_| No::NotFound)?;
     let now = desk.clock.now();
-    announce(&desk, &within, "resend.stopped", id.to_string(), String::new(), now).await?;
+    announce(
+        &desk,
+        &within,
+        "resend.stopped",
+        id.to_string(),
+        String::new(),
+        now,
+    )
+    .await?;
     resend::stop(within.shard(), within.id(), id, now).await?;
     Ok(back(&within))
 }

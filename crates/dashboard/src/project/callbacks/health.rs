@@ -97,7 +97,11 @@ pub(crate) fn draw(
     while at <= now {
         let of_hour = counts.get(&at).copied().unwrap_or_default();
         highest = highest.max(of_hour.iter().sum());
-        let parts = [("good", "delivered"), ("warm", "refused"), ("bad", "unreachable")];
+        let parts = [
+            ("good", "delivered"),
+            ("warm", "refused"),
+            ("bad", "unreachable"),
+        ];
         let parts = parts.into_iter().zip(of_hour);
         columns.push(Column {
             label: at.format("%a %-d %b %H:00 UTC").to_string(),

@@ -32,7 +32,10 @@ pub(crate) fn draw(
     names: &HashMap<KeyId, String>,
     now: Timestamp,
 ) -> Picture {
-    let (last, mut day) = (now.date_naive(), super::since(now, wanted.days).date_naive());
+    let (last, mut day) = (
+        now.date_naive(),
+        super::since(now, wanted.days).date_naive(),
+    );
     let first = day;
     let mut columns = Vec::new();
     let mut highest = 0;

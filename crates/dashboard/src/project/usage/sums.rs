@@ -102,7 +102,9 @@ impl Sums {
         let classes = CLASSES.into_iter().chain(std::iter::repeat(OTHER));
         let ranked = classes.zip(ranked);
         Self {
-            ranked: ranked.map(|(class, (what, sum))| (class, what, sum)).collect(),
+            ranked: ranked
+                .map(|(class, (what, sum))| (class, what, sum))
+                .collect(),
             by_day,
             total,
         }

@@ -113,7 +113,10 @@ impl Wanted {
     }
 
     pub(crate) fn shown(&self, show: Show) -> String {
-        let changed = Self { show, ..self.clone() };
+        let changed = Self {
+            show,
+            ..self.clone()
+        };
         format!("?{}", changed.query())
     }
 
@@ -123,7 +126,10 @@ impl Wanted {
     }
 
     pub(crate) fn over(&self, days: u16) -> String {
-        let changed = Self { days, ..self.clone() };
+        let changed = Self {
+            days,
+            ..self.clone()
+        };
         format!("?{}", changed.query())
     }
 
@@ -144,12 +150,18 @@ impl Wanted {
     }
 
     pub(crate) fn without_model(&self) -> String {
-        let changed = Self { model: None, ..self.clone() };
+        let changed = Self {
+            model: None,
+            ..self.clone()
+        };
         format!("?{}", changed.query())
     }
 
     pub(crate) fn without_key(&self) -> String {
-        let changed = Self { key: None, ..self.clone() };
+        let changed = Self {
+            key: None,
+            ..self.clone()
+        };
         format!("?{}", changed.query())
     }
 
