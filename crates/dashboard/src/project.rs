@@ -8,6 +8,10 @@ pub(crate) mod keys;
 
 pub(crate) mod models;
 
+mod needs;
+
+pub(crate) mod overview;
+
 pub(crate) mod settings;
 
 pub(crate) mod usage;

@@ -132,6 +132,11 @@ fn projects() -> Vec<Route> {
     use Needs::Project;
     vec![
         see(
+            "/dashboard/project/{project}",
+            Project(Viewer),
+            project::overview::page,
+        ),
+        see(
             "/dashboard/project/{project}/keys",
             Project(Developer),
             project::keys::page,

@@ -8,4 +8,6 @@ pub mod callbacks;
 
 pub mod models;
 
+pub mod overview;
+
 pub mod usage;
