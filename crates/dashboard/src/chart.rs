@@ -125,3 +125,25 @@ pub(crate) fn bar(name: &str, whole: u64, parts: &[(&'static str, &str, u64)]) -
          <rect class=\"behind\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>{svg}</svg>"
     ))
 }
+
+/// A bar of parts that are the whole together: class and size. `name` tells what they are.
+pub(crate) fn shares(name: &str, parts: &[(&'static str, u64)]) -> Markup {
+    let whole = parts.iter().map(|(_, size)| size).sum::<u64>().max(1);
+    let mut svg = String::new();
+    let mut left = 0.0;
+    for (class, size) in parts {
+        #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
+        let wide = *size as f64 * 100.0 / whole as f64;
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{left:.2}\" y=\"0\" width=\"{wide:.2}\" height=\"8\"/>"
+        );
+        left += wide;
+    }
+    let told = escaped(name);
+    Markup(format!(
+        "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"{told}\"><title>{told}</title>\
+         <rect class=\"behind\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>{svg}</svg>"
+    ))
+}

@@ -183,8 +183,18 @@ fn projects() -> Vec<Route> {
 
 /// What was used, spent and done.
 fn numbers() -> Vec<Route> {
-    use Needs::Project;
+    use Needs::{Organization, Project};
     vec![
+        see(
+            "/dashboard/organization/{organization}/balance",
+            Organization(Viewer),
+            people::balance::page,
+        ),
+        see(
+            "/dashboard/organization/{organization}/balance.csv",
+            Organization(Viewer),
+            people::balance::table,
+        ),
         see(
             "/dashboard/project/{project}/usage",
             Project(Viewer),
@@ -194,6 +204,36 @@ fn numbers() -> Vec<Route> {
             "/dashboard/project/{project}/usage.csv",
             Project(Viewer),
             project::usage::table,
+        ),
+        see(
+            "/dashboard/project/{project}/models",
+            Project(Viewer),
+            project::models::page,
+        ),
+        see(
+            "/dashboard/project/{project}/batches",
+            Project(Viewer),
+            project::batches::list,
+        ),
+        see(
+            "/dashboard/project/{project}/batches/{batch}",
+            Project(Viewer),
+            project::batches::one,
+        ),
+        see(
+            "/dashboard/project/{project}/callbacks",
+            Project(Viewer),
+            project::callbacks::page,
+        ),
+        act(
+            "/dashboard/project/{project}/callbacks/resend",
+            Project(Developer),
+            project::callbacks::again::start,
+        ),
+        act(
+            "/dashboard/project/{project}/callbacks/stop",
+            Project(Developer),
+            project::callbacks::again::stop,
         ),
     ]
 }

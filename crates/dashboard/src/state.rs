@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
 use domain::time::{Clock, Timestamp};
@@ -66,6 +67,7 @@ pub struct Parts {
     pub control: Control,
     pub shards: Vec<Arc<Shard>>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub limits: watch::Receiver<Limits>,
     /// Control's.
     pub clock: Arc<dyn Clock>,
     pub api: Arc<dyn Api>,
@@ -104,6 +106,7 @@ pub struct Shared {
     pub(crate) control: Control,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub(crate) limits: watch::Receiver<Limits>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) house: Option<Arc<dyn House>>,
@@ -129,6 +132,7 @@ impl Desk {
             control: parts.control,
             shards: parts.shards,
             catalogue: parts.catalogue,
+            limits: parts.limits,
             clock: parts.clock,
             api: parts.api,
             house: parts.house,

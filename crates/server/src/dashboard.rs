@@ -9,6 +9,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
+use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
@@ -56,7 +57,7 @@ pub struct Pages {
 pub fn pages(
     listener: &TcpListener,
     stores: &Stores,
-    catalogue: watch::Receiver<Arc<Catalogue>>,
+    (catalogue, limits): (watch::Receiver<Arc<Catalogue>>, watch::Receiver<Limits>),
     api: Router,
     stop: &CancellationToken,
     values: &Values,
@@ -67,6 +68,7 @@ pub fn pages(
         control: stores.control.clone(),
         shards: stores.shards.clone(),
         catalogue,
+        limits,
         clock: stores.clock.clone(),
         api: Arc::new(Inside(api)),
         house: house(values),
