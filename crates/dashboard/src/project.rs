@@ -1,4 +1,6 @@
-//! A project: its keys and its settings.
+//! A project: its files, its keys and its settings.
+
+pub(crate) mod files;
 
 pub(crate) mod keys;
 

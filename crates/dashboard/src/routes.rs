@@ -44,6 +44,7 @@ pub(crate) fn table() -> Vec<Route> {
     let mut table = people();
     table.extend(organizations());
     table.extend(projects());
+    table.extend(files());
     table
 }
 
@@ -169,6 +170,57 @@ fn projects() -> Vec<Route> {
             "/dashboard/project/{project}/settings/deactivate",
             Project(Owner),
             project::settings::deactivate,
+        ),
+    ]
+}
+
+fn files() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/files",
+            Project(Viewer),
+            project::files::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}",
+            Project(Viewer),
+            project::files::one::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}/content",
+            Project(Viewer),
+            project::files::one::content,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/change",
+            Project(Developer),
+            project::files::one::change,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/delete",
+            Project(Developer),
+            project::files::one::delete,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files",
+            Project(Developer),
+            project::files::proxy::create,
+        ),
+        see(
+            "/dashboard/project/{project}/api/files/{file}",
+            Project(Developer),
+            project::files::proxy::record,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/parts",
+            Project(Developer),
+            project::files::proxy::parts,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/complete",
+            Project(Developer),
+            project::files::proxy::complete,
         ),
     ]
 }

@@ -1,0 +1,3 @@
+//! What pages are read from: one file for each page. Nothing here changes a row.
+
+pub mod files;
