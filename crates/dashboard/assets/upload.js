@@ -58,7 +58,7 @@ async function ask(path, body) {
     Object.assign(asked, { method: "POST", body: JSON.stringify(body) });
     asked.headers["content-type"] = "application/json";
   }
-  const answer = await fetch(`${base}/api/files${path}`, asked);
+  const answer = await fetch(`${base}/api/files${path}`, asked).catch(() => { throw new Error("The server cannot be reached."); });
   const said = await answer.json().catch(() => null);
   if (answer.ok && said) return said;
   if (answer.status === 401 || answer.redirected) throw new Refusal("You are signed out. Sign in in another tab, then press Resume.");
