@@ -20,6 +20,8 @@ mod live;
 
 mod no;
 
+mod operations;
+
 mod page;
 
 mod people;
