@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::gate::{self, Needs};
 use crate::state::Desk;
-use crate::{assets, live, people, project};
+use crate::{assets, live, operations, people, project};
 
 /// A row of the table.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(organizations());
     table.extend(projects());
     table.extend(numbers());
+    table.extend(files());
+    table.extend(operations());
     table
 }
 
@@ -234,6 +236,104 @@ fn numbers() -> Vec<Route> {
             "/dashboard/project/{project}/callbacks/stop",
             Project(Developer),
             project::callbacks::again::stop,
+        ),
+    ]
+}
+
+fn files() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/files",
+            Project(Viewer),
+            project::files::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}",
+            Project(Viewer),
+            project::files::one::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}/content",
+            Project(Viewer),
+            project::files::one::content,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/change",
+            Project(Developer),
+            project::files::one::change,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/delete",
+            Project(Developer),
+            project::files::one::delete,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files",
+            Project(Developer),
+            project::files::proxy::create,
+        ),
+        see(
+            "/dashboard/project/{project}/api/files/{file}",
+            Project(Developer),
+            project::files::proxy::record,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/parts",
+            Project(Developer),
+            project::files::proxy::parts,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/complete",
+            Project(Developer),
+            project::files::proxy::complete,
+        ),
+    ]
+}
+
+fn operations() -> Vec<Route> {
+    use Needs::Operator;
+    vec![
+        see("/dashboard/operations", Operator, operations::page),
+        see(
+            "/dashboard/operations/pause",
+            Operator,
+            operations::pause::page,
+        ),
+        act(
+            "/dashboard/operations/pause",
+            Operator,
+            operations::pause::pause,
+        ),
+        act(
+            "/dashboard/operations/resume",
+            Operator,
+            operations::pause::resume,
+        ),
+        see(
+            "/dashboard/operations/audit",
+            Operator,
+            operations::audit::page,
+        ),
+        see(
+            "/dashboard/operations/people",
+            Operator,
+            operations::people::page,
+        ),
+        act(
+            "/dashboard/operations/people/active",
+            Operator,
+            operations::people::set_active,
+        ),
+        act(
+            "/dashboard/operations/people/operator",
+            Operator,
+            operations::people::set_operator,
+        ),
+        act(
+            "/dashboard/operations/people/link",
+            Operator,
+            operations::people::link,
         ),
     ]
 }

@@ -1,6 +1,7 @@
 //! The dashboard, wired: how browsers reach it, and the API that it asks in-process.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,12 +84,8 @@ pub fn pages(
 
 fn options(listener: &TcpListener, values: &Values) -> Options {
     let listens = listener.local_addr().unwrap_or(values.listen);
-    let public_url = values.public_url.as_ref().map_or_else(
-        || format!("http://{listens}"),
-        |url| url.as_str().trim_end_matches('/').to_owned(),
-    );
     Options {
-        public_url,
+        public_url: public_url(values, listens),
         store_origin: store_origin(values),
         proxies: values.trusted_proxies.clone(),
         first_plan: match values.deployment {
@@ -164,6 +161,14 @@ fn house(values: &Values) -> Option<Arc<dyn House>> {
             None
         }
     }
+}
+
+/// How browsers reach us, without a slash at the end.
+pub fn public_url(values: &Values, listens: SocketAddr) -> String {
+    values.public_url.as_ref().map_or_else(
+        || format!("http://{listens}"),
+        |url| url.as_str().trim_end_matches('/').to_owned(),
+    )
 }
 
 /// Where grants of ours send a browser.

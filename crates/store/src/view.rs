@@ -6,8 +6,14 @@ pub mod batches;
 
 pub mod callbacks;
 
+pub mod files;
+
 pub mod models;
 
+pub mod operations;
+
 pub mod overview;
+
+pub mod people;
 
 pub mod usage;
