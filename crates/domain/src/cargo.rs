@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! PENDING ─▶ BATCHED ─▶ PROCESSING ─▶ COMPLETED ─▶ callback_delivered
-//!    ▲__________|___________|             └──────▶ callback_failed
+//!    ▲__________|___________|             └──────▶ callback_failed ─▶ callback_delivered
 //! ```
+//! A callback that failed can be sent again, and then be delivered; a delivered one stays so.
 //! A cargo in a batch takes BATCHED or PROCESSING from its batch, so its own
 //! row is written only when it is gathered, completed and delivered.
 
@@ -71,6 +72,8 @@ impl Status {
                 | (Self::Batched | Self::Processing, Self::Pending)
                 // What missed its deadline, or was set aside, fails where it stands.
                 | (Self::Pending | Self::Batched, Self::Completed)
+                // Somebody asked for its callback again.
+                | (Self::Undeliverable, Self::Delivered)
         )
     }
 
@@ -114,6 +117,7 @@ mod tests {
         PROCESSING -> COMPLETED
         COMPLETED -> callback_delivered
         COMPLETED -> callback_failed
+        callback_failed -> callback_delivered
         ");
     }
 

@@ -73,10 +73,16 @@ pub mod waiting;
 
 pub mod outcome;
 
+pub mod trouble;
+
 pub mod again;
 
 pub mod saving;
 
 pub mod delivery;
+
+pub mod resend;
+
+pub mod callback_health;
 
 pub mod usage;

@@ -19,6 +19,8 @@ pub struct Way {
     pub rests_until: Option<Timestamp>,
     pub via: Via,
     pub paused: Option<Paused>,
+    /// An operator lets nothing be gathered in its lane.
+    pub stopped: Option<Stopped>,
     /// How long batches of its lane took lately, in seconds.
     pub turnaround: Option<f64>,
     pub batch: Option<Batch>,
@@ -31,6 +33,13 @@ pub struct Paused {
     pub since: Timestamp,
     /// From then on it may be over: who asks finds out.
     pub retry_at: Option<Timestamp>,
+}
+
+/// Since when its lane is paused, and why, if that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    pub reason: Option<String>,
+    pub since: Timestamp,
 }
 
 /// The batch that it is in.
@@ -61,6 +70,9 @@ pub struct Waiting {
 impl Way {
     /// `linger` is how long a lane rests between batches that are not full.
     pub fn waiting(&self, linger: TimeDelta, now: Timestamp) -> Waiting {
+        if let (Some(stopped), None) = (&self.stopped, &self.batch) {
+            return stopped.waiting();
+        }
         let has_begun = self.batch.as_ref().filter(|it| is_begun(it.state));
         let paused = self.paused.as_ref();
         let paused = paused.filter(|it| it.retry_at.is_none_or(|at| at > now));
@@ -159,6 +171,17 @@ impl Way {
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
         let usual = TimeDelta::try_milliseconds((seconds * 1000.0) as i64)?;
         Some(begin + usual)
+    }
+}
+
+impl Stopped {
+    fn waiting(&self) -> Waiting {
+        let why = self.reason.as_deref().map(|why| format!(": {why}"));
+        Waiting {
+            reason: format!("paused by the operator{}", why.unwrap_or_default()),
+            since: self.since,
+            expected_at: None,
+        }
     }
 }
 

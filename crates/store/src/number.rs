@@ -4,3 +4,8 @@
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
+
+/// No count of ours is below nothing.
+pub(crate) fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
+}

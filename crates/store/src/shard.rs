@@ -40,15 +40,21 @@ pub mod provider;
 
 pub mod manifest;
 
+pub mod trouble;
+
 pub mod outcome;
 
 pub mod delivery;
 
 pub mod attempt;
 
+pub mod resend;
+
 pub mod node;
 
 pub mod usage;
+
+pub mod callback_health;
 
 pub mod saving;
 

@@ -28,6 +28,7 @@ use crate::lease::Lease;
 use crate::packing::Packing;
 use crate::patrol::Patrol;
 use crate::providers::Providers;
+use crate::resend::Resend;
 use crate::scan::Scan;
 use crate::stage::{self, Bell};
 use crate::stream::Stream;
@@ -73,6 +74,7 @@ pub struct Crew {
     pub collect: Collect,
     pub stream: Stream,
     pub deliver: Deliver,
+    pub resend: Resend,
     pub scan: Scan,
     pub sweep: Sweep,
     pub sweep_files: SweepFiles,
@@ -157,6 +159,10 @@ impl Crew {
                 spools: options.spools,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
+            resend: Resend {
+                shard: shard.clone(),
+                due: bells.finished.clone(),
+            },
             scan: Scan::new(
                 shard.clone(),
                 lease.clone(),
@@ -203,6 +209,7 @@ impl Crew {
             collect,
             stream,
             mut deliver,
+            resend,
             scan,
             sweep,
             sweep_files,
@@ -233,6 +240,7 @@ impl Crew {
         // Questions under way at the end are asked again by whoever comes next.
         spawn_brief(&mut stages, stream, &shard, bells.dispatched, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
+        spawn(&mut stages, resend, &shard, Bell::default(), &stop);
         // What these leave undone at the end another node does, or the next round.
         spawn_brief(&mut stages, scan, &shard, bells.scanned, &stop);
         spawn_brief(&mut stages, sweep_files, &shard, Bell::default(), &stop);

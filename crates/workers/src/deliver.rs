@@ -64,6 +64,7 @@ struct Finished {
     cargo: CargoId,
     destination: Destination,
     number: u32,
+    is_resend: bool,
     started_at: Timestamp,
     attempt: Attempt,
 }
@@ -175,20 +176,22 @@ impl Deliver {
         let outcome = if success { "delivered" } else { "failed" };
         metrics::counter!("callback_attempts_total", "outcome" => outcome).increment(1);
         metrics::histogram!("callback_seconds").record(attempt.latency.as_secs_f64());
-        let verdict = if success {
-            Verdict::Delivered
-        } else {
+        let verdict = match (finished.is_resend, success) {
+            (false, true) => Verdict::Delivered,
+            (true, true) => Verdict::DeliveredAgain,
+            (true, false) => Verdict::LeftAsItWas,
             // The wait counts from the end of the attempt, as it is recorded: never early.
-            match self.schedule.after_failure(finished.number, now) {
+            (false, false) => match self.schedule.after_failure(finished.number, now) {
                 Next::Attempt { at } => Verdict::TryAgain { due_at: at },
                 Next::GiveUp => Verdict::GivenUp,
-            }
+            },
         };
         Ended {
             cargo: finished.cargo,
             number: finished.number,
             started_at: finished.started_at,
             ended_at: now,
+            took: attempt.latency,
             status: attempt.status,
             error: attempt.error,
             answer: attempt.answer.to_vec(),
@@ -208,12 +211,14 @@ impl Deliver {
                 cargo,
                 destination,
                 number,
+                is_resend,
                 ..
             } = parcel;
             let finished = Finished {
                 cargo,
                 destination,
                 number,
+                is_resend,
                 started_at: now,
                 attempt,
             };
@@ -294,12 +299,14 @@ impl Deliver {
                 cargo,
                 destination,
                 number,
+                is_resend,
                 ..
             } = claimed;
             let finished = Finished {
                 cargo,
                 destination,
                 number,
+                is_resend,
                 started_at: now,
                 attempt,
             };
@@ -312,6 +319,7 @@ impl Deliver {
             destination,
             url,
             number,
+            is_resend,
             ..
         } = claimed;
         self.start(
@@ -320,6 +328,7 @@ impl Deliver {
                 destination,
                 url,
                 number,
+                is_resend,
                 payload,
             },
             now,

@@ -20,6 +20,8 @@ pub(crate) struct Parcel {
     pub(crate) destination: Destination,
     pub(crate) url: String,
     pub(crate) number: u32,
+    /// Somebody asked for it again: one attempt, whatever becomes of it.
+    pub(crate) is_resend: bool,
     pub(crate) payload: Bytes,
 }
 

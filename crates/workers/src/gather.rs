@@ -4,7 +4,7 @@
 //! has come with each organization. That memory is a hint: what it cannot know
 //! (a commit that came late) is found by looking at everyone again now and then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -44,6 +44,8 @@ pub struct Gather {
     gathered: Bell,
     held_as: Claim,
     queues: HashMap<LaneId, Queue>,
+    /// Lanes that an operator paused; what waits there stays.
+    paused: HashSet<LaneId>,
     lanes: Lanes,
     /// Who came before this was seen, in all lanes that were held then.
     arrived: Option<Uuid>,
@@ -66,6 +68,7 @@ impl Gather {
             providers,
             gathered,
             queues: HashMap::new(),
+            paused: HashSet::new(),
             lanes: Lanes::default(),
             arrived: None,
             look_for_lanes_at: Timestamp::UNIX_EPOCH,
@@ -82,8 +85,11 @@ impl Gather {
         if now < self.look_for_lanes_at {
             return Ok(());
         }
-        for lane in lane::claim_free(&self.shard, claim).await? {
-            self.queues.entry(lane).or_default();
+        let held = lane::claim_free(&self.shard, claim).await?;
+        let paused = held.iter().filter(|lane| lane.is_paused);
+        self.paused = paused.map(|lane| lane.id).collect();
+        for lane in held {
+            self.queues.entry(lane.id).or_default();
         }
         self.look_for_lanes_at = now + LOOK_FOR_LANES;
         Ok(())
@@ -161,7 +167,8 @@ impl Stage for Gather {
             return Ok(Step::Idle);
         }
         self.discover(now).await?;
-        let lanes: Vec<LaneId> = self.queues.keys().copied().collect();
+        let lanes = self.queues.keys().copied();
+        let lanes: Vec<LaneId> = lanes.filter(|it| !self.paused.contains(it)).collect();
         let mut gathered = 0;
         for lane in lanes {
             match self.gather(lane, now).await {

@@ -6,6 +6,7 @@
 //! collect    a provider's word → an outcome
 //! stream     a batch, asked for one by one → outcomes
 //! deliver    an outcome        → the callback
+//! resend     callbacks that failed → deliver, again
 //! scan       uploaded bytes    → a file that is ready or failed
 //! sweep      what time has passed by
 //! patrol     the object store, held against the rows
@@ -24,6 +25,8 @@ pub mod collect;
 pub mod stream;
 
 pub mod deliver;
+
+pub mod resend;
 
 pub mod scan;
 

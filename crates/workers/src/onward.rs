@@ -45,10 +45,7 @@ pub(crate) async fn onward(
     };
     let paused = provider::paused(shard).await?;
     let is_open = |route: &Route| {
-        // A pause whose time is over may be over: who asks finds out.
-        let is_paused = paused
-            .get(&route.provider)
-            .is_some_and(|it| it.retry_at > now);
+        let is_paused = paused.get(&route.provider).is_some_and(|it| it.lasts(now));
         !is_paused && providers.find(&route.provider).is_some()
     };
     let tried = Some((lane.provider.as_str(), lane.via));

@@ -16,6 +16,6 @@ pub(crate) async fn pause(
     now: Timestamp,
 ) -> Result<Timestamp, store::Error> {
     let retry_at = now + PAUSE;
-    provider::pause(shard, name, reason, retry_at, now).await?;
+    provider::pause(shard, name, reason, Some(retry_at), now).await?;
     Ok(retry_at)
 }

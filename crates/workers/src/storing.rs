@@ -101,6 +101,7 @@ fn prepare(
                 destination,
                 url,
                 number: 1,
+                is_resend: false,
                 payload,
             });
         }

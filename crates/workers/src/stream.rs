@@ -119,7 +119,7 @@ impl Stream {
         } else if asked.is_troubled {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
-            provider::resume(&self.shard, &load.lane.provider).await?;
+            provider::recover(&self.shard, &load.lane.provider).await?;
             self.end(load, Going::Rested, now).await?;
         }
         Ok(asked.stored)

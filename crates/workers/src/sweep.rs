@@ -12,7 +12,9 @@ use domain::time::Timestamp;
 use store::Shard;
 use store::body;
 use store::shard::outcome::{NewOutcome, Standing};
-use store::shard::{batch, delivery, load, node, outcome, partition, usage, waiting};
+use store::shard::{
+    batch, callback_health, delivery, load, node, outcome, partition, usage, waiting,
+};
 use tokio::sync::watch;
 
 use crate::late::TOO_LATE;
@@ -57,7 +59,8 @@ impl Sweep {
 
     async fn often(&self, now: Timestamp) -> Result<usize, store::Error> {
         self.show_ages(now).await?;
-        let folded = usage::fold(&self.shard, MOST).await?;
+        let folded = usage::fold(&self.shard, MOST).await?
+            + callback_health::fold(&self.shard, MOST).await?;
         let failed = self.fail_overdue(now).await?;
         Ok(usize::try_from(folded).unwrap_or_default() + failed)
     }

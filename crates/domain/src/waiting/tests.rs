@@ -14,6 +14,7 @@ fn way(batch: Option<Batch>) -> Way {
         rests_until: None,
         via: Via::Batch,
         paused: None,
+        stopped: None,
         turnaround: Some(600.0),
         batch,
     }
@@ -121,6 +122,24 @@ fn a_paused_provider_is_told_of_until_it_has_the_batch() {
     assert_eq!(told(&paused(None), 7), told(&way(None), 7));
     let running = Some(batch(State::Running));
     assert_eq!(told(&paused(running.clone()), 4), told(&way(running), 4));
+}
+
+#[test]
+fn a_lane_that_an_operator_paused_is_told_of_until_there_is_a_batch() {
+    let stopped = |reason: Option<&str>, batch| Way {
+        stopped: Some(Stopped {
+            reason: reason.map(str::to_owned),
+            since: at(2),
+        }),
+        ..way(batch)
+    };
+    insta::assert_snapshot!(told(&stopped(Some("the model is replaced"), None), 4), @"paused by the operator: the model is replaced | 2 | None");
+    insta::assert_snapshot!(told(&stopped(None, None), 4), @"paused by the operator | 2 | None");
+    let gathered = Some(batch(State::Gathered));
+    assert_eq!(
+        told(&stopped(None, gathered.clone()), 4),
+        told(&way(gathered), 4)
+    );
 }
 
 #[test]

@@ -66,9 +66,15 @@ mod loads;
 
 mod money;
 
+mod notes;
+
 mod overdraft;
 
+mod pauses;
+
 mod probe;
+
+mod resends;
 
 mod savings;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::route::{Routes, Via};
 use serde_json::{Value, json};
 use simulator::{Fault, FaultName, Pace, Provider};
+use store::shard::lane;
 use workers::Share;
 use workers::stage::Stage as _;
 
@@ -111,6 +112,20 @@ impl Walk {
         assert_eq!(changed.unwrap().rows_affected(), 1, "{}", self.told);
     }
 
+    /// An operator pauses the model's lane, or resumes it.
+    async fn pause(&self, is_paused: bool) {
+        let north = &self.port.service.north;
+        let lanes = lane::all(north).await.unwrap();
+        let (id, _) = lanes.iter().find(|(_, lane)| lane.model == MODEL).unwrap();
+        let changed = if is_paused {
+            let why = Some("a holiday");
+            lane::pause(north, *id, "somebody", why, self.port.service.now()).await
+        } else {
+            lane::resume(north, *id).await
+        };
+        assert!(changed.unwrap());
+    }
+
     async fn track(&self) -> Value {
         let Port {
             service, customer, ..
@@ -149,6 +164,9 @@ async fn before_the_provider(walk: &mut Walk) {
     walk.tell("loaded").await;
     walk.pass(MINUTE);
     walk.tell("in the queue").await;
+    walk.pause(true).await;
+    walk.tell("its lane is paused").await;
+    walk.pause(false).await;
     walk.gather().await;
     walk.tell("gathered").await;
     walk.dispatch().await;
@@ -234,6 +252,9 @@ async fn a_cargo_says_at_each_moment_why_it_waits() {
     00:12:00 in the queue: PENDING1
       waiting to be gathered into a batch
       since 00:11:00, expected 00:23:00
+    00:12:00 its lane is paused: PENDING1
+      paused by the operator: a holiday
+      since 00:12:00, expected never
     00:12:00 gathered: BATCHED1
       its batch is waiting to be submitted
       since 00:12:00, expected 00:23:00

@@ -1,8 +1,10 @@
 //! The log of callback attempts, and what each one changes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
-use domain::id::{CargoId, KeyId, ProjectId};
+use domain::callback_health::{self, Attempts, Class, Ending};
+use domain::id::CargoId;
 use domain::time::Timestamp;
 use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
@@ -10,9 +12,15 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::attempt::ends::{delivered_again, end, leave_be, put_off};
+use crate::shard::attempt::log::log;
 use crate::shard::node::Claim;
+use crate::shard::trouble::{self, Kind, Troubles};
 use crate::shard::usage;
-use crate::shard::waiting::bounds;
+
+mod ends;
+
+mod log;
 
 /// An attempt that ended.
 #[derive(Debug, Clone)]
@@ -21,6 +29,8 @@ pub struct Ended {
     pub number: u32,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
+    /// From the first byte to the last, without the time until it was written down.
+    pub took: Duration,
     pub status: Option<u16>,
     pub error: Option<String>,
     pub answer: Vec<u8>,
@@ -31,8 +41,29 @@ pub struct Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Delivered,
-    TryAgain { due_at: Timestamp },
+    TryAgain {
+        due_at: Timestamp,
+    },
     GivenUp,
+    /// Somebody asked for it again, and it was acknowledged.
+    DeliveredAgain,
+    /// Somebody asked for it again, in vain: how it stood before, it stands.
+    LeftAsItWas,
+}
+
+impl Verdict {
+    const fn is_delivered(self) -> bool {
+        matches!(self, Self::Delivered | Self::DeliveredAgain)
+    }
+}
+
+/// A callback whose attempt was ours to end.
+struct Called {
+    cargo: Uuid,
+    project: Uuid,
+    host: String,
+    /// If it is news how the callback stands.
+    counted: Option<Counted>,
 }
 
 /// Writes what ended; attempts whose claim was lost are passed over, for they will be repeated.
@@ -42,153 +73,84 @@ pub async fn record(
     ended: &[Ended],
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let mut alike: BTreeMap<Verdict, Vec<Uuid>> = BTreeMap::new();
-    for attempt in ended {
-        alike
-            .entry(attempt.verdict)
-            .or_default()
-            .push(attempt.cargo.uuid());
-    }
     let mut tx = shard.begin().await?;
-    let mut ours: HashSet<Uuid> = HashSet::with_capacity(ended.len());
-    let mut tally = Tally::default();
-    for (verdict, cargo) in alike {
-        let (state, event) = match verdict {
-            Verdict::TryAgain { due_at } => {
-                ours.extend(put_off(&mut tx, claim, &cargo, due_at).await?);
-                continue;
-            }
-            Verdict::Delivered => ("delivered", Event::Delivered),
-            Verdict::GivenUp => ("failed", Event::CallbackFailed),
+    let mut ours: HashMap<Uuid, Called> = HashMap::with_capacity(ended.len());
+    let mut changes = Changes::default();
+    for (verdict, cargo) in alike(ended) {
+        let called = match verdict {
+            Verdict::TryAgain { due_at } => put_off(&mut tx, claim, &cargo, due_at).await?,
+            Verdict::Delivered => end(&mut tx, claim, &cargo, Event::Delivered, now).await?,
+            Verdict::GivenUp => end(&mut tx, claim, &cargo, Event::CallbackFailed, now).await?,
+            Verdict::DeliveredAgain => delivered_again(&mut tx, claim, &cargo, now).await?,
+            Verdict::LeftAsItWas => leave_be(&mut tx, claim, &cargo).await?,
         };
-        let closed = close(&mut tx, claim, &cargo).await?;
-        finish(&mut tx, &closed, state, event, &mut tally, now).await?;
-        ours.extend(closed);
+        for called in called {
+            changes.add(verdict, &called);
+            ours.insert(called.cargo, called);
+        }
     }
-    let ended = ended
-        .iter()
-        .filter(|attempt| ours.contains(&attempt.cargo.uuid()));
-    log(&mut tx, Columns::of(ended)).await?;
-    usage::append(&mut tx, &tally, now).await?;
+    let mut health = callback_health::Tally::default();
+    let mut logged = Vec::with_capacity(ours.len());
+    for attempt in ended {
+        if let Some(called) = ours.get(&attempt.cargo.uuid()) {
+            health.count(attempt.counted(called));
+            logged.push(attempt);
+        }
+    }
+    log(&mut tx, &logged, &health, now).await?;
+    changes.write(&mut tx, now).await?;
     tx.commit().await?;
     Ok(u64::try_from(ours.len()).unwrap_or_default())
 }
 
-/// The claim is compared so that no index on it is used: rows are found by their cargo.
-async fn close(tx: &mut Transaction<'_>, claim: Claim, cargo: &[Uuid]) -> Result<Vec<Uuid>, Error> {
-    let closed = sqlx::query_scalar!(
-        "delete from shard.delivery
-         where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
-         returning cargo",
-        cargo,
-        claim.node,
-        claim.epoch
-    );
-    Ok(closed.fetch_all(&mut **tx).await?)
-}
-
-async fn put_off(
-    tx: &mut Transaction<'_>,
-    claim: Claim,
-    cargo: &[Uuid],
-    due_at: Timestamp,
-) -> Result<Vec<Uuid>, Error> {
-    let put_off = sqlx::query_scalar!(
-        "update shard.delivery
-         set number = number + 1, due_at = $4, node = null, epoch = null, takeovers = 0
-         where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
-         returning cargo",
-        cargo,
-        claim.node,
-        claim.epoch,
-        due_at
-    );
-    Ok(put_off.fetch_all(&mut **tx).await?)
-}
-
-async fn finish(
-    tx: &mut Transaction<'_>,
-    cargo: &[Uuid],
-    state: &str,
-    event: Event,
-    tally: &mut Tally,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let (first, last) = bounds(cargo);
-    let rows = sqlx::query!(
-        "update shard.cargo set callback_state = $1, callback_ended_at = $2
-         where id = any($3) and id >= $4 and id <= $5
-         returning project, api_key, model",
-        state,
-        now,
-        cargo,
-        first,
-        last
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    for row in rows {
-        let (project, key) = (ProjectId::from(row.project), KeyId::from(row.api_key));
-        let what = Counted {
-            project,
-            key,
-            model: row.model,
-            event,
-        };
-        tally.count(what, Work::default());
+/// Cargo of the same verdict change in one statement.
+fn alike(ended: &[Ended]) -> BTreeMap<Verdict, Vec<Uuid>> {
+    let mut alike: BTreeMap<Verdict, Vec<Uuid>> = BTreeMap::new();
+    for attempt in ended {
+        let cargo = alike.entry(attempt.verdict).or_default();
+        cargo.push(attempt.cargo.uuid());
     }
-    Ok(())
+    alike
 }
 
-async fn log(tx: &mut Transaction<'_>, columns: Columns) -> Result<(), Error> {
-    sqlx::query!(
-        "insert into shard.attempt (cargo, number, started_at, ended_at, status, error, answer)
-         select * from unnest($1::uuid[], $2::int2[], $3::timestamptz[], $4::timestamptz[],
-             $5::int2[], $6::text[], $7::bytea[])",
-        &columns.cargo,
-        &columns.number,
-        &columns.started_at,
-        &columns.ended_at,
-        &columns.status as &[Option<i16>],
-        &columns.error as &[Option<String>],
-        &columns.answer as &[Option<Vec<u8>>],
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-#[derive(Default)]
-struct Columns {
-    cargo: Vec<Uuid>,
-    number: Vec<i16>,
-    started_at: Vec<Timestamp>,
-    ended_at: Vec<Timestamp>,
-    status: Vec<Option<i16>>,
-    error: Vec<Option<String>>,
-    answer: Vec<Option<Vec<u8>>>,
-}
-
-impl Columns {
-    fn of<'a>(ended: impl Iterator<Item = &'a Ended>) -> Self {
-        let mut columns = Self::default();
-        for attempt in ended {
-            columns.cargo.push(attempt.cargo.uuid());
-            columns
-                .number
-                .push(i16::try_from(attempt.number).unwrap_or(i16::MAX));
-            columns.started_at.push(attempt.started_at);
-            columns.ended_at.push(attempt.ended_at);
-            columns
-                .status
-                .push(attempt.status.and_then(|status| i16::try_from(status).ok()));
-            columns
-                .error
-                .push(attempt.error.as_ref().map(|error| error.replace('\0', "")));
-            columns
-                .answer
-                .push((!attempt.answer.is_empty()).then(|| attempt.answer.clone()));
+impl Ended {
+    fn counted(&self, called: &Called) -> Attempts {
+        Attempts {
+            project: called.project.into(),
+            host: called.host.clone(),
+            ending: Ending::of(self.status, self.verdict.is_delivered()),
+            class: Class::of(self.took),
         }
-        columns
+    }
+}
+
+/// What the attempts of a group change beside their own rows.
+#[derive(Default)]
+struct Changes {
+    tally: Tally,
+    troubles: Troubles,
+    mended: Vec<(Uuid, Uuid)>,
+}
+
+impl Changes {
+    fn add(&mut self, verdict: Verdict, called: &Called) {
+        let Some(what) = &called.counted else {
+            return;
+        };
+        self.tally.count(what.clone(), Work::default());
+        match verdict {
+            Verdict::GivenUp => {
+                let (project, host) = (called.project, called.host.clone());
+                self.troubles.add(project, called.cargo, host);
+            }
+            Verdict::DeliveredAgain => self.mended.push((called.project, called.cargo)),
+            Verdict::Delivered | Verdict::TryAgain { .. } | Verdict::LeftAsItWas => {}
+        }
+    }
+
+    async fn write(self, tx: &mut Transaction<'_>, now: Timestamp) -> Result<(), Error> {
+        usage::append(tx, &self.tally, now).await?;
+        self.troubles.note(tx, Kind::CallbackFailed).await?;
+        trouble::forget_callbacks(tx, &self.mended).await
     }
 }

@@ -258,9 +258,18 @@ pub async fn halve(
             "with made as (
                  insert into shard.batch (id, lane, state, cargo, gathered_at)
                  values ($1, $2, 'gathered', $3, $4)
+             ), moved as (
+                 update shard.cargo c set batch = $1 from unnest($3::uuid[]) as item (id)
+                 where c.id = item.id and c.batch = $5 and c.completed_at is null
+                 returning c.project
+             ), counts as (
+                 select project, count(*) as cargo from moved group by project
+             ), shared as (
+                 insert into shard.share (project, batch, cargo)
+                 select project, $1, cargo from counts
              )
-             update shard.cargo c set batch = $1 from unnest($3::uuid[]) as item (id)
-             where c.id = item.id and c.batch = $5 and c.completed_at is null",
+             update shard.share s set cargo = s.cargo - counts.cargo from counts
+             where s.project = counts.project and s.batch = $5",
             half.uuid(),
             batch.lane.0,
             &cargo,

@@ -25,6 +25,8 @@ pub struct Claimed {
     pub url: String,
     pub number: u32,
     pub takeovers: i32,
+    /// Somebody asked for it again: one attempt, whatever becomes of it.
+    pub is_resend: bool,
     pub success: bool,
     /// The stored outcome, unpacked.
     pub outcome: Vec<u8>,
@@ -99,7 +101,7 @@ pub async fn claim(
                order by due_at limit turn.most for update skip locked
            ) picked
            where d.cargo = picked.cargo
-           returning d.cargo, d.organization, d.host, d.number, d.takeovers"#,
+           returning d.cargo, d.organization, d.host, d.number, d.takeovers, d.resend"#,
         claim.node,
         claim.epoch,
         &organizations,
@@ -125,6 +127,7 @@ pub async fn claim(
             url: content.url,
             number: u32::try_from(row.number).unwrap_or(1),
             takeovers: row.takeovers,
+            is_resend: row.resend,
             success: content.success,
             outcome: content.outcome,
         })

@@ -3,6 +3,7 @@
 use domain::lane::{Lane, LaneId};
 use domain::model::Kind;
 use domain::route::Via;
+use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
@@ -76,8 +77,16 @@ pub async fn took(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error
     Ok(())
 }
 
+/// A lane in a gatherer's hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub id: LaneId,
+    /// An operator lets nothing be gathered there.
+    pub is_paused: bool,
+}
+
 /// Takes every lane that nobody gathers; returns all that this claim holds.
-pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<LaneId>, Error> {
+pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<Held>, Error> {
     let free = sqlx::query_scalar!("select count(*) from shard.lane where node is null");
     // Looking costs nothing; an update would take a transaction each time.
     if free.fetch_one(&shard.pool).await? != Some(0) {
@@ -90,17 +99,53 @@ pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<LaneId>, Erro
         .execute(&shard.pool)
         .await?;
     }
-    let held = sqlx::query_scalar!(
-        "select id from shard.lane where node = $1 and epoch = $2",
+    let rows = sqlx::query!(
+        r#"select id, paused_at is not null as "is_paused!" from shard.lane
+           where node = $1 and epoch = $2"#,
         claim.node,
         claim.epoch
-    );
-    Ok(held
-        .fetch_all(&shard.pool)
-        .await?
-        .into_iter()
-        .map(LaneId)
-        .collect())
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let held = rows.into_iter().map(|row| Held {
+        id: LaneId(row.id),
+        is_paused: row.is_paused,
+    });
+    Ok(held.collect())
+}
+
+/// Lets nothing be gathered there until it is resumed; what waits goes on waiting, and its
+/// deadlines hold. Whether there is such a lane.
+pub async fn pause(
+    shard: &Shard,
+    lane: LaneId,
+    by: &str,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let paused = sqlx::query!(
+        "update shard.lane
+         set paused_at = coalesce(paused_at, $4), paused_by = $2, pause_reason = $3 where id = $1",
+        lane.0,
+        by,
+        reason,
+        now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(paused.rows_affected() > 0)
+}
+
+/// Whether it was paused.
+pub async fn resume(shard: &Shard, lane: LaneId) -> Result<bool, Error> {
+    let resumed = sqlx::query!(
+        "update shard.lane set paused_at = null, paused_by = null, pause_reason = null
+         where id = $1 and paused_at is not null",
+        lane.0
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(resumed.rows_affected() > 0)
 }
 
 /// Holds the lane to the end of the transaction, if it is still ours.

@@ -10,20 +10,25 @@ use domain::money::Money;
 use domain::outcome::Usage;
 use domain::saving::Saving;
 use domain::time::Timestamp;
+use domain::trouble;
 use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::body;
 use crate::body::Packed;
-use crate::number::signed;
 use crate::shard::file::reference::Ended;
 use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
+use crate::shard::outcome::rows::{Columns, insert};
 use crate::shard::settlement::Books;
+use crate::shard::trouble::{Kind, Troubles};
 use crate::shard::usage;
 use crate::shard::waiting::bounds;
+
+mod rows;
 
 /// What came back for one cargo, as it lies in its rows.
 #[derive(Debug, Clone)]
@@ -37,6 +42,14 @@ pub struct NewOutcome {
     pub realtime: Option<Price>,
     /// Whether this node makes the first delivery attempt itself.
     pub claim_delivery: bool,
+}
+
+impl NewOutcome {
+    /// The group of its error.
+    fn group(&self) -> Result<String, Error> {
+        let text = body::unpack(self.body.codec, self.body.bytes.clone(), "outcome")?;
+        Ok(trouble::group(&String::from_utf8_lossy(&text)))
+    }
 }
 
 /// Where the cargo must stand for an outcome to be taken.
@@ -79,6 +92,7 @@ pub async fn record(
     let mut books = Books::default();
     let mut references = Ended::default();
     let mut columns = Columns::default();
+    let mut troubles = Troubles::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
         // Who has an outcome already keeps it, also against another one of this very group.
@@ -105,10 +119,15 @@ pub async fn record(
             let placed = (row.hold, row.loaded_at);
             books.end(row.organization, outcome.cargo, placed, settlement);
         }
+        if !outcome.success {
+            let (project, label) = (row.project.uuid(), outcome.group()?);
+            troubles.add(project, outcome.cargo.uuid(), label);
+        }
         let realtime = saving.map(|saving| saving.realtime);
-        columns.push(outcome, (charged, realtime), row.organization, row.host);
+        columns.push(outcome, (charged, realtime), row);
     }
-    insert(&mut tx, &columns, claim, now).await?;
+    insert(&mut tx, &columns, batch, claim, now).await?;
+    troubles.note(&mut tx, Kind::Failed).await?;
     usage::append(&mut tx, &tally, now).await?;
     books.post(&mut tx, now).await?;
     references.give_back(&mut tx).await?;
@@ -245,90 +264,4 @@ async fn complete(
         files: row.files.unwrap_or_default(),
     });
     Ok(completed.collect())
-}
-
-async fn insert(
-    tx: &mut Transaction<'_>,
-    columns: &Columns,
-    claim: Claim,
-    now: Timestamp,
-) -> Result<(), Error> {
-    sqlx::query!(
-        r#"with stored as (
-               insert into shard.outcome
-                   (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime)
-               select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
-                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[])
-           )
-           insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
-           select cargo, organization, host, $12,
-               case when claimed then $13::uuid end, case when claimed then $14::int end
-           from unnest($8::uuid[], $9::uuid[], $10::text[], $11::bool[])
-               as due (cargo, organization, host, claimed)"#,
-        &columns.cargo,
-        &columns.success,
-        &columns.codec,
-        &columns.body,
-        &columns.input_tokens,
-        &columns.output_tokens,
-        &columns.charged as &[Option<i64>],
-        &columns.due.cargo,
-        &columns.due.organization,
-        &columns.due.host,
-        &columns.due.claimed,
-        now,
-        claim.node,
-        claim.epoch,
-        &columns.realtime as &[Option<i64>]
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-#[derive(Default)]
-struct Columns {
-    cargo: Vec<Uuid>,
-    success: Vec<bool>,
-    codec: Vec<i16>,
-    body: Vec<Vec<u8>>,
-    input_tokens: Vec<i64>,
-    output_tokens: Vec<i64>,
-    charged: Vec<Option<i64>>,
-    realtime: Vec<Option<i64>>,
-    due: Due,
-}
-
-/// The deliveries among them.
-#[derive(Default)]
-struct Due {
-    cargo: Vec<Uuid>,
-    organization: Vec<Uuid>,
-    host: Vec<String>,
-    claimed: Vec<bool>,
-}
-
-impl Columns {
-    fn push(
-        &mut self,
-        outcome: NewOutcome,
-        (charged, realtime): (Option<Money>, Option<Money>),
-        organization: Uuid,
-        host: Option<String>,
-    ) {
-        self.cargo.push(outcome.cargo.uuid());
-        self.success.push(outcome.success);
-        self.codec.push(outcome.body.codec);
-        self.body.push(outcome.body.bytes);
-        self.input_tokens.push(signed(outcome.usage.input_tokens));
-        self.output_tokens.push(signed(outcome.usage.output_tokens));
-        self.charged.push(charged.map(Money::nanos));
-        self.realtime.push(realtime.map(Money::nanos));
-        if let Some(host) = host {
-            self.due.cargo.push(outcome.cargo.uuid());
-            self.due.organization.push(organization);
-            self.due.host.push(host);
-            self.due.claimed.push(outcome.claim_delivery);
-        }
-    }
 }

@@ -8,13 +8,15 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
 
 /// How many days stand ready before and after today.
 const BACK: u64 = 2;
 const AHEAD: u64 = 7;
 /// Nothing younger may be dropped: it would only be made again.
 pub const YOUNGEST: TimeDelta = TimeDelta::days(2);
-const TABLES: [&str; 4] = ["attempt", "outcome", "request", "cargo"];
+/// In the order in which they go: whoever sees an outcome can still log an attempt.
+const TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request", "cargo"];
 
 /// Makes what is missing from two days back to seven ahead.
 pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
@@ -98,6 +100,7 @@ pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate
         }
         close_day(shard, day).await?;
         drop_day(shard, day).await?;
+        drop_shares(shard, day).await?;
         dropped.push(day);
     }
     turn.rollback().await?;
@@ -109,7 +112,7 @@ async fn found(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
     let days = sqlx::query_scalar!(
         r#"select distinct right(c.relname, 8) as "day!" from pg_class c
            where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
-               and c.relname ~ '^(attempt|outcome|request|cargo)_[0-9]{8}$'
+               and c.relname ~ '^(outcome|attempt|trouble|request|cargo)_[0-9]{8}$'
            order by 1"#
     )
     .fetch_all(&shard.pool)
@@ -219,6 +222,23 @@ async fn drop_part(
         execute(connection, detach).await?;
     }
     execute(connection, format!("drop table shard.{name}")).await
+}
+
+/// A batch that was gathered on a day carries nothing younger: all that it had has gone.
+async fn drop_shares(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    let (_, beyond) = ids(day);
+    sqlx::query!("delete from shard.share where batch < $1", beyond)
+        .execute(&shard.pool)
+        .await?;
+    Ok(())
+}
+
+/// Keeps days from being dropped to the end of the transaction; waits while they are.
+pub(crate) async fn keep_days(tx: &mut Transaction<'_>) -> Result<(), Error> {
+    sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('longshore.drop_day')) as locked")
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(())
 }
 
 #[expect(

@@ -56,13 +56,21 @@ pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     pub reason: String,
-    pub retry_at: Timestamp,
+    /// Nothing where an operator paused it: only one resumes it.
+    pub retry_at: Option<Timestamp>,
+}
+
+impl Paused {
+    /// A pause whose time is over may be over: who asks finds out.
+    pub fn lasts(&self, now: Timestamp) -> bool {
+        self.retry_at.is_none_or(|at| at > now)
+    }
 }
 
 /// Who is paused.
 pub async fn paused(shard: &Shard) -> Result<HashMap<String, Paused>, Error> {
     let rows = sqlx::query!(
-        r#"select name, reason as "reason!", coalesce(retry_at, paused_at) as "retry_at!"
+        r#"select name, reason as "reason!", retry_at
            from shard.provider where paused_at is not null"#
     )
     .fetch_all(&shard.pool)
@@ -74,18 +82,21 @@ pub async fn paused(shard: &Shard) -> Result<HashMap<String, Paused>, Error> {
     Ok(paused.collect())
 }
 
-/// Sends nothing there until it is resumed, or tried again at `retry_at`.
+/// Sends nothing there until it is resumed, or tried again at `retry_at`. Without one an operator
+/// paused it, and no other pause takes that one's place.
 pub async fn pause(
     shard: &Shard,
     name: &str,
     reason: &str,
-    retry_at: Timestamp,
+    retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<(), Error> {
     sqlx::query!(
         "insert into shard.provider (name, paused_at, reason, retry_at) values ($1, $4, $2, $3)
          on conflict (name) do update set reason = $2, retry_at = $3,
-             paused_at = coalesce(provider.paused_at, $4)",
+             paused_at = coalesce(provider.paused_at, $4)
+         where $3::timestamptz is null
+             or provider.paused_at is null or provider.retry_at is not null",
         name,
         reason,
         retry_at,
@@ -110,6 +121,18 @@ pub async fn wake(shard: &Shard, name: &str, now: Timestamp) -> Result<(), Error
          where lane in (select id from lanes) and due_at > $2",
         name,
         now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
+}
+
+/// It works again: a pause that would have been tried again is over.
+pub async fn recover(shard: &Shard, name: &str) -> Result<(), Error> {
+    sqlx::query!(
+        "update shard.provider set paused_at = null, reason = null, retry_at = null
+         where name = $1 and paused_at is not null and retry_at is not null",
+        name
     )
     .execute(&shard.pool)
     .await?;

@@ -97,7 +97,11 @@ pub async fn pack(
          ), back as (
              update shard.cargo c set batch = null from left_over
              where c.id = left_over.id and c.batch = $1 and c.completed_at is null
-             returning c.lane, c.organization, c.id
+             returning c.lane, c.organization, c.project, c.id
+         ), shared as (
+             update shard.share s set cargo = s.cargo - counts.cargo
+             from (select project, count(*) as cargo from back group by project) counts
+             where s.project = counts.project and s.batch = $1
          )
          insert into shard.waiting (lane, organization, cargo)
          select lane, organization, id from back",

@@ -8,7 +8,7 @@ use domain::money::Money;
 use domain::outcome::Usage;
 use domain::route::Via;
 use domain::time::Timestamp;
-use domain::waiting::{Batch, Paused, Way};
+use domain::waiting::{Batch, Paused, Stopped, Way};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -62,7 +62,7 @@ pub async fn find(
     let row = sqlx::query_as!(
         Row,
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
-               p.paused_at, p.retry_at,
+               p.paused_at, p.retry_at, l.paused_at as lane_paused_at, l.pause_reason,
                c.attempt, c.created_at, c.returned_at, c.completed_at,
                case when c.batch is null and c.attempt > 1 then (
                    select w.due_at from shard.waiting w
@@ -119,6 +119,8 @@ struct Row {
     paused: Option<String>,
     paused_at: Option<Timestamp>,
     retry_at: Option<Timestamp>,
+    lane_paused_at: Option<Timestamp>,
+    pause_reason: Option<String>,
     attempt: i32,
     created_at: Timestamp,
     returned_at: Option<Timestamp>,
@@ -221,6 +223,10 @@ impl Row {
                 reason,
                 since,
                 retry_at: self.retry_at,
+            }),
+            stopped: self.lane_paused_at.map(|since| Stopped {
+                reason: self.pause_reason.take(),
+                since,
             }),
             turnaround: self.turnaround_seconds,
             batch: batch.map(|(state, gathered_at)| Batch {

@@ -27,10 +27,8 @@ pub(crate) struct Delta {
 
 impl Delta {
     pub(crate) fn of(tally: &Tally, now: Timestamp) -> Self {
-        let seconds = now.timestamp().div_euclid(3600) * 3600;
-        let hour = Timestamp::from_timestamp(seconds, 0).unwrap_or(now);
         let mut delta = Self {
-            hour,
+            hour: hour(now),
             ..Self::default()
         };
         for (what, Sum { count, work }) in tally.iter() {
@@ -47,6 +45,12 @@ impl Delta {
         }
         delta
     }
+}
+
+/// The hour that a moment lies in.
+pub(crate) fn hour(now: Timestamp) -> Timestamp {
+    let seconds = now.timestamp().div_euclid(3600) * 3600;
+    Timestamp::from_timestamp(seconds, 0).unwrap_or(now)
 }
 
 pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> Result<(), Error> {

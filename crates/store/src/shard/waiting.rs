@@ -135,7 +135,10 @@ pub async fn gather(
                where id = any($4) and batch is null and completed_at is null
                    -- Names the days, so that the others are not even opened.
                    and id >= $6 and id <= $7
-               returning 1
+               returning project
+           ), shared as (
+               insert into shard.share (project, batch, cargo)
+               select project, $2, count(*) from moved group by project
            )
            select count(*) as "count!" from moved"#,
         lane.0,

@@ -11,6 +11,9 @@ use store::shard::submission::Entry;
 use super::{Dispatch, Load};
 use crate::late;
 
+/// How soon a provider that an operator paused is looked at again, whoever resumed it.
+const LOOK_AGAIN: TimeDelta = TimeDelta::minutes(1);
+
 impl Dispatch {
     /// Whether nothing more is to be done with it now. Only what no provider has may leave; what
     /// one may have is looked for until it is given up, knowingly.
@@ -26,7 +29,7 @@ impl Dispatch {
             late::fail_overdue(&self.shard, load.batch, load.claim, load.now).await?;
         }
         let pause = paused.get(&load.lane.provider);
-        let pause = pause.filter(|it| it.retry_at > load.now);
+        let pause = pause.filter(|it| it.lasts(load.now));
         let leaves = if is_sent {
             pause.is_some() && entry.is_given_up(load.now)
         } else {
@@ -36,7 +39,8 @@ impl Dispatch {
         if leaves {
             self.leave(load, is_sent).await?;
         } else if let Some(pause) = pause {
-            batch::ask_again(&self.shard, load.batch.id, load.claim, pause.retry_at).await?;
+            let at = pause.retry_at.unwrap_or(load.now + LOOK_AGAIN);
+            batch::ask_again(&self.shard, load.batch.id, load.claim, at).await?;
         }
         Ok(leaves || pause.is_some())
     }

@@ -204,7 +204,7 @@ impl Dispatch {
         let at = load.now + target.share.grace / 6;
         batch::run(&self.shard, load.batch.id, load.claim, job, at, load.now).await?;
         chaos::point("dispatch.running", &load.lane.provider);
-        provider::resume(&self.shard, &load.lane.provider).await?;
+        provider::recover(&self.shard, &load.lane.provider).await?;
         provider::end_turn(&self.shard, &load.lane.provider, load.batch.id).await
     }
 

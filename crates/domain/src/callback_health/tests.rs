@@ -1,0 +1,71 @@
+//! Classes, and what is estimated from them.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[test]
+fn a_duration_has_its_class() {
+    let table = [
+        (0, 0),
+        (50, 0),
+        (51, 1),
+        (250, 2),
+        (999, 4),
+        (30_000, 8),
+        (30_001, 9),
+        (u64::MAX, 9),
+    ];
+    for (took, class) in table {
+        assert_eq!(Class::of(millis(took)).number(), class, "{took} ms");
+    }
+    assert_eq!(Class::from_number(-1).number(), 0);
+    assert_eq!(Class::from_number(99).number(), 9);
+}
+
+#[test]
+fn an_ending_has_one_spelling() {
+    for ending in Ending::ALL {
+        assert_eq!(Ending::parse(ending.as_str()), Some(ending));
+    }
+    assert_eq!(Ending::of(Some(200), true), Ending::Delivered);
+    assert_eq!(Ending::of(Some(500), false), Ending::Refused);
+    assert_eq!(Ending::of(None, false), Ending::Unreachable);
+}
+
+#[test]
+fn percentiles_are_estimated_within_their_class() {
+    let mut latencies = Latencies::default();
+    assert_eq!(latencies.percentile(50), None);
+    latencies.add(Class::from_number(0), 90);
+    latencies.add(Class::from_number(4), 9);
+    latencies.add(Class::from_number(9), 1);
+    assert_eq!(latencies.percentile(50), Some(millis(50) * 555 / 1000));
+    assert_eq!(
+        latencies.percentile(95),
+        Some(millis(500 + 500 * 555 / 1000)).map(|it| it + Duration::from_micros(500))
+    );
+    assert_eq!(latencies.percentile(100), Some(millis(30_000)));
+}
+
+proptest! {
+    #[test]
+    fn a_duration_lies_within_its_class(took in 0..60_000_u64) {
+        let (begin, end) = Class::of(millis(took)).bounds();
+        prop_assert!(begin <= millis(took) && end.is_none_or(|end| millis(took) <= end));
+    }
+
+    #[test]
+    fn percentiles_grow(took in prop::collection::vec(0..60_000_u64, 1..50)) {
+        let mut latencies = Latencies::default();
+        for took in took {
+            latencies.add(Class::of(millis(took)), 1);
+        }
+        let told: Vec<_> = [0, 50, 95, 100].map(|it| latencies.percentile(it)).into();
+        prop_assert!(told.is_sorted() && told.iter().all(Option::is_some));
+    }
+}

@@ -1,0 +1,172 @@
+//! What becomes of a delivery and of its cargo when an attempt has ended.
+
+use std::collections::HashMap;
+
+use domain::id::{KeyId, ProjectId};
+use domain::time::Timestamp;
+use domain::usage::{Counted, Event};
+use sqlx::types::Uuid;
+
+use super::Called;
+use crate::Error;
+use crate::Transaction;
+use crate::shard::node::Claim;
+use crate::shard::waiting::bounds;
+
+/// The claim is compared so that no index on it is used: rows are found by their cargo.
+async fn close(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+) -> Result<HashMap<Uuid, String>, Error> {
+    let closed = sqlx::query!(
+        "delete from shard.delivery
+         where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
+         returning cargo, host",
+        cargo,
+        claim.node,
+        claim.epoch
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(closed
+        .into_iter()
+        .map(|row| (row.cargo, row.host))
+        .collect())
+}
+
+/// To be tried again at `due_at`.
+pub(super) async fn put_off(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+    due_at: Timestamp,
+) -> Result<Vec<Called>, Error> {
+    let rows = sqlx::query!(
+        r#"update shard.delivery d
+           set number = number + 1, due_at = $4, node = null, epoch = null, takeovers = 0
+           where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
+           returning cargo, host,
+               (select project from shard.cargo c where c.id = d.cargo) as "project!""#,
+        cargo,
+        claim.node,
+        claim.epoch,
+        due_at
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let put_off = rows.into_iter().map(|row| Called {
+        cargo: row.cargo,
+        project: row.project,
+        host: row.host,
+        counted: None,
+    });
+    Ok(put_off.collect())
+}
+
+/// The callback is delivered, or given up.
+pub(super) async fn end(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+    event: Event,
+    now: Timestamp,
+) -> Result<Vec<Called>, Error> {
+    let mut hosts = close(tx, claim, cargo).await?;
+    let closed: Vec<Uuid> = hosts.keys().copied().collect();
+    let (first, last) = bounds(&closed);
+    let state = match event {
+        Event::Delivered => "delivered",
+        Event::CallbackFailed | Event::Loaded | Event::Succeeded | Event::Failed => "failed",
+    };
+    let rows = sqlx::query!(
+        "update shard.cargo set callback_state = $1, callback_ended_at = $2
+         where id = any($3) and id >= $4 and id <= $5
+         returning id, project, api_key, model",
+        state,
+        now,
+        &closed,
+        first,
+        last
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let ended = rows.into_iter().map(|row| Called {
+        cargo: row.id,
+        project: row.project,
+        host: hosts.remove(&row.id).unwrap_or_default(),
+        counted: Some(counted(row.project, row.api_key, row.model, event)),
+    });
+    Ok(ended.collect())
+}
+
+/// The callback is delivered, whatever was said of it before.
+pub(super) async fn delivered_again(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+    now: Timestamp,
+) -> Result<Vec<Called>, Error> {
+    let mut hosts = close(tx, claim, cargo).await?;
+    let closed: Vec<Uuid> = hosts.keys().copied().collect();
+    let (first, last) = bounds(&closed);
+    let rows = sqlx::query!(
+        r#"update shard.cargo c set callback_state = 'delivered', callback_ended_at = $1
+           from (select id, callback_state from shard.cargo
+                 where id = any($2) and id >= $3 and id <= $4 for no key update) before
+           where c.id = before.id and c.id >= $3 and c.id <= $4
+           returning c.id, c.project, c.api_key, c.model,
+               before.callback_state <> 'delivered' as "is_news!""#,
+        now,
+        &closed,
+        first,
+        last
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let event = Event::Delivered;
+    let ended = rows.into_iter().map(|row| Called {
+        cargo: row.id,
+        project: row.project,
+        host: hosts.remove(&row.id).unwrap_or_default(),
+        counted: row
+            .is_news
+            .then(|| counted(row.project, row.api_key, row.model, event)),
+    });
+    Ok(ended.collect())
+}
+
+/// Nothing is changed but that it is not tried again.
+pub(super) async fn leave_be(
+    tx: &mut Transaction<'_>,
+    claim: Claim,
+    cargo: &[Uuid],
+) -> Result<Vec<Called>, Error> {
+    let rows = sqlx::query!(
+        r#"delete from shard.delivery d
+           where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
+           returning cargo, host,
+               (select project from shard.cargo c where c.id = d.cargo) as "project!""#,
+        cargo,
+        claim.node,
+        claim.epoch
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let left = rows.into_iter().map(|row| Called {
+        cargo: row.cargo,
+        project: row.project,
+        host: row.host,
+        counted: None,
+    });
+    Ok(left.collect())
+}
+
+fn counted(project: Uuid, key: Uuid, model: String, event: Event) -> Counted {
+    Counted {
+        project: ProjectId::from(project),
+        key: KeyId::from(key),
+        model,
+        event,
+    }
+}

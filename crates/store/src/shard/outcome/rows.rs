@@ -1,0 +1,136 @@
+//! Outcomes as columns: stored in one statement with the deliveries that they cause and what
+//! they add to the shares of their batch.
+
+use std::collections::BTreeMap;
+
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use super::{Completed, NewOutcome};
+use crate::Error;
+use crate::Transaction;
+use crate::number::signed;
+use crate::shard::node::Claim;
+
+pub(super) async fn insert(
+    tx: &mut Transaction<'_>,
+    columns: &Columns,
+    batch: Option<Uuid>,
+    claim: Claim,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let shares = Shares::of(&columns.ended);
+    sqlx::query!(
+        r#"with stored as (
+               insert into shard.outcome
+                   (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime)
+               select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
+                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[])
+           ), shared as (
+               update shard.share s set succeeded = s.succeeded + ended.succeeded,
+                   failed = s.failed + ended.failed
+               from unnest($17::uuid[], $18::int[], $19::int[])
+                   as ended (project, succeeded, failed)
+               where s.project = ended.project and s.batch = $16
+           )
+           insert into shard.delivery (cargo, organization, host, due_at, node, epoch)
+           select cargo, organization, host, $12,
+               case when claimed then $13::uuid end, case when claimed then $14::int end
+           from unnest($8::uuid[], $9::uuid[], $10::text[], $11::bool[])
+               as due (cargo, organization, host, claimed)"#,
+        &columns.cargo,
+        &columns.success,
+        &columns.codec,
+        &columns.body,
+        &columns.input_tokens,
+        &columns.output_tokens,
+        &columns.charged as &[Option<i64>],
+        &columns.due.cargo,
+        &columns.due.organization,
+        &columns.due.host,
+        &columns.due.claimed,
+        now,
+        claim.node,
+        claim.epoch,
+        &columns.realtime as &[Option<i64>],
+        batch,
+        &shares.project,
+        &shares.succeeded,
+        &shares.failed
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Outcomes that are stored together.
+#[derive(Default)]
+pub(super) struct Columns {
+    cargo: Vec<Uuid>,
+    success: Vec<bool>,
+    codec: Vec<i16>,
+    body: Vec<Vec<u8>>,
+    input_tokens: Vec<i64>,
+    output_tokens: Vec<i64>,
+    charged: Vec<Option<i64>>,
+    realtime: Vec<Option<i64>>,
+    due: Due,
+    /// How many of each project succeeded and failed.
+    ended: BTreeMap<Uuid, (i32, i32)>,
+}
+
+/// The deliveries among them.
+#[derive(Default)]
+struct Due {
+    cargo: Vec<Uuid>,
+    organization: Vec<Uuid>,
+    host: Vec<String>,
+    claimed: Vec<bool>,
+}
+
+impl Columns {
+    pub(super) fn push(
+        &mut self,
+        outcome: NewOutcome,
+        (charged, realtime): (Option<Money>, Option<Money>),
+        row: Completed,
+    ) {
+        let (succeeded, failed) = self.ended.entry(row.project.uuid()).or_default();
+        *(if outcome.success { succeeded } else { failed }) += 1;
+        self.cargo.push(outcome.cargo.uuid());
+        self.success.push(outcome.success);
+        self.codec.push(outcome.body.codec);
+        self.body.push(outcome.body.bytes);
+        self.input_tokens.push(signed(outcome.usage.input_tokens));
+        self.output_tokens.push(signed(outcome.usage.output_tokens));
+        self.charged.push(charged.map(Money::nanos));
+        self.realtime.push(realtime.map(Money::nanos));
+        if let Some(host) = row.host {
+            self.due.cargo.push(outcome.cargo.uuid());
+            self.due.organization.push(row.organization);
+            self.due.host.push(host);
+            self.due.claimed.push(outcome.claim_delivery);
+        }
+    }
+}
+
+/// What each project's share of a batch grows by.
+#[derive(Default)]
+struct Shares {
+    project: Vec<Uuid>,
+    succeeded: Vec<i32>,
+    failed: Vec<i32>,
+}
+
+impl Shares {
+    fn of(ended: &BTreeMap<Uuid, (i32, i32)>) -> Self {
+        let mut shares = Self::default();
+        for (project, (succeeded, failed)) in ended {
+            shares.project.push(*project);
+            shares.succeeded.push(*succeeded);
+            shares.failed.push(*failed);
+        }
+        shares
+    }
+}

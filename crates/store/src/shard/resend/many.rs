@@ -1,0 +1,176 @@
+//! Many callbacks again: what failed at one host, in the order of their ids.
+
+use domain::id::{OrganizationId, ProjectId, ResendId};
+use domain::resend;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::number::unsigned;
+
+/// The most that a page shows.
+const SHOWN: i64 = 100;
+
+/// What is wished for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub id: ResendId,
+    pub organization: OrganizationId,
+    pub project: ProjectId,
+    pub host: String,
+    /// Of the cargo that are meant, both included.
+    pub first: Uuid,
+    pub last: Uuid,
+    pub per_second: u32,
+    /// For people.
+    pub by: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Stopped,
+    Done,
+}
+
+impl State {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "running" => Some(Self::Running),
+            "stopped" => Some(Self::Stopped),
+            "done" => Some(Self::Done),
+            _ => None,
+        }
+    }
+}
+
+/// How far a resend is, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resend {
+    pub id: ResendId,
+    pub host: String,
+    pub first: Uuid,
+    pub last: Uuid,
+    /// How many there were when it was started, and how many it has come past.
+    pub total: u64,
+    pub sent: u64,
+    pub per_second: u32,
+    pub state: State,
+    pub started_by: String,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// What becomes of a wish to stop one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nothing more of it is sent; what is on its way goes on.
+    Now,
+    Before,
+    NotFound,
+}
+
+/// How many callbacks of a project failed, at a host or at all of them, in this stretch of ids.
+pub async fn count(
+    shard: &Shard,
+    project: ProjectId,
+    host: Option<&str>,
+    first: Uuid,
+    last: Uuid,
+) -> Result<u64, Error> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from shard.trouble
+           where project = $1 and kind = 'callback_failed' and ($2::text is null or label = $2)
+               and cargo >= $3 and cargo <= $4"#,
+        project.uuid(),
+        host,
+        first,
+        last
+    );
+    Ok(unsigned(count.fetch_one(&shard.pool).await?))
+}
+
+/// Starts one; returns how many callbacks it means.
+pub async fn start(shard: &Shard, asked: &Asked, now: Timestamp) -> Result<u64, Error> {
+    let total = sqlx::query_scalar!(
+        "insert into shard.resend (id, organization, project, host, first, last, total, per_second,
+             next_at, started_by, started_at)
+         select $1, $2, $3, $4, $5, $6, count(*), $7, $8, $9, $8 from shard.trouble
+         where project = $3 and kind = 'callback_failed' and label = $4
+             and cargo >= $5 and cargo <= $6
+         returning total",
+        asked.id.uuid(),
+        asked.organization.uuid(),
+        asked.project.uuid(),
+        asked.host,
+        asked.first,
+        asked.last,
+        i32::try_from(asked.per_second.clamp(1, resend::FASTEST)).unwrap_or(1),
+        now,
+        asked.by
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    Ok(unsigned(total))
+}
+
+/// Stops one: its next step is not made.
+pub async fn stop(
+    shard: &Shard,
+    project: ProjectId,
+    id: ResendId,
+    now: Timestamp,
+) -> Result<Stopped, Error> {
+    let state = sqlx::query_scalar!(
+        r#"with stopped as (
+               update shard.resend set state = 'stopped', ended_at = $3
+               where id = $1 and project = $2 and state = 'running'
+               returning id
+           )
+           select exists (select from stopped) as "is_stopped!" from shard.resend
+           where id = $1 and project = $2"#,
+        id.uuid(),
+        project.uuid(),
+        now
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(match state {
+        Some(true) => Stopped::Now,
+        Some(false) => Stopped::Before,
+        None => Stopped::NotFound,
+    })
+}
+
+/// A project's, newest first.
+pub async fn list(shard: &Shard, project: ProjectId) -> Result<Vec<Resend>, Error> {
+    let rows = sqlx::query!(
+        "select id, host, first, last, total, sent, per_second, state, started_by, started_at,
+             ended_at
+         from shard.resend where project = $1 order by id desc limit $2",
+        project.uuid(),
+        SHOWN
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let resends = rows.into_iter().map(|row| {
+        Ok(Resend {
+            id: row.id.into(),
+            host: row.host,
+            first: row.first,
+            last: row.last,
+            total: unsigned(row.total),
+            sent: unsigned(row.sent),
+            per_second: u32::try_from(row.per_second).unwrap_or(1),
+            state: State::parse(&row.state).ok_or(Error::Corrupt {
+                table: "resend",
+                column: "state",
+            })?,
+            started_by: row.started_by,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+        })
+    });
+    resends.collect()
+}

@@ -1,0 +1,116 @@
+//! One step of a resend: the next few callbacks, in one transaction with how far it came.
+
+use chrono::TimeDelta;
+use domain::resend;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::Transaction;
+use crate::number::{signed, unsigned};
+use crate::shard::partition;
+
+/// Between two steps of a resend.
+const STEP: TimeDelta = TimeDelta::seconds(1);
+
+/// One that is due, held to the end of the transaction.
+struct Due {
+    id: Uuid,
+    organization: Uuid,
+    project: Uuid,
+    host: String,
+    first: Uuid,
+    last: Uuid,
+    position: Option<Uuid>,
+    sent: i64,
+    per_second: i32,
+}
+
+/// Takes the next step of a resend that is due; returns how many callbacks it sent on their way.
+/// Nothing is due where there is no answer.
+pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error> {
+    // Looking costs nothing; a transaction would be begun each time.
+    let due = sqlx::query_scalar!(
+        r#"select exists (select from shard.resend where state = 'running' and next_at <= $1)
+               as "due!""#,
+        now
+    );
+    if !due.fetch_one(&shard.pool).await? {
+        return Ok(None);
+    }
+    let mut tx = shard.begin().await?;
+    partition::keep_days(&mut tx).await?;
+    let Some(due) = take(&mut tx, now).await? else {
+        return Ok(None);
+    };
+    let per_second = u32::try_from(due.per_second).unwrap_or(1);
+    let most = resend::next(unsigned(due.sent), per_second);
+    let sent = send(&mut tx, &due, most, now).await?;
+    let count = u64::try_from(sent.len()).unwrap_or_default();
+    sqlx::query!(
+        "update shard.resend set position = coalesce($2, position), sent = sent + $3, next_at = $4,
+             state = case when $5 then 'done' else state end,
+             ended_at = case when $5 then $6::timestamptz end
+         where id = $1",
+        due.id,
+        sent.last().copied(),
+        signed(count),
+        now + STEP,
+        count < u64::from(most),
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(Some(sent.len()))
+}
+
+async fn take(tx: &mut Transaction<'_>, now: Timestamp) -> Result<Option<Due>, Error> {
+    let due = sqlx::query_as!(
+        Due,
+        "select id, organization, project, host, first, last, position, sent, per_second
+         from shard.resend where state = 'running' and next_at <= $1
+         order by next_at limit 1 for update skip locked",
+        now
+    );
+    Ok(due.fetch_optional(&mut **tx).await?)
+}
+
+/// What is being sent already goes on as it does, and counts as sent.
+async fn send(
+    tx: &mut Transaction<'_>,
+    due: &Due,
+    most: u32,
+    now: Timestamp,
+) -> Result<Vec<Uuid>, Error> {
+    let sent = sqlx::query_scalar!(
+        r#"with next as (
+               select cargo from shard.trouble
+               where project = $1 and kind = 'callback_failed' and label = $2
+                   and cargo >= $3 and cargo <= $4 and ($5::uuid is null or cargo > $5)
+               order by cargo limit $6
+           ), queued as (
+               insert into shard.delivery (cargo, organization, host, number, due_at, resend)
+               select cargo, $7, $2, (
+                       select coalesce(max(a.number), 0) + 1 from shard.attempt a
+                       where a.cargo = next.cargo
+                   ), $8, true
+               from next
+               -- A day that is being dropped loses its outcomes first.
+               where exists (select from shard.outcome o where o.cargo = next.cargo)
+               order by cargo
+               on conflict (cargo) do nothing
+           )
+           select cargo from next order by cargo"#,
+        due.project,
+        due.host,
+        due.first,
+        due.last,
+        due.position,
+        i64::from(most),
+        due.organization,
+        now
+    );
+    Ok(sent.fetch_all(&mut **tx).await?)
+}
