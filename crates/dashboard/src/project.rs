@@ -1,4 +1,6 @@
-//! A project: its keys and its settings.
+//! The pages of one project.
+
+pub(crate) mod cargo;
 
 pub(crate) mod keys;
 

@@ -8,6 +8,7 @@ use api::caller::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use dashboard::{Acting, Api, Desk, Options, Parts};
 use domain::model::Catalogue;
 use domain::organization::Plan;
@@ -87,6 +88,7 @@ fn options(listener: &TcpListener, values: &Values) -> Options {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
         },
+        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
 }
 

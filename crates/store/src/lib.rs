@@ -24,6 +24,8 @@ mod number;
 
 pub mod shard;
 
+pub mod view;
+
 pub use error::Error;
 pub use sqlx::PgTransaction as Transaction;
 
