@@ -58,6 +58,7 @@ mod tests {
         let options = Options {
             public_url: "https://here.example".to_owned(),
             store_origin: None,
+            proxies: Vec::new(),
             first_plan: domain::organization::Plan::Pro,
         };
         let token = Token::of([1; 32]);

@@ -1,7 +1,13 @@
-//! The pages of one project.
+//! A project: what it used and what became of it, its keys and its settings.
 
 pub(crate) mod cargo;
 
 pub(crate) mod keys;
 
+mod needs;
+
+pub(crate) mod overview;
+
 pub(crate) mod settings;
+
+pub(crate) mod usage;

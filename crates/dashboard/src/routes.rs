@@ -45,6 +45,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(organizations());
     table.extend(projects());
     table.extend(cargo());
+    table.extend(numbers());
     table
 }
 
@@ -132,6 +133,11 @@ fn projects() -> Vec<Route> {
     use Needs::Project;
     vec![
         see(
+            "/dashboard/project/{project}",
+            Project(Viewer),
+            project::overview::page,
+        ),
+        see(
             "/dashboard/project/{project}/keys",
             Project(Developer),
             project::keys::page,
@@ -212,6 +218,23 @@ fn cargo() -> Vec<Route> {
             "/dashboard/project/{project}/cargo/{cargo}/resend",
             Project(Developer),
             cargo::resend::one,
+        ),
+    ]
+}
+
+/// What was used, spent and done.
+fn numbers() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/usage",
+            Project(Viewer),
+            project::usage::page,
+        ),
+        see(
+            "/dashboard/project/{project}/usage.csv",
+            Project(Viewer),
+            project::usage::table,
         ),
     ]
 }

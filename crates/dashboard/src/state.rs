@@ -11,8 +11,10 @@ use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::model::Catalogue;
 use domain::organization::Plan;
 use domain::time::Clock;
+use ipnet::IpNet;
 use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
 
 /// In whose name a page asks the API.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,8 @@ pub struct Parts {
     /// Control's.
     pub clock: Arc<dyn Clock>,
     pub api: Arc<dyn Api>,
+    /// From then on nobody watches a page any longer.
+    pub stop: CancellationToken,
     pub options: Options,
 }
 
@@ -50,6 +54,8 @@ pub struct Options {
     pub public_url: String,
     /// Where browsers upload to: the one other origin that they may ask.
     pub store_origin: Option<String>,
+    /// Those whose word about a browser's address is believed.
+    pub proxies: Vec<IpNet>,
     /// Of the organization that the first start makes.
     pub first_plan: Plan,
     /// How long a lane rests between batches that are not full.
@@ -73,6 +79,7 @@ pub struct Shared {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn Api>,
+    pub(crate) stop: CancellationToken,
     pub(crate) options: Options,
     /// All pages, for those that watch one.
     pages: OnceLock<Router>,
@@ -96,6 +103,7 @@ impl Desk {
             catalogue: parts.catalogue,
             clock: parts.clock,
             api: parts.api,
+            stop: parts.stop,
             options: parts.options,
             pages: OnceLock::new(),
             hashing: Semaphore::new(2),

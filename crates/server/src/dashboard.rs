@@ -57,6 +57,7 @@ pub fn pages(
     stores: &Stores,
     catalogue: watch::Receiver<Arc<Catalogue>>,
     api: Router,
+    stop: &CancellationToken,
     values: &Values,
 ) -> Pages {
     let options = options(listener, values);
@@ -67,6 +68,7 @@ pub fn pages(
         catalogue,
         clock: stores.clock.clone(),
         api: Arc::new(Inside(api)),
+        stop: stop.clone(),
         options,
     });
     Pages {
@@ -84,6 +86,7 @@ fn options(listener: &TcpListener, values: &Values) -> Options {
     Options {
         public_url,
         store_origin: store_origin(values),
+        proxies: values.trusted_proxies.clone(),
         first_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,

@@ -1,7 +1,19 @@
-//! What pages read: nothing here changes a row, and nothing reads far more than it shows.
+//! What pages read: one module for each page, no more rows than it shows.
+
+pub mod balance;
+
+pub mod batches;
+
+pub mod callbacks;
 
 pub mod cargo;
 
 pub mod loads;
 
+pub mod models;
+
 pub mod one_cargo;
+
+pub mod overview;
+
+pub mod usage;

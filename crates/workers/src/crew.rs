@@ -159,10 +159,7 @@ impl Crew {
                 spools: options.spools,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
-            resend: Resend {
-                shard: shard.clone(),
-                due: bells.finished.clone(),
-            },
+            resend: Resend::new(shard.clone(), bells.finished.clone()),
             scan: Scan::new(
                 shard.clone(),
                 lease.clone(),

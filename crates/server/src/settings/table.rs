@@ -80,6 +80,8 @@ settings! {
         "Where the API listens; port 0 takes any free one.";
     Plain "SVC_PUBLIC_URL" public_url: Option<Url> = "", optional(web),
         "How browsers reach us, such as https://longshore.example; without it, http and SVC_LISTEN.";
+    Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
+        "Ranges of proxies of ours, whose X-Forwarded-For is believed; the dashboard limits and logs by it.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Where /metrics is served for Prometheus; port 0 takes any free one.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,

@@ -73,6 +73,13 @@ impl List {
         self.asked.with(&self.base(), &[])
     }
 
+    /// An id without its prefix: what small screens leave out, and the end, by which it is known.
+    fn halves(&self, cargo: &Listed) -> (String, String) {
+        let digits = cargo.id.uuid().simple().to_string();
+        let (mid, end) = digits.split_at_checked(24).unwrap_or_default();
+        (mid.to_owned(), end.to_owned())
+    }
+
     fn key_name(&self, key: &KeyId) -> &str {
         self.keys
             .get(key)

@@ -69,16 +69,12 @@ pub(super) async fn end(
     tx: &mut Transaction<'_>,
     claim: Claim,
     cargo: &[Uuid],
-    event: Event,
+    (state, event): (&str, Event),
     now: Timestamp,
 ) -> Result<Vec<Called>, Error> {
     let mut hosts = close(tx, claim, cargo).await?;
     let closed: Vec<Uuid> = hosts.keys().copied().collect();
     let (first, last) = bounds(&closed);
-    let state = match event {
-        Event::Delivered => "delivered",
-        Event::CallbackFailed | Event::Loaded | Event::Succeeded | Event::Failed => "failed",
-    };
     let rows = sqlx::query!(
         "update shard.cargo set callback_state = $1, callback_ended_at = $2
          where id = any($3) and id >= $4 and id <= $5

@@ -1,0 +1,9 @@
+//! The dashboard as a browser meets it: pages over HTTP, cookies kept, forms sealed.
+
+mod browser;
+
+mod doors;
+
+mod keys;
+
+mod people;
