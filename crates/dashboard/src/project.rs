@@ -6,6 +6,8 @@ pub(crate) mod callbacks;
 
 pub(crate) mod files;
 
+pub(crate) mod cargo;
+
 pub(crate) mod keys;
 
 pub(crate) mod models;

@@ -44,6 +44,7 @@ pub(crate) fn table() -> Vec<Route> {
     let mut table = people();
     table.extend(organizations());
     table.extend(projects());
+    table.extend(cargo());
     table.extend(numbers());
     table.extend(files());
     table.extend(operations());
@@ -179,6 +180,48 @@ fn projects() -> Vec<Route> {
             "/dashboard/project/{project}/settings/deactivate",
             Project(Owner),
             project::settings::deactivate,
+        ),
+    ]
+}
+
+fn cargo() -> Vec<Route> {
+    use Needs::Project;
+    use project::cargo;
+    vec![
+        see(
+            "/dashboard/project/{project}/cargo",
+            Project(Viewer),
+            cargo::list::page,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/new",
+            Project(Developer),
+            cargo::new::page,
+        ),
+        act(
+            "/dashboard/project/{project}/cargo/new",
+            Project(Developer),
+            cargo::new::load,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}",
+            Project(Viewer),
+            cargo::one::page,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}/input.json",
+            Project(Viewer),
+            cargo::raw::input,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}/output.json",
+            Project(Viewer),
+            cargo::raw::output,
+        ),
+        act(
+            "/dashboard/project/{project}/cargo/{cargo}/resend",
+            Project(Developer),
+            cargo::resend::one,
         ),
     ]
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::limit::Limits;
 use domain::model::Catalogue;
@@ -89,6 +90,8 @@ pub struct Options {
     pub proxies: Vec<IpNet>,
     /// Of the organization that the first start makes.
     pub first_plan: Plan,
+    /// How long a lane rests between batches that are not full.
+    pub linger: TimeDelta,
 }
 
 impl Options {

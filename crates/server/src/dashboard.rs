@@ -9,6 +9,7 @@ use api::caller::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
 use domain::limit::Limits;
 use domain::model::Catalogue;
@@ -92,6 +93,7 @@ fn options(listener: &TcpListener, values: &Values) -> Options {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
         },
+        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
 }
 

@@ -6,9 +6,15 @@ pub mod batches;
 
 pub mod callbacks;
 
+pub mod cargo;
+
 pub mod files;
 
+pub mod loads;
+
 pub mod models;
+
+pub mod one_cargo;
 
 pub mod operations;
 
