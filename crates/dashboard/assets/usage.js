@@ -7,12 +7,21 @@
   if (!place || !data) return;
   const rows = JSON.parse(data.textContent);
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // A day is named where it begins, and an hour by its clock.
+  const hours = (_, ticks) => ticks.map((tick, place) => {
+    const at = new Date(tick * 1000).toISOString();
+    const day = new Date(tick * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+    const clock = at.slice(11, 16);
+    const begins = place === 0 || at.slice(0, 10) !== new Date(ticks[place - 1] * 1000).toISOString().slice(0, 10);
+    if (clock === "00:00") return day;
+    return begins ? `${clock}\n${day}` : clock;
+  });
   let plot = null;
   function draw() {
     plot?.destroy();
     const line = (label, name, fill) => ({
       label, stroke: color(name), width: 1.5, points: { show: false },
-      fill: fill ? color(name) + "22" : undefined, value: (_, value) => (value ?? 0).toLocaleString("en"),
+      fill: fill ? color(name) + "22" : undefined, value: (_, value) => value == null ? "–" : value.toLocaleString("en"),
     });
     const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
     plot = new uPlot({
@@ -20,7 +29,7 @@
       scales: { y: { range: (_, low, high) => [0, Math.max(4, high * 1.08)] } },
       series: [{ label: "Hour (UTC)", value: (_, at) => at == null ? "–" : new Date(at * 1000).toISOString().slice(0, 16).replace("T", " ") },
         line("Loaded", "--s1", true), line("Succeeded", "--good"), line("Failed", "--bad")],
-      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }],
+      axes: [{ ...axis, values: hours }, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }],
     }, rows, place);
   }
   draw();

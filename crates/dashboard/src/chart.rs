@@ -35,9 +35,12 @@ pub(crate) fn columns_in(
     let highest = columns.iter().map(total).max().unwrap_or_default().max(1);
     let step = WIDTH / columns.len().max(1) as f64;
     let gap = (step * 0.15).min(3.0);
+    // What holds links is no picture to those who hear it.
+    let has_links = columns.iter().any(|column| column.href.is_some());
+    let role = if has_links { "group" } else { "img" };
     let mut svg = format!(
         "<svg class=\"columns\" viewBox=\"0 0 {WIDTH} {height}\" preserveAspectRatio=\"none\" \
-         role=\"img\" aria-label=\"{}\">",
+         role=\"{role}\" aria-label=\"{}\">",
         escaped(name)
     );
     for (place, column) in columns.iter().enumerate() {
@@ -119,6 +122,28 @@ pub(crate) fn bar(name: &str, whole: u64, parts: &[(&'static str, &str, u64)]) -
         left += wide;
     }
     let told = escaped(&told);
+    Markup(format!(
+        "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"{told}\"><title>{told}</title>\
+         <rect class=\"behind\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>{svg}</svg>"
+    ))
+}
+
+/// A bar of parts that are the whole together: class and size. `name` tells what they are.
+pub(crate) fn shares(name: &str, parts: &[(&'static str, u64)]) -> Markup {
+    let whole = parts.iter().map(|(_, size)| size).sum::<u64>().max(1);
+    let mut svg = String::new();
+    let mut left = 0.0;
+    for (class, size) in parts {
+        #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
+        let wide = *size as f64 * 100.0 / whole as f64;
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{left:.2}\" y=\"0\" width=\"{wide:.2}\" height=\"8\"/>"
+        );
+        left += wide;
+    }
+    let told = escaped(name);
     Markup(format!(
         "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
          aria-label=\"{told}\"><title>{told}</title>\

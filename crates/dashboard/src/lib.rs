@@ -22,6 +22,8 @@ mod live;
 
 mod no;
 
+mod operations;
+
 mod page;
 
 mod people;

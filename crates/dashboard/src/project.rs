@@ -1,6 +1,16 @@
-//! A project: what it used and what became of it, its keys and its settings.
+//! A project: its batches, files and callbacks, what it used, its models, keys and settings.
+
+pub(crate) mod batches;
+
+pub(crate) mod callbacks;
+
+pub(crate) mod files;
+
+pub(crate) mod cargo;
 
 pub(crate) mod keys;
+
+pub(crate) mod models;
 
 mod needs;
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
 use domain::time::{Clock, Timestamp};
@@ -66,6 +68,7 @@ pub struct Parts {
     pub control: Control,
     pub shards: Vec<Arc<Shard>>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub limits: watch::Receiver<Limits>,
     /// Control's.
     pub clock: Arc<dyn Clock>,
     pub api: Arc<dyn Api>,
@@ -87,6 +90,8 @@ pub struct Options {
     pub proxies: Vec<IpNet>,
     /// Of the organization that the first start makes.
     pub first_plan: Plan,
+    /// How long a lane rests between batches that are not full.
+    pub linger: TimeDelta,
 }
 
 impl Options {
@@ -104,6 +109,7 @@ pub struct Shared {
     pub(crate) control: Control,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub(crate) limits: watch::Receiver<Limits>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) house: Option<Arc<dyn House>>,
@@ -129,6 +135,7 @@ impl Desk {
             control: parts.control,
             shards: parts.shards,
             catalogue: parts.catalogue,
+            limits: parts.limits,
             clock: parts.clock,
             api: parts.api,
             house: parts.house,

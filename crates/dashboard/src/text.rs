@@ -168,6 +168,24 @@ pub(crate) fn age(at: impl Borrow<Timestamp>) -> Markup {
     ))
 }
 
+/// Enough of an id to tell it from others, where room is short.
+pub(crate) fn brief(id: impl fmt::Display) -> String {
+    let id = id.to_string();
+    let end = id.len().checked_sub(6).and_then(|from| id.get(from..));
+    match (id.get(..12), end) {
+        (Some(begin), Some(end)) if id.len() > 20 => format!("{begin}…{end}"),
+        _ => id,
+    }
+}
+
+/// The same, to the millisecond.
+pub(crate) fn exact(at: impl Borrow<Timestamp>) -> Markup {
+    let at = at.borrow();
+    let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let people = at.format("%Y-%m-%d %H:%M:%S%.3f");
+    Markup(format!("<time datetime=\"{machine}\">{people}</time>"))
+}
+
 /// Per cent with one place where it matters: 0.3 %, 12 %, 100 %.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
 pub(crate) fn percent(part: impl Number, whole: impl Number) -> String {
@@ -247,6 +265,13 @@ mod tests {
                 "0 ms", "850 ms", "12.3 s", "4 m 05 s", "3 h 12 m", "2 d 4 h"
             ]
         );
+    }
+
+    #[test]
+    fn ids_are_shortened_in_the_middle() {
+        let id = "crg_01a1dfe53684756880295bf87dcbe977";
+        assert_eq!(brief(id), "crg_01a1dfe5…cbe977");
+        assert_eq!(brief("short"), "short");
     }
 
     #[test]

@@ -94,6 +94,18 @@ impl Account {
 }
 
 impl Tokens {
+    /// As they stand in a moment's month: what an earlier month counted is over.
+    #[must_use]
+    pub fn at(mut self, now: Timestamp) -> Self {
+        self.turn_to(month(now));
+        self
+    }
+
+    /// When they are counted from nothing again.
+    pub fn resets_at(&self) -> Timestamp {
+        after(self.period)
+    }
+
     fn turn_to(&mut self, period: NaiveDate) {
         if period > self.period {
             self.period = period;

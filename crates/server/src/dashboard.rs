@@ -1,6 +1,7 @@
 //! The dashboard, wired: how browsers reach it, and the API that it asks in-process.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use api::caller::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
+use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
@@ -56,7 +59,7 @@ pub struct Pages {
 pub fn pages(
     listener: &TcpListener,
     stores: &Stores,
-    catalogue: watch::Receiver<Arc<Catalogue>>,
+    (catalogue, limits): (watch::Receiver<Arc<Catalogue>>, watch::Receiver<Limits>),
     api: Router,
     stop: &CancellationToken,
     values: &Values,
@@ -67,6 +70,7 @@ pub fn pages(
         control: stores.control.clone(),
         shards: stores.shards.clone(),
         catalogue,
+        limits,
         clock: stores.clock.clone(),
         api: Arc::new(Inside(api)),
         house: house(values),
@@ -81,18 +85,15 @@ pub fn pages(
 
 fn options(listener: &TcpListener, values: &Values) -> Options {
     let listens = listener.local_addr().unwrap_or(values.listen);
-    let public_url = values.public_url.as_ref().map_or_else(
-        || format!("http://{listens}"),
-        |url| url.as_str().trim_end_matches('/').to_owned(),
-    );
     Options {
-        public_url,
+        public_url: public_url(values, listens),
         store_origin: store_origin(values),
         proxies: values.trusted_proxies.clone(),
         first_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
         },
+        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
 }
 
@@ -162,6 +163,14 @@ fn house(values: &Values) -> Option<Arc<dyn House>> {
             None
         }
     }
+}
+
+/// How browsers reach us, without a slash at the end.
+pub fn public_url(values: &Values, listens: SocketAddr) -> String {
+    values.public_url.as_ref().map_or_else(
+        || format!("http://{listens}"),
+        |url| url.as_str().trim_end_matches('/').to_owned(),
+    )
 }
 
 /// Where grants of ours send a browser.

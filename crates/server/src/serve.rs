@@ -48,7 +48,7 @@ pub struct Api {
 
 impl Api {
     pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
-        let catalogue = told.catalogue.clone();
+        let (catalogue, limits) = (told.catalogue.clone(), told.limits.clone());
         let app = App::new(Parts {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
@@ -67,7 +67,8 @@ impl Api {
         app.spawn(&beside, &finish);
         let api = api::router(app.clone());
         let watched = CancellationToken::new();
-        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), &watched, values);
+        let shelf = (catalogue, limits);
+        let pages = dashboard::pages(&listener, stores, shelf, api.clone(), &watched, values);
         let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
         beside.spawn(offered);
         let served = Served::start("api", listener, api.merge(pages.router));
