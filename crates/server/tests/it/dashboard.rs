@@ -2,8 +2,12 @@
 
 mod browser;
 
+mod callbacks;
+
 mod doors;
 
 mod keys;
+
+mod numbers;
 
 mod people;
