@@ -35,9 +35,12 @@ pub(crate) fn columns_in(
     let highest = columns.iter().map(total).max().unwrap_or_default().max(1);
     let step = WIDTH / columns.len().max(1) as f64;
     let gap = (step * 0.15).min(3.0);
+    // What holds links is no picture to those who hear it.
+    let has_links = columns.iter().any(|column| column.href.is_some());
+    let role = if has_links { "group" } else { "img" };
     let mut svg = format!(
         "<svg class=\"columns\" viewBox=\"0 0 {WIDTH} {height}\" preserveAspectRatio=\"none\" \
-         role=\"img\" aria-label=\"{}\">",
+         role=\"{role}\" aria-label=\"{}\">",
         escaped(name)
     );
     for (place, column) in columns.iter().enumerate() {

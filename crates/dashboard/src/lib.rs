@@ -22,6 +22,8 @@ mod live;
 
 mod no;
 
+mod operations;
+
 mod page;
 
 mod people;
@@ -38,7 +40,7 @@ mod text;
 
 pub use gate::Needs;
 pub use people::setup::offer as offer_setup;
-pub use state::{Acting, Api, Desk, Options, Parts};
+pub use state::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
 
 /// Every route: its method, its path, and whom it lets in.
 pub fn listed() -> Vec<(http::Method, &'static str, Needs)> {

@@ -6,6 +6,8 @@ pub(crate) mod audit;
 
 pub(crate) mod balance;
 
+pub(crate) mod elsewhere;
+
 pub(crate) mod home;
 
 pub(crate) mod invitation;

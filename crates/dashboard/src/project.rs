@@ -1,8 +1,12 @@
-//! A project: its batches and callbacks, what it used, its models, keys and settings.
+//! A project: its batches, files and callbacks, what it used, its models, keys and settings.
 
 pub(crate) mod batches;
 
 pub(crate) mod callbacks;
+
+pub(crate) mod files;
+
+pub(crate) mod cargo;
 
 pub(crate) mod keys;
 

@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::gate::{self, Needs};
 use crate::state::Desk;
-use crate::{assets, live, people, project};
+use crate::{assets, live, operations, people, project};
 
 /// A row of the table.
 #[derive(Debug)]
@@ -44,7 +44,10 @@ pub(crate) fn table() -> Vec<Route> {
     let mut table = people();
     table.extend(organizations());
     table.extend(projects());
+    table.extend(cargo());
     table.extend(numbers());
+    table.extend(files());
+    table.extend(operations());
     table
 }
 
@@ -63,6 +66,8 @@ fn people() -> Vec<Route> {
         act("/dashboard/invitation", Nobody, people::invitation::join),
         see("/dashboard/reset", Nobody, people::reset::page),
         act("/dashboard/reset", Nobody, people::reset::reset),
+        see("/dashboard/elsewhere", Nobody, people::elsewhere::start),
+        see("/dashboard/elsewhere/back", Nobody, people::elsewhere::back),
         see("/dashboard/account", Person, people::account::page),
         act(
             "/dashboard/account/password",
@@ -179,6 +184,48 @@ fn projects() -> Vec<Route> {
     ]
 }
 
+fn cargo() -> Vec<Route> {
+    use Needs::Project;
+    use project::cargo;
+    vec![
+        see(
+            "/dashboard/project/{project}/cargo",
+            Project(Viewer),
+            cargo::list::page,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/new",
+            Project(Developer),
+            cargo::new::page,
+        ),
+        act(
+            "/dashboard/project/{project}/cargo/new",
+            Project(Developer),
+            cargo::new::load,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}",
+            Project(Viewer),
+            cargo::one::page,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}/input.json",
+            Project(Viewer),
+            cargo::raw::input,
+        ),
+        see(
+            "/dashboard/project/{project}/cargo/{cargo}/output.json",
+            Project(Viewer),
+            cargo::raw::output,
+        ),
+        act(
+            "/dashboard/project/{project}/cargo/{cargo}/resend",
+            Project(Developer),
+            cargo::resend::one,
+        ),
+    ]
+}
+
 /// What was used, spent and done.
 fn numbers() -> Vec<Route> {
     use Needs::{Organization, Project};
@@ -232,6 +279,104 @@ fn numbers() -> Vec<Route> {
             "/dashboard/project/{project}/callbacks/stop",
             Project(Developer),
             project::callbacks::again::stop,
+        ),
+    ]
+}
+
+fn files() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/files",
+            Project(Viewer),
+            project::files::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}",
+            Project(Viewer),
+            project::files::one::page,
+        ),
+        see(
+            "/dashboard/project/{project}/files/{file}/content",
+            Project(Viewer),
+            project::files::one::content,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/change",
+            Project(Developer),
+            project::files::one::change,
+        ),
+        act(
+            "/dashboard/project/{project}/files/{file}/delete",
+            Project(Developer),
+            project::files::one::delete,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files",
+            Project(Developer),
+            project::files::proxy::create,
+        ),
+        see(
+            "/dashboard/project/{project}/api/files/{file}",
+            Project(Developer),
+            project::files::proxy::record,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/parts",
+            Project(Developer),
+            project::files::proxy::parts,
+        ),
+        act(
+            "/dashboard/project/{project}/api/files/{file}/complete",
+            Project(Developer),
+            project::files::proxy::complete,
+        ),
+    ]
+}
+
+fn operations() -> Vec<Route> {
+    use Needs::Operator;
+    vec![
+        see("/dashboard/operations", Operator, operations::page),
+        see(
+            "/dashboard/operations/pause",
+            Operator,
+            operations::pause::page,
+        ),
+        act(
+            "/dashboard/operations/pause",
+            Operator,
+            operations::pause::pause,
+        ),
+        act(
+            "/dashboard/operations/resume",
+            Operator,
+            operations::pause::resume,
+        ),
+        see(
+            "/dashboard/operations/audit",
+            Operator,
+            operations::audit::page,
+        ),
+        see(
+            "/dashboard/operations/people",
+            Operator,
+            operations::people::page,
+        ),
+        act(
+            "/dashboard/operations/people/active",
+            Operator,
+            operations::people::set_active,
+        ),
+        act(
+            "/dashboard/operations/people/operator",
+            Operator,
+            operations::people::set_operator,
+        ),
+        act(
+            "/dashboard/operations/people/link",
+            Operator,
+            operations::people::link,
         ),
     ]
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
+use chrono::TimeDelta;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
-use domain::time::Clock;
+use domain::time::{Clock, Timestamp};
 use ipnet::IpNet;
 use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
@@ -33,6 +34,34 @@ pub trait Api: Send + Sync + std::fmt::Debug {
     async fn ask(&self, acting: Acting, request: Request) -> Response;
 }
 
+/// One visit to another house, from leaving to coming back.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// Where the browser is sent back to.
+    pub back: String,
+    pub state: String,
+    pub nonce: String,
+    pub verifier: String,
+}
+
+/// Whom another house vouches for.
+#[derive(Debug, Clone)]
+pub struct Stranger {
+    pub issuer: String,
+    pub subject: String,
+    pub name: Option<String>,
+    /// Only one of which the house says that it is theirs.
+    pub email: Option<String>,
+}
+
+/// A house where people can sign in instead. What it says no with is for people.
+#[async_trait::async_trait]
+pub trait House: Send + Sync + std::fmt::Debug {
+    async fn door(&self, visit: &Visit) -> Result<String, String>;
+
+    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String>;
+}
+
 /// What the dashboard is made of.
 #[derive(Debug)]
 pub struct Parts {
@@ -43,6 +72,8 @@ pub struct Parts {
     /// Control's.
     pub clock: Arc<dyn Clock>,
     pub api: Arc<dyn Api>,
+    /// Nothing where people sign in with a password alone.
+    pub house: Option<Arc<dyn House>>,
     /// From then on nobody watches a page any longer.
     pub stop: CancellationToken,
     pub options: Options,
@@ -59,6 +90,8 @@ pub struct Options {
     pub proxies: Vec<IpNet>,
     /// Of the organization that the first start makes.
     pub first_plan: Plan,
+    /// How long a lane rests between batches that are not full.
+    pub linger: TimeDelta,
 }
 
 impl Options {
@@ -79,6 +112,7 @@ pub struct Shared {
     pub(crate) limits: watch::Receiver<Limits>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn Api>,
+    pub(crate) house: Option<Arc<dyn House>>,
     pub(crate) stop: CancellationToken,
     pub(crate) options: Options,
     /// All pages, for those that watch one.
@@ -104,6 +138,7 @@ impl Desk {
             limits: parts.limits,
             clock: parts.clock,
             api: parts.api,
+            house: parts.house,
             stop: parts.stop,
             options: parts.options,
             pages: OnceLock::new(),

@@ -178,6 +178,14 @@ pub(crate) fn brief(id: impl fmt::Display) -> String {
     }
 }
 
+/// The same, to the millisecond.
+pub(crate) fn exact(at: impl Borrow<Timestamp>) -> Markup {
+    let at = at.borrow();
+    let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let people = at.format("%Y-%m-%d %H:%M:%S%.3f");
+    Markup(format!("<time datetime=\"{machine}\">{people}</time>"))
+}
+
 /// Per cent with one place where it matters: 0.3 %, 12 %, 100 %.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
 pub(crate) fn percent(part: impl Number, whole: impl Number) -> String {

@@ -1,5 +1,5 @@
-//! `longshored admin`: organizations, projects, keys, money, files and providers, for people and
-//! scripts.
+//! `longshored admin`: organizations, projects, keys, people, money, files and providers, for
+//! people and scripts.
 
 mod argument;
 mod credit;
@@ -9,6 +9,7 @@ mod key;
 mod ledger;
 mod licence;
 mod organization;
+mod person;
 mod printer;
 mod project;
 mod proof;
@@ -33,10 +34,12 @@ use crate::admin::key::KeyCommand;
 use crate::admin::ledger::LedgerCommand;
 use crate::admin::licence::LicenceCommand;
 use crate::admin::organization::OrganizationCommand;
+use crate::admin::person::PersonCommand;
 use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
 use crate::admin::provider::ProviderCommand;
 use crate::admin::savings::SavingsCommand;
+use crate::dashboard;
 use crate::providers::Accounts;
 use crate::providers::credential::Credentials;
 use crate::settings::Settings;
@@ -67,6 +70,9 @@ enum Subject {
     /// What a caller sends as X-API-Key; belongs to a project.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Who signs in to the dashboard.
+    #[command(subcommand)]
+    Person(PersonCommand),
     /// What organizations have paid for; posted to the ledger.
     #[command(subcommand)]
     Credit(CreditCommand),
@@ -107,6 +113,7 @@ impl AdminCommand {
             Subject::Organization(_)
             | Subject::Project(_)
             | Subject::Key(_)
+            | Subject::Person(_)
             | Subject::Credit(_)
             | Subject::Ledger(_)
             | Subject::Files(_)
@@ -159,6 +166,10 @@ pub async fn run(
         Subject::Organization(command) => organization::run(command, desk).await?,
         Subject::Project(command) => project::run(command, desk).await?,
         Subject::Key(command) => key::run(command, desk).await?,
+        Subject::Person(command) => {
+            let at = dashboard::public_url(&settings.values, settings.values.listen);
+            person::run(command, &at, desk).await?
+        }
         Subject::Credit(command) => credit::run(command, desk).await?,
         Subject::Ledger(command) => return ledger::run(command, desk).await,
         Subject::Files(command) => return files::run(command, desk).await,

@@ -1,6 +1,7 @@
 //! The dashboard, wired: how browsers reach it, and the API that it asks in-process.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,14 @@ use api::caller::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
-use dashboard::{Acting, Api, Desk, Options, Parts};
+use chrono::TimeDelta;
+use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
 use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
-use domain::time::Clock as _;
+use domain::time::{Clock as _, Timestamp};
+use outbound::callback::native_roots;
+use outbound::house::HouseFailure;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +73,7 @@ pub fn pages(
         limits,
         clock: stores.clock.clone(),
         api: Arc::new(Inside(api)),
+        house: house(values),
         stop: stop.clone(),
         options,
     });
@@ -80,19 +85,92 @@ pub fn pages(
 
 fn options(listener: &TcpListener, values: &Values) -> Options {
     let listens = listener.local_addr().unwrap_or(values.listen);
-    let public_url = values.public_url.as_ref().map_or_else(
-        || format!("http://{listens}"),
-        |url| url.as_str().trim_end_matches('/').to_owned(),
-    );
     Options {
-        public_url,
+        public_url: public_url(values, listens),
         store_origin: store_origin(values),
         proxies: values.trusted_proxies.clone(),
         first_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
         },
+        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
+}
+
+/// Another house where people sign in, if there is one.
+#[derive(Debug)]
+struct Elsewhere(outbound::house::House);
+
+fn visited(visit: &Visit) -> outbound::house::Visit {
+    let Visit {
+        back,
+        state,
+        nonce,
+        verifier,
+    } = visit.clone();
+    outbound::house::Visit {
+        back,
+        state,
+        nonce,
+        verifier,
+    }
+}
+
+/// What people are told; what exactly was wrong is for our log.
+fn said(failure: &HouseFailure) -> String {
+    tracing::warn!(%failure, "a sign-in elsewhere failed");
+    match failure {
+        HouseFailure::Away(_) => "Single sign-on does not answer. Try again in a minute.",
+        HouseFailure::Refused(_) | HouseFailure::NotProved(_) => {
+            "Single sign-on did not work. Begin again; the log of the server says why."
+        }
+    }
+    .to_owned()
+}
+
+#[async_trait::async_trait]
+impl House for Elsewhere {
+    async fn door(&self, visit: &Visit) -> Result<String, String> {
+        let door = self.0.door(&visited(visit)).await;
+        door.map_err(|failure| said(&failure))
+    }
+
+    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String> {
+        let who = self.0.who(code, &visited(visit), now).await;
+        let who = who.map_err(|failure| said(&failure))?;
+        Ok(Stranger {
+            issuer: who.issuer,
+            subject: who.subject,
+            name: who.name,
+            email: who.email,
+        })
+    }
+}
+
+fn house(values: &Values) -> Option<Arc<dyn House>> {
+    let options = outbound::house::Options {
+        issuer: values.oidc_issuer.clone()?,
+        client: values.oidc_client.clone()?,
+        secret: values
+            .oidc_secret
+            .as_ref()
+            .map(|secret| secret.reveal().to_owned()),
+    };
+    match outbound::house::House::new(options, native_roots()) {
+        Ok(house) => Some(Arc::new(Elsewhere(house))),
+        Err(failure) => {
+            tracing::error!(%failure, "single sign-on cannot be set up");
+            None
+        }
+    }
+}
+
+/// How browsers reach us, without a slash at the end.
+pub fn public_url(values: &Values, listens: SocketAddr) -> String {
+    values.public_url.as_ref().map_or_else(
+        || format!("http://{listens}"),
+        |url| url.as_str().trim_end_matches('/').to_owned(),
+    )
 }
 
 /// Where grants of ours send a browser.

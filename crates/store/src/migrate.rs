@@ -78,6 +78,11 @@ pub async fn shard_state(shard: &Shard) -> Result<SchemaState, Error> {
     Ok(compare(&shard_migrations(), applied))
 }
 
+/// The number of the newest migration that a shard has.
+pub async fn shard_version(shard: &Shard) -> Result<Option<i64>, Error> {
+    Ok(applied(&shard.pool, "shard").await?.into_iter().max())
+}
+
 fn compare(ours: &Migrator, applied: Vec<i64>) -> SchemaState {
     let known = ours
         .iter()

@@ -6,8 +6,20 @@ pub mod batches;
 
 pub mod callbacks;
 
+pub mod cargo;
+
+pub mod files;
+
+pub mod loads;
+
 pub mod models;
 
+pub mod one_cargo;
+
+pub mod operations;
+
 pub mod overview;
+
+pub mod people;
 
 pub mod usage;

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use domain::id::{Id, Named};
 use domain::money::Money;
 use domain::organization::Plan;
+use domain::person::Role;
 use domain::time::Timestamp;
 
 /// As long as the column takes.
@@ -83,4 +84,8 @@ pub(super) fn quota(text: &str) -> Result<Quota, String> {
 
 pub(super) fn plan() -> impl TypedValueParser<Value = Plan> {
     PossibleValuesParser::new(Plan::ALL.map(Plan::as_str)).try_map(|text| text.parse::<Plan>())
+}
+
+pub(super) fn role() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|text| text.parse::<Role>())
 }

@@ -94,6 +94,13 @@ pub enum AdminFailure {
     NoKey(KeyId),
     #[error("the slug {0} belongs to another project: choose another")]
     SlugTaken(Slug),
+    #[error("nobody has the address {0}: `longshored admin person list` shows everybody")]
+    NoPerson(String),
+    #[error(
+        "somebody has the address {0}: `longshored admin person link {0}` makes a link to set \
+         their password"
+    )]
+    EmailTaken(String),
     #[error("there is no provider {asked} in SVC_PROVIDERS_FILE{hint}")]
     NoProvider { asked: String, hint: String },
     #[error(

@@ -1,6 +1,7 @@
 //! Randomness, drawn from the operating system.
 
 use domain::api_key::ApiKey;
+use domain::token::Token;
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 
@@ -20,4 +21,12 @@ pub(super) fn api_key() -> Result<ApiKey, AdminFailure> {
         .try_fill_bytes(&mut bytes)
         .map_err(|_| AdminFailure::NoRandomness)?;
     ApiKey::draw(bytes).ok_or(AdminFailure::NoRandomness)
+}
+
+pub(super) fn token() -> Result<Token, AdminFailure> {
+    let mut bytes = [0; 32];
+    SysRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(|_| AdminFailure::NoRandomness)?;
+    Ok(Token::of(bytes))
 }

@@ -2,11 +2,12 @@
 
 use clap::Parser;
 use domain::account::{Account, Tokens};
-use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::id::{Berth, KeyId, OrganizationId, PersonId, ProjectId};
 use domain::money::Money;
 use domain::organization::Plan;
 use store::control::api_key::ApiKey;
 use store::control::organization::Organization;
+use store::control::person::Person;
 use store::control::project::Project;
 use store::shard::credit::{Direction, Payment};
 
@@ -90,6 +91,12 @@ fn the_promised_lines_are_understood() {
         "ledger check --json".to_owned(),
         "provider list --json".to_owned(),
         "provider resume openai-main --json".to_owned(),
+        "person create ada@example.com --name Ada --operator --json".to_owned(),
+        format!("person create a@b --name Ada --organization {org}{digits} --role viewer"),
+        "person list --json".to_owned(),
+        "person link ada@example.com --json".to_owned(),
+        "person operator ada@example.com".to_owned(),
+        "person operator ada@example.com --remove --json".to_owned(),
         "licence show".to_owned(),
         "licence verify licence.json --json".to_owned(),
         "licence verify".to_owned(),
@@ -113,6 +120,11 @@ fn what_is_not_understood_is_explained() {
     ");
     insta::assert_snapshot!(explained("project create --organization org_DIGITS --slug A_b"), @"error: invalid value 'A_b' for '--slug <SLUG>': a slug is 1 to 63 characters of a-z, 0-9 and -, and neither begins nor ends with -");
     insta::assert_snapshot!(explained("organization set-quota org_DIGITS much"), @"error: invalid value 'much' for '<TOKENS>': expected a number of tokens, `plan` or `unlimited`");
+    insta::assert_snapshot!(explained("person link ada"), @"error: invalid value 'ada' for '<EMAIL>': an e-mail address looks like name@host, with at most 254 characters");
+    insta::assert_snapshot!(explained("person create a@b --name A --role owner"), @r"
+    error: the following required arguments were not provided:
+      --organization <ORGANIZATION>
+    ");
     insta::assert_snapshot!(explained("credit add org_DIGITS -5"), @"error: invalid value '-5' for '<DOLLARS>': an amount is above zero; `withdraw` takes credit out");
     insta::assert_snapshot!(explained("credit add org_DIGITS 1,50"), @"error: invalid value '1,50' for '<DOLLARS>': an amount is written in dollars with at most nine decimals, such as 12.50");
     insta::assert_snapshot!(explained("ledger statement org_DIGITS --since yesterday"), @"error: invalid value 'yesterday' for '--since <DATE>': expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z");
@@ -163,6 +175,36 @@ fn a_key_is_shown_in_full_only_when_it_is_made() {
     The key is shown this once: only its digest is kept.
     "#);
     insta::assert_snapshot!(Printer::Json.one(&made).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+}
+
+#[test]
+fn a_person_is_shown_with_a_link_only_when_it_is_made() {
+    let person = Person {
+        id: PersonId::new(moment(), berth(), 4),
+        name: "Ada".to_owned(),
+        email: "ada@example.com".to_owned(),
+        is_operator: true,
+        is_active: true,
+        created_at: moment(),
+    };
+    insta::assert_snapshot!(Printer::Text.many(&[person::View::from(person.clone())]).unwrap(), @r"
+    PERSON                                E-MAIL           NAME  OPERATOR  ACTIVE  CREATED
+    usr_019b76daa80070008050000000000004  ada@example.com  Ada   yes       yes     2026-01-01T00:00:00.000000Z
+    ");
+    let mut offered = person::View::from(person);
+    offered.offer("https://longshore.example/dashboard/reset?pass=00".to_owned());
+    insta::assert_snapshot!(Printer::Json.one(&offered).unwrap(), @r#"{"person_id":"usr_019b76daa80070008050000000000004","email":"ada@example.com","name":"Ada","is_operator":true,"is_active":true,"created_at":"2026-01-01T00:00:00.000000Z","link":"https://longshore.example/dashboard/reset?pass=00"}"#);
+    insta::assert_snapshot!(Printer::Text.one(&offered).unwrap(), @r"
+    person    usr_019b76daa80070008050000000000004
+    e-mail    ada@example.com
+    name      Ada
+    operator  yes
+    active    yes
+    created   2026-01-01T00:00:00.000000Z
+    link      https://longshore.example/dashboard/reset?pass=00
+
+    The link sets a password. It is good once, for 24 hours, and shown this once.
+    ");
 }
 
 #[test]

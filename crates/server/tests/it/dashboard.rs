@@ -6,6 +6,8 @@ mod callbacks;
 
 mod doors;
 
+mod elsewhere;
+
 mod keys;
 
 mod numbers;

@@ -81,6 +81,12 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
+    let whose = sqlx::query_scalar!(
+        "select email from control.person where id = $1",
+        person.map(PersonId::uuid)
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
     let act = Act {
         organization,
         action: match pass.purpose {
@@ -88,7 +94,7 @@ pub async fn create(
             Purpose::Invitation { .. } => "member.invited",
             Purpose::Reset { .. } => "person.reset_offered",
         },
-        subject: email.unwrap_or_default().to_owned(),
+        subject: email.map(str::to_owned).or(whose).unwrap_or_default(),
         detail: role.unwrap_or_default().to_owned(),
         ..Act::default()
     };

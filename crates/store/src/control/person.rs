@@ -121,6 +121,90 @@ pub async fn find(control: &Control, id: PersonId) -> Result<Option<Person>, Err
     Ok(row.map(Person::from))
 }
 
+/// Everybody, in the order in which they came, after a person.
+pub async fn page(
+    control: &Control,
+    after: Option<PersonId>,
+    limit: u32,
+) -> Result<Vec<Person>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, name, email, is_operator, is_active, created_at
+         from control.person where $1::uuid is null or id > $1 order by id limit $2",
+        after.map(PersonId::uuid),
+        i64::from(limit)
+    );
+    let rows = rows.fetch_all(&control.pool).await?;
+    Ok(rows.into_iter().map(Person::from).collect())
+}
+
+/// Lets a person in again, or shuts them out: then their sessions have ended.
+pub async fn set_active(
+    control: &Control,
+    person: PersonId,
+    is_active: bool,
+    by: &Author,
+    now: Timestamp,
+) -> Result<Option<Person>, Error> {
+    let mut tx = control.pool.begin().await?;
+    let row = sqlx::query_as!(
+        Row,
+        "with ended as (delete from control.session where person = $1 and not $2)
+         update control.person set is_active = $2 where id = $1
+         returning id, name, email, is_operator, is_active, created_at",
+        person.uuid(),
+        is_active
+    );
+    let Some(row) = row.fetch_optional(&mut *tx).await? else {
+        return Ok(None);
+    };
+    let act = Act {
+        action: if is_active {
+            "person.activated"
+        } else {
+            "person.deactivated"
+        },
+        subject: row.email.clone(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(Some(row.into()))
+}
+
+/// Gives somebody the whole service to run, or takes it from them.
+pub async fn set_operator(
+    control: &Control,
+    person: PersonId,
+    is_operator: bool,
+    by: &Author,
+    now: Timestamp,
+) -> Result<Option<Person>, Error> {
+    let mut tx = control.pool.begin().await?;
+    let row = sqlx::query_as!(
+        Row,
+        "update control.person set is_operator = $2 where id = $1
+         returning id, name, email, is_operator, is_active, created_at",
+        person.uuid(),
+        is_operator
+    );
+    let Some(row) = row.fetch_optional(&mut *tx).await? else {
+        return Ok(None);
+    };
+    let act = Act {
+        action: if is_operator {
+            "person.operator_made"
+        } else {
+            "person.operator_unmade"
+        },
+        subject: row.email.clone(),
+        ..Act::default()
+    };
+    audit::note(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(Some(row.into()))
+}
+
 /// Whom another house means by this name.
 pub async fn find_by_identity(
     control: &Control,

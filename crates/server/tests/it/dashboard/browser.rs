@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use dashboard::{Acting, Api, Desk, Options, Parts};
+use dashboard::{Acting, Api, Desk, House, Options, Parts};
 use domain::id::{Berth, OrganizationId, PersonId, SessionId};
 use domain::limit::Limits;
 use domain::organization::Plan;
@@ -40,7 +40,7 @@ impl Api for Inside {
     }
 }
 
-pub(crate) fn pages(service: &Service) -> Router {
+pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router {
     dashboard::router(Desk::new(Parts {
         control: service.control.clone(),
         shards: vec![service.north.clone(), service.south.clone()],
@@ -48,6 +48,7 @@ pub(crate) fn pages(service: &Service) -> Router {
         limits: watch::channel(Limits::default()).1,
         clock: service.clock.clone(),
         api: Arc::new(Inside(service.router.clone())),
+        house,
         stop: CancellationToken::new(),
         options: Options {
             public_url: PUBLIC.to_owned(),
@@ -62,6 +63,7 @@ pub(crate) fn pages(service: &Service) -> Router {
 pub(crate) struct Browser {
     pages: Router,
     pub(crate) token: Option<Token>,
+    elsewhere: String,
 }
 
 /// A page, or where it sends us.
@@ -76,8 +78,17 @@ pub(crate) struct Seen {
 impl Browser {
     pub(crate) fn new(service: &Service) -> Self {
         Self {
-            pages: pages(service),
+            pages: pages(service, None),
             token: None,
+            elsewhere: String::new(),
+        }
+    }
+
+    /// One who can sign in at another house.
+    pub(crate) fn with_house(service: &Service, house: Arc<dyn House>) -> Self {
+        Self {
+            pages: pages(service, Some(house)),
+            ..Self::new(service)
         }
     }
 
@@ -116,14 +127,15 @@ impl Browser {
             .await
             .unwrap();
         Self {
-            pages: pages(service),
             token: Some(token),
+            ..Self::new(service)
         }
     }
 
     pub(crate) fn cookie(&self) -> String {
         let token = self.token.as_ref().map(Token::reveal);
-        format!("__Host-session={}", token.unwrap_or_default())
+        let (token, left) = (token.unwrap_or_default(), &self.elsewhere);
+        format!("__Host-session={token}; elsewhere={left}")
     }
 
     pub(crate) async fn ask(&mut self, request: http::request::Builder, body: String) -> Seen {
@@ -136,6 +148,9 @@ impl Browser {
             let value = line.to_str().unwrap().split(';').next().unwrap();
             if let Some(token) = value.strip_prefix("__Host-session=") {
                 self.token = Token::parse(token);
+            }
+            if let Some(left) = value.strip_prefix("elsewhere=") {
+                left.clone_into(&mut self.elsewhere);
             }
         }
         let to = parts

@@ -1,0 +1,271 @@
+//! A project's cargo, newest first: a page of them, found by id alone or among the troubles.
+
+use std::collections::HashMap;
+
+use domain::batch;
+use domain::cargo::{CallbackState, Status};
+use domain::id::{CargoId, KeyId, ProjectId};
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::shard::trouble::Kind;
+use crate::shard::waiting::bounds;
+
+/// Ids from `first` to just before `beyond`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub first: Uuid,
+    pub beyond: Uuid,
+}
+
+/// A cargo as a list shows it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub id: CargoId,
+    pub key: KeyId,
+    pub model: String,
+    pub created_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub success: Option<bool>,
+    pub callback: CallbackState,
+    pub callback_host: Option<String>,
+    pub held: Money,
+    batch: Option<Uuid>,
+    /// Of its batch, while it has no outcome.
+    state: Option<batch::State>,
+}
+
+impl Listed {
+    pub fn status(&self) -> Status {
+        Status::read(self.state, self.completed_at.map(|_| self.callback))
+    }
+}
+
+/// What an outcome came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Came {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub charged: Money,
+}
+
+struct Row {
+    id: Uuid,
+    api_key: Uuid,
+    model: String,
+    created_at: Timestamp,
+    completed_at: Option<Timestamp>,
+    success: Option<bool>,
+    callback_state: String,
+    callback_host: Option<String>,
+    held: Option<i64>,
+    batch: Option<Uuid>,
+}
+
+impl From<Row> for Listed {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id.into(),
+            key: row.api_key.into(),
+            model: row.model,
+            created_at: row.created_at,
+            completed_at: row.completed_at,
+            success: row.success,
+            callback: match row.callback_state.as_str() {
+                "delivered" => CallbackState::Delivered,
+                "failed" => CallbackState::Failed,
+                _ => CallbackState::Open,
+            },
+            callback_host: row.callback_host,
+            held: row.held.map_or(Money::ZERO, Money),
+            batch: row.batch,
+            state: None,
+        }
+    }
+}
+
+/// The newest of a span.
+pub async fn newest(
+    shard: &Shard,
+    project: ProjectId,
+    span: Span,
+    most: u32,
+) -> Result<Vec<Listed>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, api_key, model, created_at, completed_at, success, callback_state,
+             callback_host, held, batch
+         from shard.cargo where project = $1 and id >= $2 and id < $3
+         order by id desc limit $4",
+        project.uuid(),
+        span.first,
+        span.beyond,
+        i64::from(most)
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    with_states(shard, rows).await
+}
+
+/// When the project loaded something last.
+pub async fn last(shard: &Shard, project: ProjectId) -> Result<Option<Timestamp>, Error> {
+    let last = sqlx::query_scalar!(
+        "select created_at from shard.cargo where project = $1 order by id desc limit 1",
+        project.uuid()
+    );
+    Ok(last.fetch_optional(&shard.pool).await?)
+}
+
+/// Those of some ids that are the project's, newest first.
+pub async fn these(
+    shard: &Shard,
+    project: ProjectId,
+    ids: &[CargoId],
+) -> Result<Vec<Listed>, Error> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
+    let (first, last) = bounds(&ids);
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, api_key, model, created_at, completed_at, success, callback_state,
+             callback_host, held, batch
+         from shard.cargo where id = any($1) and id >= $2 and id <= $3 and project = $4
+         order by id desc",
+        &ids,
+        first,
+        last,
+        project.uuid()
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    with_states(shard, rows).await
+}
+
+/// What has no outcome takes its status from its batch.
+async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<Listed>, Error> {
+    let mut listed: Vec<Listed> = rows.into_iter().map(Listed::from).collect();
+    let open = listed.iter().filter(|cargo| cargo.completed_at.is_none());
+    let mut batches: Vec<Uuid> = open.filter_map(|cargo| cargo.batch).collect();
+    batches.sort_unstable();
+    batches.dedup();
+    if batches.is_empty() {
+        return Ok(listed);
+    }
+    let rows = sqlx::query!(
+        "select id, state from shard.batch where id = any($1)",
+        &batches
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let states: HashMap<Uuid, batch::State> = rows
+        .into_iter()
+        .filter_map(|row| Some((row.id, batch::State::parse(&row.state)?)))
+        .collect();
+    for cargo in &mut listed {
+        cargo.state = cargo.batch.and_then(|batch| states.get(&batch).copied());
+    }
+    Ok(listed)
+}
+
+/// What the outcomes of a page came to.
+pub async fn came(shard: &Shard, cargo: &[Listed]) -> Result<HashMap<CargoId, Came>, Error> {
+    let done = cargo.iter().filter(|cargo| cargo.completed_at.is_some());
+    let ids: Vec<Uuid> = done.map(|cargo| cargo.id.uuid()).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (first, last) = bounds(&ids);
+    let rows = sqlx::query!(
+        "select cargo, input_tokens, output_tokens, charged from shard.outcome
+         where cargo = any($1) and cargo >= $2 and cargo <= $3",
+        &ids,
+        first,
+        last
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let came = rows.into_iter().map(|row| {
+        let came = Came {
+            input_tokens: u64::try_from(row.input_tokens).unwrap_or_default(),
+            output_tokens: u64::try_from(row.output_tokens).unwrap_or_default(),
+            charged: row.charged.map_or(Money::ZERO, Money),
+        };
+        (row.cargo.into(), came)
+    });
+    Ok(came.collect())
+}
+
+/// The newest troubles of a span, of all labels or of one.
+pub async fn troubles(
+    shard: &Shard,
+    project: ProjectId,
+    kind: Kind,
+    label: Option<&str>,
+    span: Span,
+    most: u32,
+) -> Result<Vec<(CargoId, String)>, Error> {
+    let Some(label) = label else {
+        let rows = sqlx::query!(
+            "select cargo, label from shard.trouble
+             where project = $1 and kind = $2 and cargo >= $3 and cargo < $4
+             order by cargo desc limit $5",
+            project.uuid(),
+            kind.as_str(),
+            span.first,
+            span.beyond,
+            i64::from(most)
+        );
+        let rows = rows.fetch_all(&shard.pool).await?;
+        return Ok(rows
+            .into_iter()
+            .map(|row| (row.cargo.into(), row.label))
+            .collect());
+    };
+    let rows = sqlx::query!(
+        "select cargo, label from shard.trouble
+         where project = $1 and kind = $2 and label = $3 and cargo >= $4 and cargo < $5
+         order by cargo desc limit $6",
+        project.uuid(),
+        kind.as_str(),
+        label,
+        span.first,
+        span.beyond,
+        i64::from(most)
+    );
+    let rows = rows.fetch_all(&shard.pool).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.cargo.into(), row.label))
+        .collect())
+}
+
+/// How the newest troubles of a span group: at most `most` are looked at.
+pub async fn groups(
+    shard: &Shard,
+    project: ProjectId,
+    kind: Kind,
+    span: Span,
+    most: u32,
+) -> Result<Vec<(String, u64)>, Error> {
+    let rows = sqlx::query!(
+        r#"select label, count(*) as "count!" from (
+               select label from shard.trouble
+               where project = $1 and kind = $2 and cargo >= $3 and cargo < $4
+               order by cargo desc limit $5
+           ) newest
+           group by label order by count(*) desc, label limit 20"#,
+        project.uuid(),
+        kind.as_str(),
+        span.first,
+        span.beyond,
+        i64::from(most)
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let groups = rows
+        .into_iter()
+        .map(|row| (row.label, u64::try_from(row.count).unwrap_or_default()));
+    Ok(groups.collect())
+}
