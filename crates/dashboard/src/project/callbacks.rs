@@ -26,9 +26,9 @@ use health::Host;
 
 const PAGE: usize = 50;
 /// At each host, so many that are due are looked at.
-const LOOKED_AT: u32 = 200;
+const LOOKED_AT: u32 = 100;
 /// The hosts that a page tells apart.
-const HOSTS: usize = 100;
+const HOSTS: usize = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "callbacks.html")]

@@ -2,10 +2,14 @@
 
 mod browser;
 
+mod callbacks;
+
 mod doors;
 
 mod elsewhere;
 
 mod keys;
+
+mod numbers;
 
 mod people;

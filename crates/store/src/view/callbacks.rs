@@ -3,6 +3,7 @@
 use domain::callback_health::{Class, Ending};
 use domain::id::{CargoId, OrganizationId, ProjectId};
 use domain::time::Timestamp;
+use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
@@ -133,6 +134,45 @@ pub struct GivenUp {
     pub error: Option<String>,
 }
 
+struct Noted {
+    cargo: Uuid,
+    label: String,
+}
+
+/// With a host the one index serves, without one the other.
+async fn noted(
+    shard: &Shard,
+    project: ProjectId,
+    host: Option<&str>,
+    before: Option<CargoId>,
+    limit: u32,
+) -> Result<Vec<Noted>, Error> {
+    let before = before.map_or(Uuid::max(), CargoId::uuid);
+    let Some(host) = host else {
+        let noted = sqlx::query_as!(
+            Noted,
+            "select cargo, label from shard.trouble
+             where project = $1 and kind = 'callback_failed' and cargo < $2
+             order by cargo desc limit $3",
+            project.uuid(),
+            before,
+            i64::from(limit)
+        );
+        return Ok(noted.fetch_all(&shard.pool).await?);
+    };
+    let noted = sqlx::query_as!(
+        Noted,
+        "select cargo, label from shard.trouble
+         where project = $1 and kind = 'callback_failed' and label = $2 and cargo < $3
+         order by cargo desc limit $4",
+        project.uuid(),
+        host,
+        before,
+        i64::from(limit)
+    );
+    Ok(noted.fetch_all(&shard.pool).await?)
+}
+
 /// Newest cargo first, before one; of a host or of all.
 pub async fn given_up(
     shard: &Shard,
@@ -141,19 +181,7 @@ pub async fn given_up(
     before: Option<CargoId>,
     limit: u32,
 ) -> Result<Vec<GivenUp>, Error> {
-    // With a host the one index serves, without one the other.
-    let noted = sqlx::query!(
-        "select cargo, label from shard.trouble
-         where project = $1 and kind = 'callback_failed' and ($2::text is null or label = $2)
-             and ($3::uuid is null or cargo < $3)
-         order by cargo desc limit $4",
-        project.uuid(),
-        host,
-        before.map(CargoId::uuid),
-        i64::from(limit)
-    )
-    .fetch_all(&shard.pool)
-    .await?;
+    let noted = noted(shard, project, host, before, limit).await?;
     let ids: Vec<_> = noted.iter().map(|row| row.cargo).collect();
     let rows = sqlx::query!(
         r#"select c.id, c.callback_url, c.callback_ended_at, last.number as "number?",

@@ -54,16 +54,20 @@ pub(crate) struct Like {
     /// Another cargo, to begin with.
     #[serde(default)]
     like: String,
+    /// Or a model, if there is such a one.
+    #[serde(default)]
+    model: String,
 }
 
 pub(crate) async fn page(
     State(desk): State<Desk>,
     within: InProject,
     visitor: Visitor,
-    Query(Like { like }): Query<Like>,
+    Query(Like { like, model }): Query<Like>,
 ) -> Result<Response, No> {
+    let known = desk.catalogue.borrow().find(&model).is_some();
     let mut wish = Wish {
-        model: SVC_MOCK.to_owned(),
+        model: if known { model } else { SVC_MOCK.to_owned() },
         max_tokens: "256".to_owned(),
         ..Wish::default()
     };

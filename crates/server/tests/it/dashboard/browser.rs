@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use dashboard::{Acting, Api, Desk, House, Options, Parts};
 use domain::id::{Berth, OrganizationId, PersonId, SessionId};
+use domain::limit::Limits;
 use domain::organization::Plan;
 use domain::person::Role;
 use domain::token::Token;
@@ -17,6 +18,7 @@ use store::control::audit::Author;
 use store::control::person::{self, NewPerson};
 use store::control::session::{self, NewSession};
 use store::control::{member, project};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -43,6 +45,7 @@ pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router 
         control: service.control.clone(),
         shards: vec![service.north.clone(), service.south.clone()],
         catalogue: service.catalogue.subscribe(),
+        limits: watch::channel(Limits::default()).1,
         clock: service.clock.clone(),
         api: Arc::new(Inside(service.router.clone())),
         house,
