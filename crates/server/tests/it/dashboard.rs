@@ -2,6 +2,8 @@
 
 mod browser;
 
+mod cargo;
+
 mod doors;
 
 mod keys;
