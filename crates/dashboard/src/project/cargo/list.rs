@@ -188,12 +188,12 @@ async fn read(
     };
     let (from, to) = window.listed();
     // None of these waits for another.
-    let (found, loads, choices) = futures::try_join!(
+    let (found, loads, choices) = tokio::try_join!(
         look::find(shard, project, &filter, &window),
         loads::columns(shard, meant, window.range.per_day()),
         loads::choices(shard, loads::Asked { from, to, ..meant }),
     )?;
-    let (groups, keys) = futures::try_join!(groups(within, &filter, &window), names(desk, within))?;
+    let (groups, keys) = tokio::try_join!(groups(within, &filter, &window), names(desk, within))?;
     let page = Page::of_project("Cargo", Here::Cargo, within, visitor);
     let base = format!("{}/cargo", page.base());
     let histogram = histogram::draw(&loads, &window, &choices.models, asked, &base);
