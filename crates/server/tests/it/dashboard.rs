@@ -4,6 +4,8 @@ mod browser;
 
 mod callbacks;
 
+mod cargo;
+
 mod doors;
 
 mod elsewhere;
