@@ -26,7 +26,7 @@ demo() {
     await "http://$SVC_LISTEN" "${STARTED[-1]}" "$UP/longshored.log"
     demo_files "http://$SVC_LISTEN" <"$UP/demo.keys"
     demo_check
-    (umask 077 && demo_tell "http://$SVC_LISTEN" | tee -a "$UP/said")
+    (umask 077 && demo_tell "http://$SVC_LISTEN" "$(admin link person link marta@operator.example)" | tee -a "$UP/said")
 }
 
 demo_is_new() {
@@ -61,13 +61,15 @@ demo_rows() {
 # What the demo's rows speak of: its models, and accounts where nobody answers.
 demo_settings() {
     export SVC_MODELS_FILE=$PWD/tools/demo/models.toml SVC_PROVIDERS_FILE=$PWD/tools/demo/providers.toml
-    export LONGSHORE_DEMO_CREDENTIAL=none
+    export LONGSHORE_DEMO_CREDENTIAL=none LONGSHORE_DEMO_NORTH=north LONGSHORE_DEMO_SOUTH=south
 }
 
 # Files are uploaded as callers do: demo_files BASE_URL, with lines of project and key on the standard input.
 demo_files() {
+    local uploaded
     say "uploading files"
-    say "$(python3 tools/demo/files.py "$1")"
+    uploaded=$(python3 tools/demo/files.py "$1") || fail "the demo's files could not be uploaded: see above"
+    say "uploaded $uploaded"
 }
 
 demo_check() {
@@ -75,11 +77,14 @@ demo_check() {
     "$LONGSHORED" admin ledger check >&2 || fail "the demo does not add up: see above"
 }
 
+# demo_tell BASE_URL LINK
 demo_tell() {
     cat <<END
 
 The demo is there: 4 organizations, 8 projects, thirty days. Its keys are in .dev/up/demo.keys.
 
   pages       $1/dashboard
+  sign in     as marta@operator.example, who runs the service; once, to choose a password:
+              $2
 END
 }

@@ -32,22 +32,25 @@ miss_node() {
 make_node() { node_packages crates/dashboard/web; }
 
 # The packages that a folder's lock file names, installed once for every checkout that has the same: node_packages FOLDER
+# Copied, not linked: npm(1), run by hand in a checkout, would empty the folder of all.
 node_packages() {
     local folder=$1 lock installed
     lock=$(cat "$folder/package.json" "$folder/package-lock.json" | sha256sum)
-    installed=$CACHE/node/${lock:0:16}
-    if [[ ! -d $installed/node_modules ]]; then
+    lock=${lock:0:16}
+    [[ $(cat "$folder/node_modules/.installed" 2>/dev/null) != "$lock" ]] || return 0
+    installed=$CACHE/node/$lock
+    if [[ $(cat "$installed/node_modules/.installed" 2>/dev/null) != "$lock" ]]; then
         say "installing $folder/package-lock.json into $installed"
         rm -rf "$installed.$$"
         mkdir -p "$installed.$$"
         cp "$folder/package.json" "$folder/package-lock.json" "$folder/.npmrc" "$installed.$$"
         npm --prefix "$installed.$$" --loglevel=error ci >&2
+        echo "$lock" >"$installed.$$/node_modules/.installed"
         rm -rf "$installed"
         mv "$installed.$$" "$installed"
     fi
-    # npm(1), run by hand, leaves a folder there.
-    [[ -L $folder/node_modules ]] || rm -rf "$folder/node_modules"
-    ln -sfn "$installed/node_modules" "$folder/node_modules"
+    rm -rf "$folder/node_modules"
+    cp -a "$installed/node_modules" "$folder/node_modules"
 }
 
 miss_postgres() {

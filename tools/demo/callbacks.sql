@@ -1,7 +1,7 @@
 -- How answers were brought to those who asked: every attempt, what is still open, and then the rows of cargo.
 
--- For two hours a receiver was down, and one has a certificate that ended a while ago.
-select date_trunc('hour', :'now'::timestamptz - interval '9 days') + interval '1 hour' * (9 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
+-- For two hours of the day before that a receiver was down, and one has a certificate that ended a while ago.
+select date_trunc('hour', :'now'::timestamptz - interval '1 day' * (case extract(isodow from :'now'::timestamptz at time zone 'UTC' - interval '4 days') when 6 then 5 when 7 then 6 else 4 end + 1)) + interval '1 hour' * (9 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
     as down_from \gset
 
 -- Retries come 30 seconds, 2, 10, 30 and 60 minutes after the end of the one before.

@@ -48,33 +48,33 @@ from organization o, person p where o.number = 1 and p.number = 2;
 
 -- In the order in which it happened.
 insert into control.audit (at, person, who, address, organization, project, action, subject, detail)
-select it.at, p.id, coalesce(p.name, 'console'), case when p.id is not null then '203.0.113.' || 10 + p.number end,
+select it.at, p.id, coalesce(p.email, 'console'), case when p.id is not null then '203.0.113.' || 10 + p.number end,
     it.organization, it.project, it.action, it.subject, it.detail
 from (
-    select created_at as at, 1 as person, id as organization, null::uuid as project, 'organization.create' as action,
+    select created_at as at, 1 as person, id as organization, null::uuid as project, 'organization.created' as action,
         name as subject, 'plan ' || plan as detail from organization
     union all
-    select p.created_at, m.number, p.organization, p.id, 'project.create', p.slug, ''
+    select p.created_at, m.number, p.organization, p.id, 'project.created', p.slug, ''
     from project p join person m on m.organization = p.organization_number and m.role = 'owner'
     union all
-    select k.created_at, m.number, p.organization, p.id, 'key.create', k.name, left(k.secret, 12)
+    select k.created_at, m.number, p.organization, p.id, 'key.created', k.name, left(k.secret, 12)
     from api_key k join project p on p.number = k.project_number
     join person m on m.organization = p.organization_number and m.role = 'owner'
     union all
-    select k.expires_at, m.number, p.organization, p.id, 'key.rotate', k.name, 'overlap 24 hours'
+    select k.expires_at, m.number, p.organization, p.id, 'key.rotated', k.name, 'overlap 24 hours'
     from api_key k join project p on p.number = k.project_number and k.place = 4
     join person m on m.organization = p.organization_number and m.role = 'owner'
     union all
-    select m.created_at, o.number, org.id, null, 'member.invite', m.email, m.role
+    select m.created_at, o.number, org.id, null, 'member.invited', m.email, m.role
     from person m join person o on o.organization = m.organization and o.role = 'owner' and o.number <> m.number
     join organization org on org.number = m.organization
     union all
-    select :'now'::timestamptz - interval '1 day' * d.days, 1, o.id, null, 'credit.add', d.reference, 'wire transfer'
+    select :'now'::timestamptz - interval '1 day' * d.days, 1, o.id, null, 'credit.added', d.reference, 'wire transfer'
     from organization o cross join (values (30.0, 'invoice-2026-1007'), (19.0, 'invoice-2026-1152'), (8.0, 'invoice-2026-1298')) d (days, reference)
     union all
-    select :'now'::timestamptz - interval '3 hours', 1, null, null, 'provider.pause', 'gemini-main', 'the account cannot pay'
+    select :'now'::timestamptz - interval '3 hours', 1, null, null, 'provider.paused', 'gemini-main', 'the account cannot pay'
     union all
-    select :'now'::timestamptz - interval '8 days', m.number, p.organization, p.id, 'callbacks.resend', 'hooks.nordlicht-retail.example:443', 'after the receiver was down'
+    select :'now'::timestamptz - interval '4 days', m.number, p.organization, p.id, 'callbacks.resent', 'hooks.nordlicht-retail.example:443', 'after the receiver was down'
     from project p join person m on m.number = 3 where p.number = 1
 ) it left join person p on p.number = it.person
 where it.at <= :'now'::timestamptz

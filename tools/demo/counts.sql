@@ -14,7 +14,9 @@ select c.project, date_trunc('hour', c.callback_ended_at), c.api_key, c.model,
 from shard.cargo c where c.callback_ended_at is not null and c.project in (select id from project) group by 1, 2, 3, 4, 5;
 
 insert into shard.trouble (project, kind, cargo, label)
-select project, 'failed', id, regexp_replace(error, '[0-9]+', '#', 'g') from told where not success
+select project, 'failed', id, -- As domain::trouble groups them.
+    rtrim(left(regexp_replace(regexp_replace(error, '`[^`]*`', '…', 'g'), '[[:alnum:]_-]*[0-9][[:alnum:]_-]*', '#', 'g'), 80))
+from told where not success
 union all
 select c.project, 'callback_failed', c.id, c.host from callback c join delivered d on d.id = c.id where d.over and not d.arrives;
 
@@ -25,7 +27,6 @@ from told where stage <> 'waiting' group by project, batch;
 insert into shard.callback_hour (project, hour, host, ending, class, count)
 select project, date_trunc('hour', started_at + took), host,
     case when delivered then 'delivered' when fault like 'status%' or fault = 'redirect' then 'refused' else 'unreachable' end,
-    case when took < interval '100 milliseconds' then 0 when took < interval '300 milliseconds' then 1
-        when took < interval '1 second' then 2 when took < interval '3 seconds' then 3
-        when took < interval '10 seconds' then 4 else 5 end, count(*)
+    -- As domain::callback_health bounds its classes.
+    width_bucket((extract(epoch from took) * 1000)::int - 1, array[50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000]), count(*)
 from attempt group by 1, 2, 3, 4, 5;

@@ -4,23 +4,26 @@ They are small and real: proven, scanned, stored. Some fail, one after the other
 sessions stay open. Then a few cargo are loaded that name them.
 """
 
+import base64
 import hashlib
 import json
 import random
+import re
 import struct
 import sys
 import urllib.error
 import urllib.request
 import zlib
+from pathlib import Path
 
 BOUNDARY = "longshore-demo-boundary"
 
-MOVIE = (
-    "0000002066747970 69736f6d00000200 69736f6d69736f32 617663316d703431 0000000f66726565 686172626f7572"
-)
-"""How an MP4 begins; there is nothing after it, so that none can be made of it."""
+PAGE = Path(__file__).parents[2] / "docs" / "files.md"
+"""Has a second of film for those who have none."""
 
 CATALOGUE = "article;name;weight\n" + "\n".join(f"{30000 + n};Fjell {n};{400 + n} g" for n in range(40))
+
+MOVIE = base64.b64decode(re.search(r"base64 -d <<<(AAAAI\S+)", PAGE.read_text()).group(1))
 
 LETTER = "The northern basin is to be dredged before the winter. Costs are borne by the harbour. "
 
@@ -65,6 +68,12 @@ def document(title, pages):
     return out + f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n".encode()
 
 
+def film(name):
+    """A second of it, and a name in the padding that players skip."""
+    padding = name.encode()
+    return MOVIE + struct.pack(">I", len(padding) + 8) + b"free" + padding
+
+
 def virus():
     """The industry's harmless test, in two halves, so that this file is none."""
     return rb"X5O!P%@AP[4\PZX54(P^)7CC)7}" + b"$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
@@ -79,6 +88,7 @@ def shelf(project, number):
         (f"{project}-detail.png", "image/png", picture(160, 200, colour[::-1]), None),
         (f"{project}-contract.pdf", "application/pdf", document(f"Contract {number}", 3), {"signed": "yes"}),
         (f"{project}-articles.csv", "text/csv", f"{CATALOGUE}\n{project};;\n".encode(), None),
+        (f"{project}-tour.mp4", "video/mp4", film(project), {"camera": "2"}),
         (f"{project}-notes.md", "text/markdown", f"# Notes of {project}\n\n{LETTER * 6}\n".encode(), None),
     ]
 
@@ -106,7 +116,7 @@ class Caller:
         session = self.declare(name, media_type, data, tags)
         grant = session.get("upload")
         if grant is None:
-            return session["file_id"]
+            return session["id"]
         fields = "".join(
             f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in grant["fields"].items()
@@ -115,8 +125,8 @@ class Caller:
         form = fields.encode() + last.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
         headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
         urllib.request.urlopen(urllib.request.Request(grant["url"], form, headers), timeout=60).close()
-        self.call("POST", f"/files/{session['file_id']}/complete", {})
-        return session["file_id"]
+        self.call("POST", f"/files/{session['id']}/complete", {})
+        return session["id"]
 
     def look(self, file):
         block = {"type": "image", "source": {"file_id": file}}
@@ -143,8 +153,8 @@ def main():
         elif number % 3 == 1:
             caller.upload("attachment.txt", "text/plain", virus())
         else:
-            caller.upload("cut.mp4", "video/mp4", bytes.fromhex(MOVIE) + bytes([number]))
-        caller.call("DELETE", f"/files/{files[4]}")
+            caller.upload("cut.mp4", "video/mp4", MOVIE[:300] + bytes([number]))
+        caller.call("DELETE", f"/files/{files[-1]}")
         count += 1
     print(f"{count} files")
 

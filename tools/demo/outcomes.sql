@@ -1,7 +1,7 @@
 -- What became of each cargo: its batch, whether it succeeded, and why not.
 
--- For one hour a provider did not know the model's name; that day everybody noticed.
-select date_trunc('hour', :'now'::timestamptz - interval '12 days') + interval '1 hour' * (14 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
+-- For one hour of a working day a provider did not know the model's name, and everybody noticed.
+select date_trunc('hour', :'now'::timestamptz - interval '1 day' * (case extract(isodow from :'now'::timestamptz at time zone 'UTC' - interval '4 days') when 6 then 5 when 7 then 6 else 4 end)) + interval '1 hour' * (14 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
     as incident \gset
 
 create temporary table fate as

@@ -60,15 +60,17 @@ select p.number * 10 + k.number as number, p.number as project_number, p.id as p
     'svc_sk_' || substr(translate(encode(sha256(convert_to('key ' || p.slug || k.number, 'UTF8')), 'base64'),
         '+/=', 'xyz'), 1, 32) as secret,
     k.works, k.share_from, k.share_to, k.expires_at, k.used_ago,
-    pg_temp.id(p.created_at + interval '10 minutes' * k.number, p.berth, p.number * 10 + k.number, 3) as id,
-    p.created_at + interval '10 minutes' * k.number as created_at
+    pg_temp.id(case when k.ago is null then p.created_at + k.after else :'now'::timestamptz - k.ago end, p.berth,
+        p.number * 10 + k.number, 3) as id,
+    case when k.ago is null then p.created_at + k.after else :'now'::timestamptz - k.ago end as created_at
 from project p cross join (values
-    (1, 'production', true, 0.0, 0.72, null::timestamptz, interval '4 seconds'),
-    (2, 'nightly jobs', true, 0.72, 0.92, null, interval '9 hours'),
-    (3, 'staging', true, 0.92, 1.0, :'now'::timestamptz + interval '18 days', interval '26 hours'),
-    (4, 'production (before rotation)', true, 2.0, 2.0, :'now'::timestamptz - interval '31 days', interval '31 days'),
-    (5, 'old laptop', false, 2.0, 2.0, null, interval '52 days')
-) as k (number, name, works, share_from, share_to, expires_at, used_ago);
+    (1, 'production', true, 0.0, 0.72, null::timestamptz, interval '4 seconds', null::interval, interval '32 days'),
+    (2, 'nightly jobs', true, 0.72, 0.92, null, interval '9 hours', interval '1 day', null),
+    (3, 'staging', true, 0.92, 1.0, :'now'::timestamptz + interval '59 days', interval '26 hours', null, interval '31 days'),
+    (4, 'production (before rotation)', true, 2.0, 2.0, :'now'::timestamptz - interval '31 days', interval '31 days',
+        interval '10 minutes', null),
+    (5, 'old laptop', false, 2.0, 2.0, null, interval '32 days', interval '2 hours', null)
+) as k (number, name, works, share_from, share_to, expires_at, used_ago, after, ago);
 
 -- What is served, by whom, and for how much: dollars for a million tokens, in billionths.
 create temporary table model as

@@ -69,6 +69,14 @@ function follow() {
   source.addEventListener("error", () => say("off", "not connected"));
   source.addEventListener("page", (event) => {
     const fresh = new DOMParser().parseFromString(event.data, "text/html");
+    const parts = (root) => [...root.querySelectorAll("[data-live]")].map((part) => part.id).join();
+    // Something is there that was not, such as a first row: then the page is another.
+    if (parts(fresh) !== parts(document)) {
+      document.querySelector("main").replaceWith(document.importNode(fresh.querySelector("main"), true));
+      ages();
+      htmx.process(document.querySelector("main"));
+      say("on", "live");
+    }
     for (const old of document.querySelectorAll("[data-live]")) {
       const now = fresh.getElementById(old.id);
       if (!now) continue;

@@ -19,8 +19,18 @@ pub(crate) struct Column {
 const WIDTH: f64 = 1000.0;
 
 /// Stacked columns over the whole width.
-#[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
 pub(crate) fn columns(name: &str, height: f64, columns: &[Column]) -> Markup {
+    columns_in(name, height, columns, count)
+}
+
+/// The same, of sizes that are written in another way, such as money.
+#[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
+pub(crate) fn columns_in(
+    name: &str,
+    height: f64,
+    columns: &[Column],
+    write: fn(u64) -> String,
+) -> Markup {
     let total = |column: &Column| column.parts.iter().map(|(_, _, size)| size).sum::<u64>();
     let highest = columns.iter().map(total).max().unwrap_or_default().max(1);
     let step = WIDTH / columns.len().max(1) as f64;
@@ -34,7 +44,7 @@ pub(crate) fn columns(name: &str, height: f64, columns: &[Column]) -> Markup {
         let left = place as f64 * step;
         let mut title = column.label.clone();
         for (_, part, size) in &column.parts {
-            let _ = write!(title, "\n{part}: {}", count(*size));
+            let _ = write!(title, "\n{part}: {}", write(*size));
         }
         if let Some(href) = &column.href {
             let _ = write!(

@@ -49,6 +49,33 @@ pub(crate) fn end(options: &Options) -> Option<HeaderValue> {
     set(options.is_secure(), "", 0)
 }
 
+/// Somebody leaves for another house: what they need to come back, for ten minutes.
+const LEFT: &str = "elsewhere";
+const AWAY: i64 = 600;
+
+pub(crate) fn leave(kept: &str, options: &Options) -> Option<HeaderValue> {
+    set_elsewhere(options, kept, AWAY)
+}
+
+pub(crate) fn forget(options: &Options) -> Option<HeaderValue> {
+    set_elsewhere(options, "", 0)
+}
+
+fn set_elsewhere(options: &Options, value: &str, age: i64) -> Option<HeaderValue> {
+    let secure = if options.is_secure() { "; Secure" } else { "" };
+    let line = format!(
+        "{LEFT}={value}; Path=/dashboard/elsewhere; HttpOnly; SameSite=Lax; Max-Age={age}{secure}"
+    );
+    HeaderValue::from_str(&line).ok()
+}
+
+/// The visit's own token, and an invitation that is followed on the way.
+pub(crate) fn left(headers: &HeaderMap) -> Option<(Token, Option<Token>)> {
+    let kept = value(headers, LEFT)?;
+    let (token, pass) = kept.split_once('.').unwrap_or((kept, ""));
+    Some((Token::parse(token)?, Token::parse(pass)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +85,7 @@ mod tests {
         let options = Options {
             public_url: "https://here.example".to_owned(),
             store_origin: None,
+            proxies: Vec::new(),
             first_plan: domain::organization::Plan::Pro,
         };
         let token = Token::of([1; 32]);

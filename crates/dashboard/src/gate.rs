@@ -19,7 +19,7 @@ use crate::state::Desk;
 
 /// What a route asks of whoever comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub enum Needs {
     /// Anybody: to sign in, or to see how a page looks.
     Nobody,
     /// Somebody who is signed in.
@@ -51,9 +51,9 @@ async fn admit(desk: &Desk, needs: Needs, request: Request) -> Result<Request, N
     if changes && !is_from_here(request.headers(), &desk.options.public_url) {
         return Err(No::Forged);
     }
-    let visitor = Visitor::of(request.headers());
-    let guest = guest(desk, request.headers(), &visitor).await?;
     let (mut parts, body) = request.into_parts();
+    let Ok(visitor) = Visitor::from_request_parts(&mut parts, desk).await;
+    let guest = guest(desk, &parts.headers, &visitor).await?;
     let seat = if needs == Needs::Nobody {
         None
     } else {
@@ -67,13 +67,8 @@ async fn admit(desk: &Desk, needs: Needs, request: Request) -> Result<Request, N
     if let Some(seat) = seat.as_ref().filter(|_| changes) {
         request = form::unseal(request, &seat.guest.seal).await?;
     }
-    let extensions = request.extensions_mut();
-    extensions.insert(visitor);
-    if let Some(guest) = guest {
-        extensions.insert(guest);
-    }
     if let Some(seat) = seat {
-        extensions.insert(seat);
+        request.extensions_mut().insert(seat);
     }
     Ok(request)
 }

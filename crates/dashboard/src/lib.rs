@@ -10,6 +10,8 @@ mod chart;
 
 mod cookie;
 
+mod csv;
+
 mod form;
 
 mod gate;
@@ -36,8 +38,17 @@ pub mod state;
 
 mod text;
 
+pub use gate::Needs;
 pub use people::setup::offer as offer_setup;
-pub use state::{Acting, Api, Desk, Options, Parts};
+pub use state::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
+
+/// Every route: its method, its path, and whom it lets in.
+pub fn listed() -> Vec<(http::Method, &'static str, Needs)> {
+    let table = routes::table().into_iter();
+    table
+        .map(|route| (route.method, route.path, route.needs))
+        .collect()
+}
 
 pub fn router(desk: Desk) -> Router {
     let pages = headers::around(routes::router(&desk), &desk).with_state(desk.clone());

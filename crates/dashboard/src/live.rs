@@ -12,6 +12,7 @@ use http::header::{COOKIE, HeaderValue};
 use http_body_util::{BodyExt as _, Limited};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::no::No;
@@ -30,6 +31,7 @@ struct Watch {
     pages: Router,
     page: String,
     cookie: HeaderValue,
+    stop: CancellationToken,
     seen: Option<[u8; 32]>,
 }
 
@@ -48,6 +50,7 @@ pub(crate) async fn live(
         pages,
         page: of.page,
         cookie,
+        stop: desk.stop.clone(),
         seen: None,
     };
     let events = stream::unfold(watch, |mut watch| async move {
@@ -56,7 +59,8 @@ pub(crate) async fn live(
             if let Some(main) = changed {
                 return Some((Ok(Event::default().event("page").data(main)), watch));
             }
-            tokio::time::sleep(EVERY).await;
+            let stopped = watch.stop.cancelled();
+            tokio::time::timeout(EVERY, stopped).await.err()?;
         }
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))

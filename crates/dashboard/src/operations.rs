@@ -56,7 +56,8 @@ impl Operations {
     }
 
     fn has_accounts(&self) -> bool {
-        self.reports().any(|(_, report)| !report.accounts.is_empty())
+        self.reports()
+            .any(|(_, report)| !report.accounts.is_empty())
     }
 }
 

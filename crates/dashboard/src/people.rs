@@ -4,6 +4,8 @@ pub(crate) mod account;
 
 pub(crate) mod audit;
 
+pub(crate) mod elsewhere;
+
 pub(crate) mod home;
 
 pub(crate) mod invitation;

@@ -46,6 +46,7 @@ pub(crate) fn table() -> Vec<Route> {
     table.extend(projects());
     table.extend(files());
     table.extend(operations());
+    table.extend(numbers());
     table
 }
 
@@ -64,6 +65,8 @@ fn people() -> Vec<Route> {
         act("/dashboard/invitation", Nobody, people::invitation::join),
         see("/dashboard/reset", Nobody, people::reset::page),
         act("/dashboard/reset", Nobody, people::reset::reset),
+        see("/dashboard/elsewhere", Nobody, people::elsewhere::start),
+        see("/dashboard/elsewhere/back", Nobody, people::elsewhere::back),
         see("/dashboard/account", Person, people::account::page),
         act(
             "/dashboard/account/password",
@@ -132,6 +135,11 @@ fn organizations() -> Vec<Route> {
 fn projects() -> Vec<Route> {
     use Needs::Project;
     vec![
+        see(
+            "/dashboard/project/{project}",
+            Project(Viewer),
+            project::overview::page,
+        ),
         see(
             "/dashboard/project/{project}/keys",
             Project(Developer),
@@ -269,6 +277,23 @@ fn operations() -> Vec<Route> {
             "/dashboard/operations/people/link",
             Operator,
             operations::people::link,
+        ),
+    ]
+}
+
+/// What was used, spent and done.
+fn numbers() -> Vec<Route> {
+    use Needs::Project;
+    vec![
+        see(
+            "/dashboard/project/{project}/usage",
+            Project(Viewer),
+            project::usage::page,
+        ),
+        see(
+            "/dashboard/project/{project}/usage.csv",
+            Project(Viewer),
+            project::usage::table,
         ),
     ]
 }

@@ -1,15 +1,17 @@
 //! Whoever asks for a page, and where they sit: an organization, a project, a role.
 
 use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{ConnectInfo, FromRequestParts};
 use domain::api_key::Digest;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId, SessionId};
 use domain::organization::Plan;
 use domain::person::Role;
 use http::HeaderMap;
 use http::request::Parts;
+use ipnet::IpNet;
 use store::Shard;
 use store::control::audit::Author;
 use store::control::person::Person;
@@ -28,13 +30,20 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// The last address of the list is the one that our own proxy saw.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    /// What a proxy of ours adds to the list is the address that it saw; what others write there is not believed.
+    pub(crate) fn of(headers: &HeaderMap, peer: Option<IpAddr>, proxies: &[IpNet]) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let seen = text("x-forwarded-for").and_then(|list| list.rsplit(',').next());
+        let is_ours = |peer: &IpAddr| proxies.iter().any(|range| range.contains(peer));
+        let told = text("x-forwarded-for").and_then(|list| list.rsplit(',').next());
+        let told = told.and_then(|told| told.trim().parse::<IpAddr>().ok());
+        let seen = if peer.as_ref().is_some_and(is_ours) {
+            told.or(peer)
+        } else {
+            peer
+        };
         let short = |text: &str| text.chars().take(200).collect::<String>();
         Self {
-            address: short(seen.unwrap_or("direct").trim()),
+            address: seen.map_or_else(|| "unknown".to_owned(), |seen| seen.to_string()),
             agent: short(text("user-agent").unwrap_or("unknown")),
             theme: cookie::theme(headers),
         }
@@ -132,9 +141,10 @@ fn seat(parts: &Parts) -> Result<Arc<Seat>, No> {
 impl FromRequestParts<Desk> for Visitor {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Desk) -> Result<Self, Infallible> {
-        let found = parts.extensions.get::<Self>().cloned();
-        Ok(found.unwrap_or_else(|| Self::of(&parts.headers)))
+    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let peer = peer.map(|ConnectInfo(peer)| peer.ip());
+        Ok(Self::of(&parts.headers, peer, &desk.options.proxies))
     }
 }
 

@@ -9,9 +9,11 @@ use axum::response::Response;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::model::Catalogue;
 use domain::organization::Plan;
-use domain::time::Clock;
+use domain::time::{Clock, Timestamp};
+use ipnet::IpNet;
 use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
 
 /// In whose name a page asks the API.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,34 @@ pub trait Api: Send + Sync + std::fmt::Debug {
     async fn ask(&self, acting: Acting, request: Request) -> Response;
 }
 
+/// One visit to another house, from leaving to coming back.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// Where the browser is sent back to.
+    pub back: String,
+    pub state: String,
+    pub nonce: String,
+    pub verifier: String,
+}
+
+/// Whom another house vouches for.
+#[derive(Debug, Clone)]
+pub struct Stranger {
+    pub issuer: String,
+    pub subject: String,
+    pub name: Option<String>,
+    /// Only one of which the house says that it is theirs.
+    pub email: Option<String>,
+}
+
+/// A house where people can sign in instead. What it says no with is for people.
+#[async_trait::async_trait]
+pub trait House: Send + Sync + std::fmt::Debug {
+    async fn door(&self, visit: &Visit) -> Result<String, String>;
+
+    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String>;
+}
+
 /// What the dashboard is made of.
 #[derive(Debug)]
 pub struct Parts {
@@ -39,6 +69,10 @@ pub struct Parts {
     /// Control's.
     pub clock: Arc<dyn Clock>,
     pub api: Arc<dyn Api>,
+    /// Nothing where people sign in with a password alone.
+    pub house: Option<Arc<dyn House>>,
+    /// From then on nobody watches a page any longer.
+    pub stop: CancellationToken,
     pub options: Options,
 }
 
@@ -49,6 +83,8 @@ pub struct Options {
     pub public_url: String,
     /// Where browsers upload to: the one other origin that they may ask.
     pub store_origin: Option<String>,
+    /// Those whose word about a browser's address is believed.
+    pub proxies: Vec<IpNet>,
     /// Of the organization that the first start makes.
     pub first_plan: Plan,
 }
@@ -70,6 +106,8 @@ pub struct Shared {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn Api>,
+    pub(crate) house: Option<Arc<dyn House>>,
+    pub(crate) stop: CancellationToken,
     pub(crate) options: Options,
     /// All pages, for those that watch one.
     pages: OnceLock<Router>,
@@ -93,6 +131,8 @@ impl Desk {
             catalogue: parts.catalogue,
             clock: parts.clock,
             api: parts.api,
+            house: parts.house,
+            stop: parts.stop,
             options: parts.options,
             pages: OnceLock::new(),
             hashing: Semaphore::new(2),

@@ -94,8 +94,8 @@ impl Latencies {
         for (class, count) in &self.0 {
             if below + count >= rank {
                 let (begin, end) = class.bounds();
-                let width = end.map_or(Duration::ZERO, |end| end - begin);
-                let share = u32::try_from((rank - below) * 1000 / count).ok()?;
+                let width = end.map_or(Duration::ZERO, |end| end.saturating_sub(begin));
+                let share = u32::try_from((rank - below).saturating_mul(1000) / count).ok()?;
                 return Some(begin + width * share / 1000);
             }
             below += count;

@@ -32,8 +32,13 @@ impl Token {
 
     /// Proves that a form was made for whoever holds this; says nothing about it.
     pub fn seal(&self) -> String {
-        let sealed = Sha256::digest(format!("form {}", self.0).as_bytes());
-        sealed.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.derived("form")
+    }
+
+    /// What only the holder could know, another for each purpose; says nothing about the token.
+    pub fn derived(&self, purpose: &str) -> String {
+        let derived = Sha256::digest(format!("{purpose} {}", self.0).as_bytes());
+        derived.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -6,6 +6,8 @@ pub mod provider;
 
 pub mod callback;
 
+pub mod house;
+
 pub mod counters;
 
 pub mod health;

@@ -9,10 +9,12 @@ use api::caller::Caller;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
-use dashboard::{Acting, Api, Desk, Options, Parts};
+use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
 use domain::model::Catalogue;
 use domain::organization::Plan;
-use domain::time::Clock as _;
+use domain::time::{Clock as _, Timestamp};
+use outbound::callback::native_roots;
+use outbound::house::HouseFailure;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +59,7 @@ pub fn pages(
     stores: &Stores,
     catalogue: watch::Receiver<Arc<Catalogue>>,
     api: Router,
+    stop: &CancellationToken,
     values: &Values,
 ) -> Pages {
     let options = options(listener, values);
@@ -67,6 +70,8 @@ pub fn pages(
         catalogue,
         clock: stores.clock.clone(),
         api: Arc::new(Inside(api)),
+        house: house(values),
+        stop: stop.clone(),
         options,
     });
     Pages {
@@ -80,6 +85,7 @@ fn options(listener: &TcpListener, values: &Values) -> Options {
     Options {
         public_url: public_url(values, listens),
         store_origin: store_origin(values),
+        proxies: values.trusted_proxies.clone(),
         first_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
@@ -93,6 +99,74 @@ pub fn public_url(values: &Values, listens: SocketAddr) -> String {
         || format!("http://{listens}"),
         |url| url.as_str().trim_end_matches('/').to_owned(),
     )
+}
+
+/// Another house where people sign in, if there is one.
+#[derive(Debug)]
+struct Elsewhere(outbound::house::House);
+
+fn visited(visit: &Visit) -> outbound::house::Visit {
+    let Visit {
+        back,
+        state,
+        nonce,
+        verifier,
+    } = visit.clone();
+    outbound::house::Visit {
+        back,
+        state,
+        nonce,
+        verifier,
+    }
+}
+
+/// What people are told; what exactly was wrong is for our log.
+fn said(failure: &HouseFailure) -> String {
+    tracing::warn!(%failure, "a sign-in elsewhere failed");
+    match failure {
+        HouseFailure::Away(_) => "Single sign-on does not answer. Try again in a minute.",
+        HouseFailure::Refused(_) | HouseFailure::NotProved(_) => {
+            "Single sign-on did not work. Begin again; the log of the server says why."
+        }
+    }
+    .to_owned()
+}
+
+#[async_trait::async_trait]
+impl House for Elsewhere {
+    async fn door(&self, visit: &Visit) -> Result<String, String> {
+        let door = self.0.door(&visited(visit)).await;
+        door.map_err(|failure| said(&failure))
+    }
+
+    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String> {
+        let who = self.0.who(code, &visited(visit), now).await;
+        let who = who.map_err(|failure| said(&failure))?;
+        Ok(Stranger {
+            issuer: who.issuer,
+            subject: who.subject,
+            name: who.name,
+            email: who.email,
+        })
+    }
+}
+
+fn house(values: &Values) -> Option<Arc<dyn House>> {
+    let options = outbound::house::Options {
+        issuer: values.oidc_issuer.clone()?,
+        client: values.oidc_client.clone()?,
+        secret: values
+            .oidc_secret
+            .as_ref()
+            .map(|secret| secret.reveal().to_owned()),
+    };
+    match outbound::house::House::new(options, native_roots()) {
+        Ok(house) => Some(Arc::new(Elsewhere(house))),
+        Err(failure) => {
+            tracing::error!(%failure, "single sign-on cannot be set up");
+            None
+        }
+    }
 }
 
 /// Where grants of ours send a browser.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -128,13 +129,13 @@ async fn accept(
     connections: TaskTracker,
     ending: Arc<Ending>,
 ) {
-    let open = |stream| {
-        connections.spawn(serve(stream, router.clone(), Arc::clone(&ending)));
+    let open = |stream, peer| {
+        connections.spawn(serve(stream, peer, router.clone(), Arc::clone(&ending)));
     };
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => open(stream),
+                Ok((stream, peer)) => open(stream, peer),
                 Err(error) => refused(&error).await,
             },
             () = ending.closing.cancelled() => break,
@@ -142,9 +143,11 @@ async fn accept(
     }
     // Who stands in the kernel's queue has connected as far as they know.
     if let Ok(queue) = listener.into_std() {
-        while let Ok((stream, _)) = queue.accept() {
-            if stream.set_nonblocking(true).is_ok() {
-                TcpStream::from_std(stream).map(open).unwrap_or_default();
+        while let Ok((stream, peer)) = queue.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                open(stream, peer);
             }
         }
     }
@@ -162,14 +165,14 @@ async fn refused(error: &io::Error) {
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, ending: Arc<Ending>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: Arc<Ending>) {
     // Answers are written whole: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection ended before it began");
         return;
     }
     let router = TowerToHyperService::new(router);
-    let service = service_fn(|request| answer(&router, &ending, request));
+    let service = service_fn(|request| answer(&router, peer, &ending, request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -189,9 +192,11 @@ async fn serve(stream: TcpStream, router: Router, ending: Arc<Ending>) {
 
 async fn answer(
     router: &TowerToHyperService<Router>,
+    peer: SocketAddr,
     ending: &Ending,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, std::convert::Infallible> {
+    request.extensions_mut().insert(ConnectInfo(peer));
     let mut response = router.call(request.map(ReadOn::new)).await?;
     if ending.announced.load(Ordering::Relaxed) {
         response

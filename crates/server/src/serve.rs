@@ -42,6 +42,8 @@ pub struct Api {
     served: Served,
     beside: TaskTracker,
     finish: CancellationToken,
+    /// Whoever watches a page is sent away first: they would never finish.
+    watched: CancellationToken,
 }
 
 impl Api {
@@ -64,7 +66,8 @@ impl Api {
         let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
         app.spawn(&beside, &finish);
         let api = api::router(app.clone());
-        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), values);
+        let watched = CancellationToken::new();
+        let pages = dashboard::pages(&listener, stores, catalogue, api.clone(), &watched, values);
         let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
         beside.spawn(offered);
         let served = Served::start("api", listener, api.merge(pages.router));
@@ -73,12 +76,14 @@ impl Api {
             served,
             beside,
             finish,
+            watched,
         }
     }
 
     /// Tells balancers, finishes requests, writes what was accepted. False when `until` came first.
     pub async fn stop(&self, values: &Values, until: Instant) -> bool {
         self.app.drain();
+        self.watched.cancel();
         let finished = timeout_at(until, self.served.stop(values.drain_grace))
             .await
             .is_ok();

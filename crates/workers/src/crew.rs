@@ -159,10 +159,7 @@ impl Crew {
                 spools: options.spools,
             },
             deliver: Deliver::new(shard.clone(), lease.clone(), means),
-            resend: Resend {
-                shard: shard.clone(),
-                due: bells.finished.clone(),
-            },
+            resend: Resend::new(shard.clone(), bells.finished.clone()),
             scan: Scan::new(
                 shard.clone(),
                 lease.clone(),
@@ -240,8 +237,8 @@ impl Crew {
         // Questions under way at the end are asked again by whoever comes next.
         spawn_brief(&mut stages, stream, &shard, bells.dispatched, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
-        spawn(&mut stages, resend, &shard, Bell::default(), &stop);
         // What these leave undone at the end another node does, or the next round.
+        spawn_brief(&mut stages, resend, &shard, Bell::default(), &stop);
         spawn_brief(&mut stages, scan, &shard, bells.scanned, &stop);
         spawn_brief(&mut stages, sweep_files, &shard, Bell::default(), &stop);
         spawn_brief(&mut stages, patrol, &shard, Bell::default(), &stop);

@@ -10,9 +10,15 @@ use crate::stage::{Bell, Stage, Step};
 
 #[derive(Debug)]
 pub struct Resend {
-    pub(crate) shard: Arc<Shard>,
+    shard: Arc<Shard>,
     /// Deliver's: it makes the attempts.
-    pub(crate) due: Bell,
+    due: Bell,
+}
+
+impl Resend {
+    pub(crate) const fn new(shard: Arc<Shard>, due: Bell) -> Self {
+        Self { shard, due }
+    }
 }
 
 #[async_trait::async_trait]

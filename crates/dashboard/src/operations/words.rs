@@ -21,7 +21,10 @@ pub(super) fn depth(depth: &Depth) -> String {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "milliseconds are fine enough")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "milliseconds are fine enough"
+)]
 pub(super) fn seconds(seconds: &f64) -> String {
     text::duration(TimeDelta::milliseconds((seconds * 1000.0) as i64))
 }

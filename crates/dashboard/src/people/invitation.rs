@@ -35,6 +35,7 @@ struct Invitation<'a> {
     name: &'a str,
     /// Somebody with this address is there: their password is asked for.
     is_known: bool,
+    has_house: bool,
     wrong: Option<String>,
 }
 
@@ -102,6 +103,7 @@ async fn ask(
         email: offer.email.as_str(),
         name: &given.name,
         is_known: offer.is_known,
+        has_house: desk.house.is_some(),
         wrong,
     };
     Ok(if status == StatusCode::OK {

@@ -37,6 +37,8 @@ struct SignIn<'a> {
     next: &'a str,
     email: &'a str,
     wrong: bool,
+    /// Whether one can sign in at another house instead.
+    has_house: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -45,12 +47,17 @@ pub(crate) struct Next {
     next: String,
 }
 
-pub(crate) async fn page(visitor: Visitor, Query(Next { next }): Query<Next>) -> Response {
+pub(crate) async fn page(
+    State(desk): State<Desk>,
+    visitor: Visitor,
+    Query(Next { next }): Query<Next>,
+) -> Response {
     show(&SignIn {
         theme: visitor.theme,
         next: &next,
         email: "",
         wrong: false,
+        has_house: desk.house.is_some(),
     })
 }
 
@@ -86,6 +93,7 @@ pub(crate) async fn sign_in(
             next: &given.next,
             email: &given.email,
             wrong: true,
+            has_house: desk.house.is_some(),
         };
         return Ok(show_with(StatusCode::UNAUTHORIZED, &again));
     };

@@ -66,7 +66,10 @@ impl Files {
     /// What a browser may choose: the endings that people know, and the types.
     fn accept() -> String {
         let types = MediaType::ALL.iter().map(|one| one.as_str());
-        types.chain([".md", ".csv", ".mkv", ".mov"]).collect::<Vec<_>>().join(",")
+        types
+            .chain([".md", ".csv", ".mkv", ".mov"])
+            .collect::<Vec<_>>()
+            .join(",")
     }
 }
 

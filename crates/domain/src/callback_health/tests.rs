@@ -41,14 +41,12 @@ fn an_ending_has_one_spelling() {
 fn percentiles_are_estimated_within_their_class() {
     let mut latencies = Latencies::default();
     assert_eq!(latencies.percentile(50), None);
-    latencies.add(Class::from_number(0), 90);
-    latencies.add(Class::from_number(4), 9);
-    latencies.add(Class::from_number(9), 1);
-    assert_eq!(latencies.percentile(50), Some(millis(50) * 555 / 1000));
-    assert_eq!(
-        latencies.percentile(95),
-        Some(millis(500 + 500 * 555 / 1000)).map(|it| it + Duration::from_micros(500))
-    );
+    latencies.add(Class::from_number(0), 80);
+    latencies.add(Class::from_number(4), 16);
+    latencies.add(Class::from_number(9), 4);
+    let micros = Duration::from_micros;
+    assert_eq!(latencies.percentile(50), Some(micros(31_250)));
+    assert_eq!(latencies.percentile(95), Some(micros(968_500)));
     assert_eq!(latencies.percentile(100), Some(millis(30_000)));
 }
 

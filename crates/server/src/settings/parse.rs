@@ -50,6 +50,14 @@ pub(super) fn web(text: &str) -> Result<Url, String> {
         .ok_or_else(|| "an http or https URL".to_owned())
 }
 
+/// A name that goes into an address.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("a name without spaces".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// `Ok` always: whether the file is there is asked when it is read.
 #[expect(
     clippy::unnecessary_wraps,

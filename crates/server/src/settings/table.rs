@@ -16,7 +16,7 @@ use crate::settings::files::{
 };
 use crate::settings::licence::{PublicKey, amount, public_key};
 use crate::settings::parse::{
-    cidrs, filter, milliseconds, path, schedule, seconds, socket, web, whole,
+    cidrs, filter, milliseconds, name, path, schedule, seconds, socket, web, whole,
 };
 
 /// What the table says about one setting.
@@ -80,6 +80,14 @@ settings! {
         "Where the API listens; port 0 takes any free one.";
     Plain "SVC_PUBLIC_URL" public_url: Option<Url> = "", optional(web),
         "How browsers reach us, such as https://longshore.example; without it, http and SVC_LISTEN.";
+    Plain "SVC_OIDC_ISSUER" oidc_issuer: Option<Url> = "", optional(web),
+        "A house of OpenID Connect where people can sign in instead, such as https://login.example.";
+    Plain "SVC_OIDC_CLIENT" oidc_client: Option<String> = "", optional(name),
+        "Our name there.";
+    Hidden "SVC_OIDC_SECRET" oidc_secret: Option<Secret> = "", optional(secret),
+        "Our secret there; a public client has none.";
+    Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
+        "Ranges of proxies of ours, whose X-Forwarded-For is believed; the dashboard limits and logs by it.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Where /metrics is served for Prometheus; port 0 takes any free one.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,

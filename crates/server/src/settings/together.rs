@@ -15,6 +15,16 @@ pub(super) fn check(values: &Values) -> Vec<Told> {
         let text = "must not be more than SVC_DELIVERY_SLOTS";
         told.push(("SVC_DELIVERY_SLOTS_PER_HOST", text));
     }
+    if values.oidc_issuer.is_some() {
+        if values.oidc_client.is_none() {
+            let text = "is not set, but SVC_OIDC_ISSUER is; the house knows us by it";
+            told.push(("SVC_OIDC_CLIENT", text));
+        }
+        if values.public_url.is_none() {
+            let text = "is not set, but SVC_OIDC_ISSUER is; the house sends people back there";
+            told.push(("SVC_PUBLIC_URL", text));
+        }
+    }
     told.extend(files(values));
     told
 }

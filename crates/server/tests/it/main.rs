@@ -28,6 +28,8 @@ fn setting(name: &str) -> String {
 
 mod support;
 
+mod dashboard;
+
 mod deliveries;
 
 mod files;

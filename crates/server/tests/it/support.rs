@@ -336,7 +336,8 @@ mod make {
     use store::Control;
 
     use super::{
-        Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization, project,
+        Author, Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization,
+        project,
     };
 
     pub(super) async fn organization(

@@ -22,6 +22,10 @@ mod ends;
 
 mod log;
 
+/// How a callback stands when it has ended, and what is counted then.
+const DELIVERED: (&str, Event) = ("delivered", Event::Delivered);
+const GIVEN_UP: (&str, Event) = ("failed", Event::CallbackFailed);
+
 /// An attempt that ended.
 #[derive(Debug, Clone)]
 pub struct Ended {
@@ -79,8 +83,8 @@ pub async fn record(
     for (verdict, cargo) in alike(ended) {
         let called = match verdict {
             Verdict::TryAgain { due_at } => put_off(&mut tx, claim, &cargo, due_at).await?,
-            Verdict::Delivered => end(&mut tx, claim, &cargo, Event::Delivered, now).await?,
-            Verdict::GivenUp => end(&mut tx, claim, &cargo, Event::CallbackFailed, now).await?,
+            Verdict::Delivered => end(&mut tx, claim, &cargo, DELIVERED, now).await?,
+            Verdict::GivenUp => end(&mut tx, claim, &cargo, GIVEN_UP, now).await?,
             Verdict::DeliveredAgain => delivered_again(&mut tx, claim, &cargo, now).await?,
             Verdict::LeftAsItWas => leave_be(&mut tx, claim, &cargo).await?,
         };

@@ -62,7 +62,9 @@ impl One {
     }
 
     fn is_copy(&self) -> bool {
-        self.file.object.is_some_and(|object| object != self.file.id)
+        self.file
+            .object
+            .is_some_and(|object| object != self.file.id)
     }
 }
 
@@ -89,7 +91,12 @@ async fn one(
     let page = One {
         page: Page::of_project(file.filename.clone(), Here::Files, within, visitor).live(),
         steps: steps::of(&file, &progress),
-        sha256: file.sha256.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: file
+            .sha256
+            .0
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
         metadata: metadata.filter(|tags| tags != "{}"),
         file,
         progress,

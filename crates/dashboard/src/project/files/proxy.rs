@@ -99,7 +99,11 @@ pub(super) async fn ask(
     path: &str,
     body: &serde_json::Value,
 ) -> Result<serde_json::Value, (StatusCode, String)> {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
     let answer = pass(desk, within, method, path, Body::from(body)).await;
     let status = answer.status();
     let read = Limited::new(answer.into_body(), LARGEST).collect().await;

@@ -145,7 +145,10 @@ pub(super) fn read(structure: &Structure) -> String {
         Structure::Text => "Text in UTF-8".to_owned(),
         Structure::Video { milliseconds } => {
             let long = i64::try_from(milliseconds).unwrap_or(i64::MAX);
-            format!("{} of video", text::duration(chrono::TimeDelta::milliseconds(long)))
+            format!(
+                "{} of video",
+                text::duration(chrono::TimeDelta::milliseconds(long))
+            )
         }
     }
 }

@@ -47,6 +47,13 @@ async fn what_is_too_much_for_one_job_leaves_in_the_next_in_the_same_attempt() {
                 let record = port.service.track(&port.customer, cargo).await;
                 assert_eq!(record["attempt"], 1, "{provider} {record}");
             }
+            // What was left over is in the share of the batch that it left in, and no other.
+            let shares =
+                "select sum(s.cargo) from shard.share s join shard.batch b on b.id = s.batch
+                          where s.cargo = cardinality(b.cargo) and s.succeeded = s.cargo";
+            let shares = sqlx::query_scalar::<_, i64>(shares);
+            let shares = shares.fetch_one(&port.service.north.pool).await;
+            assert_eq!(shares.unwrap(), 6, "{provider}");
         }
     }
 }

@@ -42,16 +42,24 @@ pub(super) async fn put_off(
     cargo: &[Uuid],
     due_at: Timestamp,
 ) -> Result<Vec<Called>, Error> {
+    let (first, last) = bounds(cargo);
     let rows = sqlx::query!(
-        r#"update shard.delivery d
-           set number = number + 1, due_at = $4, node = null, epoch = null, takeovers = 0
-           where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
-           returning cargo, host,
-               (select project from shard.cargo c where c.id = d.cargo) as "project!""#,
+        "with put_off as (
+             update shard.delivery
+             set number = number + 1, due_at = $4, node = null, epoch = null, takeovers = 0
+             where cargo = any($1)
+                 and node is not distinct from $2 and epoch is not distinct from $3
+             returning cargo, host
+         )
+         select put_off.cargo, put_off.host, c.project
+         from put_off join shard.cargo c on c.id = put_off.cargo
+         where c.id = any($1) and c.id >= $5 and c.id <= $6",
         cargo,
         claim.node,
         claim.epoch,
-        due_at
+        due_at,
+        first,
+        last
     )
     .fetch_all(&mut **tx)
     .await?;
@@ -69,16 +77,12 @@ pub(super) async fn end(
     tx: &mut Transaction<'_>,
     claim: Claim,
     cargo: &[Uuid],
-    event: Event,
+    (state, event): (&str, Event),
     now: Timestamp,
 ) -> Result<Vec<Called>, Error> {
     let mut hosts = close(tx, claim, cargo).await?;
     let closed: Vec<Uuid> = hosts.keys().copied().collect();
     let (first, last) = bounds(&closed);
-    let state = match event {
-        Event::Delivered => "delivered",
-        Event::CallbackFailed | Event::Loaded | Event::Succeeded | Event::Failed => "failed",
-    };
     let rows = sqlx::query!(
         "update shard.cargo set callback_state = $1, callback_ended_at = $2
          where id = any($3) and id >= $4 and id <= $5
@@ -142,14 +146,22 @@ pub(super) async fn leave_be(
     claim: Claim,
     cargo: &[Uuid],
 ) -> Result<Vec<Called>, Error> {
+    let (first, last) = bounds(cargo);
     let rows = sqlx::query!(
-        r#"delete from shard.delivery d
-           where cargo = any($1) and node is not distinct from $2 and epoch is not distinct from $3
-           returning cargo, host,
-               (select project from shard.cargo c where c.id = d.cargo) as "project!""#,
+        "with closed as (
+             delete from shard.delivery
+             where cargo = any($1)
+                 and node is not distinct from $2 and epoch is not distinct from $3
+             returning cargo, host
+         )
+         select closed.cargo, closed.host, c.project
+         from closed join shard.cargo c on c.id = closed.cargo
+         where c.id = any($1) and c.id >= $4 and c.id <= $5",
         cargo,
         claim.node,
-        claim.epoch
+        claim.epoch,
+        first,
+        last
     )
     .fetch_all(&mut **tx)
     .await?;

@@ -27,6 +27,14 @@ struct Due {
     per_second: i32,
 }
 
+impl Due {
+    /// Everything up to here is behind it.
+    fn after(&self) -> Uuid {
+        let before_first = Uuid::from_u128(self.first.as_u128().saturating_sub(1));
+        self.position.unwrap_or(before_first)
+    }
+}
+
 /// Takes the next step of a resend that is due; returns how many callbacks it sent on their way.
 /// Nothing is due where there is no answer.
 pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error> {
@@ -88,14 +96,14 @@ async fn send(
         r#"with next as (
                select cargo from shard.trouble
                where project = $1 and kind = 'callback_failed' and label = $2
-                   and cargo >= $3 and cargo <= $4 and ($5::uuid is null or cargo > $5)
-               order by cargo limit $6
+                   and cargo > $3 and cargo <= $4
+               order by cargo limit $5
            ), queued as (
                insert into shard.delivery (cargo, organization, host, number, due_at, resend)
-               select cargo, $7, $2, (
+               select cargo, $6, $2, (
                        select coalesce(max(a.number), 0) + 1 from shard.attempt a
                        where a.cargo = next.cargo
-                   ), $8, true
+                   ), $7, true
                from next
                -- A day that is being dropped loses its outcomes first.
                where exists (select from shard.outcome o where o.cargo = next.cargo)
@@ -105,9 +113,8 @@ async fn send(
            select cargo from next order by cargo"#,
         due.project,
         due.host,
-        due.first,
+        due.after(),
         due.last,
-        due.position,
         i64::from(most),
         due.organization,
         now

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use chrono::{NaiveDate, TimeDelta};
+use domain::id::{CargoId, ProjectId};
 use domain::time::Clock as _;
+use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, Executor as _};
 use store::Shard;
 use store::shard::audit;
 use store::shard::credit::Direction;
 use store::shard::partition;
+use store::shard::resend::{self, Resent};
 
 use crate::audit::books::{Books, Holding};
 
@@ -118,6 +121,73 @@ async fn a_dropping_that_was_stopped_halfway_is_finished() {
         let left = sqlx::query_scalar::<_, i64>(left).fetch_one(&shard.pool);
         assert_eq!(left.await.unwrap(), 0, "{table}");
     }
+}
+
+#[tokio::test]
+async fn troubles_and_shares_go_with_their_day() {
+    let mut books = two_days().await;
+    let cargo = books.load(Holding::Enough).await;
+    books.gather(cargo).await;
+    let counts = || async {
+        let mut counts = Vec::new();
+        for table in ["trouble", "share"] {
+            let count = format!("select count(*) from shard.{table}");
+            let count = sqlx::query_scalar::<_, i64>(AssertSqlSafe(count));
+            counts.push(count.fetch_one(&books.shard().pool).await.unwrap());
+        }
+        counts
+    };
+    assert_eq!(counts().await, [2, 1]);
+    drop_before(&books, 0).await;
+    assert_eq!(counts().await, [0, 1]);
+    let later = books.database.clock.now() + TimeDelta::days(1);
+    let ended = "update shard.cargo set completed_at = created_at, success = true";
+    books.spoil(ended).await;
+    partition::drop_days(books.shard(), later).await.unwrap();
+    assert_eq!(counts().await, [0, 0]);
+}
+
+/// The first cargo, which is to be called back like all others.
+async fn with_callback(shard: &Shard) -> (ProjectId, CargoId) {
+    let all = "update shard.cargo set callback_url = 'http://quay/', callback_host = 'quay:80'";
+    shard.pool.execute(all).await.unwrap();
+    let first = |column| {
+        let first = format!("select {column} from shard.cargo order by id limit 1");
+        sqlx::query_scalar::<_, Uuid>(AssertSqlSafe(first)).fetch_one(&shard.pool)
+    };
+    let project = first("project").await.unwrap();
+    (project.into(), first("id").await.unwrap().into())
+}
+
+#[tokio::test]
+async fn what_is_being_dropped_is_not_sent_again() {
+    let books = two_days().await;
+    let shard = books.shard();
+    let (project, cargo) = with_callback(shard).await;
+    let now = books.database.clock.now();
+    let sent = || resend::one(shard, project, cargo, now);
+    drop_before(&books, 2).await;
+    let mut reader = shard.begin().await.unwrap();
+    let read = "select count(*) from shard.attempt";
+    reader.execute(read).await.unwrap();
+    let stopped = partition::drop_days(shard, now - TimeDelta::days(1)).await;
+    assert!(stopped.is_err());
+    assert_eq!(sent().await.unwrap(), Resent::NotFound);
+    reader.rollback().await.unwrap();
+    assert_eq!(drop_before(&books, 1).await, [january(1)]);
+    assert_eq!(sent().await.unwrap(), Resent::NotFound);
+}
+
+#[tokio::test]
+async fn what_is_to_be_sent_again_keeps_its_day() {
+    let books = two_days().await;
+    let shard = books.shard();
+    let (project, cargo) = with_callback(shard).await;
+    let now = books.database.clock.now();
+    let sent = resend::one(shard, project, cargo, now).await;
+    assert_eq!(sent.unwrap(), Resent::Queued);
+    let dropped = drop_before(&books, 0).await;
+    assert!(!dropped.contains(&january(1)), "{dropped:?}");
 }
 
 #[tokio::test]

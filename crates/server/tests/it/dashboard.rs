@@ -1,0 +1,11 @@
+//! The dashboard as a browser meets it: pages over HTTP, cookies kept, forms sealed.
+
+mod browser;
+
+mod doors;
+
+mod elsewhere;
+
+mod keys;
+
+mod people;

@@ -1,0 +1,256 @@
+//! Batches as a project sees them: its own share, and of others' no more than the total.
+
+use domain::batch::{Delay, State};
+use domain::id::{BatchId, CargoId, ProjectId};
+use domain::route::Via;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::number::unsigned;
+
+/// A batch that carries cargo of the project.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    pub id: BatchId,
+    pub model: String,
+    pub provider: String,
+    pub via: Via,
+    pub state: State,
+    pub gathered_at: Timestamp,
+    pub submitting_at: Option<Timestamp>,
+    pub running_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub delay: Option<Delay>,
+    pub cancel_wanted_at: Option<Timestamp>,
+    pub cancelled_at: Option<Timestamp>,
+    /// How long the batches of its lane took lately.
+    pub turnaround_seconds: Option<f64>,
+    /// The project's own.
+    pub cargo: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+}
+
+struct Row {
+    id: Uuid,
+    model: String,
+    provider: String,
+    via: String,
+    state: String,
+    gathered_at: Timestamp,
+    submitting_at: Option<Timestamp>,
+    running_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    delay: Option<String>,
+    cancel_wanted_at: Option<Timestamp>,
+    cancelled_at: Option<Timestamp>,
+    turnaround_seconds: Option<f64>,
+    cargo: i32,
+    succeeded: i32,
+    failed: i32,
+}
+
+impl TryFrom<Row> for Batch {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let corrupt = |table, column| Error::Corrupt { table, column };
+        let delay = row.delay.as_deref().map(|delay| {
+            let delay = Delay::parse(delay);
+            delay.ok_or(corrupt("batch", "delay"))
+        });
+        Ok(Self {
+            id: row.id.into(),
+            model: row.model,
+            provider: row.provider,
+            via: Via::parse(&row.via).ok_or(corrupt("lane", "via"))?,
+            state: State::parse(&row.state).ok_or(corrupt("batch", "state"))?,
+            gathered_at: row.gathered_at,
+            submitting_at: row.submitting_at,
+            running_at: row.running_at,
+            ended_at: row.ended_at,
+            delay: delay.transpose()?,
+            cancel_wanted_at: row.cancel_wanted_at,
+            cancelled_at: row.cancelled_at,
+            turnaround_seconds: row.turnaround_seconds,
+            cargo: unsigned(row.cargo.into()),
+            succeeded: unsigned(row.succeeded.into()),
+            failed: unsigned(row.failed.into()),
+        })
+    }
+}
+
+/// Newest first, before a batch.
+pub async fn page(
+    shard: &Shard,
+    project: ProjectId,
+    before: Option<BatchId>,
+    limit: u32,
+) -> Result<Vec<Batch>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select b.id, l.model, l.provider, l.via, b.state, b.gathered_at, b.submitting_at,
+               b.running_at, b.ended_at, b.delay, b.cancel_wanted_at, b.cancelled_at,
+               l.turnaround_seconds, s.cargo, s.succeeded, s.failed
+           from shard.share s join shard.batch b on b.id = s.batch
+               join shard.lane l on l.id = b.lane
+           where s.project = $1 and ($2::uuid is null or s.batch < $2)
+           order by s.batch desc limit $3"#,
+        project.uuid(),
+        before.map(BatchId::uuid),
+        i64::from(limit)
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    rows.into_iter().map(Batch::try_from).collect()
+}
+
+/// What only the page of one batch tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    pub batch: Batch,
+    /// The provider's name for it.
+    pub job: Option<String>,
+    pub next_poll_at: Option<Timestamp>,
+    pub sent_at: Option<Timestamp>,
+    pub tokens: u64,
+    /// All that are in it, whoever's.
+    pub total: u64,
+}
+
+pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Option<Detail>, Error> {
+    let row = sqlx::query!(
+        r#"select b.id, l.model, l.provider, l.via, b.state, b.gathered_at, b.submitting_at,
+               b.running_at, b.ended_at, b.delay, b.cancel_wanted_at, b.cancelled_at,
+               l.turnaround_seconds, s.cargo, s.succeeded, s.failed, b.job, b.next_poll_at,
+               b.sent_at, b.tokens, coalesce(array_length(b.cargo, 1), 0) as "total!"
+           from shard.share s join shard.batch b on b.id = s.batch
+               join shard.lane l on l.id = b.lane
+           where s.project = $1 and s.batch = $2"#,
+        project.uuid(),
+        id.uuid()
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let batch = Row {
+        id: row.id,
+        model: row.model,
+        provider: row.provider,
+        via: row.via,
+        state: row.state,
+        gathered_at: row.gathered_at,
+        submitting_at: row.submitting_at,
+        running_at: row.running_at,
+        ended_at: row.ended_at,
+        delay: row.delay,
+        cancel_wanted_at: row.cancel_wanted_at,
+        cancelled_at: row.cancelled_at,
+        turnaround_seconds: row.turnaround_seconds,
+        cargo: row.cargo,
+        succeeded: row.succeeded,
+        failed: row.failed,
+    };
+    Ok(Some(Detail {
+        batch: batch.try_into()?,
+        job: row.job,
+        next_poll_at: row.next_poll_at,
+        sent_at: row.sent_at,
+        tokens: unsigned(row.tokens),
+        total: unsigned(row.total.into()),
+    }))
+}
+
+/// A cargo of the project that the batch was gathered with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its place in the batch, from 1.
+    pub place: u64,
+    pub id: CargoId,
+    pub created_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub success: Option<bool>,
+    /// It went back to wait, and perhaps into another batch.
+    pub has_left: bool,
+}
+
+/// In the order of the batch, among its places from `first` on: so many are looked at.
+pub async fn members(
+    shard: &Shard,
+    project: ProjectId,
+    id: BatchId,
+    first: u32,
+    looked_at: u32,
+) -> Result<Vec<Member>, Error> {
+    let first = i32::try_from(first.max(1)).unwrap_or(i32::MAX);
+    let last = first.saturating_add(i32::try_from(looked_at).unwrap_or(i32::MAX) - 1);
+    let rows = sqlx::query!(
+        r#"select m.place as "place!", c.id, c.created_at, c.completed_at, c.success,
+               c.batch is distinct from $1 as "has_left!"
+           from unnest((select cargo[$3::integer : $4::integer] from shard.batch where id = $1))
+                   with ordinality as m (id, place)
+               join shard.cargo c on c.id = m.id
+           where c.project = $2
+           order by m.place"#,
+        id.uuid(),
+        project.uuid(),
+        first,
+        last
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let members = rows.into_iter().map(|row| Member {
+        place: unsigned(row.place + i64::from(first) - 1),
+        id: row.id.into(),
+        created_at: row.created_at,
+        completed_at: row.completed_at,
+        success: row.success,
+        has_left: row.has_left,
+    });
+    Ok(members.collect())
+}
+
+/// Errors of the same kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures {
+    pub label: String,
+    pub count: u64,
+    /// One of them.
+    pub cargo: CargoId,
+}
+
+/// The project's failures in a batch, the most frequent first, among the newest `looked_at`
+/// failures of cargo with ids in this stretch.
+pub async fn failures(
+    shard: &Shard,
+    project: ProjectId,
+    id: BatchId,
+    (first, beyond): (Uuid, Uuid),
+    looked_at: u32,
+) -> Result<Vec<Failures>, Error> {
+    let rows = sqlx::query!(
+        r#"select t.label as "label!", count(*) as "count!",
+               (array_agg(c.id order by c.id desc))[1] as "cargo!"
+           from (select cargo, label from shard.trouble
+                 where project = $1 and kind = 'failed' and cargo >= $3 and cargo < $4
+                 order by cargo desc limit $5) t
+               join shard.cargo c on c.id = t.cargo and c.id >= $3 and c.id < $4
+           where c.batch = $2
+           group by 1 order by 2 desc, 1 limit 20"#,
+        project.uuid(),
+        id.uuid(),
+        first,
+        beyond,
+        i64::from(looked_at)
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let failures = rows.into_iter().map(|row| Failures {
+        label: row.label,
+        count: unsigned(row.count),
+        cargo: row.cargo.into(),
+    });
+    Ok(failures.collect())
+}

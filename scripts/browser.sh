@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# The dashboard in a real browser: tests, pictures, and how long pages take. The worlds that these
+# look at are started by tools/browser; what they share is started here.
+
+# Every test, or those whose file has a word in its name: run_browser [PATTERN].
+run_browser() {
+    local tests=(tools/browser/tests/*"${1:-}"*.test.mjs)
+    [[ -e ${tests[0]} ]] || fail "no test in tools/browser/tests has '$1' in its name"
+    need compiler postgres redis browser
+    build_longshored
+    if grep --quiet 'files: true' "${tests[@]}"; then browser_servers throwaway files; else browser_servers throwaway; fi
+    rm -rf "$STATE/browser"
+    say "node --test ${tests[*]}"
+    attend node --test --test-reporter=spec "${tests[@]}"
+}
+
+screenshots() {
+    local pictures=${1:-$STATE/screenshots}
+    need compiler postgres redis browser
+    build_longshored
+    browser_servers throwaway files
+    attend node tools/browser/screenshots.mjs "$pictures"
+}
+
+bench_pages() {
+    need compiler postgres redis browser
+    say "building longshored (release)"
+    cargo build --workspace --bin longshored --release "${QUIET[@]}"
+    LONGSHORED=$CARGO_TARGET_DIR/release/longshored
+    browser_servers durable
+    attend node tools/browser/bench.mjs "$@"
+}
+
+# PostgreSQL and Redis, and where files are wanted a store and a scanner: browser_servers durable|throwaway [files].
+browser_servers() {
+    scratch
+    if [[ ${2:-} == files ]]; then
+        need objects scanner
+        scratch_files
+    fi
+    postgres_start "$SCRATCH/postgres" "$1"
+    redis_start "$SCRATCH"
+    export LONGSHORE_BROWSER_POSTGRES=$POSTGRES_URL LONGSHORE_BROWSER_REDIS=$SVC_REDIS_URL
+    export LONGSHORE_BROWSER_LONGSHORED=$LONGSHORED LONGSHORE_BROWSER_FOLDER=$STATE/browser
+    LONGSHORE_BROWSER_CHROMIUM=$(command -v chromium)
+    export LONGSHORE_BROWSER_CHROMIUM
+    if [[ ${2:-} == files ]]; then
+        objects_await "$SCRATCH/objects"
+        export LONGSHORE_BROWSER_STORE=$OBJECTS_STORE LONGSHORE_BROWSER_SCANNER=$SCANNER_ADDRESS
+    fi
+}

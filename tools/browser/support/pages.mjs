@@ -1,0 +1,77 @@
+// Every page there is, once: what the axe test looks at, what pictures are taken of, and what the bench asks for.
+
+import { OPERATOR } from "./browser.mjs";
+
+/** What names a page needs, found in the rows of the demo. */
+export async function facts(world, project = "support-desk") {
+  const [[id, organization, shard]] = await world.sql(
+    "control",
+    `select p.id, 'org_' || replace(o.id::text, '-', ''), b.shard from control.project p
+     join control.organization o on o.id = p.organization_id join control.berth b on b.number = o.berth
+     where p.slug = '${project}'`,
+  );
+  const one = async (prefix, text) => {
+    const [row] = await world.sql(shard, text);
+    return row && `${prefix}_${row[0].replaceAll("-", "")}`;
+  };
+  const newest = (where) => `select id from shard.cargo where project = '${id}' and ${where} order by id desc limit 1`;
+  return {
+    project,
+    organization,
+    delivered: await one("crg", newest("callback_state = 'delivered'")),
+    failed: await one("crg", newest("not success")),
+    unheard: await one("crg", newest("callback_state = 'failed'")),
+    open: await one("crg", newest("completed_at is null and batch is not null")),
+    batch: await one("bat", `select batch from shard.share where project = '${id}' order by batch desc limit 1`),
+    file: await one("file", `select id from shard.file where project = '${id}' and status = 'ready' order by id desc limit 1`),
+  };
+}
+
+/** Whoever was set up may see the organizations of the demo. */
+export async function join(world, email = OPERATOR.email) {
+  await world.sql(
+    "control",
+    `insert into control.member (organization, person, role, created_at)
+     select o.id, p.id, 'owner', p.created_at from control.organization o, control.person p
+     where p.folded = lower('${email}') on conflict do nothing`,
+  );
+}
+
+/** Before anybody has signed in. */
+export const OUTSIDE = [{ name: "sign-in", path: "/dashboard/sign-in" }];
+
+/** The others; what the demo has no row for is left out. */
+export function pages(known) {
+  const project = `/dashboard/project/${known.project}`;
+  const organization = `/dashboard/organization/${known.organization}`;
+  const cargo = (id) => id && `${project}/cargo/${id}`;
+  const all = {
+    account: "/dashboard/account",
+    organizations: "/dashboard/organizations",
+    organization,
+    members: `${organization}/members`,
+    balance: `${organization}/balance`,
+    audit: `${organization}/audit`,
+    overview: project,
+    "cargo-list": `${project}/cargo`,
+    "cargo-failed-list": `${project}/cargo?status=failed`,
+    "cargo-new": `${project}/cargo/new`,
+    "cargo-delivered": cargo(known.delivered),
+    "cargo-failed": cargo(known.failed),
+    "cargo-callback-failed": cargo(known.unheard),
+    "cargo-open": cargo(known.open),
+    batches: `${project}/batches`,
+    batch: known.batch && `${project}/batches/${known.batch}`,
+    files: `${project}/files`,
+    file: known.file && `${project}/files/${known.file}`,
+    callbacks: `${project}/callbacks`,
+    usage: `${project}/usage`,
+    models: `${project}/models`,
+    keys: `${project}/keys`,
+    settings: `${project}/settings`,
+    operations: "/dashboard/operations",
+  };
+  return Object.entries(all)
+    .filter(([, path]) => path)
+    .map(([name, path]) => ({ name, path }));
+}
