@@ -6,6 +6,10 @@ mod doors;
 
 mod elsewhere;
 
+mod files;
+
 mod keys;
+
+mod operations;
 
 mod people;

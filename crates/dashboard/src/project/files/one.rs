@@ -88,8 +88,10 @@ async fn one(
         Some((status, message)) => (status, Some(message)),
         None => (StatusCode::OK, None),
     };
+    let page = Page::of_project(file.filename.clone(), Here::Files, within, visitor);
     let page = One {
-        page: Page::of_project(file.filename.clone(), Here::Files, within, visitor).live(),
+        // What answers a form has an address that cannot be asked again.
+        page: if refused.is_none() { page.live() } else { page },
         steps: steps::of(&file, &progress),
         sha256: file
             .sha256
