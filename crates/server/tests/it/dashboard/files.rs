@@ -41,29 +41,51 @@ async fn a_page_uploads_what_a_caller_could() {
     assert_eq!(made.status, 201, "{}", made.html);
     let session = read(&made);
     let id = session["id"].as_str().unwrap();
-    let again = post(&mut dev, &format!("{project}/api/files/{id}/parts"), &json!({})).await;
+    let again = post(
+        &mut dev,
+        &format!("{project}/api/files/{id}/parts"),
+        &json!({}),
+    )
+    .await;
     assert_eq!(read(&again)["upload"]["type"], "post");
     upload(&session["upload"], &bytes).await;
     let answer = service.complete(&customer, id, &json!({})).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     let record = dev.see(&format!("{project}/api/files/{id}")).await;
     assert_eq!(read(&record)["status"], "ready");
-    let late = post(&mut dev, &format!("{project}/api/files/{id}/complete"), &json!({})).await;
-    assert_eq!((late.status, &read(&late)["error"]), (409, &json!("invalid_state")));
+    let late = post(
+        &mut dev,
+        &format!("{project}/api/files/{id}/complete"),
+        &json!({}),
+    )
+    .await;
+    assert_eq!(
+        (late.status, &read(&late)["error"]),
+        (409, &json!("invalid_state"))
+    );
 
     let list = dev.see(&files).await.html;
     assert!(list.contains("&#60;b&#62;notes") && !list.contains("<b>notes"));
-    assert!(dev.see(&format!("{files}?status=failed")).await.html.contains("No file is like this"));
+    assert!(
+        dev.see(&format!("{files}?status=failed"))
+            .await
+            .html
+            .contains("No file is like this")
+    );
     let one = dev.see(&format!("{files}/{id}")).await.html;
     assert!(one.contains("The malware scanner found nothing"), "{one}");
     let content = dev.see(&format!("{files}/{id}/content")).await;
     assert_eq!(content.status, 303);
     assert!(content.to.starts_with("http"), "{}", content.to);
 
-    let changed = dev.send(&format!("{files}/{id}/change"), &[("pinned", "true")]).await;
+    let changed = dev
+        .send(&format!("{files}/{id}/change"), &[("pinned", "true")])
+        .await;
     assert_eq!(changed.status, 303);
     assert_eq!(service.file(&customer, id).await["pinned"], true);
-    let short = dev.send(&format!("{files}/{id}/change"), &[("ttl_seconds", "5")]).await;
+    let short = dev
+        .send(&format!("{files}/{id}/change"), &[("ttl_seconds", "5")])
+        .await;
     assert_eq!(short.status, 422);
     assert!(short.html.contains("ttl_seconds"), "{}", short.html);
     let deleted = dev.send(&format!("{files}/{id}/delete"), &[]).await;
@@ -79,10 +101,15 @@ async fn a_deactivated_project_takes_nothing_from_pages_either() {
     let customer = service.customer().await;
     let mut owner = Browser::of(&service, &customer, Role::Owner).await;
     let project = format!("/dashboard/project/{}", slug(&service, &customer).await);
-    owner.send(&format!("{project}/settings/deactivate"), &[]).await;
+    owner
+        .send(&format!("{project}/settings/deactivate"), &[])
+        .await;
     let wanted = declare(&samples::text(10), "text/plain");
     let made = post(&mut owner, &format!("{project}/api/files"), &wanted).await;
-    assert_eq!((made.status, &read(&made)["error"]), (403, &json!("project_inactive")));
+    assert_eq!(
+        (made.status, &read(&made)["error"]),
+        (403, &json!("project_inactive"))
+    );
 }
 
 #[tokio::test]
