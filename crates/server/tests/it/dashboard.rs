@@ -10,8 +10,12 @@ mod doors;
 
 mod elsewhere;
 
+mod files;
+
 mod keys;
 
 mod numbers;
+
+mod operations;
 
 mod people;
