@@ -1,5 +1,10 @@
 //! Gathers what browsers are given: our own files, and two that `npm ci` brought.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells a build script in no other way"
+)]
+
 use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::error::Error;

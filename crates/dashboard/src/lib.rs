@@ -50,8 +50,8 @@ pub fn listed() -> Vec<(http::Method, &'static str, Needs)> {
         .collect()
 }
 
-pub fn router(desk: Desk) -> Router {
-    let pages = headers::around(routes::router(&desk), &desk).with_state(desk.clone());
+pub fn router(desk: &Desk) -> Router {
+    let pages = headers::around(routes::router(desk), desk).with_state(desk.clone());
     desk.keep_pages(pages.clone());
     pages
 }

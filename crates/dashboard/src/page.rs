@@ -8,7 +8,6 @@ use domain::person::Role;
 use http::StatusCode;
 use store::control::seat::Choice;
 
-use crate::assets;
 use crate::seat::{InOrganization, InProject, Place, Seat, Visitor};
 
 /// Where in the navigation a page is.
@@ -128,10 +127,6 @@ impl Page {
 
     pub(crate) fn choices(&self) -> &[Choice] {
         &self.seat.choices
-    }
-
-    pub(crate) fn asset(&self, name: &str) -> String {
-        assets::url(name)
     }
 }
 

@@ -194,9 +194,9 @@ pub(crate) fn percent(part: impl Number, whole: impl Number) -> String {
         return "–".to_owned();
     }
     let share = part as f64 * 100.0 / whole as f64;
-    if part == 0 || part == whole || share >= 99.95 && part == whole {
+    if part == 0 || part == whole {
         format!("{share:.0} %")
-    } else if share < 9.95 || share > 99.0 {
+    } else if !(9.95..=99.0).contains(&share) {
         format!("{share:.1} %")
     } else {
         format!("{share:.0} %")

@@ -78,7 +78,7 @@ pub fn pages(
         options,
     });
     Pages {
-        router: api::traced(dashboard::router(desk)),
+        router: api::traced(dashboard::router(&desk)),
         public_url,
     }
 }

@@ -23,7 +23,7 @@ const GOOD_FOR: TimeDelta = TimeDelta::days(7);
 
 #[derive(Debug, Template)]
 #[template(path = "members.html")]
-struct Members {
+struct Team {
     page: Page,
     organization: OrganizationId,
     members: Vec<Member>,
@@ -40,7 +40,7 @@ async fn members(
 ) -> Result<Response, No> {
     let organization = within.place.organization;
     let now = desk.clock.now();
-    Ok(show(&Members {
+    Ok(show(&Team {
         page: Page::of_organization("Members", within, visitor),
         organization,
         members: member::list(&desk.control, organization).await?,

@@ -24,7 +24,7 @@ const MOST: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
-struct Keys {
+struct Board {
     page: Page,
     keys: Vec<ApiKey>,
     now: Timestamp,
@@ -40,7 +40,7 @@ struct Made {
     old_ends: Option<Timestamp>,
 }
 
-impl Keys {
+impl Board {
     fn state(&self, key: &ApiKey) -> (&'static str, &'static str) {
         if !key.is_active {
             ("calm", "deactivated")
@@ -66,7 +66,7 @@ async fn keys(
 ) -> Result<Response, No> {
     let mut keys = api_key::page(&desk.control, within.id(), None, MOST).await?;
     keys.reverse();
-    Ok(show(&Keys {
+    Ok(show(&Board {
         page: Page::of_project("Keys", Here::Keys, within, visitor),
         keys,
         now: desk.clock.now(),

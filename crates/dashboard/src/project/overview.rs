@@ -37,6 +37,9 @@ struct Overview {
     start: Option<Start>,
 }
 
+/// One of an hour's numbers.
+type Of = fn(&Hour) -> u64;
+
 /// What is left to do until the first callback has arrived.
 #[derive(Debug)]
 struct Start {
@@ -91,7 +94,7 @@ impl Day {
 
     /// Loaded, answered, called back, spent.
     fn sparks(&self) -> [Markup; 4] {
-        let of: [(&str, fn(&Hour) -> u64); 4] = [
+        let of: [(&str, Of); 4] = [
             ("Loaded", |hour| hour.loaded),
             ("Answered", |hour| hour.succeeded),
             ("Called back", |hour| hour.delivered),

@@ -6,7 +6,6 @@ use domain::id::KeyId;
 use serde::Deserialize;
 use store::view::usage::Used;
 
-
 /// What a row is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {

@@ -41,7 +41,7 @@ impl Api for Inside {
 }
 
 pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router {
-    dashboard::router(Desk::new(Parts {
+    dashboard::router(&Desk::new(Parts {
         control: service.control.clone(),
         shards: vec![service.north.clone(), service.south.clone()],
         catalogue: service.catalogue.subscribe(),

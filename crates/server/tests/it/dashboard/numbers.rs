@@ -107,7 +107,10 @@ async fn models_tell_what_they_cost_and_how_they_fare() {
     let seen = viewer.see(&page).await;
     assert_eq!(seen.status, 200);
     assert!(seen.html.contains("svc-mock") && seen.html.contains("$0.10 <small>in"));
-    assert!(!seen.html.contains("/cargo/new?model="), "viewers load nothing");
+    assert!(
+        !seen.html.contains("/cargo/new?model="),
+        "viewers load nothing"
+    );
     sqlx::query("update shard.lane set paused_at = now(), paused_by = 'x', pause_reason = 'rests'")
         .execute(&service.north.pool)
         .await
