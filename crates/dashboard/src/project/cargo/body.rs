@@ -179,14 +179,12 @@ pub(crate) fn output(body: &[u8]) -> Shown {
 }
 
 fn answered(piece: &Value, room: &mut Room) -> Piece {
-    match piece.get("text").and_then(Value::as_str) {
-        Some(text) => Piece::Text(room.take(text)),
-        None => {
-            let kind = piece.get("type").and_then(Value::as_str);
-            let json = pretty(&piece.to_string(), room.left).0;
-            Piece::Json(kind.unwrap_or("piece").to_owned(), room.take(&json))
-        }
+    if let Some(text) = piece.get("text").and_then(Value::as_str) {
+        return Piece::Text(room.take(text));
     }
+    let kind = piece.get("type").and_then(Value::as_str);
+    let json = pretty(&piece.to_string(), room.left).0;
+    Piece::Json(kind.unwrap_or("piece").to_owned(), room.take(&json))
 }
 
 fn beginning(vector: &Value) -> String {

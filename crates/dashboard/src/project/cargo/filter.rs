@@ -189,8 +189,8 @@ impl Asked {
         ];
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         for (name, value) in parts {
-            let changed = changes.iter().find(|(changed, _)| *changed == name);
-            let value = changed.map_or(value.as_str(), |(_, value)| value);
+            let other = changes.iter().find(|(which, _)| *which == name);
+            let value = other.map_or(value.as_str(), |(_, value)| value);
             if !value.is_empty() {
                 query.append_pair(name, value);
             }

@@ -74,7 +74,7 @@ impl List {
     }
 
     /// An id without its prefix: what small screens leave out, and the end, by which it is known.
-    fn halves(&self, cargo: &Listed) -> (String, String) {
+    fn halves(cargo: &Listed) -> (String, String) {
         let digits = cargo.id.uuid().simple().to_string();
         let (mid, end) = digits.split_at_checked(24).unwrap_or_default();
         (mid.to_owned(), end.to_owned())
@@ -86,7 +86,7 @@ impl List {
             .map_or("a key that is gone", String::as_str)
     }
 
-    fn event(&self, stand: &Stand) -> Option<u64> {
+    fn event(&self, stand: Stand) -> Option<u64> {
         let count = self.choices.events.get(stand.event()?);
         Some(count.copied().unwrap_or_default())
     }
@@ -117,8 +117,8 @@ impl List {
         self.filter.key == Some(*key)
     }
 
-    fn is_stand(&self, stand: &Stand) -> bool {
-        self.filter.stand == Some(*stand)
+    fn is_stand(&self, stand: Stand) -> bool {
+        self.filter.stand == Some(stand)
     }
 
     fn is_failed(&self) -> bool {
@@ -130,7 +130,7 @@ impl List {
     }
 
     /// A class of chips, and the word.
-    fn state(&self, cargo: &Listed) -> (&'static str, &'static str) {
+    fn state(cargo: &Listed) -> (&'static str, &'static str) {
         match (cargo.status(), cargo.success) {
             (Status::Pending, _) => ("calm", "pending"),
             (Status::Batched, _) => ("busy", "batched"),
@@ -144,7 +144,7 @@ impl List {
         }
     }
 
-    fn callback(&self, cargo: &Listed) -> (&'static str, &'static str) {
+    fn callback(cargo: &Listed) -> (&'static str, &'static str) {
         match (cargo.callback, cargo.completed_at) {
             (CallbackState::Delivered, _) => ("good", "delivered"),
             (CallbackState::Failed, _) => ("bad", "given up"),
@@ -218,7 +218,7 @@ async fn groups(
     filter: &Filter,
     window: &Window,
 ) -> Result<Vec<(String, u64)>, No> {
-    let Some(kind) = filter.stand.and_then(|stand| stand.trouble()) else {
+    let Some(kind) = filter.stand.and_then(Stand::trouble) else {
         return Ok(Vec::new());
     };
     let newest = Filter::default();

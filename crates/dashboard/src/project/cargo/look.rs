@@ -10,7 +10,7 @@ use store::view::cargo::{self, Came, Listed, Span};
 use store::view::loads;
 use store::{Error, Shard};
 
-use crate::project::cargo::filter::Filter;
+use crate::project::cargo::filter::{Filter, Stand};
 use crate::project::cargo::spans;
 use crate::project::cargo::window::Window;
 
@@ -40,7 +40,7 @@ pub(crate) async fn find(
     window: &Window,
 ) -> Result<Found, Error> {
     let whole = window.span(filter);
-    let mut found = match filter.stand.and_then(|stand| stand.trouble()) {
+    let mut found = match filter.stand.and_then(Stand::trouble) {
         Some(kind) => among_troubles(shard, project, filter, kind, whole).await?,
         None if filter.is_plain() => {
             let read = cargo::newest(shard, project, whole, most(PAGE + 1)).await?;
@@ -127,8 +127,9 @@ fn page(read: Vec<Listed>, filter: &Filter, is_cut: bool, beyond: Option<CargoId
         (cargo.last().map(|last| last.id), None)
     } else {
         match (is_cut, beyond, last) {
-            (true, _, Some((id, at))) => (Some(id), Some((looked, at))),
-            (_, Some(id), Some((_, at))) => (Some(id), Some((looked, at))),
+            (true, _, Some((id, at))) | (false, Some(id), Some((_, at))) => {
+                (Some(id), Some((looked, at)))
+            }
             (true, None, None) | (_, Some(_), None) | (false, None, _) => (beyond, None),
         }
     };

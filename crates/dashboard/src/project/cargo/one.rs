@@ -139,7 +139,7 @@ impl One {
         }
     }
 
-    fn first_bytes(&self, attempt: &Attempt) -> String {
+    fn first_bytes(attempt: &Attempt) -> String {
         let text = String::from_utf8_lossy(&attempt.answer);
         let shown = body::cut(&text, FIRST);
         let more = if shown.len() < text.len() { "…" } else { "" };
@@ -150,7 +150,7 @@ impl One {
         format!("{plain}{more}")
     }
 
-    fn is_taken(&self, attempt: &Attempt) -> bool {
+    fn is_taken(attempt: &Attempt) -> bool {
         attempt
             .status
             .is_some_and(|status| (200..300).contains(&status))

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use http::header::RETRY_AFTER;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, Collected, Limited};
 use serde_json::Value;
 
 const LARGEST: usize = 1 << 20;
@@ -27,7 +27,7 @@ pub(crate) async fn read(response: Response) -> Answer {
     let after = response.headers().get(RETRY_AFTER);
     let after = after.and_then(|it| it.to_str().ok()).map(str::to_owned);
     let body = Limited::new(response.into_body(), LARGEST).collect().await;
-    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body.map(Collected::to_bytes).unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let id = body.get("cargo_id").and_then(Value::as_str);
     match id.filter(|_| status.is_success()) {
@@ -49,7 +49,7 @@ fn refused(status: u16, body: &Value, after: Option<&str>) -> Refused {
         (None, _) => "The API refused it.".to_owned(),
     };
     if let Some(seconds) = after {
-        message.push_str(&format!(" Try again in {seconds} s."));
+        message = format!("{message} Try again in {seconds} s.");
     }
     let faults = detail.as_array().map(Vec::as_slice).unwrap_or_default();
     Refused {
@@ -63,9 +63,9 @@ fn fault(fault: &Value) -> (String, String) {
     let steps = fault.get("loc").and_then(Value::as_array);
     let steps = steps.map(Vec::as_slice).unwrap_or_default().iter().skip(1);
     let place: Vec<String> = steps
-        .map(|step| match step {
-            Value::String(key) => key.clone(),
-            other => other.to_string(),
+        .map(|step| match step.as_str() {
+            Some(key) => key.to_owned(),
+            None => step.to_string(),
         })
         .collect();
     let msg = fault.get("msg").and_then(Value::as_str).unwrap_or("wrong");

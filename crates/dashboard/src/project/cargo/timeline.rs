@@ -185,9 +185,12 @@ pub(crate) fn sums(parts: &[Part]) -> Vec<Sum> {
                 what,
                 length: these.iter().map(|part| part.length()).sum(),
                 times: these.len(),
-                open: open.map(|part| match what {
-                    What::NextAttempt => part.to,
-                    _ => part.from,
+                open: open.map(|part| {
+                    if what == What::NextAttempt {
+                        part.to
+                    } else {
+                        part.from
+                    }
                 }),
             })
         })

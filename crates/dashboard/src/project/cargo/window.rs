@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::id;
+use domain::id::CargoId;
 use domain::time::Timestamp;
 use store::view::cargo::Span;
 
@@ -107,7 +108,7 @@ impl Window {
     pub(crate) fn span(&self, filter: &Filter) -> Span {
         let (from, to) = self.listed();
         let beyond = id::floor(to);
-        let before = filter.before.map(|before| before.uuid());
+        let before = filter.before.map(CargoId::uuid);
         Span {
             first: id::floor(from),
             beyond: before.map_or(beyond, |before| before.min(beyond)),
