@@ -62,7 +62,8 @@ async function ask(path, body) {
   const said = await answer.json().catch(() => null);
   if (answer.ok && said) return said;
   if (answer.status === 401 || answer.redirected) throw new Refusal("You are signed out. Sign in in another tab, then press Resume.");
-  if (answer.status >= 500 || answer.status === 429 || !said) throw new Error(said?.message || "The server does not answer.");
+  if (answer.status >= 500 || answer.status === 429) throw new Error(said?.message || "The server does not answer.");
+  if (!said) throw new Refusal("This page is too old. Reload it and choose the file again; what was sent is kept.");
   const refusal = new Refusal(said.message || said.detail || "The server refused.");
   refusal.code = said.error;
   throw refusal;
@@ -315,6 +316,7 @@ class Upload {
     this.name = make("a", this.file.name, "name");
     this.far = make("span", size(this.file.size), "quiet far");
     this.chip = make("span", "", "said");
+    this.chip.setAttribute("role", "status");
     this.bar = make("progress");
     this.bar.max = this.file.size || 1;
     this.bar.value = 0;

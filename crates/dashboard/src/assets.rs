@@ -2,9 +2,8 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-
-use crate::no::No;
 
 #[derive(Debug)]
 struct Asset {
@@ -22,9 +21,9 @@ pub(crate) fn url(name: &str) -> String {
     format!("/dashboard/assets/{name}?v={version}")
 }
 
-pub(crate) async fn asset(Path(name): Path<String>) -> Result<Response, No> {
+pub(crate) async fn asset(Path(name): Path<String>) -> Result<Response, StatusCode> {
     let asset = ASSETS.iter().find(|asset| asset.name == name);
-    let asset = asset.ok_or(No::NotFound)?;
+    let asset = asset.ok_or(StatusCode::NOT_FOUND)?;
     let kind = match name.rsplit_once('.') {
         Some((_, "css")) => "text/css; charset=utf-8",
         Some((_, "js")) => "text/javascript; charset=utf-8",

@@ -87,6 +87,7 @@ mod tests {
             store_origin: None,
             proxies: Vec::new(),
             first_plan: domain::organization::Plan::Pro,
+            linger: chrono::TimeDelta::zero(),
         };
         let token = Token::of([1; 32]);
         let mut headers = HeaderMap::new();

@@ -56,7 +56,8 @@ impl Operations {
     }
 
     fn has_accounts(&self) -> bool {
-        self.reports().any(|(_, report)| !report.accounts.is_empty())
+        self.reports()
+            .any(|(_, report)| !report.accounts.is_empty())
     }
 }
 
@@ -65,7 +66,7 @@ pub(crate) async fn page(
     Seated(seat): Seated,
     visitor: Visitor,
 ) -> Result<Response, No> {
-    let asked = desk.shards.iter().map(|shard| shard::ask(shard));
+    let asked = desk.shards.iter().map(shard::ask);
     let (shards, serving) = tokio::join!(join_all(asked), operations::serving(&desk.control));
     Ok(show(&Operations {
         page: Page::new("Operations", Here::Operations, &seat, &visitor).live(),

@@ -7,9 +7,13 @@ use axum::routing::{MethodRouter, get, post};
 use domain::person::Role::{Developer, Owner, Viewer};
 use http::Method;
 
+use crate::assets;
 use crate::gate::{self, Needs};
+use crate::live;
+use crate::operations;
+use crate::people;
+use crate::project;
 use crate::state::Desk;
-use crate::{assets, live, operations, people, project};
 
 /// A row of the table.
 #[derive(Debug)]

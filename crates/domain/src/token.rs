@@ -1,6 +1,6 @@
 //! What a browser or a link holds to prove itself: 32 random bytes, of which we keep a digest.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +12,7 @@ pub struct Token(String);
 
 impl Token {
     pub fn of(random: [u8; 32]) -> Self {
-        Self(random.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&random))
     }
 
     pub fn parse(text: &str) -> Option<Self> {
@@ -38,8 +38,16 @@ impl Token {
     /// What only the holder could know, another for each purpose; says nothing about the token.
     pub fn derived(&self, purpose: &str) -> String {
         let derived = Sha256::digest(format!("{purpose} {}", self.0).as_bytes());
-        derived.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&derived)
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A string takes whatever it is given.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 impl fmt::Debug for Token {

@@ -55,6 +55,7 @@ export function pages(known) {
     overview: project,
     "cargo-list": `${project}/cargo`,
     "cargo-failed-list": `${project}/cargo?status=failed`,
+    "cargo-callback-failed-list": `${project}/cargo?status=callback_failed`,
     "cargo-new": `${project}/cargo/new`,
     "cargo-delivered": cargo(known.delivered),
     "cargo-failed": cargo(known.failed),
@@ -70,6 +71,8 @@ export function pages(known) {
     keys: `${project}/keys`,
     settings: `${project}/settings`,
     operations: "/dashboard/operations",
+    "operations-people": "/dashboard/operations/people",
+    "operations-audit": "/dashboard/operations/audit",
   };
   return Object.entries(all)
     .filter(([, path]) => path)

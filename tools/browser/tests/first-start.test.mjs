@@ -22,7 +22,7 @@ journey("First start, key, curl, callback", {}, async ({ world, visit, page }) =
   await page.goto(`/dashboard/project/${OPERATOR.project}/cargo`);
   await page.getByRole("link", { name: cargo }).or(page.locator(`a[href$="${cargo}"]`)).first().click();
   await page.waitForURL(new RegExp(cargo));
-  await page.getByText(/delivered/i).first().waitFor();
+  await page.locator("main .chip").filter({ hasText: /delivered/i }).first().waitFor();
   await until("the callback", 10, () => world.receiver.received.length === 1);
   assert.equal(world.receiver.received[0].body.cargo_id, cargo);
 });

@@ -12,12 +12,12 @@ journey("Cargo appear and change without a reload", {}, async ({ world, visit, p
   const cargo = await world.load(key, "Watch me. [mock:delay=3s]", { callback_url: world.receiver.url });
   const row = page.getByRole("row").filter({ has: page.locator(`a[href$="${cargo}"]`) });
   await row.waitFor();
-  await row.getByText(/delivered/i).waitFor();
+  await row.getByText(/delivered/i).first().waitFor();
   assert.equal(await visit.loadedAs(), list, "the list was not loaded again");
 
   const other = await world.load(key, "And me. [mock:delay=3s]", { callback_url: world.receiver.url });
   await page.goto(`/dashboard/project/${OPERATOR.project}/cargo/${other}`);
   const one = await visit.loadedAs();
-  await page.getByText(/delivered/i).first().waitFor();
+  await page.locator("main .chip").filter({ hasText: /delivered/i }).first().waitFor();
   assert.equal(await visit.loadedAs(), one, "the page was not loaded again");
 });

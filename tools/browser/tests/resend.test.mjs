@@ -20,6 +20,6 @@ journey("A failed callback is sent again from its page", {}, async ({ world, vis
   world.receiver.answer = 200;
   await page.getByRole("button", { name: /send (it |the callback )?again|resend/i }).click();
   await until("the callback", 10, () => world.receiver.received.length > before);
-  await page.getByText(/delivered/i).first().waitFor();
+  await page.locator("main .chip").filter({ hasText: /delivered/i }).first().waitFor();
   assert.equal(world.receiver.received.at(-1).body.cargo_id, cargo);
 });

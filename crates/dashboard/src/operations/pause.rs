@@ -52,7 +52,10 @@ async fn find(desk: &Desk, what: &What) -> Result<Found, No> {
             let (id, lane) = found.next().ok_or(No::NotFound)?;
             let (provider, model) = (&lane.provider, &lane.model);
             let via = lane.via.as_str();
-            let words = format!("the lane {provider} / {model}, {via}, on shard {}", shard.name);
+            let words = format!(
+                "the lane {provider} / {model}, {via}, on shard {}",
+                shard.name
+            );
             (Meant::Lane(id), words)
         }
         (None, Some(name)) => {

@@ -27,7 +27,7 @@ const GOOD_FOR: TimeDelta = TimeDelta::hours(24);
 #[template(path = "operations_people.html")]
 struct People {
     page: Page,
-    people: Vec<Someone>,
+    everybody: Vec<Someone>,
     is_later: bool,
     older: Option<PersonId>,
     /// Shown this once: whose it is, and the link.
@@ -54,7 +54,7 @@ async fn everybody(
     Ok(show(&People {
         page: Page::new("People", Here::Operations, seat, visitor),
         older: people.last().map(|person| person.id).filter(|_| more),
-        people,
+        everybody: people,
         is_later: before.is_some(),
         link,
     }))

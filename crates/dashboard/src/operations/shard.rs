@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use store::Shard;
 use store::migrate::{self, SchemaState};
 use store::shard::partition;
-use store::view::operations::{
-    self, Account, Deliveries, Flight, Node, Odd, Scans, Waiting,
-};
+use store::view::operations::{self, Account, Deliveries, Flight, Node, Odd, Scans, Waiting};
 
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Of batches that need somebody.

@@ -1,16 +1,19 @@
 //! How counts that stop somewhere are written.
 
+use std::borrow::Borrow;
+
 use chrono::TimeDelta;
 use store::view::operations::{self, Depth};
 
 use crate::text;
 
 /// A count that stops somewhere: beyond, all that is known is that there are more.
-pub(super) fn at_most(count: &i64) -> String {
-    if *count > operations::EXACT {
+pub(super) fn at_most(count: impl Borrow<i64>) -> String {
+    let count = *count.borrow();
+    if count > operations::EXACT {
         format!("more than {}", text::count(operations::EXACT))
     } else {
-        text::count(*count)
+        text::count(count)
     }
 }
 
@@ -21,7 +24,11 @@ pub(super) fn depth(depth: &Depth) -> String {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "milliseconds are fine enough")]
-pub(super) fn seconds(seconds: &f64) -> String {
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "milliseconds are fine enough"
+)]
+pub(super) fn seconds(seconds: impl Borrow<f64>) -> String {
+    let seconds = *seconds.borrow();
     text::duration(TimeDelta::milliseconds((seconds * 1000.0) as i64))
 }

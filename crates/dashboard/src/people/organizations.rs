@@ -118,7 +118,6 @@ pub(crate) async fn own(
 struct One {
     page: Page,
     organization: OrganizationId,
-    name: String,
     plan: Plan,
     projects: Vec<Project>,
 }
@@ -132,7 +131,6 @@ pub(crate) async fn page(
     Ok(show(&One {
         page: Page::of_organization(place.organization_name.clone(), &within, &visitor),
         organization: place.organization,
-        name: place.organization_name.clone(),
         plan: place.plan,
         projects: project::page(&desk.control, place.organization, None, 200).await?,
     }))

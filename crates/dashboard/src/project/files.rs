@@ -8,6 +8,8 @@ mod steps;
 
 mod words;
 
+use std::borrow::Borrow;
+
 use askama::Template;
 use axum::extract::Query;
 use axum::response::Response;
@@ -29,7 +31,7 @@ const PAGE: usize = 50;
 #[template(path = "files.html")]
 struct Files {
     page: Page,
-    files: Vec<File>,
+    shown: Vec<File>,
     stored: Stored,
     filter: Filter,
     is_later: bool,
@@ -41,12 +43,12 @@ impl Files {
         self.filter != Filter::default()
     }
 
-    fn is_status(&self, status: &Status) -> bool {
-        self.filter.status == Some(*status)
+    fn is_status(&self, status: impl Borrow<Status>) -> bool {
+        self.filter.status == Some(*status.borrow())
     }
 
-    fn is_kind(&self, kind: &Kind) -> bool {
-        self.filter.kind == Some(*kind)
+    fn is_kind(&self, kind: impl Borrow<Kind>) -> bool {
+        self.filter.kind == Some(*kind.borrow())
     }
 
     /// The filters, as the address says them.
@@ -66,7 +68,10 @@ impl Files {
     /// What a browser may choose: the endings that people know, and the types.
     fn accept() -> String {
         let types = MediaType::ALL.iter().map(|one| one.as_str());
-        types.chain([".md", ".csv", ".mkv", ".mov"]).collect::<Vec<_>>().join(",")
+        types
+            .chain([".md", ".csv", ".mkv", ".mov"])
+            .collect::<Vec<_>>()
+            .join(",")
     }
 }
 
@@ -102,7 +107,7 @@ pub(crate) async fn page(
     Ok(show(&Files {
         page: Page::of_project("Files", Here::Files, &within, &visitor).live(),
         older: files.last().map(|file| file.id).filter(|_| more),
-        files,
+        shown: files,
         stored: stored?,
         filter,
         is_later: before.is_some(),

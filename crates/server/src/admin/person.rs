@@ -208,8 +208,8 @@ impl Shown for View {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        self.link
-            .as_ref()
-            .map(|_| "The link sets a password. It is good once, for 24 hours, and shown this once.")
+        self.link.as_ref().map(
+            |_| "The link sets a password. It is good once, for 24 hours, and shown this once.",
+        )
     }
 }

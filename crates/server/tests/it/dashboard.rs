@@ -4,12 +4,18 @@ mod browser;
 
 mod callbacks;
 
+mod cargo;
+
 mod doors;
 
 mod elsewhere;
 
+mod files;
+
 mod keys;
 
 mod numbers;
+
+mod operations;
 
 mod people;

@@ -88,6 +88,9 @@ impl From<Row> for Listed {
 }
 
 /// The newest of a span.
+///
+/// Ordered and bounded by both columns, so that the index on both is the only one that serves: one on
+/// the id alone would be walked over whatever others loaded meanwhile.
 pub async fn newest(
     shard: &Shard,
     project: ProjectId,
@@ -98,8 +101,9 @@ pub async fn newest(
         Row,
         "select id, api_key, model, created_at, completed_at, success, callback_state,
              callback_host, held, batch
-         from shard.cargo where project = $1 and id >= $2 and id < $3
-         order by id desc limit $4",
+         from shard.cargo
+         where (project, id) >= ($1, $2) and (project, id) < ($1, $3) and id >= $2 and id < $3
+         order by project desc, id desc limit $4",
         project.uuid(),
         span.first,
         span.beyond,
@@ -110,10 +114,11 @@ pub async fn newest(
     with_states(shard, rows).await
 }
 
-/// When the project loaded something last.
+/// When the project loaded something last; ordered by both for the same reason.
 pub async fn last(shard: &Shard, project: ProjectId) -> Result<Option<Timestamp>, Error> {
     let last = sqlx::query_scalar!(
-        "select created_at from shard.cargo where project = $1 order by id desc limit 1",
+        "select created_at from shard.cargo where project >= $1 and project <= $1
+         order by project desc, id desc limit 1",
         project.uuid()
     );
     Ok(last.fetch_optional(&shard.pool).await?)

@@ -13,3 +13,4 @@ mod file;
 mod saving;
 mod statement;
 mod support;
+mod view_cargo;

@@ -3,7 +3,7 @@
 use domain::params::{Block, Chat, Content, InputText, Params};
 use serde_json::Value;
 
-use super::pretty::pretty;
+use crate::project::cargo::pretty::pretty;
 use crate::text::count;
 
 /// Of one body a page shows so much twice: said, and raw.

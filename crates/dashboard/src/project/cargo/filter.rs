@@ -122,7 +122,7 @@ impl Filter {
             stand: stands.into_iter().find(|it| it.as_str() == asked.status),
             model: given(&asked.model),
             key: asked.key.parse().ok(),
-            host: given(&asked.host),
+            host: given(&asked.host).map(with_port),
             group: given(&asked.group),
             from: moment(&asked.from),
             to: moment(&asked.to),
@@ -148,6 +148,15 @@ impl Filter {
                 .is_none_or(|model| *model == cargo.model)
             && self.key.is_none_or(|key| key == cargo.key)
             && (self.host.is_none() || self.host == cargo.callback_host)
+    }
+}
+
+/// Hosts are kept with their port; who names none means the one of https.
+fn with_port(host: String) -> String {
+    if host.contains(':') {
+        host
+    } else {
+        format!("{host}:443")
     }
 }
 
@@ -234,6 +243,16 @@ mod tests {
             before: "1".to_owned(),
             ..Asked::default()
         };
+        let host = |host: &str| {
+            let host = host.to_owned();
+            Filter::read(&Asked {
+                host,
+                ..Asked::default()
+            })
+            .host
+        };
+        assert_eq!(host("a.example").as_deref(), Some("a.example:443"));
+        assert_eq!(host("a.example:80").as_deref(), Some("a.example:80"));
         let filter = Filter::read(&asked);
         assert!(filter.is_plain() && filter.from.is_none() && filter.before.is_none());
         let at = moment("2026-01-02T03:04").unwrap();

@@ -1,12 +1,14 @@
 //! What was loaded, as a picture whose columns choose their time.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use domain::time::Timestamp;
 use store::view::loads::{Column as Sums, Loads};
 
-use super::filter::{Asked, minute};
-use super::window::Window;
 use crate::chart::{self, Column};
+use crate::project::cargo::filter::{Asked, minute};
+use crate::project::cargo::window::Window;
 use crate::text::{Markup, count};
 
 const CLASSES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
@@ -23,14 +25,18 @@ pub(crate) struct Histogram {
     pub(crate) axis: Vec<String>,
 }
 
-/// `models` are the ones that were loaded, most first.
+/// Without a choice of time, `choices` are the models of the whole window, most first.
 pub(crate) fn draw(
     loads: &Loads,
     window: &Window,
-    models: &[(String, u64)],
+    choices: &[(String, u64)],
     asked: &Asked,
     base: &str,
 ) -> Histogram {
+    let models = match window.chosen {
+        None => choices.to_vec(),
+        Some(_) => most_first(loads),
+    };
     let named: Vec<(&'static str, &str)> = CLASSES
         .into_iter()
         .zip(models.iter().map(|(model, _)| model.as_str()))
@@ -44,25 +50,35 @@ pub(crate) fn draw(
         let column = Column {
             label: label(at, step),
             is_chosen: is_chosen(window, at, step),
-            href: Some(href(window, at, step, asked, base)),
+            href: None,
             parts: Vec::new(),
         };
+        let href = || href(window, at, step, asked, base);
+        let went_wrong = in_trouble(sums);
         troubles.push(Column {
-            parts: in_trouble(sums),
+            href: (!went_wrong.is_empty()).then(href),
+            parts: went_wrong,
             ..column.clone()
         });
         columns.push(Column {
             label: format!("{}\n{} loaded", column.label, count(loaded(sums))),
+            // An hour in which nothing was loaded leads nowhere.
+            href: (loaded(sums) > 0 || column.is_chosen).then(href),
             parts: by_model(sums, &named),
             ..column
         });
         at += step;
     }
+    let is_drawn = |class: &str| {
+        let mut parts = columns.iter().flat_map(|column| &column.parts);
+        parts.any(|(drawn, _, _)| *drawn == class)
+    };
     let mut legend: Vec<_> = named
         .iter()
+        .filter(|(class, _)| is_drawn(class))
         .map(|(class, model)| (*class, (*model).to_owned()))
         .collect();
-    if models.len() > CLASSES.len() {
+    if is_drawn(OTHERS) {
         legend.push((OTHERS, "other models".to_owned()));
     }
     let has_trouble = troubles
@@ -76,6 +92,19 @@ pub(crate) fn draw(
         legend,
         axis: axis(window),
     }
+}
+
+fn most_first(loads: &Loads) -> Vec<(String, u64)> {
+    let mut models: BTreeMap<&str, u64> = BTreeMap::new();
+    for (model, size) in loads.columns.values().flat_map(|sums| &sums.models) {
+        *models.entry(model).or_default() += size;
+    }
+    let mut models: Vec<(String, u64)> = models
+        .into_iter()
+        .map(|(model, size)| (model.to_owned(), size))
+        .collect();
+    models.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    models
 }
 
 fn loaded(sums: &Sums) -> u64 {

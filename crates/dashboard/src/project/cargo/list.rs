@@ -12,12 +12,12 @@ use store::control::api_key;
 use store::view::cargo::{self, Listed};
 use store::view::loads::{self, Choices};
 
-use super::filter::{Asked, Filter, Stand};
-use super::histogram::{self, Histogram};
-use super::look::{self, Found};
-use super::window::{Range, Window};
 use crate::no::No;
 use crate::page::{Here, Page, show};
+use crate::project::cargo::filter::{Asked, Filter, Stand};
+use crate::project::cargo::histogram::{self, Histogram};
+use crate::project::cargo::look::{self, Found};
+use crate::project::cargo::window::{Range, Window};
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text;
@@ -179,7 +179,6 @@ async fn read(
     let filter = Filter::read(asked);
     let last = cargo::last(shard, project).await?;
     let window = Window::of(Range::parse(&asked.range), &filter, shard.clock.now(), last);
-    let found = look::find(shard, project, &filter, &window).await?;
     let meant = loads::Asked {
         project,
         from: window.from,
@@ -187,17 +186,22 @@ async fn read(
         model: filter.model.as_deref(),
         key: filter.key,
     };
-    let loads = loads::columns(shard, meant, window.range.per_day()).await?;
     let (from, to) = window.listed();
-    let choices = loads::choices(shard, loads::Asked { from, to, ..meant }).await?;
+    // None of these waits for another.
+    let (found, loads, choices) = tokio::try_join!(
+        look::find(shard, project, &filter, &window),
+        loads::columns(shard, meant, window.range.per_day()),
+        loads::choices(shard, loads::Asked { from, to, ..meant }),
+    )?;
+    let (groups, keys) = tokio::try_join!(groups(within, &filter, &window), names(desk, within))?;
     let page = Page::of_project("Cargo", Here::Cargo, within, visitor);
     let base = format!("{}/cargo", page.base());
     let histogram = histogram::draw(&loads, &window, &choices.models, asked, &base);
     let is_newest = filter.before.is_none() && window.chosen.is_none();
     Ok(List {
         page: if is_newest { page.live() } else { page },
-        groups: groups(within, &filter, &window).await?,
-        keys: names(desk, within).await?,
+        groups,
+        keys,
         is_new: last.is_none(),
         is_unread: !asked.id.trim().is_empty(),
         asked: asked.clone(),

@@ -10,9 +10,9 @@ use store::view::cargo::{self, Came, Listed, Span};
 use store::view::loads;
 use store::{Error, Shard};
 
-use super::filter::Filter;
-use super::spans;
-use super::window::Window;
+use crate::project::cargo::filter::Filter;
+use crate::project::cargo::spans;
+use crate::project::cargo::window::Window;
 
 pub(crate) const PAGE: usize = 50;
 /// What one request looks at, where it must look at what it does not show.

@@ -14,11 +14,11 @@ use store::control::audit::{self, Act};
 use store::shard::tracking;
 use store::view::one_cargo;
 
-use super::pretty::pretty;
-use super::raw::id;
-use super::refusal::{self, Answer, Refused};
 use crate::no::No;
 use crate::page::{Here, Page, show_with};
+use crate::project::cargo::pretty::pretty;
+use crate::project::cargo::raw::id;
+use crate::project::cargo::refusal::{self, Answer, Refused};
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text;

@@ -13,13 +13,13 @@ use domain::waiting::Waiting;
 use store::shard::tracking::{self, Tracked};
 use store::view::one_cargo::{self, Attempt, Beside};
 
-use super::body::{self, Piece, Shown};
-use super::list::names;
-use super::raw::id;
-use super::story::{self, Event};
-use super::timeline::{self, Facts, Sum, What};
 use crate::no::No;
 use crate::page::{Here, Page, show};
+use crate::project::cargo::body::{self, Piece, Shown};
+use crate::project::cargo::list::names;
+use crate::project::cargo::raw::id;
+use crate::project::cargo::story::{self, Event};
+use crate::project::cargo::timeline::{self, Facts, Sum, What};
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text::{self, Markup};

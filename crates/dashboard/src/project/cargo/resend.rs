@@ -5,8 +5,8 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use store::control::audit::{self, Act};
 use store::shard::resend::{self, Resent};
 
-use super::raw::id;
 use crate::no::No;
+use crate::project::cargo::raw::id;
 use crate::seat::InProject;
 use crate::state::Desk;
 

@@ -5,7 +5,7 @@ use domain::id;
 use domain::time::Timestamp;
 use store::view::cargo::Span;
 
-use super::filter::Filter;
+use crate::project::cargo::filter::Filter;
 
 /// How much time the picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

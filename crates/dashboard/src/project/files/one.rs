@@ -1,5 +1,7 @@
 //! One file: what it is, how far it is, and what can be done with it.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use axum::Form;
 use axum::extract::{Path, State};
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 use store::shard::file::{self, File};
 use store::view::files::{Progress, progress};
 
-use super::proxy::{Named, ask};
+use super::proxy::{Named, announce, ask};
 use super::steps::{self, Step};
 use super::words;
 use crate::no::No;
@@ -62,8 +64,18 @@ impl One {
     }
 
     fn is_copy(&self) -> bool {
-        self.file.object.is_some_and(|object| object != self.file.id)
+        self.file
+            .object
+            .is_some_and(|object| object != self.file.id)
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 async fn one(
@@ -86,10 +98,12 @@ async fn one(
         Some((status, message)) => (status, Some(message)),
         None => (StatusCode::OK, None),
     };
+    let page = Page::of_project(file.filename.clone(), Here::Files, within, visitor);
     let page = One {
-        page: Page::of_project(file.filename.clone(), Here::Files, within, visitor).live(),
+        // What answers a form has an address that cannot be asked again.
+        page: if refused.is_none() { page.live() } else { page },
         steps: steps::of(&file, &progress),
-        sha256: file.sha256.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: hex(&file.sha256.0),
         metadata: metadata.filter(|tags| tags != "{}"),
         file,
         progress,
@@ -143,9 +157,12 @@ pub(crate) async fn change(
     if let Some(pinned) = change.pinned {
         body.insert("pinned".to_owned(), json!(pinned));
     }
-    let path = format!("/files/{}", named.id()?);
-    match ask(&desk, &within, Method::PATCH, &path, &Value::Object(body)).await {
-        Ok(_) => Ok(back(&within, &named.id()?.to_string())),
+    let body = Value::Object(body);
+    let id = named.id()?.to_string();
+    announce(&desk, &within, "file.changed", id.clone(), body.to_string()).await?;
+    let path = format!("/files/{id}");
+    match ask(&desk, &within, Method::PATCH, &path, &body).await {
+        Ok(_) => Ok(back(&within, &id)),
         Err(refused) => one(&within, &visitor, &named, Some(refused)).await,
     }
 }
@@ -164,9 +181,19 @@ pub(crate) async fn delete(
     Path(named): Path<Named>,
     Form(Delete { force }): Form<Delete>,
 ) -> Result<Response, No> {
-    let path = format!("/files/{}?force={force}", named.id()?);
+    let id = named.id()?.to_string();
+    let detail = if force { "although in use" } else { "" };
+    announce(
+        &desk,
+        &within,
+        "file.deleted",
+        id.clone(),
+        detail.to_owned(),
+    )
+    .await?;
+    let path = format!("/files/{id}?force={force}");
     match ask(&desk, &within, Method::DELETE, &path, &Value::Null).await {
-        Ok(_) => Ok(back(&within, &named.id()?.to_string())),
+        Ok(_) => Ok(back(&within, &id)),
         Err(refused) => one(&within, &visitor, &named, Some(refused)).await,
     }
 }

@@ -7,9 +7,10 @@ use axum::response::{IntoResponse as _, Response};
 use domain::id::FileId;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, Collected, Limited};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use store::control::audit::{self, Act};
 
 use crate::no::No;
 use crate::seat::InProject;
@@ -34,8 +35,15 @@ pub(crate) async fn create(
     State(desk): State<Desk>,
     within: InProject,
     request: Request,
-) -> Response {
-    pass(&desk, &within, Method::POST, "/files", request.into_body()).await
+) -> Result<Response, No> {
+    let body = Limited::new(request.into_body(), LARGEST).collect().await;
+    let body = body.map_err(|_| No::Invalid("The request is too large.".to_owned()))?;
+    let body = body.to_bytes();
+    let read: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let name = read.get("filename").and_then(Value::as_str);
+    let name = name.unwrap_or_default().chars().take(200).collect();
+    announce(&desk, &within, "file.upload_begun", name, String::new()).await?;
+    Ok(pass(&desk, &within, Method::POST, "/files", Body::from(body)).await)
 }
 
 pub(crate) async fn parts(
@@ -65,6 +73,25 @@ pub(crate) async fn record(
 ) -> Result<Response, No> {
     let path = format!("/files/{}", named.id()?);
     Ok(pass(&desk, &within, Method::GET, &path, Body::empty()).await)
+}
+
+/// What a person is about to change.
+pub(super) async fn announce(
+    desk: &Desk,
+    within: &InProject,
+    action: &str,
+    subject: String,
+    detail: String,
+) -> Result<(), No> {
+    let act = Act {
+        organization: Some(within.place.organization),
+        project: Some(within.id()),
+        action,
+        subject,
+        detail,
+    };
+    let now = desk.clock.now();
+    Ok(audit::announce(&desk.control, &within.author(), act, now).await?)
 }
 
 /// The API checks the body and everything else; that the project is active is checked with a
@@ -97,14 +124,18 @@ pub(super) async fn ask(
     within: &InProject,
     method: Method,
     path: &str,
-    body: &serde_json::Value,
-) -> Result<serde_json::Value, (StatusCode, String)> {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
+    body: &Value,
+) -> Result<Value, (StatusCode, String)> {
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
     let answer = pass(desk, within, method, path, Body::from(body)).await;
     let status = answer.status();
     let read = Limited::new(answer.into_body(), LARGEST).collect().await;
-    let bytes = read.map(|read| read.to_bytes()).unwrap_or_default();
-    let said: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let bytes = read.map(Collected::to_bytes).unwrap_or_default();
+    let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     if status.is_success() {
         return Ok(said);
     }

@@ -101,9 +101,8 @@ fn detail(place: usize, stand: Stand, file: &File, progress: &Progress) -> Strin
     match (stand, place) {
         (Stand::Failed, _) => file
             .failure_reason
-            .map(|flaw| words::of(&flaw).why.to_owned())
+            .map(|flaw| words::of(flaw).why.to_owned())
             .unwrap_or_default(),
-        (Stand::Ahead, _) => String::new(),
         (Stand::UnderWay, 0) => {
             "Waiting for the bytes, and for whoever sends them to say that all are there. \
              After 24 hours the upload is abandoned."
@@ -117,7 +116,7 @@ fn detail(place: usize, stand: Stand, file: &File, progress: &Progress) -> Strin
             "The scanner gave no verdict so far, asked {} times. It is asked again.",
             progress.tries
         ),
-        (Stand::UnderWay, _) => String::new(),
+        (Stand::UnderWay | Stand::Ahead, _) => String::new(),
         (Stand::Done, 0) if is_copy => {
             "Nothing to send: the project had these bytes already.".to_owned()
         }
@@ -145,7 +144,10 @@ pub(super) fn read(structure: &Structure) -> String {
         Structure::Text => "Text in UTF-8".to_owned(),
         Structure::Video { milliseconds } => {
             let long = i64::try_from(milliseconds).unwrap_or(i64::MAX);
-            format!("{} of video", text::duration(chrono::TimeDelta::milliseconds(long)))
+            format!(
+                "{} of video",
+                text::duration(chrono::TimeDelta::milliseconds(long))
+            )
         }
     }
 }
@@ -158,7 +160,7 @@ mod tests {
     fn every_flaw_stops_a_file_before_it_is_ready() {
         for flaw in Flaw::ALL {
             assert!(stopped_at(*flaw) < NAMES.len() - 1, "{flaw:?}");
-            assert!(!words::of(flaw).remedy.is_empty());
+            assert!(!words::of(*flaw).remedy.is_empty());
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What is said of a file: how its state looks, why it failed, and what helps.
 
+use std::borrow::Borrow;
+
 use domain::file::{Flaw, Status};
 
 /// How a state looks.
-pub(super) const fn chip(status: &Status) -> &'static str {
-    match *status {
+pub(super) fn chip(status: impl Borrow<Status>) -> &'static str {
+    match *status.borrow() {
         Status::Uploading | Status::Expired => "calm",
         Status::Validating => "busy",
         Status::Ready => "good",
@@ -18,8 +20,8 @@ pub(super) struct Said {
     pub(super) remedy: &'static str,
 }
 
-pub(super) const fn of(flaw: &Flaw) -> Said {
-    let (why, remedy) = match *flaw {
+pub(super) fn of(flaw: impl Borrow<Flaw>) -> Said {
+    let (why, remedy) = match *flaw.borrow() {
         Flaw::SizeMismatch => (
             "What was uploaded is not of the declared size.",
             "The file may have changed while it was sent. Upload it again.",

@@ -1,36 +1,12 @@
 //! Days added up: by model or by key, the largest first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use domain::id::KeyId;
 use domain::money::Money;
 use store::view::usage::Used;
 
-use super::wanted::{By, Show, Wanted};
-
-/// What a row is of.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
-    Model(String),
-    Key(KeyId),
-}
-
-impl What {
-    fn of(used: &Used, by: By) -> Self {
-        match by {
-            By::Model => Self::Model(used.model.clone()),
-            By::Key => Self::Key(used.key),
-        }
-    }
-
-    pub(crate) fn name(&self, names: &HashMap<KeyId, String>) -> String {
-        match self {
-            Self::Model(model) => model.clone(),
-            Self::Key(key) => super::named(names, *key),
-        }
-    }
-}
+use super::wanted::{Show, Wanted, What};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {

@@ -4,8 +4,31 @@ use std::collections::HashMap;
 
 use domain::id::KeyId;
 use serde::Deserialize;
+use store::view::usage::Used;
 
-use super::sums::What;
+
+/// What a row is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    Model(String),
+    Key(KeyId),
+}
+
+impl What {
+    pub(super) fn of(used: &Used, by: By) -> Self {
+        match by {
+            By::Model => Self::Model(used.model.clone()),
+            By::Key => Self::Key(used.key),
+        }
+    }
+
+    pub(crate) fn name(&self, names: &HashMap<KeyId, String>) -> String {
+        match self {
+            Self::Model(model) => model.clone(),
+            Self::Key(key) => super::named(names, *key),
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {

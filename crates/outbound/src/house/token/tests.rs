@@ -1,3 +1,5 @@
+//! Tokens good and forged, by a house of our own.
+
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};

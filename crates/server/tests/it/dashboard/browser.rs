@@ -55,7 +55,7 @@ pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router 
             store_origin: Some("https://store.example".to_owned()),
             proxies: Vec::new(),
             first_plan: Plan::Pro,
-            linger: chrono::TimeDelta::seconds(10),
+            linger: chrono::TimeDelta::zero(),
         },
     }))
 }

@@ -84,12 +84,9 @@ fn made_at(id: sqlx::types::Uuid) -> Option<Timestamp> {
 
 /// What the planner expects, without reading a row: `… (cost=0.42..8.44 rows=123 width=0)`.
 async fn estimate(connection: &mut PgConnection, lane: i32) -> Result<i64, Error> {
-    let plan = sqlx::query_scalar!(
-        r#"explain select from shard.waiting where lane = $1"#,
-        lane
-    )
-    .fetch_all(connection)
-    .await?;
+    let plan = sqlx::query_scalar!(r#"explain select from shard.waiting where lane = $1"#, lane)
+        .fetch_all(connection)
+        .await?;
     let first = plan.into_iter().flatten().next().unwrap_or_default();
     let rows = first.split("rows=").nth(1).unwrap_or_default();
     let digits = rows.split(' ').next().unwrap_or_default();

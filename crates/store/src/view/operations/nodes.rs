@@ -41,7 +41,6 @@ pub async fn serving(control: &Control) -> Result<Vec<Node>, Error> {
 
 /// How large the database is on its disk.
 pub async fn bytes(shard: &Shard) -> Result<i64, Error> {
-    let bytes =
-        sqlx::query_scalar!(r#"select pg_database_size(current_database()) as "bytes!""#);
+    let bytes = sqlx::query_scalar!(r#"select pg_database_size(current_database()) as "bytes!""#);
     Ok(bytes.fetch_one(&shard.pool).await?)
 }
