@@ -70,6 +70,8 @@ export function pages(known) {
     keys: `${project}/keys`,
     settings: `${project}/settings`,
     operations: "/dashboard/operations",
+    "operations-people": "/dashboard/operations/people",
+    "operations-audit": "/dashboard/operations/audit",
   };
   return Object.entries(all)
     .filter(([, path]) => path)
