@@ -11,6 +11,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
 use crate::shard::trouble::Kind;
 use crate::shard::waiting::bounds;
 
@@ -87,6 +88,16 @@ impl From<Row> for Listed {
     }
 }
 
+/// Where rows are read in the order of an index, whatever PostgreSQL believes about how many there are:
+/// nothing is sorted, so nothing is read that is not shown.
+async fn in_order(shard: &Shard) -> Result<Transaction<'static>, Error> {
+    let mut tx = shard.begin().await?;
+    sqlx::query!("set local enable_sort = off")
+        .execute(&mut *tx)
+        .await?;
+    Ok(tx)
+}
+
 /// The newest of a span.
 ///
 /// Ordered and bounded by both columns, so that the index on both is the only one that serves: one on
@@ -97,6 +108,7 @@ pub async fn newest(
     span: Span,
     most: u32,
 ) -> Result<Vec<Listed>, Error> {
+    let mut tx = in_order(shard).await?;
     let rows = sqlx::query_as!(
         Row,
         "select id, api_key, model, created_at, completed_at, success, callback_state,
@@ -109,19 +121,23 @@ pub async fn newest(
         span.beyond,
         i64::from(most)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&mut *tx)
     .await?;
+    tx.commit().await?;
     with_states(shard, rows).await
 }
 
 /// When the project loaded something last; ordered by both for the same reason.
 pub async fn last(shard: &Shard, project: ProjectId) -> Result<Option<Timestamp>, Error> {
+    let mut tx = in_order(shard).await?;
     let last = sqlx::query_scalar!(
         "select created_at from shard.cargo where project >= $1 and project <= $1
          order by project desc, id desc limit 1",
         project.uuid()
     );
-    Ok(last.fetch_optional(&shard.pool).await?)
+    let last = last.fetch_optional(&mut *tx).await?;
+    tx.commit().await?;
+    Ok(last)
 }
 
 /// Those of some ids that are the project's, newest first.

