@@ -70,6 +70,7 @@ const SQL_CLOCK_READERS: &[&str] = &[
     // Leases live by the database's clock: nodes need not agree on the time.
     "crates/store/src/shard/node",
     "crates/store/src/control/node",
+    "crates/store/src/view/operations/nodes",
     // The pulse, and the lock that opens a group of loads, tell the offset to the shard,
     "crates/store/src/shard/pulse",
     "crates/store/src/shard/account",

@@ -2,7 +2,7 @@
 
 use domain::money::Money;
 use domain::person::Role;
-use store::shard::usage;
+use store::shard::{lane, usage};
 
 use crate::dashboard::browser::{Browser, slug};
 use crate::support::credit::ask;
@@ -111,10 +111,11 @@ async fn models_tell_what_they_cost_and_how_they_fare() {
         !seen.html.contains("/cargo/new?model="),
         "viewers load nothing"
     );
-    sqlx::query("update shard.lane set paused_at = now(), paused_by = 'x', pause_reason = 'rests'")
-        .execute(&service.north.pool)
-        .await
-        .unwrap();
+    for (lane, _) in lane::all(&service.north).await.unwrap() {
+        lane::pause(&service.north, lane, "x", Some("rests"), service.now())
+            .await
+            .unwrap();
+    }
     let seen = viewer.see(&page).await;
     assert!(seen.html.contains("paused by an operator") && seen.html.contains("rests"));
 }
