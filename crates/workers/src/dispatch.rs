@@ -12,6 +12,7 @@ use domain::model::{Catalogue, Model};
 use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::objects::Objects;
+use outbound::provider::Provider;
 use rand::RngExt as _;
 use store::Shard;
 use store::shard::batch::{self, Claimed, Onward};
@@ -34,6 +35,8 @@ mod look;
 mod mock;
 mod pack;
 mod submit;
+
+use submit::Target;
 
 /// Batches submitted at the same time.
 const MOST: i64 = 8;
@@ -65,47 +68,71 @@ struct Load<'a> {
     now: Timestamp,
 }
 
+/// A batch that goes now, and where.
+struct Ready<'a> {
+    entry: Entry,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
+    Mock(&'a Model, &'a dyn Provider),
+    Job(Target<'a>),
+    OneByOne,
+}
+
 impl Dispatch {
-    async fn submit(
-        &self,
-        load: &Load<'_>,
+    /// Where it goes; nothing when it is not its turn, or it has been decided on.
+    async fn ready<'a>(
+        &'a self,
+        load: &'a Load<'_>,
         paused: &HashMap<String, Paused>,
-    ) -> Result<(), store::Error> {
-        let Load {
-            batch, claim, now, ..
-        } = *load;
-        let entry = submission::read(&self.shard, batch.id).await?;
+    ) -> Result<Option<Ready<'a>>, store::Error> {
+        let entry = submission::read(&self.shard, load.batch.id).await?;
         let access = self.providers.find(&load.lane.provider);
         let (Some(model), Some(access)) = (&load.model, access) else {
-            return self.unserved(load, &entry).await;
+            self.unserved(load, &entry).await?;
+            return Ok(None);
         };
         if self
             .left_for_another_way(load, model, paused, &entry)
             .await?
         {
-            return Ok(());
+            return Ok(None);
         }
-        match (
-            access,
-            model.routes.find(&load.lane.provider, load.lane.via),
-        ) {
-            (Access::Mock(mock), _) => self.submit_to_mock(load, model, &**mock).await,
+        let route = model.routes.find(&load.lane.provider, load.lane.via);
+        let way = match (access, route) {
+            (Access::Mock(mock), _) => Way::Mock(model, &**mock),
             (Access::Jobs { jobs, share, .. }, Some(route))
                 if route.via == domain::route::Via::Batch =>
             {
-                let order = submit::Target {
+                if !self.has_turn(load, &**jobs, &entry).await? {
+                    return Ok(None);
+                }
+                Way::Job(Target {
                     jobs: &**jobs,
                     share: *share,
                     upstream: &route.upstream,
                     model,
-                };
-                self.submit_job(load, &order, &entry).await
+                })
             }
-            (Access::Jobs { .. } | Access::Server { .. }, Some(_)) => {
-                batch::run(&self.shard, batch.id, claim, ONE_BY_ONE, now, now).await
-            }
+            (Access::Jobs { .. } | Access::Server { .. }, Some(_)) => Way::OneByOne,
             // The route was taken out of the catalogue: what waits takes another.
-            (Access::Jobs { .. } | Access::Server { .. }, None) => self.return_all(load).await,
+            (Access::Jobs { .. } | Access::Server { .. }, None) => {
+                self.return_all(load).await?;
+                return Ok(None);
+            }
+        };
+        Ok(Some(Ready { entry, way }))
+    }
+
+    async fn submit(&self, load: &Load<'_>, ready: &Ready<'_>) -> Result<(), store::Error> {
+        let Load {
+            batch, claim, now, ..
+        } = *load;
+        match &ready.way {
+            Way::Mock(model, mock) => self.submit_to_mock(load, model, *mock).await,
+            Way::Job(target) => self.submit_job(load, target, &ready.entry).await,
+            Way::OneByOne => batch::run(&self.shard, batch.id, claim, ONE_BY_ONE, now, now).await,
         }
     }
 
@@ -126,7 +153,10 @@ impl Dispatch {
             batch, claim, now, ..
         } = *load;
         let half = || BatchId::new(now, batch.id.berth(), rand::rng().random());
-        batch::halve(&self.shard, batch, claim, [half(), half()], now).await
+        let mut halves = [half(), half()];
+        // Both are of this moment: by its id, what was before the other stays before it.
+        halves.sort_unstable();
+        batch::halve(&self.shard, batch, claim, halves, now).await
     }
 
     async fn fail(&self, load: &Load<'_>, reason: &str) -> Result<(), store::Error> {
@@ -196,7 +226,17 @@ impl Stage for Dispatch {
             });
         }
         let this = &*self;
-        let under_way = loads.iter().map(|load| this.submit(load, &paused));
+        // One after the other: where only one can go, it is the oldest, not the quickest to ask.
+        let mut ready = Vec::with_capacity(loads.len());
+        for load in &loads {
+            ready.push((load, this.ready(load, &paused).await));
+        }
+        let under_way = ready.into_iter().map(|(load, ready)| async move {
+            match ready? {
+                Some(ready) => this.submit(load, &ready).await,
+                None => Ok(()),
+            }
+        });
         for result in join_all(under_way).await {
             result?;
         }

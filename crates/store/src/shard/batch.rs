@@ -45,21 +45,21 @@ macro_rules! claimed {
     };
 }
 
-/// Takes batches that are to be submitted, and writes the intent.
+/// Takes batches that are to be submitted, the oldest first, and writes the intent.
 pub async fn claim_gathered(
     shard: &Shard,
     claim: Claim,
     most: i64,
     now: Timestamp,
 ) -> Result<Vec<Claimed>, Error> {
-    let rows = sqlx::query!(
+    let mut rows = sqlx::query!(
         "update shard.batch set state = 'submitting', submitting_at = coalesce(submitting_at, $4),
              node = $1, epoch = $2
          where id in (
              select id from shard.batch
              where state in ('gathered', 'submitting') and node is null
                  and (next_poll_at is null or next_poll_at <= $4)
-             order by gathered_at limit $3 for update skip locked
+             order by gathered_at, id limit $3 for update skip locked
          )
          returning id, lane, state, cargo, job, takeovers",
         claim.node,
@@ -69,6 +69,8 @@ pub async fn claim_gathered(
     )
     .fetch_all(&shard.pool)
     .await?;
+    // An update answers in no order; ids sort by time.
+    rows.sort_unstable_by_key(|row| row.id);
     claimed!(rows)
 }
 

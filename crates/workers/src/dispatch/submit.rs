@@ -38,6 +38,28 @@ pub(super) struct Target<'a> {
 }
 
 impl Dispatch {
+    /// Whether it may go on. Where jobs carry no label one is on its way at a time; who is not that
+    /// one asks again.
+    pub(super) async fn has_turn(
+        &self,
+        load: &Load<'_>,
+        jobs: &dyn Jobs,
+        entry: &Entry,
+    ) -> Result<bool, store::Error> {
+        let (batch, name) = (load.batch, &load.lane.provider);
+        let is_to_be_sent = entry.sent_at.is_none() && batch.takeovers < MOST_TAKEOVERS;
+        if jobs.labelled() || !is_to_be_sent {
+            return Ok(true);
+        }
+        if !provider::take_turn(&self.shard, name, batch.id).await? {
+            let at = load.now + TimeDelta::seconds(1);
+            batch::ask_again(&self.shard, batch.id, load.claim, at).await?;
+            return Ok(false);
+        }
+        chaos::point("dispatch.turn", name);
+        Ok(true)
+    }
+
     pub(super) async fn submit_job(
         &self,
         load: &Load<'_>,
@@ -50,14 +72,6 @@ impl Dispatch {
         // Only what no provider has may be taken apart.
         if load.batch.takeovers >= MOST_TAKEOVERS {
             return self.set_aside(load).await;
-        }
-        if !target.jobs.labelled() {
-            let name = &load.lane.provider;
-            if !provider::take_turn(&self.shard, name, load.batch.id).await? {
-                let at = load.now + TimeDelta::seconds(1);
-                return batch::ask_again(&self.shard, load.batch.id, load.claim, at).await;
-            }
-            chaos::point("dispatch.turn", &load.lane.provider);
         }
         match self.pack(load, target, entry).await {
             Ok(Some((spool, items))) => self.hand_over(load, target, entry, &spool, items).await,
