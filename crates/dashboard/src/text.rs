@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(count(-1234), "−1,234");
         let shorts = [9_999, 12_345, 999_499, 1_234_567, 2_000_000_000].map(short);
         assert_eq!(shorts, ["9,999", "12 k", "999 k", "1.2 M", "2.0 G"]);
-        let sizes = [0, 1023, 1536, 20 << 20, 5 << 30].map(bytes);
+        let sizes = [0, 1023, 1536, 20 << 20, 5_i64 << 30].map(bytes);
         assert_eq!(
             sizes,
             ["0 bytes", "1023 bytes", "1.5 KB", "20 MB", "5.0 GB"]
