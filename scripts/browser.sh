@@ -15,11 +15,12 @@ run_browser() {
 }
 
 screenshots() {
-    local pictures=${1:-$STATE/screenshots}
+    local pictures=${1:-$STATE/screenshots} which=()
+    [[ ${1:-} != --guide ]] || pictures=docs/pictures which=(guide)
     need compiler postgres redis browser
     build_longshored
     browser_servers throwaway files
-    attend node tools/browser/screenshots.mjs "$pictures"
+    attend node tools/browser/screenshots.mjs "$pictures" "${which[@]}"
 }
 
 bench_pages() {

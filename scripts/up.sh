@@ -81,6 +81,7 @@ up_start() {
     (umask 077 && {
         tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/"
         tell_files "http://127.0.0.1:$web" "$key"
+        tell_dashboard
         printf '\nSee it arrive:  ./dev callbacks\nStop it all:    ./dev down\n'
     } >"$UP/said")
 }
@@ -107,6 +108,12 @@ See what is held while it is under way, and what is charged ten seconds later, i
 
   curl -s $1/cargo/CARGO_ID/tracking -H 'X-API-Key: $2'
 END
+}
+
+# The link of the first start, as the server said it.
+tell_dashboard() {
+    printf '\nSee all of it on the dashboard; this link, good once, makes you its operator:\n\n  %s\n' \
+        "$(grep -o 'http[^ ]*/dashboard/setup?pass=[0-9a-f]*' "$UP/longshored.log" | head -n 1)"
 }
 
 # A picture of one pixel, another each time. The grant's fields become options of curl, which posts them to the store.

@@ -1,4 +1,5 @@
 // A picture of every page: wide and narrow, light and dark. screenshots.mjs FOLDER
+// For the guide, a dozen of them as a screen shows them: screenshots.mjs FOLDER guide
 
 import { mkdirSync } from "node:fs";
 import { join as path } from "node:path";
@@ -8,19 +9,23 @@ import { World } from "./support/world.mjs";
 
 const SIZES = [{ width: 1440, height: 900 }, { width: 390, height: 844 }];
 
+const GUIDE = ["overview", "cargo-list", "cargo-callback-failed", "cargo-new", "batches", "files", "callbacks", "usage",
+  "models", "keys", "balance", "operations"];
+
 const folder = process.argv[2];
+const guide = process.argv[3] === "guide";
 const world = await World.start("pictures", { files: true, demo: true });
 const browser = await launch();
 let taken = 0;
 try {
   const first = await Visit.begin(browser, world);
   await first.setUp();
-  await world.demo(20_000, { files: true });
+  await world.demo(100_000, { files: true });
   await join(world);
   const known = await facts(world);
-  for (const colorScheme of ["light", "dark"]) {
-    for (const viewport of SIZES) {
-      const place = path(folder, `${colorScheme}-${viewport.width}`);
+  for (const colorScheme of guide ? ["light"] : ["light", "dark"]) {
+    for (const viewport of guide ? SIZES.slice(0, 1) : SIZES) {
+      const place = guide ? folder : path(folder, `${colorScheme}-${viewport.width}`);
       mkdirSync(place, { recursive: true });
       const visit = await Visit.begin(browser, world, { colorScheme, viewport });
       const take = async ({ name, path: address }) => {
@@ -28,12 +33,12 @@ try {
         if (answer.status() !== 200) console.error(`${address} answers ${answer.status()}`);
         // Charts are drawn after the page is there.
         await visit.page.waitForTimeout(300);
-        await visit.page.screenshot({ path: path(place, `${name}.png`), fullPage: true });
+        await visit.page.screenshot({ path: path(place, `${name}.png`), fullPage: !guide });
         taken += 1;
       };
-      for (const page of OUTSIDE) await take(page);
+      for (const page of guide ? [] : OUTSIDE) await take(page);
       await visit.signIn(OPERATOR);
-      for (const page of pages(known)) await take(page);
+      for (const page of pages(known)) if (!guide || GUIDE.includes(page.name)) await take(page);
       await visit.context.close();
     }
   }

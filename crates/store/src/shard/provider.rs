@@ -152,20 +152,38 @@ pub async fn resume(shard: &Shard, name: &str) -> Result<bool, Error> {
 }
 
 /// Takes the one place of a provider whose jobs carry no label, or keeps it.
+///
+/// The row is locked before the holder's batch is looked at: one that was gathered a moment ago
+/// would not be seen by a statement that began before.
 pub async fn take_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<bool, Error> {
-    let taken = sqlx::query!(
-        "insert into shard.provider (name, submitting) values ($1, $2)
-         on conflict (name) do update set submitting = $2
-         where provider.submitting is null or provider.submitting = $2
-             -- Whoever had it has been decided on, and could not say so.
-             or not exists (select from shard.batch
-                 where id = provider.submitting and state in ('gathered', 'submitting'))",
+    let mut tx = shard.begin().await?;
+    let holder = sqlx::query_scalar!(
+        "insert into shard.provider (name) values ($1)
+         on conflict (name) do update set name = $1 returning submitting",
+        name
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    if let Some(holder) = holder.filter(|holder| *holder != batch.uuid()) {
+        let is_open = sqlx::query_scalar!(
+            r#"select exists (select from shard.batch
+                   where id = $1 and state in ('gathered', 'submitting')) as "is_open!""#,
+            holder
+        );
+        // Otherwise it has been decided on, and whoever held it could not say so.
+        if is_open.fetch_one(&mut *tx).await? {
+            return Ok(false);
+        }
+    }
+    sqlx::query!(
+        "update shard.provider set submitting = $2 where name = $1",
         name,
         batch.uuid()
     )
-    .execute(&shard.pool)
+    .execute(&mut *tx)
     .await?;
-    Ok(taken.rows_affected() > 0)
+    tx.commit().await?;
+    Ok(true)
 }
 
 pub async fn end_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<(), Error> {
