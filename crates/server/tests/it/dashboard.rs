@@ -19,3 +19,5 @@ mod numbers;
 mod operations;
 
 mod people;
+
+mod reads;

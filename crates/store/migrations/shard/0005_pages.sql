@@ -8,6 +8,9 @@ set local lock_timeout = '5s';
 -- A project's cargo, newest first. It names no column that changes: updates stay in place.
 create index cargo_project on shard.cargo (project, id);
 
+-- A project's files, of every status and kind.
+create index file_project on shard.file (project, id);
+
 -- What went wrong, found without walking over all that went well.
 create table shard.trouble (
     project uuid not null,

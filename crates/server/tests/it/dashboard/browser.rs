@@ -14,6 +14,7 @@ use domain::person::Role;
 use domain::token::Token;
 use http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use http_body_util::BodyExt as _;
+use store::Shard;
 use store::control::audit::Author;
 use store::control::person::{self, NewPerson};
 use store::control::session::{self, NewSession};
@@ -41,9 +42,14 @@ impl Api for Inside {
 }
 
 pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router {
+    let shards = vec![service.north.clone(), service.south.clone()];
+    pages_on(service, shards, house)
+}
+
+fn pages_on(service: &Service, shards: Vec<Arc<Shard>>, house: Option<Arc<dyn House>>) -> Router {
     dashboard::router(&Desk::new(Parts {
         control: service.control.clone(),
-        shards: vec![service.north.clone(), service.south.clone()],
+        shards,
         catalogue: service.catalogue.subscribe(),
         limits: watch::channel(Limits::default()).1,
         clock: service.clock.clone(),
@@ -90,6 +96,14 @@ impl Browser {
         Self {
             pages: pages(service, Some(house)),
             ..Self::new(service)
+        }
+    }
+
+    /// The same somebody, whose pages read from these shards.
+    pub(crate) fn on(self, service: &Service, shards: Vec<Arc<Shard>>) -> Self {
+        Self {
+            pages: pages_on(service, shards, None),
+            ..self
         }
     }
 
