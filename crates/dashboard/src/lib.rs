@@ -40,7 +40,7 @@ mod text;
 
 pub use gate::Needs;
 pub use people::setup::offer as offer_setup;
-pub use state::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
+pub use state::{Acting, Api, Desk, House, Options, Parts};
 
 /// Every route: its method, its path, and whom it lets in.
 pub fn listed() -> Vec<(http::Method, &'static str, Needs)> {

@@ -8,6 +8,8 @@ pub(crate) mod files;
 
 pub(crate) mod cargo;
 
+pub(crate) mod key_names;
+
 pub(crate) mod keys;
 
 pub(crate) mod models;

@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
+use domain::house::{Stranger, Visit};
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::limit::Limits;
 use domain::model::Catalogue;
@@ -32,26 +33,6 @@ pub struct Acting {
 #[async_trait::async_trait]
 pub trait Api: Send + Sync + std::fmt::Debug {
     async fn ask(&self, acting: Acting, request: Request) -> Response;
-}
-
-/// One visit to another house, from leaving to coming back.
-#[derive(Debug, Clone)]
-pub struct Visit {
-    /// Where the browser is sent back to.
-    pub back: String,
-    pub state: String,
-    pub nonce: String,
-    pub verifier: String,
-}
-
-/// Whom another house vouches for.
-#[derive(Debug, Clone)]
-pub struct Stranger {
-    pub issuer: String,
-    pub subject: String,
-    pub name: Option<String>,
-    /// Only one of which the house says that it is theirs.
-    pub email: Option<String>,
 }
 
 /// A house where people can sign in instead. What it says no with is for people.

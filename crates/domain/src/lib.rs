@@ -17,6 +17,8 @@ pub mod token;
 
 pub mod person;
 
+pub mod house;
+
 pub mod money;
 
 pub mod nearest;

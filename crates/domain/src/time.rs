@@ -13,6 +13,12 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     fn learn(&self, told: Timestamp);
 }
 
+/// The hour that a moment lies in, by which is counted.
+pub fn hour(moment: Timestamp) -> Timestamp {
+    let seconds = moment.timestamp().div_euclid(3600) * 3600;
+    Timestamp::from_timestamp(seconds, 0).unwrap_or(moment)
+}
+
 /// ISO 8601 with a `Z`, as every body of the contract writes it.
 pub fn to_wire(moment: Timestamp) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Micros, true)
@@ -21,6 +27,17 @@ pub fn to_wire(moment: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_hour_begins_at_its_first_moment() {
+        let at = |seconds| DateTime::from_timestamp(seconds, 7).unwrap();
+        let begins = |seconds| hour(at(seconds)).timestamp();
+        assert_eq!(
+            [7200, 10_799, 10_800, -1].map(begins),
+            [7200, 7200, 10_800, -3600]
+        );
+        assert_eq!(hour(at(7200)), DateTime::from_timestamp(7200, 0).unwrap());
+    }
 
     #[test]
     fn the_wire_form_ends_in_z() {

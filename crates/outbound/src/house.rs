@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::house::{Stranger, Visit};
 use domain::time::Timestamp;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Uri};
@@ -25,7 +26,7 @@ use crate::connection::Dialer;
 
 mod token;
 
-pub use token::{NotProved, Stranger};
+pub use token::NotProved;
 
 /// For each of the three calls, connecting included.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,16 +39,6 @@ pub struct Options {
     pub client: String,
     /// A public client has none.
     pub secret: Option<String>,
-}
-
-/// One visit, from leaving to coming back. `verifier` and `nonce` never leave us before that.
-#[derive(Debug, Clone)]
-pub struct Visit {
-    /// Where the house sends the browser back to.
-    pub back: String,
-    pub state: String,
-    pub nonce: String,
-    pub verifier: String,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,8 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
-use dashboard::{Acting, Api, Desk, House, Options, Parts, Stranger, Visit};
+use dashboard::{Acting, Api, Desk, House, Options, Parts};
+use domain::house::{Stranger, Visit};
 use domain::limit::Limits;
 use domain::model::Catalogue;
 use domain::organization::Plan;
@@ -101,21 +102,6 @@ fn options(listener: &TcpListener, values: &Values) -> Options {
 #[derive(Debug)]
 struct Elsewhere(outbound::house::House);
 
-fn visited(visit: &Visit) -> outbound::house::Visit {
-    let Visit {
-        back,
-        state,
-        nonce,
-        verifier,
-    } = visit.clone();
-    outbound::house::Visit {
-        back,
-        state,
-        nonce,
-        verifier,
-    }
-}
-
 /// What people are told; what exactly was wrong is for our log.
 fn said(failure: &HouseFailure) -> String {
     tracing::warn!(%failure, "a sign-in elsewhere failed");
@@ -131,19 +117,13 @@ fn said(failure: &HouseFailure) -> String {
 #[async_trait::async_trait]
 impl House for Elsewhere {
     async fn door(&self, visit: &Visit) -> Result<String, String> {
-        let door = self.0.door(&visited(visit)).await;
+        let door = self.0.door(visit).await;
         door.map_err(|failure| said(&failure))
     }
 
     async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String> {
-        let who = self.0.who(code, &visited(visit), now).await;
-        let who = who.map_err(|failure| said(&failure))?;
-        Ok(Stranger {
-            issuer: who.issuer,
-            subject: who.subject,
-            name: who.name,
-            email: who.email,
-        })
+        let who = self.0.who(code, visit, now).await;
+        who.map_err(|failure| said(&failure))
     }
 }
 

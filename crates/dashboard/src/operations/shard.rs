@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use store::Shard;
 use store::migrate::{self, SchemaState};
 use store::shard::partition;
-use store::view::operations::{self, Account, Deliveries, Flight, Node, Odd, Scans, Waiting};
+use store::shard::provider::{self, Standing};
+use store::view::operations::{self, Deliveries, Flight, Node, Odd, Scans, Waiting};
 
 const PATIENCE: Duration = Duration::from_millis(1500);
 /// Of batches that need somebody.
@@ -29,7 +30,7 @@ pub(super) struct Report {
     pub(super) lanes: Vec<Waiting>,
     pub(super) flights: Vec<Flight>,
     pub(super) odd: Vec<Odd>,
-    pub(super) accounts: Vec<Account>,
+    pub(super) accounts: Vec<Standing>,
     pub(super) deliveries: Deliveries,
     pub(super) scans: Scans,
     pub(super) nodes: Vec<Node>,
@@ -87,7 +88,7 @@ async fn report(shard: &Shard) -> Result<Report, store::Error> {
         lanes: operations::lanes(shard).await?,
         flights: operations::flights(shard).await?,
         odd: operations::odd(shard, MOST).await?,
-        accounts: operations::accounts(shard).await?,
+        accounts: provider::list(shard).await?,
         deliveries: operations::deliveries(shard, now).await?,
         scans: operations::scans(shard).await?,
         nodes: operations::nodes(shard).await?,

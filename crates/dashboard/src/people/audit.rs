@@ -13,7 +13,7 @@ use crate::seat::{InOrganization, Visitor};
 use crate::state::Desk;
 use crate::text;
 
-const PAGE: u32 = 100;
+const PAGE: usize = 100;
 
 #[derive(Debug, Template)]
 #[template(path = "audit.html")]
@@ -26,7 +26,21 @@ struct Audit {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Before {
+    pub(crate) before: Option<i64>,
+}
+
+/// A page of the log of an organization, or of all; and where the next begins, if there is one.
+pub(crate) async fn newest(
+    desk: &Desk,
+    organization: Option<OrganizationId>,
     before: Option<i64>,
+) -> Result<(Vec<Entry>, Option<i64>), No> {
+    let limit = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
+    let mut entries = audit::page(&desk.control, organization, before, limit).await?;
+    let more = entries.len() > PAGE;
+    entries.truncate(PAGE);
+    let older = entries.last().map(|entry| entry.id).filter(|_| more);
+    Ok((entries, older))
 }
 
 pub(crate) async fn page(
@@ -36,13 +50,11 @@ pub(crate) async fn page(
     Query(Before { before }): Query<Before>,
 ) -> Result<Response, No> {
     let organization = within.place.organization;
-    let mut entries = audit::page(&desk.control, Some(organization), before, PAGE + 1).await?;
-    let more = entries.len() > usize::try_from(PAGE).unwrap_or(usize::MAX);
-    entries.truncate(usize::try_from(PAGE).unwrap_or(usize::MAX));
+    let (entries, older) = newest(&desk, Some(organization), before).await?;
     Ok(show(&Audit {
         page: Page::of_organization("Audit log", &within, &visitor),
         organization,
-        older: entries.last().map(|entry| entry.id).filter(|_| more),
         entries,
+        older,
     }))
 }

@@ -5,6 +5,7 @@
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::house::{Stranger, Visit};
 use domain::id::{Berth, PersonId};
 use domain::person::Email;
 use domain::time::Timestamp;
@@ -20,7 +21,7 @@ use crate::cookie;
 use crate::no::No;
 use crate::people::sign_in;
 use crate::seat::Visitor;
-use crate::state::{Desk, Stranger, Visit};
+use crate::state::Desk;
 
 const BACK: &str = "/dashboard/elsewhere/back";
 

@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use chrono::TimeDelta;
 use domain::id::CargoId;
-use domain::time::Timestamp;
+use domain::time::{Timestamp, hour};
 use serde::Deserialize;
 use store::shard::resend::{self, Resend};
 use store::view::callbacks::{self, GivenUp};
@@ -137,7 +137,7 @@ pub(crate) async fn page(
 ) -> Result<Response, No> {
     let (shard, project, now) = (within.shard(), within.id(), desk.clock.now());
     let hours = if wanted.is_week() { 7 * 24 } else { 24 };
-    let since = health::hour(now) - TimeDelta::hours(hours - 1);
+    let since = hour(now) - TimeDelta::hours(hours - 1);
     let attempts = callbacks::hosts(shard, project, since).await?;
     let mut hosts = health::hosts(&attempts);
     hosts.truncate(HOSTS);
@@ -157,7 +157,7 @@ pub(crate) async fn page(
         picture,
         highest,
         first: since,
-        last: health::hour(now),
+        last: hour(now),
         given_up,
         older,
         preview,

@@ -6,11 +6,11 @@ use axum::response::Response;
 use chrono::{Datelike as _, NaiveTime, TimeDelta};
 use domain::id::{CargoId, floor};
 use domain::money::Money;
-use domain::time::Timestamp;
+use domain::time::{Timestamp, hour};
 use store::control::api_key;
 use store::shard::account;
-use store::view::overview::{self, Hour};
-use store::view::{callbacks, models};
+use store::view::usage::{self, Hour};
+use store::view::{callbacks, models, overview};
 
 use crate::chart;
 use crate::no::No;
@@ -146,13 +146,11 @@ pub(crate) async fn page(
     visitor: Visitor,
 ) -> Result<Response, No> {
     let (shard, project, now) = (within.shard(), within.id(), desk.clock.now());
-    let hour = now.date_naive().and_time(NaiveTime::MIN).and_utc()
-        + TimeDelta::hours(i64::from(chrono::Timelike::hour(&now)));
-    let first = hour - TimeDelta::hours(23);
+    let first = hour(now) - TimeDelta::hours(23);
     let month = now.date_naive().with_day(1).unwrap_or(now.date_naive());
     let month = month.and_time(NaiveTime::MIN).and_utc();
 
-    let day = Day::of(&overview::hours(shard, project, first).await?, first);
+    let day = Day::of(&usage::hours(shard, project, first).await?, first);
     let keys = api_key::page(&desk.control, project, None, 500).await?;
     let hosts = callbacks::hosts(shard, project, first).await?;
     let ways = models::ways(shard).await?;

@@ -8,13 +8,13 @@ use axum::response::Response;
 use chrono::{Days, NaiveTime, TimeDelta};
 use domain::id::KeyId;
 use domain::money::Money;
-use domain::time::Timestamp;
-use store::control::api_key;
+use domain::time::{Timestamp, hour};
 use store::view::usage::{self, Hour, Used};
 
 use crate::csv;
 use crate::no::No;
 use crate::page::{Here, Page, show};
+use crate::project::key_names;
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text::{self, Markup};
@@ -28,8 +28,6 @@ mod wanted;
 use sums::{Sum, Sums};
 use wanted::{By, Show, Wanted};
 
-/// Names of keys; who has more sees ids.
-const KEYS: u32 = 500;
 /// How far back the picture by hours goes.
 const HOURS: i64 = 7 * 24;
 
@@ -89,14 +87,6 @@ async fn read(desk: &Desk, within: &InProject, wanted: &Wanted) -> Result<Vec<Us
     Ok(usage::days(within.shard(), within.id(), since, model, wanted.key).await?)
 }
 
-/// What pages load is counted under the project's own id.
-async fn names(desk: &Desk, within: &InProject) -> Result<HashMap<KeyId, String>, No> {
-    let keys = api_key::page(&desk.control, within.id(), None, KEYS).await?;
-    let mut names: HashMap<_, _> = keys.into_iter().map(|key| (key.id, key.name)).collect();
-    names.insert(within.acting().key, "dashboard".to_owned());
-    Ok(names)
-}
-
 fn named(names: &HashMap<KeyId, String>, key: KeyId) -> String {
     names.get(&key).cloned().unwrap_or_else(|| key.to_string())
 }
@@ -110,7 +100,7 @@ pub(crate) async fn page(
     let wanted = Wanted::from(asked);
     let now = desk.clock.now();
     let used = read(&desk, &within, &wanted).await?;
-    let names = names(&desk, &within).await?;
+    let names = key_names::of(&desk, &within).await?;
     let from = now - TimeDelta::hours(HOURS);
     let hours = usage::hours(within.shard(), within.id(), from).await?;
     let sums = Sums::of(&used, &wanted);
@@ -128,7 +118,9 @@ pub(crate) async fn page(
         highest: picture.highest,
         first: picture.first,
         last: picture.last,
-        has_hours: !hours.is_empty(),
+        has_hours: hours
+            .iter()
+            .any(|it| it.loaded + it.succeeded + it.failed > 0),
         hours: series(&hours, from, now),
         page: Page::of_project("Usage", Here::Usage, &within, &visitor),
         wanted: wanted.with_key_name(&names),
@@ -137,9 +129,8 @@ pub(crate) async fn page(
 
 /// Every hour, also those in which nothing happened: numbers alone, so that nothing is to be escaped.
 fn series(hours: &[Hour], from: Timestamp, now: Timestamp) -> String {
-    let hour_of = |at: Timestamp| at.timestamp().div_euclid(3600) * 3600;
     let found: HashMap<i64, &Hour> = hours.iter().map(|it| (it.hour.timestamp(), it)).collect();
-    let (mut at, last) = (hour_of(from), hour_of(now));
+    let (mut at, last) = (hour(from).timestamp(), hour(now).timestamp());
     let mut rows: [Vec<String>; 4] = Default::default();
     while at <= last {
         let hour = found.get(&at);
@@ -184,7 +175,7 @@ pub(crate) async fn table(
 ) -> Result<Response, No> {
     let wanted = Wanted::from(asked);
     let used = read(&desk, &within, &wanted).await?;
-    let names = names(&desk, &within).await?;
+    let names = key_names::of(&desk, &within).await?;
     let mut body = csv::record(HEADINGS);
     for it in used {
         let amount = |amount: Money| [amount.to_string(), amount.nanos().to_string()];

@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
+use domain::house::Stranger;
 use domain::time::Timestamp;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
@@ -16,16 +17,6 @@ use url::form_urlencoded::byte_serialize;
 
 /// How far clocks may differ.
 const SKEW: TimeDelta = TimeDelta::seconds(60);
-
-/// Whom a house vouches for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stranger {
-    pub issuer: String,
-    pub subject: String,
-    pub name: Option<String>,
-    /// Only one of which the house says that it is theirs.
-    pub email: Option<String>,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotProved {

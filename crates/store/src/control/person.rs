@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
+use crate::Transaction;
 use crate::control::audit::{self, Act, Author};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,21 +156,13 @@ pub async fn set_active(
         person.uuid(),
         is_active
     );
-    let Some(row) = row.fetch_optional(&mut *tx).await? else {
-        return Ok(None);
+    let row = row.fetch_optional(&mut *tx).await?;
+    let action = if is_active {
+        "person.activated"
+    } else {
+        "person.deactivated"
     };
-    let act = Act {
-        action: if is_active {
-            "person.activated"
-        } else {
-            "person.deactivated"
-        },
-        subject: row.email.clone(),
-        ..Act::default()
-    };
-    audit::note(&mut tx, by, act, now).await?;
-    tx.commit().await?;
-    Ok(Some(row.into()))
+    changed(tx, row, action, by, now).await
 }
 
 /// Gives somebody the whole service to run, or takes it from them.
@@ -188,15 +181,26 @@ pub async fn set_operator(
         person.uuid(),
         is_operator
     );
-    let Some(row) = row.fetch_optional(&mut *tx).await? else {
-        return Ok(None);
+    let row = row.fetch_optional(&mut *tx).await?;
+    let action = if is_operator {
+        "person.operator_made"
+    } else {
+        "person.operator_unmade"
     };
+    changed(tx, row, action, by, now).await
+}
+
+/// Notes what was changed about somebody; nobody was, if there is no row.
+async fn changed(
+    mut tx: Transaction<'_>,
+    row: Option<Row>,
+    action: &str,
+    by: &Author,
+    now: Timestamp,
+) -> Result<Option<Person>, Error> {
+    let Some(row) = row else { return Ok(None) };
     let act = Act {
-        action: if is_operator {
-            "person.operator_made"
-        } else {
-            "person.operator_unmade"
-        },
+        action,
         subject: row.email.clone(),
         ..Act::default()
     };

@@ -1,13 +1,12 @@
 //! Callback attempts by host: appended once per group, folded by sweep, read by people.
 
 use domain::callback_health::Tally;
-use domain::time::Timestamp;
+use domain::time::{Timestamp, hour};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
-use crate::shard::usage::hour;
 
 /// A tally as the columns of its one row.
 #[derive(Debug, Default)]

@@ -20,6 +20,10 @@ pub struct Standing {
     pub retry_at: Option<Timestamp>,
     pub open_jobs: i64,
     pub enqueued_tokens: i64,
+    /// What it last turned out to take, below what we were told.
+    pub most_enqueued_tokens: Option<i64>,
+    /// The one batch that may be on its way, where jobs carry no label.
+    pub submitting: Option<BatchId>,
 }
 
 pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
@@ -33,7 +37,8 @@ pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
                select provider as name from shard.lane union select name from shard.provider
            )
            select names.name as "name!", p.paused_at, p.reason, p.retry_at,
-               coalesce(open.jobs, 0) as "jobs!", coalesce(open.tokens, 0) as "tokens!"
+               coalesce(open.jobs, 0) as "jobs!", coalesce(open.tokens, 0) as "tokens!",
+               p.most_enqueued_tokens, p.submitting
            from names
                left join shard.provider p on p.name = names.name
                left join open on open.provider = names.name
@@ -48,6 +53,8 @@ pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
         retry_at: row.retry_at,
         open_jobs: row.jobs,
         enqueued_tokens: row.tokens,
+        most_enqueued_tokens: row.most_enqueued_tokens,
+        submitting: row.submitting.map(BatchId::from),
     });
     Ok(standings.collect())
 }

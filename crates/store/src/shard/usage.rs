@@ -1,6 +1,6 @@
 //! Counts: appended once per group, folded by sweep, read by people.
 
-use domain::time::Timestamp;
+use domain::time::{Timestamp, hour};
 use domain::usage::{Sum, Tally};
 use sqlx::types::Uuid;
 
@@ -45,12 +45,6 @@ impl Delta {
         }
         delta
     }
-}
-
-/// The hour that a moment lies in.
-pub(crate) fn hour(now: Timestamp) -> Timestamp {
-    let seconds = now.timestamp().div_euclid(3600) * 3600;
-    Timestamp::from_timestamp(seconds, 0).unwrap_or(now)
 }
 
 pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> Result<(), Error> {

@@ -9,7 +9,7 @@ mod lanes;
 mod nodes;
 
 pub use crate::view::operations::backlog::{Deliveries, Scans, deliveries, scans};
-pub use crate::view::operations::batches::{Account, Flight, Odd, accounts, flights, odd};
+pub use crate::view::operations::batches::{Flight, Odd, flights, odd};
 pub use crate::view::operations::lanes::{Depth, Waiting, lanes};
 pub use crate::view::operations::nodes::{Node, bytes, nodes, serving};
 

@@ -1,4 +1,4 @@
-//! A project at a glance: hours from the folded counts, and the newest of what went wrong.
+//! A project at a glance: what it spent, how far it has come, and the newest of what went wrong.
 
 use domain::id::{CargoId, ProjectId};
 use domain::money::Money;
@@ -6,54 +6,6 @@ use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
-use crate::number::unsigned;
-
-/// What happened in an hour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hour {
-    pub hour: Timestamp,
-    pub loaded: u64,
-    pub succeeded: u64,
-    pub failed: u64,
-    pub delivered: u64,
-    pub given_up: u64,
-    pub charged: Money,
-    pub saved: Money,
-}
-
-/// Oldest first; hours in which nothing happened are left out.
-pub async fn hours(
-    shard: &Shard,
-    project: ProjectId,
-    since: Timestamp,
-) -> Result<Vec<Hour>, Error> {
-    let rows = sqlx::query!(
-        r#"select hour,
-               coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",
-               coalesce(sum(count) filter (where event = 'succeeded'), 0)::bigint as "succeeded!",
-               coalesce(sum(count) filter (where event = 'failed'), 0)::bigint as "failed!",
-               coalesce(sum(count) filter (where event = 'delivered'), 0)::bigint as "delivered!",
-               coalesce(sum(count) filter (where event = 'callback_failed'), 0)::bigint
-                   as "given_up!",
-               sum(money)::bigint as "charged!", sum(saved)::bigint as "saved!"
-           from shard.usage where project = $1 and hour >= $2 group by hour order by hour"#,
-        project.uuid(),
-        since
-    )
-    .fetch_all(&shard.pool)
-    .await?;
-    let hours = rows.into_iter().map(|row| Hour {
-        hour: row.hour,
-        loaded: unsigned(row.loaded),
-        succeeded: unsigned(row.succeeded),
-        failed: unsigned(row.failed),
-        delivered: unsigned(row.delivered),
-        given_up: unsigned(row.given_up),
-        charged: Money(row.charged),
-        saved: Money(row.saved),
-    });
-    Ok(hours.collect())
-}
 
 /// What was charged and saved since.
 pub async fn spent(

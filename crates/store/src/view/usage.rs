@@ -68,16 +68,20 @@ pub async fn days(
     Ok(used.collect())
 }
 
-/// What came and what was done in an hour.
+/// What happened in an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hour {
     pub hour: Timestamp,
     pub loaded: u64,
     pub succeeded: u64,
     pub failed: u64,
+    pub delivered: u64,
+    pub given_up: u64,
+    pub charged: Money,
+    pub saved: Money,
 }
 
-/// Oldest first; an hour in which nothing happened is left out.
+/// Oldest first; hours in which nothing happened are left out.
 pub async fn hours(
     shard: &Shard,
     project: ProjectId,
@@ -87,10 +91,12 @@ pub async fn hours(
         r#"select hour,
                coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",
                coalesce(sum(count) filter (where event = 'succeeded'), 0)::bigint as "succeeded!",
-               coalesce(sum(count) filter (where event = 'failed'), 0)::bigint as "failed!"
-           from shard.usage
-           where project = $1 and hour >= $2 and event in ('loaded', 'succeeded', 'failed')
-           group by hour order by hour"#,
+               coalesce(sum(count) filter (where event = 'failed'), 0)::bigint as "failed!",
+               coalesce(sum(count) filter (where event = 'delivered'), 0)::bigint as "delivered!",
+               coalesce(sum(count) filter (where event = 'callback_failed'), 0)::bigint
+                   as "given_up!",
+               sum(money)::bigint as "charged!", sum(saved)::bigint as "saved!"
+           from shard.usage where project = $1 and hour >= $2 group by hour order by hour"#,
         project.uuid(),
         since
     )
@@ -101,6 +107,10 @@ pub async fn hours(
         loaded: unsigned(row.loaded),
         succeeded: unsigned(row.succeeded),
         failed: unsigned(row.failed),
+        delivered: unsigned(row.delivered),
+        given_up: unsigned(row.given_up),
+        charged: Money(row.charged),
+        saved: Money(row.saved),
     });
     Ok(hours.collect())
 }

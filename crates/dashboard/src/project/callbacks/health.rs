@@ -72,12 +72,6 @@ pub(crate) fn add_due(hosts: &mut [Host], due: Vec<Due>) {
     }
 }
 
-/// The hour that a moment lies in.
-pub(crate) fn hour(moment: Timestamp) -> Timestamp {
-    let seconds = moment.timestamp().div_euclid(3600) * 3600;
-    Timestamp::from_timestamp(seconds, 0).unwrap_or(moment)
-}
-
 /// A column for every hour, and how many attempts the highest stands for.
 pub(crate) fn draw(
     hours: &[(Timestamp, Ending, u64)],

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::cargo::{CallbackState, Status};
 use domain::id::{CargoId, KeyId};
 use domain::time::Timestamp;
-use store::control::api_key;
 use store::view::cargo::{self, Listed};
 use store::view::loads::{self, Choices};
 
@@ -18,13 +17,13 @@ use crate::project::cargo::filter::{Asked, Filter, Stand};
 use crate::project::cargo::histogram::{self, Histogram};
 use crate::project::cargo::look::{self, Found};
 use crate::project::cargo::window::{Range, Window};
+use crate::project::key_names;
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text;
 
 /// So many choices of one kind are offered.
 const OFFERED: usize = 8;
-const KEYS: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "cargo_list.html")]
@@ -193,7 +192,10 @@ async fn read(
         loads::columns(shard, meant, window.range.per_day()),
         loads::choices(shard, loads::Asked { from, to, ..meant }),
     )?;
-    let (groups, keys) = tokio::try_join!(groups(within, &filter, &window), names(desk, within))?;
+    let (groups, keys) = tokio::try_join!(
+        groups(within, &filter, &window),
+        key_names::of(desk, within)
+    )?;
     let page = Page::of_project("Cargo", Here::Cargo, within, visitor);
     let base = format!("{}/cargo", page.base());
     let histogram = histogram::draw(&loads, &window, &choices.models, asked, &base);
@@ -224,12 +226,4 @@ async fn groups(
     let newest = Filter::default();
     let span = window.span(&newest);
     Ok(cargo::groups(within.shard(), within.id(), kind, span, look::MOST).await?)
-}
-
-/// What keys are called; the pages themselves load under the project's own id.
-pub(crate) async fn names(desk: &Desk, within: &InProject) -> Result<HashMap<KeyId, String>, No> {
-    let keys = api_key::page(&desk.control, within.id(), None, KEYS).await?;
-    let mut names: HashMap<_, _> = keys.into_iter().map(|key| (key.id, key.name)).collect();
-    names.insert(within.acting().key, "the dashboard".to_owned());
-    Ok(names)
 }

@@ -16,10 +16,10 @@ use store::view::one_cargo::{self, Attempt, Beside};
 use crate::no::No;
 use crate::page::{Here, Page, show};
 use crate::project::cargo::body::{self, Piece, Shown};
-use crate::project::cargo::list::names;
 use crate::project::cargo::raw::id;
 use crate::project::cargo::story::{self, Event};
 use crate::project::cargo::timeline::{self, Facts, Sum, What};
+use crate::project::key_names;
 use crate::seat::{InProject, Visitor};
 use crate::state::Desk;
 use crate::text::{self, Markup};
@@ -169,7 +169,7 @@ pub(crate) async fn page(
     let beside = one_cargo::beside(shard, project, id).await?;
     let (tracked, beside) = tracked.zip(beside).ok_or(No::NotFound)?;
     let attempts = one_cargo::attempts(shard, id, ATTEMPTS).await?;
-    let keys = names(&desk, &within).await?;
+    let keys = key_names::of(&desk, &within).await?;
     let key = keys.get(&beside.key).cloned();
     let page = Page::of_project("Cargo", Here::Cargo, &within, &visitor);
     let page = if is_under_way(&tracked) {

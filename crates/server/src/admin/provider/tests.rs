@@ -30,6 +30,8 @@ fn standing(name: &str, open_jobs: i64) -> Standing {
         retry_at: None,
         open_jobs,
         enqueued_tokens: open_jobs * 1_000,
+        most_enqueued_tokens: None,
+        submitting: None,
     }
 }
 

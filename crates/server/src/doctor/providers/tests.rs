@@ -126,6 +126,8 @@ fn a_paused_account_is_worth_a_warning() {
         retry_at: None,
         open_jobs: 0,
         enqueued_tokens: 0,
+        most_enqueued_tokens: None,
+        submitting: None,
     };
     let account = account("server", "http://gpu.internal:8000/v1");
     let mut found = Findings::of("provider p");

@@ -7,7 +7,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dashboard::{House, Stranger, Visit};
+use dashboard::House;
+use domain::house::{Stranger, Visit};
 use domain::person::Role;
 use domain::time::Timestamp;
 use ring::rand::SystemRandom;
@@ -117,33 +118,18 @@ async fn token(
 #[derive(Debug)]
 struct Wired(outbound::house::House);
 
-fn visited(visit: &Visit) -> outbound::house::Visit {
-    outbound::house::Visit {
-        back: visit.back.clone(),
-        state: visit.state.clone(),
-        nonce: visit.nonce.clone(),
-        verifier: visit.verifier.clone(),
-    }
-}
-
 #[async_trait::async_trait]
 impl House for Wired {
     async fn door(&self, visit: &Visit) -> Result<String, String> {
         self.0
-            .door(&visited(visit))
+            .door(visit)
             .await
             .map_err(|failure| failure.to_string())
     }
 
     async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String> {
-        let who = self.0.who(code, &visited(visit), now).await;
-        let who = who.map_err(|failure| failure.to_string())?;
-        Ok(Stranger {
-            issuer: who.issuer,
-            subject: who.subject,
-            name: who.name,
-            email: who.email,
-        })
+        let who = self.0.who(code, visit, now).await;
+        who.map_err(|failure| failure.to_string())
     }
 }
 

@@ -1,8 +1,7 @@
-//! Batches in flight, those that need somebody, and the accounts that they go to.
+//! Batches in flight, and those that need somebody.
 
 use domain::id::BatchId;
 use domain::time::Timestamp;
-use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
@@ -86,41 +85,4 @@ pub async fn odd(shard: &Shard, limit: u32) -> Result<Vec<Odd>, Error> {
         takeovers: row.takeovers,
     });
     Ok(odd.collect())
-}
-
-/// How an account at a provider stands on a shard.
-#[derive(Debug, Clone)]
-pub struct Account {
-    pub name: String,
-    pub paused_at: Option<Timestamp>,
-    pub reason: Option<String>,
-    pub retry_at: Option<Timestamp>,
-    pub open_jobs: i64,
-    pub enqueued_tokens: i64,
-    /// What it last turned out to take, below what we were told.
-    pub most_enqueued_tokens: Option<i64>,
-    /// The one batch that may be on its way, of an account whose jobs carry no label.
-    pub submitting: Option<Uuid>,
-}
-
-pub async fn accounts(shard: &Shard) -> Result<Vec<Account>, Error> {
-    let rows = sqlx::query_as!(
-        Account,
-        r#"with open as (
-               select l.provider, count(*) as jobs, coalesce(sum(b.tokens), 0)::bigint as tokens
-               from shard.batch b join shard.lane l on l.id = b.lane
-               where b.state in ('submitting', 'running')
-               group by l.provider
-           ), names as (
-               select provider as name from shard.lane union select name from shard.provider
-           )
-           select names.name as "name!", p.paused_at, p.reason, p.retry_at,
-               coalesce(open.jobs, 0) as "open_jobs!",
-               coalesce(open.tokens, 0) as "enqueued_tokens!", p.most_enqueued_tokens, p.submitting
-           from names
-               left join shard.provider p on p.name = names.name
-               left join open on open.provider = names.name
-           order by names.name limit 200"#
-    );
-    Ok(rows.fetch_all(&shard.pool).await?)
 }
