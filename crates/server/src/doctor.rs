@@ -54,7 +54,7 @@ pub async fn examine(settings: &Settings) -> Report {
     let mut installation = None;
     let mut shards = Vec::new();
     let databases = &settings.databases;
-    match wiring::connect(settings, wiring::FEW) {
+    match wiring::connect_for_command(settings) {
         Ok(stores) => {
             let mut control = Findings::of("control");
             let now = database::control(&mut control, settings, &stores).await;

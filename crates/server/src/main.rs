@@ -30,6 +30,8 @@ mod migrate;
 
 mod notes;
 
+mod presence;
+
 mod probe;
 
 mod providers;
@@ -166,7 +168,7 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
         Command::Work => run::run(settings, Role::Work).await?,
         Command::All => run::run(settings, Role::All).await?,
         Command::Admin(command) => {
-            let stores = wiring::connect(settings, wiring::FEW)?;
+            let stores = wiring::connect_for_command(settings)?;
             // Rows carry the time of control, whatever this host's clock says.
             let now = store::doctor::now(&stores.control.pool).await?;
             let limits = licence::in_force(&settings.values, now);

@@ -17,7 +17,7 @@ pub enum MigrateFailure {
 ///
 /// Returns a line for each thing that was done. To repeat it changes nothing.
 pub async fn run(settings: &Settings) -> Result<Vec<String>, MigrateFailure> {
-    let stores = wiring::connect(settings, wiring::FEW)?;
+    let stores = wiring::connect_for_command(settings)?;
     let control = |source| MigrateFailure::Database {
         name: "control".to_owned(),
         source,

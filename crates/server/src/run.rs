@@ -8,12 +8,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::catalogue::{CatalogueFailure, Shelf};
 use crate::files::Files;
 use crate::licence::keeper::Keeper;
 use crate::listener::{self, BindFailure, Served};
 use crate::metrics;
+use crate::presence;
 use crate::providers::credential::Credentials;
 use crate::providers::{Accounts, ProvidersFailure};
 use crate::schema::{self, SchemaFailure, Standing};
@@ -73,7 +75,9 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     let kept = metrics::install()?;
     let accounts = Accounts::of(settings, credentials(role))?;
     let shelf = Arc::new(Shelf::open(values.models_file.clone(), accounts)?);
-    let stores = Arc::new(wiring::connect(settings, values.database_connections)?);
+    // Drawn at every start: a restarted process is another node.
+    let node = Uuid::from_u128(rand::random());
+    let stores = Arc::new(wiring::connect(settings, node)?);
     let keeper = Arc::new(Keeper::open(values, stores.clock.clone()));
     let files = Arc::new(Files::open(values, stores.clock.clone())?);
     let told = signals::watch(again(&shelf, &keeper))?;
@@ -93,6 +97,10 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
         finish.clone(),
     ));
     keep(&beside, &stores, &keeper, &files, &finish);
+    // The lease of a crew stands for the whole process.
+    if role == Role::Serve {
+        presence::keep(&stores, node, values, &beside, &finish);
+    }
     let side = Served::start("metrics", side, metrics::router(kept));
     let api = front.map(|front| {
         let told = Told {
@@ -100,12 +108,12 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
             limits: keeper.watch(),
             files: files.desk(values),
         };
-        Api::start(front, &stores, told, values)
+        Api::start(front, &stores, node, told, values)
     });
     let crews = match role {
         Role::Work | Role::All => {
             let files = files.for_workers(values);
-            Some(Crews::start(&stores, &shelf, files.as_ref(), values)?)
+            Some(Crews::start(&stores, node, &shelf, files.as_ref(), values)?)
         }
         Role::Serve => None,
     };

@@ -47,7 +47,13 @@ pub struct Api {
 }
 
 impl Api {
-    pub fn start(listener: TcpListener, stores: &Stores, told: Told, values: &Values) -> Self {
+    pub fn start(
+        listener: TcpListener,
+        stores: &Stores,
+        node: Uuid,
+        told: Told,
+        values: &Values,
+    ) -> Self {
         let (catalogue, limits) = (told.catalogue.clone(), told.limits.clone());
         let app = App::new(Parts {
             control: stores.control.clone(),
@@ -57,7 +63,7 @@ impl Api {
             files: told.files,
             counters: counters(values),
             node: Node {
-                id: Uuid::from_u128(rand::random()),
+                id: node,
                 name: wiring::node_name(),
             },
             options: options(values),

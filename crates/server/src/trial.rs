@@ -9,6 +9,7 @@ use domain::id;
 use serde_json::{Value, json};
 use store::Shard;
 use store::shard::tracking;
+use uuid::Uuid;
 use workers::stage::{Stage as _, Step};
 use workers::{Crew, Packing};
 
@@ -42,14 +43,20 @@ pub enum TrialCommand {
 }
 
 pub async fn run(command: TrialCommand, settings: &Settings) -> Result<Value, Box<dyn Error>> {
-    let stores = wiring::connect(settings, wiring::FEW)?;
+    let stores = wiring::connect_for_command(settings)?;
     let shard = stores.shards.first().ok_or("there is no shard")?;
     shard.clock.learn(store::doctor::now(&shard.pool).await?);
     match command {
         TrialCommand::Gather { count, items, lane } => {
             let accounts = Accounts::of(settings, Credentials::Read(&settings::credential))?;
             let shelf = Shelf::open(settings.values.models_file.clone(), accounts)?;
-            let parts = work::parts(&stores, &shelf, None, &settings.values)?;
+            let parts = work::parts(
+                &stores,
+                Uuid::from_u128(rand::random()),
+                &shelf,
+                None,
+                &settings.values,
+            )?;
             let mut parts = parts.into_iter().next().ok_or("there is no shard")?;
             parts.options.packing = Packing {
                 most_items: items,

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::time::Clock;
-use store::{Control, Shard};
+use store::shard::node::session_name;
+use store::{Control, PoolOptions, Shard};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::clock::SystemClock;
 use crate::settings::Settings;
 
 /// Connections for a command that asks a little and ends.
-pub const FEW: u32 = 2;
+const COMMAND_CONNECTIONS: usize = 2;
 
 /// Control, every shard, and their clocks. Nothing is connected before it is asked.
 #[derive(Debug)]
@@ -89,26 +91,51 @@ pub struct AddressFailure {
     source: store::Error,
 }
 
-pub fn connect(settings: &Settings, connections: u32) -> Result<Stores, AddressFailure> {
+/// For a process that serves or works. Its sessions carry its node, so that peers can end them.
+pub fn connect(settings: &Settings, node: Uuid) -> Result<Stores, AddressFailure> {
+    let connections = settings.values.database_connections;
+    open(
+        settings,
+        &PoolOptions {
+            connections: usize::try_from(connections).unwrap_or(usize::MAX),
+            application: session_name(node),
+            interceptor: None,
+        },
+        |shard| shard,
+    )
+}
+
+/// For a command that an operator waits for: few connections, and statements that may take long.
+pub fn connect_for_command(settings: &Settings) -> Result<Stores, AddressFailure> {
+    let options = PoolOptions {
+        connections: COMMAND_CONNECTIONS,
+        application: "longshored".to_owned(),
+        interceptor: None,
+    };
+    let stores = open(settings, &options, Shard::patient)?;
+    Ok(Stores {
+        control: stores.control.patient(),
+        ..stores
+    })
+}
+
+fn open(
+    settings: &Settings,
+    options: &PoolOptions,
+    limited: fn(Shard) -> Shard,
+) -> Result<Stores, AddressFailure> {
     let databases = &settings.databases;
+    let failure = |name: String| move |source| AddressFailure { name, source };
     let control =
-        Control::connect_lazily(databases.control.reveal(), connections).map_err(|source| {
-            AddressFailure {
-                name: "control".to_owned(),
-                source,
-            }
-        })?;
+        Control::new(databases.control.reveal(), options).map_err(failure("control".to_owned()))?;
     let mut shards = Vec::with_capacity(databases.shards.len());
     let mut clocks = Vec::with_capacity(databases.shards.len());
     for address in &databases.shards {
         let clock = Arc::new(SystemClock::new());
         let told: Arc<dyn Clock> = clock.clone();
-        let shard = Shard::connect_lazily(&address.name, address.url.reveal(), connections, told)
-            .map_err(|source| AddressFailure {
-            name: format!("shard {}", address.name),
-            source,
-        })?;
-        shards.push(Arc::new(shard));
+        let shard = Shard::new(&address.name, address.url.reveal(), options, told)
+            .map_err(failure(format!("shard {}", address.name)))?;
+        shards.push(Arc::new(limited(shard)));
         clocks.push(clock);
     }
     Ok(Stores {

@@ -44,6 +44,7 @@ pub struct Crews {
 impl Crews {
     pub fn start(
         stores: &Stores,
+        node: Uuid,
         shelf: &Shelf,
         files: Option<&Files>,
         values: &Values,
@@ -54,7 +55,7 @@ impl Crews {
             workers::chaos::arm(kill);
         }
         let (crews, stop) = (TaskTracker::new(), CancellationToken::new());
-        for parts in parts(stores, shelf, files, values)? {
+        for parts in parts(stores, node, shelf, files, values)? {
             crews.spawn(work(parts, stop.clone()));
         }
         crews.close();
@@ -71,6 +72,7 @@ impl Crews {
 /// What the crew of each shard is made of.
 pub fn parts(
     stores: &Stores,
+    node: Uuid,
     shelf: &Shelf,
     files: Option<&Files>,
     values: &Values,
@@ -79,7 +81,7 @@ pub fn parts(
     let callbacks = Arc::new(Callbacks::new(callback::Options { timeout, allow })?);
     let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
     let adapters = adapters(shelf.accounts())?;
-    let options = options(values);
+    let options = options(node, values);
     let parts = stores.shards.iter().map(|shard| Parts {
         shard: Arc::clone(shard),
         catalogue: shelf.watch(),
@@ -145,10 +147,10 @@ fn providers(shard: &str, adapters: &[(&Account, Adapter)], mock: &Arc<dyn Provi
     Providers(providers)
 }
 
-fn options(values: &Values) -> Options {
+fn options(node: Uuid, values: &Values) -> Options {
     let spent = values.drain_grace + TO_LEAVE;
     Options {
-        node: Uuid::from_u128(rand::random()),
+        node,
         name: wiring::node_name(),
         lease: values.lease,
         packing: Packing {

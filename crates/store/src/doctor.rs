@@ -2,10 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
-pub use sqlx::PgPool as Pool;
 use sqlx::{Connection as _, PgConnection};
 
-use crate::Error;
+use crate::{Error, Pool};
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ impl Error {
     /// The database cannot be reached, or is starting or stopping: another try may go well.
     pub fn is_away(&self) -> bool {
         match self {
-            Self::Driver(error) => driver_is_away(error),
+            Self::Driver(error) => is_away(error),
             Self::Migration(_) | Self::Corrupt { .. } | Self::Moved => false,
         }
     }
@@ -31,12 +31,11 @@ impl Error {
     }
 }
 
-fn driver_is_away(error: &sqlx::Error) -> bool {
+/// Another try on another connection may go well.
+pub(crate) fn is_away(error: &sqlx::Error) -> bool {
     if let sqlx::Error::Database(refused) = error {
-        // Connection exceptions, operator intervention (shutdown, cut connections),
-        // too many connections.
         let code = refused.code().unwrap_or_default();
-        return code.starts_with("08") || code.starts_with("57") || code.starts_with("53");
+        return AWAY.iter().any(|class| code.starts_with(class));
     }
     matches!(
         error,
@@ -49,3 +48,13 @@ fn driver_is_away(error: &sqlx::Error) -> bool {
             | sqlx::Error::BeginFailed
     )
 }
+
+/// What servers answer that are away, starting, stopping, full, or standbys.
+const AWAY: [&str; 5] = [
+    // Connection exceptions.
+    "08",    // Too many connections, disk full, out of memory.
+    "53",    // Shutdown, starting up, a statement that took too long.
+    "57",    // Nothing can be written: a standby that is being promoted.
+    "25006", // A lock that was not free in time.
+    "55P03",
+];

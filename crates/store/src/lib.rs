@@ -4,11 +4,8 @@
 //! Time is an argument; only leases are kept by the server's own clock.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::time::Clock;
-use sqlx::PgPool;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 pub mod body;
 
@@ -22,35 +19,63 @@ pub mod migrate;
 
 mod number;
 
+pub mod pool;
+
 pub mod shard;
 
 pub mod view;
 
 pub use error::Error;
-pub use sqlx::PgTransaction as Transaction;
+pub use pool::{Class, Pool, PoolOptions, Session, Transaction};
 
-/// Nothing waits longer than this for a connection.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Groups of loads are written on these: two writers, each with a patient one beside it.
+const WRITER_CONNECTIONS: usize = 4;
+
+/// What a process opens on a shard beside its pool: writers, the lease, and the cleanup of dead nodes.
+pub const EXTRA_CONNECTIONS: usize = WRITER_CONNECTIONS + 2;
 
 /// Organizations, projects, keys and the map of berths.
 #[derive(Debug, Clone)]
 pub struct Control {
-    pub pool: PgPool,
+    pub pool: Pool,
 }
 
 /// One data shard: everything of the organizations whose berths lie there.
 #[derive(Debug)]
 pub struct Shard {
     pub name: Arc<str>,
-    pub pool: PgPool,
+    /// What stages and routes do.
+    pub pool: Pool,
+    /// Sweeps, folds and audits: statements that may take long.
+    pub background: Pool,
+    /// Tracking and pages.
+    pub reads: Pool,
+    /// Groups of loads.
+    pub writers: Pool,
+    /// The lease of this process, on a connection of its own.
+    pub lease: Pool,
+    /// Freeing what dead nodes had claimed.
+    pub cleanup: Pool,
     pub clock: Arc<dyn Clock>,
 }
 
 impl Control {
     pub fn connect_lazily(url: &str, connections: u32) -> Result<Self, Error> {
+        Self::new(url, &options(connections))
+    }
+
+    pub fn new(url: &str, options: &PoolOptions) -> Result<Self, Error> {
         Ok(Self {
-            pool: pool(url, connections)?,
+            pool: Pool::new(url, Class::Control, options.clone())?,
         })
+    }
+
+    /// For a command that an operator waits for: its statements may take long.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self {
+            pool: self.pool.with_class(Class::Operator),
+        }
     }
 }
 
@@ -61,33 +86,60 @@ impl Shard {
         connections: u32,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
+        Self::new(name, url, &options(connections), clock)
+    }
+
+    pub fn new(
+        name: &str,
+        url: &str,
+        options: &PoolOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let pool = Pool::new(url, Class::Stage, options.clone())?;
+        let own = |class, connections| {
+            let options = options.clone();
+            Pool::new(
+                url,
+                class,
+                PoolOptions {
+                    connections,
+                    ..options
+                },
+            )
+        };
         Ok(Self {
             name: name.into(),
-            pool: pool(url, connections)?,
+            background: pool.with_class(Class::Background),
+            reads: pool.with_class(Class::Read),
+            pool,
+            writers: own(Class::Writer, WRITER_CONNECTIONS)?,
+            lease: own(Class::Lease, 1)?,
+            cleanup: own(Class::Cleanup, 1)?,
             clock,
         })
     }
 
-    /// Begins on a connection that answers: those that were cut while they lay idle
-    /// show themselves here, before anything is written.
-    pub async fn begin(&self) -> Result<Transaction<'static>, Error> {
-        for _ in 0..self.pool.options().get_max_connections() {
-            match self.pool.begin().await {
-                Err(sqlx::Error::Io(_) | sqlx::Error::Database(_)) => {}
-                begun => return Ok(begun?),
-            }
+    /// For a command that an operator waits for: its statements may take long.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        let pool = self.pool.with_class(Class::Operator);
+        Self {
+            background: pool.clone(),
+            reads: pool.clone(),
+            pool,
+            ..self
         }
+    }
+
+    pub async fn begin(&self) -> Result<Transaction, Error> {
         Ok(self.pool.begin().await?)
     }
 }
 
-fn pool(url: &str, connections: u32) -> Result<PgPool, Error> {
-    let options: PgConnectOptions = url.parse()?;
-    let pool = PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(PATIENCE)
-        // A connection that was cut shows itself in its first statement; asking
-        // each time would cost a round trip.
-        .test_before_acquire(false);
-    Ok(pool.connect_lazy_with(options.application_name("longshored")))
+fn options(connections: u32) -> PoolOptions {
+    PoolOptions {
+        connections: usize::try_from(connections).unwrap_or(usize::MAX),
+        application: "longshored".to_owned(),
+        interceptor: None,
+    }
 }

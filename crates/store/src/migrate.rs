@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::time::Timestamp;
 use sqlx::migrate::Migrator;
-use sqlx::{PgPool, migrate};
+use sqlx::{Connection as _, PgConnection, migrate};
 
 use crate::Control;
-use crate::Error;
 use crate::Shard;
 use crate::shard::partition;
+use crate::{Error, Pool};
 
 /// How a schema stands beside this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,14 +47,21 @@ fn shard_migrations() -> Migrator {
 }
 
 pub async fn control(control: &Control) -> Result<(), Error> {
-    Ok(control_migrations().run(&control.pool).await?)
+    run(&control_migrations(), &control.pool).await
 }
 
 /// Also makes the partitions around `now`, so that the first load finds its day.
 pub async fn shard(shard: &Shard, now: Timestamp) -> Result<(), Error> {
-    shard_migrations().run(&shard.pool).await?;
+    run(&shard_migrations(), &shard.pool).await?;
     partition::make_days(shard, now).await?;
     Ok(())
+}
+
+/// On a connection without limits: a migration takes as long as it takes.
+async fn run(migrator: &Migrator, pool: &Pool) -> Result<(), Error> {
+    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+    migrator.run(&mut connection).await?;
+    Ok(connection.close().await?)
 }
 
 /// Changes when a migration does: what copies of a migrated database are named by.
@@ -104,7 +111,7 @@ fn compare(ours: &Migrator, applied: Vec<i64>) -> SchemaState {
     }
 }
 
-async fn applied(pool: &PgPool, schema: &'static str) -> Result<Vec<i64>, Error> {
+async fn applied(pool: &Pool, schema: &'static str) -> Result<Vec<i64>, Error> {
     let table = sqlx::query_scalar!(
         "select to_regclass($1 || '._migrations') is not null as \"exists!\"",
         schema

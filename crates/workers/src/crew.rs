@@ -105,7 +105,8 @@ impl Crew {
             files,
             options,
         } = parts;
-        let lease = Lease::join(shard.clone(), options.node, options.name, options.lease).await?;
+        let (node, name) = (options.node, options.name);
+        let lease = Lease::join(shard.clone(), node, name, true, options.lease).await?;
         let bells = Bells::default();
         let desk = Desk::new(options.shares, bells.finished.clone());
         let means = Means {
@@ -219,10 +220,7 @@ impl Crew {
         } = self;
         let (leaving, delivered) = (CancellationToken::new(), CancellationToken::new());
         let keeping = TaskTracker::new();
-        keeping.spawn({
-            let (lease, leaving) = (lease.clone(), leaving.clone());
-            async move { lease.keep(leaving).await }
-        });
+        lease.spawn(&keeping, &leaving);
         let stop = stop.child_token();
         let mut stages = JoinSet::new();
         spawn(&mut stages, gather, &shard, Bell::default(), &stop);

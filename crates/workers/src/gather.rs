@@ -137,6 +137,7 @@ impl Gather {
             picked.extend(found);
         }
         let Some((_, first)) = picked.first() else {
+            tx.rollback().await?;
             return Ok(0);
         };
         chaos::point("gather.picked", provider);

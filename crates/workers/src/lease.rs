@@ -1,55 +1,139 @@
 //! This process as a node of one shard: renewed every two seconds, dead after ten.
+//!
+//! Renewing has a task and a connection of its own. Freeing what dead nodes had claimed has
+//! another: however long that takes, no living node loses its lease.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use store::Shard;
 use store::shard::node::{self, Claim};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 /// A node renews five times in a lease.
 const RENEWALS: u32 = 5;
+/// How often claims without a living owner are looked for, also when no node has died.
+const ORPHANS_INTERVAL: Duration = Duration::from_secs(4);
 
 /// Who this process is, for claims.
 #[derive(Debug, Clone)]
-pub(crate) struct Lease {
+pub struct Lease {
     shard: Arc<Shard>,
     node: Uuid,
     name: String,
+    works: bool,
     length: Duration,
-    claim: Arc<RwLock<Claim>>,
+    held: Arc<RwLock<Held>>,
+}
+
+#[derive(Debug, Clone)]
+struct Held {
+    claim: Claim,
+    /// By our own clock, and earlier than others may take us for dead.
+    alive_until: Instant,
+    /// Cancelled when the claim is lost or may be: calls to others end with it.
+    token: CancellationToken,
 }
 
 impl Lease {
-    pub(crate) async fn join(
+    /// As a node that claims work, or as one that is only known to its peers.
+    pub async fn join(
         shard: Arc<Shard>,
         node: Uuid,
         name: String,
+        works: bool,
         length: Duration,
     ) -> Result<Self, store::Error> {
-        let claim = node::join(&shard, node, &name, length.as_secs_f64()).await?;
+        let asked = Instant::now();
+        let claim = enter(&shard, node, &name, works, length).await?;
+        let held = Held {
+            claim,
+            alive_until: asked + trusted(length),
+            token: CancellationToken::new(),
+        };
         Ok(Self {
             shard,
             node,
             name,
+            works,
             length,
-            claim: Arc::new(RwLock::new(claim)),
+            held: Arc::new(RwLock::new(held)),
         })
     }
 
     pub(crate) fn claim(&self) -> Claim {
-        *self.claim.read().unwrap_or_else(PoisonError::into_inner)
+        self.read().claim
     }
 
-    /// Renews, and buries others, until told to stop.
-    pub(crate) async fn keep(&self, stop: CancellationToken) {
+    /// Cancelled when this node may have been taken for dead. Whatever must not be done by a dead
+    /// node (create a job, send a callback) is not begun after that, and ended by it.
+    pub(crate) fn token(&self) -> CancellationToken {
+        let held = self.read();
+        if held.alive_until <= Instant::now() {
+            held.token.cancel();
+        }
+        held.token
+    }
+
+    /// Starts both tasks.
+    pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
+        let (lease, stop) = (self.clone(), stop.clone());
+        let (other, also) = (self.clone(), stop.clone());
+        tracker.spawn(async move { lease.keep(stop).await });
+        tracker.spawn(async move { other.free_others(also).await });
+    }
+
+    /// Renews until told to stop.
+    async fn keep(&self, stop: CancellationToken) {
+        let mut renewed_at = Instant::now();
         while !stop.is_cancelled() {
-            match self.renew().await {
-                Ok(()) => {}
-                Err(failure) => {
-                    tracing::warn!(shard = %self.shard.name, failure = %failure, "the lease was not renewed");
+            tokio::select! {
+                () = tokio::time::sleep_until(renewed_at + self.length / RENEWALS) => {}
+                () = tokio::time::sleep_until(self.read().alive_until), if !self.read().token.is_cancelled() => {
+                    self.read().token.cancel();
+                    tracing::warn!(shard = %self.shard.name, "the lease was not renewed in time: work under way is given up");
+                    continue;
                 }
+                () = stop.cancelled() => break,
+            }
+            renewed_at = Instant::now();
+            if let Err(failure) = self.renew().await {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "the lease was not renewed");
+            }
+        }
+    }
+
+    async fn renew(&self) -> Result<(), store::Error> {
+        let asked = Instant::now();
+        let seconds = self.length.as_secs_f64();
+        let claim = self.claim();
+        let claim = match node::renew(&self.shard, claim, seconds).await {
+            Ok(()) => claim,
+            Err(store::Error::Moved) => {
+                self.read().token.cancel();
+                tracing::warn!(shard = %self.shard.name, "this node was taken for dead: its claims are lost");
+                enter(&self.shard, self.node, &self.name, self.works, self.length).await?
+            }
+            Err(failure) => return Err(failure),
+        };
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        held.claim = claim;
+        held.alive_until = asked + trusted(self.length);
+        if held.token.is_cancelled() {
+            held.token = CancellationToken::new();
+        }
+        Ok(())
+    }
+
+    /// Frees what dead nodes had claimed, until told to stop.
+    async fn free_others(&self, stop: CancellationToken) {
+        let mut orphans_at = Instant::now();
+        while !stop.is_cancelled() {
+            if let Err(failure) = self.bury(&mut orphans_at).await {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "claims of dead nodes were not freed yet");
             }
             tokio::select! {
                 () = tokio::time::sleep(self.length / RENEWALS) => {}
@@ -58,29 +142,52 @@ impl Lease {
         }
     }
 
-    async fn renew(&self) -> Result<(), store::Error> {
-        match node::renew(&self.shard, self.claim(), self.length.as_secs_f64()).await {
-            Err(store::Error::Moved) => {
-                // We were taken for dead. What we had claimed is someone else's now;
-                // under the raised epoch we begin anew.
-                let claim = node::join(
-                    &self.shard,
-                    self.node,
-                    &self.name,
-                    self.length.as_secs_f64(),
-                )
-                .await?;
-                *self.claim.write().unwrap_or_else(PoisonError::into_inner) = claim;
-            }
-            other => other?,
-        }
-        for name in node::bury_dead(&self.shard).await? {
+    async fn bury(&self, orphans_at: &mut Instant) -> Result<(), store::Error> {
+        let dead = node::bury_dead(&self.shard).await?;
+        for name in &dead {
             tracing::warn!(shard = %self.shard.name, node.name = name, "a node is dead: its claims are free");
         }
+        if Instant::now() < *orphans_at {
+            return Ok(());
+        }
+        let freed = node::free_orphans(&self.shard).await?;
+        if freed > 0 {
+            metrics::counter!("claims_freed_total", "shard" => self.shard.name.to_string())
+                .increment(freed);
+            tracing::warn!(shard = %self.shard.name, freed, "claims without a living owner are free again");
+        }
+        *orphans_at = Instant::now() + ORPHANS_INTERVAL;
         Ok(())
     }
 
-    pub(crate) async fn leave(&self) -> Result<(), store::Error> {
+    pub async fn leave(&self) -> Result<(), store::Error> {
         node::leave(&self.shard, self.claim()).await
     }
+
+    fn read(&self) -> Held {
+        self.held
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+async fn enter(
+    shard: &Shard,
+    node: Uuid,
+    name: &str,
+    works: bool,
+    length: Duration,
+) -> Result<Claim, store::Error> {
+    let seconds = length.as_secs_f64();
+    if works {
+        node::join(shard, node, name, seconds).await
+    } else {
+        node::attend(shard, node, name, seconds).await
+    }
+}
+
+/// Of a lease, how much this node relies on: others wait for all of it.
+fn trusted(length: Duration) -> Duration {
+    length.mul_f64(0.8)
 }

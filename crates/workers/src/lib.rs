@@ -50,7 +50,7 @@ mod lanes;
 
 mod late;
 
-mod lease;
+pub mod lease;
 
 mod manifest;
 

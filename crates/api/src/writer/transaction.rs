@@ -18,10 +18,10 @@ use store::{Error, Shard, Transaction};
 
 use crate::writer::{Answer, Loading, NotStored, Stored};
 
-/// Longer than any healthy group takes; a caller is told to come back, and may repeat.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long the truth about a lost commit is asked for.
-const TRUTH: Duration = Duration::from_secs(10);
+/// How long the writer asks what became of a commit that was not answered.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two of those questions.
+const RESOLVE_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) enum Outcome {
     /// One answer per load; none where the account is held by another group.
@@ -35,38 +35,31 @@ pub(super) enum Outcome {
 /// What a group came to before its commit.
 struct Written {
     answers: Vec<Option<Answer>>,
-    transaction: Option<String>,
+    /// One of the cargo that were admitted; none when nothing was written.
+    cargo: Option<CargoId>,
+    /// Whose accounts the transaction holds.
+    organizations: Vec<OrganizationId>,
 }
 
 pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) -> Outcome {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    let prepared = tokio::time::timeout_at(deadline, prepare(shard, loads, pass_over)).await;
-    let (tx, written) = match prepared {
-        Ok(Ok(prepared)) => prepared,
-        Ok(Err(error)) if error.is_away() => return Outcome::Away,
-        Ok(Err(error)) => return Outcome::Refused(in_words(&error)),
-        Err(_) => return Outcome::Away,
+    let (tx, written) = match prepare(shard, loads, pass_over).await {
+        Ok(prepared) => prepared,
+        Err(error) if error.is_away() => return Outcome::Away,
+        Err(error) => return Outcome::Refused(in_words(&error)),
     };
-    match tokio::time::timeout_at(deadline, tx.commit()).await {
-        Ok(Ok(())) => Outcome::Answers(written.answers),
-        // Whether it is on disk is not known: ask, and answer the truth.
-        Ok(Err(_)) | Err(_) => match truth(shard, written.transaction.as_deref()).await {
-            Some(true) => Outcome::Answers(written.answers),
-            Some(false) | None => Outcome::Away,
-        },
+    if tx.commit().await.is_ok() || resolve(shard, &written).await {
+        return Outcome::Answers(written.answers);
     }
+    Outcome::Away
 }
 
 async fn prepare(
     shard: &Shard,
     loads: &[&Loading],
     pass_over: bool,
-) -> Result<(Transaction<'static>, Written), Error> {
-    let mut tx = shard.begin().await?;
-    let mut organizations: Vec<_> = loads
-        .iter()
-        .map(|load| load.caller.organization.uuid())
-        .collect();
+) -> Result<(Transaction, Written), Error> {
+    let mut tx = shard.writers.begin().await?;
+    let mut organizations: Vec<_> = loads.iter().map(|load| load.caller.organization).collect();
     organizations.sort_unstable();
     organizations.dedup();
     let locked = if pass_over {
@@ -81,6 +74,7 @@ async fn prepare(
     let earlier = earlier(&mut tx, loads, now).await?;
     let files = files(&mut tx, loads, &locked).await?;
     let decided = decide(loads, &locked, (&earlier, &files), pass_over, now);
+    let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
         load::insert(&mut tx, decided.admitted, now).await?;
@@ -89,14 +83,15 @@ async fn prepare(
         tx,
         Written {
             answers: decided.answers,
-            transaction: locked.transaction,
+            cargo,
+            organizations,
         },
     ))
 }
 
 /// What the idempotency keys of the group stand for already.
 async fn earlier(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     loads: &[&Loading],
     now: Timestamp,
 ) -> Result<Vec<Earlier>, Error> {
@@ -116,7 +111,7 @@ async fn earlier(
 /// until the commit. The holds were sized before, from what was read without a lock; that is
 /// as good, because what a file's bytes are never changes.
 async fn files(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     loads: &[&Loading],
     locked: &Locked,
 ) -> Result<HashMap<FileId, Referenced>, Error> {
@@ -249,19 +244,22 @@ fn row(load: &Loading, id: CargoId) -> NewCargo {
     }
 }
 
-/// What became of a transaction whose commit was not answered, asked on another connection.
-async fn truth(shard: &Shard, transaction: Option<&str>) -> Option<bool> {
-    let transaction = transaction?;
+/// Whether a group whose commit was not answered is stored after all. False also when that cannot
+/// be learned in time: the callers may repeat their loads.
+async fn resolve(shard: &Shard, written: &Written) -> bool {
+    let Some(cargo) = written.cargo else {
+        return false;
+    };
+    metrics::counter!("load_unknown_commits_total").increment(1);
     let asked = Instant::now();
-    while asked.elapsed() < TRUTH {
-        let answer = tokio::time::timeout(TRUTH, load::was_committed(shard, transaction)).await;
-        if let Ok(Ok(Some(committed))) = answer {
-            metrics::counter!("load_unknown_commits_total").increment(1);
-            return Some(committed);
+    while asked.elapsed() < RESOLVE_TIMEOUT {
+        match load::is_stored(shard, &written.organizations, cargo).await {
+            Ok(is_stored) => return is_stored,
+            Err(_) => tokio::time::sleep(RESOLVE_PAUSE).await,
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    None
+    tracing::error!(shard = %shard.name, "a commit was not answered, and the shard does not say whether it is stored");
+    false
 }
 
 fn in_words(error: &dyn std::error::Error) -> String {

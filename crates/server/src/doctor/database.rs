@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use domain::time::Timestamp;
-use store::doctor::{OpenTransaction, Pool, Server, Trouble};
+use store::Pool;
+use store::doctor::{OpenTransaction, Server, Trouble};
 use store::migrate::{self, SchemaState};
 use store::shard::audit::{self, Fault};
 use store::shard::partition;
@@ -186,12 +187,15 @@ fn durable(found: &mut Findings, setting: &'static str, on: bool, danger: &str) 
 pub(super) fn connections(found: &mut Findings, settings: &Settings, url: &DatabaseUrl, most: i32) {
     let check = "connections";
     let databases = &settings.databases;
-    let others = databases.shards.iter().map(|shard| &shard.url);
-    let here = others
-        .chain([&databases.control])
-        .filter(|other| other.server() == url.server());
-    let pools = u32::try_from(here.count()).unwrap_or(u32::MAX);
-    let wanted = pools.saturating_mul(settings.values.database_connections);
+    let is_here = |other: &DatabaseUrl| other.server() == url.server();
+    let shards = databases.shards.iter().filter(|it| is_here(&it.url));
+    let shards = u32::try_from(shards.count()).unwrap_or(u32::MAX);
+    let pool = settings.values.database_connections;
+    let extra = u32::try_from(store::EXTRA_CONNECTIONS).unwrap_or(u32::MAX);
+    let control = if is_here(&databases.control) { pool } else { 0 };
+    let wanted = shards
+        .saturating_mul(pool.saturating_add(extra))
+        .saturating_add(control);
     let most = u32::try_from(most).unwrap_or_default();
     let processes = most / wanted.max(1);
     let text = format!(

@@ -167,11 +167,11 @@ fn control_and_shards_of_one_server_share_its_connections() {
     let mut found = Findings::of("control");
     let url = &settings.databases.control;
     database::connections(&mut found, &settings, url, 97);
-    database::connections(&mut found, &settings, url, 79);
+    database::connections(&mut found, &settings, url, 85);
     insta::assert_snapshot!(text(&report(found)), @r"
     control
-      ok      connections         97 allowed, up to 80 taken by a process; processes that fit: 1
-      WRONG   connections         79 allowed, up to 80 taken by a process; processes that fit: 0
+      ok      connections         97 allowed, up to 86 taken by a process; processes that fit: 1
+      WRONG   connections         85 allowed, up to 86 taken by a process; processes that fit: 0
               to mend it: raise max_connections there, or lower SVC_DATABASE_CONNECTIONS
 
     1 wrong

@@ -18,7 +18,7 @@ const CREDIT: Money = Money(10_000_000_000);
 
 /// `longshored admin`, with the databases of this service.
 fn admin(service: &Service, line: &str) -> Output {
-    let url = |pool: &sqlx::PgPool| pool.connect_options().to_url_lossy().to_string();
+    let url = |pool: &store::Pool| pool.connect_options().to_url_lossy().to_string();
     let shards = format!(
         "north={},south={}",
         url(&service.north.pool),

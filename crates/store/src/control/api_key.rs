@@ -1,10 +1,10 @@
 //! API keys: found by the digest of the whole key, shown by their first characters.
 
+use crate::Session;
 use domain::api_key::{Digest, Standing};
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::organization::Plan;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Control;
@@ -88,7 +88,7 @@ pub async fn rotate(
     Ok(Some(old))
 }
 
-async fn insert(tx: &mut PgConnection, key: &ApiKey, digest: Digest) -> Result<(), Error> {
+async fn insert(tx: &mut Session, key: &ApiKey, digest: Digest) -> Result<(), Error> {
     sqlx::query!(
         "insert into control.api_key
              (id, project_id, name, prefix, digest, is_active, expires_at, created_at)
@@ -109,7 +109,7 @@ async fn insert(tx: &mut PgConnection, key: &ApiKey, digest: Digest) -> Result<(
 
 /// In the log, and in the feed: a node may remember the key otherwise, or as nobody's.
 async fn note(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     key: &ApiKey,
     action: &str,
     by: &Author,
@@ -146,7 +146,6 @@ pub async fn find(control: &Control, id: KeyId) -> Result<Option<ApiKey>, Error>
 }
 
 pub async fn find_by_digest(control: &Control, digest: Digest) -> Result<Option<Holder>, Error> {
-    let mut connection = control.live().await?;
     let row = sqlx::query!(
         "select api_key.id, api_key.project_id, api_key.is_active, api_key.expires_at,
                 project.organization_id, project.is_active as project_active,
@@ -157,7 +156,7 @@ pub async fn find_by_digest(control: &Control, digest: Digest) -> Result<Option<
          where api_key.digest = $1",
         digest.0.as_slice()
     )
-    .fetch_optional(&mut *connection)
+    .fetch_optional(&control.pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(Holder {

@@ -1,8 +1,8 @@
 //! The audit log: every change that somebody made, in words, with the change itself.
 
+use crate::Session;
 use domain::id::{OrganizationId, PersonId, ProjectId};
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Control;
@@ -53,7 +53,7 @@ pub struct Entry {
 
 /// Within the transaction of the change.
 pub(super) async fn note(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     by: &Author,
     act: Act<'_>,
     now: Timestamp,

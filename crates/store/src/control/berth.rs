@@ -55,9 +55,8 @@ pub async fn assign<Name: AsRef<str> + Sync>(
 
 /// The shard of each berth, in the order of their numbers: all of them or an error.
 pub async fn map(control: &Control) -> Result<Vec<String>, Error> {
-    let mut connection = control.live().await?;
     let rows = sqlx::query!("select number, shard from control.berth order by number")
-        .fetch_all(&mut *connection)
+        .fetch_all(&control.pool)
         .await?;
     let whole = rows.len() == usize::from(Berth::COUNT)
         && rows

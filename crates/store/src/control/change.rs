@@ -1,7 +1,7 @@
 //! The feed of changes, in the order in which they were committed.
 
+use crate::Session;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Control;
@@ -57,7 +57,7 @@ impl Kind {
 }
 
 /// Waits until no other transaction is appending, and keeps others out to the end of this one.
-pub(super) async fn lock(tx: &mut PgConnection) -> Result<(), Error> {
+pub(super) async fn lock(tx: &mut Session) -> Result<(), Error> {
     sqlx::query!("select pg_advisory_xact_lock($1)", APPENDING)
         .execute(tx)
         .await?;
@@ -66,7 +66,7 @@ pub(super) async fn lock(tx: &mut PgConnection) -> Result<(), Error> {
 
 /// Notes a change. The last statement of a transaction: everyone else waits until it ends.
 pub(super) async fn note(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     kind: Kind,
     subject: Option<Uuid>,
     now: Timestamp,
@@ -86,10 +86,9 @@ pub(super) async fn note(
 
 /// The newest number, 0 in an empty feed: where a node begins to follow.
 pub async fn head(control: &Control) -> Result<i64, Error> {
-    let mut connection = control.live().await?;
     let head =
         sqlx::query_scalar!(r#"select coalesce(max(seq), 0) as "head!" from control.change"#);
-    Ok(head.fetch_one(&mut *connection).await?)
+    Ok(head.fetch_one(&control.pool).await?)
 }
 
 /// The change at `seq` itself, if there is one, and at most `limit` after it.
@@ -97,7 +96,6 @@ pub async fn head(control: &Control) -> Result<i64, Error> {
 /// The row that a node has already read is the proof that this is still the feed
 /// it followed, and not an older copy of it that was brought back.
 pub async fn since(control: &Control, seq: i64, limit: u32) -> Result<Page, Error> {
-    let mut connection = control.live().await?;
     let rows = sqlx::query!(
         r#"
         select clock.told as "told!", change.seq as "seq?", change.kind as "kind?", change.subject
@@ -115,7 +113,7 @@ pub async fn since(control: &Control, seq: i64, limit: u32) -> Result<Page, Erro
         seq,
         i64::from(limit) + 1
     )
-    .fetch_all(&mut *connection)
+    .fetch_all(&control.pool)
     .await?;
 
     let told = rows

@@ -7,9 +7,8 @@ use crate::Error;
 
 /// The id that this installation got with its first migration.
 pub async fn id(control: &Control) -> Result<Uuid, Error> {
-    let mut connection = control.live().await?;
     let id = sqlx::query_scalar!("select id from control.installation")
-        .fetch_one(&mut *connection)
+        .fetch_one(&control.pool)
         .await?;
     Ok(id)
 }

@@ -1,9 +1,9 @@
 //! Members: who belongs to an organization, and as what.
 
+use crate::Session;
 use domain::id::{OrganizationId, PersonId};
 use domain::person::Role;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 
 use crate::Control;
 use crate::Error;
@@ -65,7 +65,7 @@ pub async fn add(
 }
 
 pub(super) async fn insert(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     organization: OrganizationId,
     person: PersonId,
     role: Role,

@@ -17,7 +17,6 @@ pub struct Node {
 
 /// Lives on for another lease, buries the dead, and says how many are alive.
 pub async fn beat(control: &Control, node: &Node, lease_seconds: f64) -> Result<u32, Error> {
-    let mut connection = control.live().await?;
     let others = sqlx::query_scalar!(
         r#"
         with dead as (
@@ -41,7 +40,7 @@ pub async fn beat(control: &Control, node: &Node, lease_seconds: f64) -> Result<
         node.name,
         lease_seconds
     )
-    .fetch_one(&mut *connection)
+    .fetch_one(&control.pool)
     .await?;
     Ok(u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1))
 }

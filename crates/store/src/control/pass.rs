@@ -1,10 +1,10 @@
 //! Links that are good once: the first start, an invitation, a new password.
 
+use crate::Session;
 use domain::api_key::Digest;
 use domain::id::{OrganizationId, PassId, PersonId};
 use domain::person::Role;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 
 use crate::Control;
 use crate::Error;
@@ -114,7 +114,7 @@ pub async fn find(
 }
 
 async fn read(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     digest: Digest,
     now: Timestamp,
 ) -> Result<Option<Pass>, Error> {
@@ -234,11 +234,7 @@ pub async fn spend(
     Ok(purpose)
 }
 
-async fn take(
-    tx: &mut PgConnection,
-    digest: Digest,
-    now: Timestamp,
-) -> Result<Option<Purpose>, Error> {
+async fn take(tx: &mut Session, digest: Digest, now: Timestamp) -> Result<Option<Purpose>, Error> {
     let found = read(tx, digest, now).await?;
     sqlx::query!(
         "update control.pass set used_at = $2 where digest = $1",

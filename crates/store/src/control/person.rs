@@ -1,9 +1,9 @@
 //! People: found by their address, known by their id.
 
+use crate::Session;
 use domain::id::PersonId;
 use domain::person::Email;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::Control;
@@ -62,7 +62,7 @@ pub async fn create(
 }
 
 pub(super) async fn insert(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     person: &NewPerson,
     by: &Author,
     now: Timestamp,
@@ -192,7 +192,7 @@ pub async fn set_operator(
 
 /// Notes what was changed about somebody; nobody was, if there is no row.
 async fn changed(
-    mut tx: Transaction<'_>,
+    mut tx: Transaction,
     row: Option<Row>,
     action: &str,
     by: &Author,

@@ -36,8 +36,6 @@ pub struct Locked {
     pub accounts: Vec<Account>,
     /// By the shard's clock, after the last lock was taken.
     pub told: Option<Timestamp>,
-    /// Names the transaction after a commit whose answer was lost.
-    pub transaction: Option<String>,
 }
 
 struct Row {
@@ -50,7 +48,6 @@ struct Row {
     tokens_used: i64,
     tokens_reserved: i64,
     told: Timestamp,
-    transaction: String,
 }
 
 /// Everyone locks in the same order, so nobody waits in a circle. The clock is read
@@ -69,7 +66,7 @@ macro_rules! lock {
                select organization as "organization!", posted as "posted!", held as "held!",
                    postings as "postings!", monthly_tokens, period as "period!",
                    tokens_used as "tokens_used!", tokens_reserved as "tokens_reserved!",
-                   clock_timestamp() as "told!", pg_current_xact_id()::text as "transaction!"
+                   clock_timestamp() as "told!"
                from locked"#,
             $organizations
         )
@@ -79,26 +76,33 @@ macro_rules! lock {
 }
 
 /// Locks what is free and passes over what another group holds.
-pub async fn lock_free(tx: &mut Transaction<'_>, organizations: &[Uuid]) -> Result<Locked, Error> {
-    Locked::from_rows(lock!(tx, organizations, "skip locked")?)
+pub async fn lock_free(
+    tx: &mut Transaction,
+    organizations: &[OrganizationId],
+) -> Result<Locked, Error> {
+    let organizations = uuids(organizations);
+    Locked::from_rows(lock!(tx, &organizations, "skip locked")?)
 }
 
 /// Locks them all, waiting for whoever holds one.
 pub async fn lock_waiting(
-    tx: &mut Transaction<'_>,
-    organizations: &[Uuid],
+    tx: &mut Transaction,
+    organizations: &[OrganizationId],
 ) -> Result<Locked, Error> {
-    Locked::from_rows(lock!(tx, organizations, "")?)
+    let organizations = uuids(organizations);
+    Locked::from_rows(lock!(tx, &organizations, "")?)
+}
+
+fn uuids(organizations: &[OrganizationId]) -> Vec<Uuid> {
+    organizations.iter().map(|id| id.uuid()).collect()
 }
 
 impl Locked {
     fn from_rows(rows: Vec<Row>) -> Result<Self, Error> {
         let told = rows.iter().map(|row| row.told).max();
-        let transaction = rows.first().map(|row| row.transaction.clone());
         let accounts = rows.into_iter().map(Account::try_from);
         Ok(Self {
             told,
-            transaction,
             accounts: accounts.collect::<Result<_, _>>()?,
         })
     }
@@ -109,7 +113,7 @@ pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Option<
     let row = sqlx::query_as!(
         Row,
         r#"select organization, posted, held, postings, monthly_tokens, period, tokens_used,
-               tokens_reserved, clock_timestamp() as "told!", '' as "transaction!"
+               tokens_reserved, clock_timestamp() as "told!"
            from shard.account where organization = $1"#,
         organization.uuid()
     )
@@ -159,7 +163,7 @@ impl Columns {
 }
 
 /// Writes what was decided about accounts that this transaction holds.
-pub async fn write(tx: &mut Transaction<'_>, accounts: &[Account]) -> Result<(), Error> {
+pub async fn write(tx: &mut Transaction, accounts: &[Account]) -> Result<(), Error> {
     if accounts.is_empty() {
         return Ok(());
     }

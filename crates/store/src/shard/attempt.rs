@@ -152,7 +152,7 @@ impl Changes {
         }
     }
 
-    async fn write(self, tx: &mut Transaction<'_>, now: Timestamp) -> Result<(), Error> {
+    async fn write(self, tx: &mut Transaction, now: Timestamp) -> Result<(), Error> {
         usage::append(tx, &self.tally, now).await?;
         self.troubles.note(tx, Kind::CallbackFailed).await?;
         trouble::forget_callbacks(tx, &self.mended).await

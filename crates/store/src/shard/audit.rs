@@ -40,7 +40,7 @@ pub struct Examined {
 
 /// Proves every identity over all rows, as they were at one moment.
 pub async fn whole(shard: &Shard) -> Result<Report, Error> {
-    let mut tx = shard.begin().await?;
+    let mut tx = shard.background.begin().await?;
     prepare_for_all(&mut tx).await?;
     let kept = first_kept(&mut tx).await?;
     let always = Timestamp::UNIX_EPOCH;
@@ -62,7 +62,7 @@ pub async fn whole(shard: &Shard) -> Result<Report, Error> {
 
 /// Proves what can have changed since then: postings of after it, every account, everything open.
 pub async fn recent(shard: &Shard, since: Timestamp) -> Result<Vec<Fault>, Error> {
-    let mut tx = shard.begin().await?;
+    let mut tx = shard.background.begin().await?;
     prepare_for_recent(&mut tx).await?;
     let faults = look(&mut tx, since).await?;
     tx.rollback().await?;
@@ -75,7 +75,7 @@ pub async fn recent_in_turn(
     claim: Claim,
     since: Timestamp,
 ) -> Result<Option<Vec<Fault>>, Error> {
-    let mut tx = shard.begin().await?;
+    let mut tx = shard.background.begin().await?;
     prepare_for_recent(&mut tx).await?;
     // Nodes come and go: one may still be at it.
     let free = sqlx::query_scalar!(
@@ -83,6 +83,7 @@ pub async fn recent_in_turn(
     );
     let ours = node::is_first(&mut tx, claim).await? && free.fetch_one(&mut *tx).await?;
     if !ours {
+        tx.rollback().await?;
         return Ok(None);
     }
     let faults = look(&mut tx, since).await?;
@@ -90,7 +91,7 @@ pub async fn recent_in_turn(
     Ok(Some(faults))
 }
 
-async fn look(tx: &mut Transaction<'_>, since: Timestamp) -> Result<Vec<Fault>, Error> {
+async fn look(tx: &mut Transaction, since: Timestamp) -> Result<Vec<Fault>, Error> {
     let kept = first_kept(tx).await?;
     let mut faults = postings::unbalanced(tx, since).await?;
     faults.extend(postings::unchained(tx, since).await?);
@@ -103,7 +104,7 @@ async fn look(tx: &mut Transaction<'_>, since: Timestamp) -> Result<Vec<Fault>, 
 
 /// One moment for all questions. The tables are locked against the dropping of a day before
 /// that moment is: what is seen in the catalogue is then what is there.
-pub(crate) async fn prepare_for_all(tx: &mut Transaction<'_>) -> Result<(), Error> {
+pub(crate) async fn prepare_for_all(tx: &mut Transaction) -> Result<(), Error> {
     still(tx).await?;
     sqlx::query!("set local statement_timeout = 0")
         .execute(&mut **tx)
@@ -120,7 +121,7 @@ pub(crate) async fn prepare_for_all(tx: &mut Transaction<'_>) -> Result<(), Erro
 }
 
 /// It runs beside live traffic: rather unfinished than in the way.
-async fn prepare_for_recent(tx: &mut Transaction<'_>) -> Result<(), Error> {
+async fn prepare_for_recent(tx: &mut Transaction) -> Result<(), Error> {
     still(tx).await?;
     sqlx::query!("set local statement_timeout = '30s'")
         .execute(&mut **tx)
@@ -128,7 +129,7 @@ async fn prepare_for_recent(tx: &mut Transaction<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn still(tx: &mut Transaction<'_>) -> Result<(), Error> {
+async fn still(tx: &mut Transaction) -> Result<(), Error> {
     sqlx::query!("set transaction isolation level repeatable read, read only")
         .execute(&mut **tx)
         .await?;
@@ -146,7 +147,7 @@ async fn still(tx: &mut Transaction<'_>) -> Result<(), Error> {
 }
 
 /// The smallest id whose outcome is still kept: older days were dropped.
-async fn first_kept(tx: &mut Transaction<'_>) -> Result<Uuid, Error> {
+async fn first_kept(tx: &mut Transaction) -> Result<Uuid, Error> {
     let first = sqlx::query_scalar!(
         r#"select coalesce(
                (select shard.id_floor(to_date(min(right(c.relname, 8)), 'YYYYMMDD')::timestamp at time zone 'UTC')
@@ -159,7 +160,7 @@ async fn first_kept(tx: &mut Transaction<'_>) -> Result<Uuid, Error> {
     Ok(first)
 }
 
-async fn examined(tx: &mut Transaction<'_>) -> Result<Examined, Error> {
+async fn examined(tx: &mut Transaction) -> Result<Examined, Error> {
     let row = sqlx::query!(
         r#"select (select count(*) from shard.account) as "accounts!",
                (select count(*) from shard.posting) as "postings!",

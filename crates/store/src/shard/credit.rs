@@ -58,7 +58,7 @@ pub async fn pay(
     now: Timestamp,
 ) -> Result<Paid, Error> {
     let mut tx = shard.begin().await?;
-    let locked = account::lock_waiting(&mut tx, &[organization.uuid()]).await?;
+    let locked = account::lock_waiting(&mut tx, &[organization]).await?;
     let Some(mut account) = locked.accounts.first().copied() else {
         return Ok(Paid::NoAccount);
     };

@@ -92,12 +92,18 @@ pub async fn claim(
         .map(|(_, most)| i32::try_from(*most).unwrap_or(i32::MAX));
     let most: Vec<i32> = most.collect();
     let rows = sqlx::query!(
-        r#"update shard.delivery d set node = $1, epoch = $2
+        r#"with me as materialized (
+               select 1 from shard.node
+               where node = $1 and epoch = $2 and dead_at is null
+                   and seen_until > clock_timestamp()
+               for key share
+           )
+           update shard.delivery d set node = $1, epoch = $2
            from unnest($3::uuid[], $4::text[], $5::int[]) as turn (organization, host, most)
            cross join lateral (
                select cargo from shard.delivery
                where node is null and organization = turn.organization and host = turn.host
-                   and due_at <= $6
+                   and due_at <= $6 and exists (select from me)
                order by due_at limit turn.most for update skip locked
            ) picked
            where d.cargo = picked.cargo

@@ -91,8 +91,17 @@ pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<Held>, Error>
     // Looking costs nothing; an update would take a transaction each time.
     if free.fetch_one(&shard.pool).await? != Some(0) {
         sqlx::query!(
-            "update shard.lane set node = $1, epoch = $2
-             where id in (select id from shard.lane where node is null for update skip locked)",
+            "with me as materialized (
+                 select 1 from shard.node
+                 where node = $1 and epoch = $2 and dead_at is null
+                     and seen_until > clock_timestamp()
+                 for key share
+             )
+             update shard.lane set node = $1, epoch = $2
+             where id in (
+                 select id from shard.lane where node is null and exists (select from me)
+                 for update skip locked
+             )",
             claim.node,
             claim.epoch
         )
@@ -149,7 +158,7 @@ pub async fn resume(shard: &Shard, lane: LaneId) -> Result<bool, Error> {
 }
 
 /// Holds the lane to the end of the transaction, if it is still ours.
-pub async fn guard(tx: &mut Transaction<'_>, lane: LaneId, claim: Claim) -> Result<(), Error> {
+pub async fn guard(tx: &mut Transaction, lane: LaneId, claim: Claim) -> Result<(), Error> {
     sqlx::query_scalar!(
         "select id from shard.lane where id = $1 and node = $2 and epoch = $3 for update",
         lane.0,

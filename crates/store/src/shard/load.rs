@@ -14,6 +14,7 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::body::Packed;
+use crate::shard::account;
 use crate::shard::hold::HoldColumns;
 use crate::shard::usage;
 
@@ -46,7 +47,7 @@ pub struct Earlier {
 
 /// What these keys stand for. Asked under the accounts' locks, so that the answer holds until commit.
 pub async fn earlier(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     projects: &[Uuid],
     keys: &[String],
     since: Timestamp,
@@ -155,7 +156,7 @@ macro_rules! insert {
 
 /// Writes a group of loads.
 pub async fn insert(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     loads: Vec<NewCargo>,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -202,7 +203,7 @@ pub async fn insert(
     Ok(())
 }
 
-async fn remember(tx: &mut Transaction<'_>, keyed: &Keyed, now: Timestamp) -> Result<(), Error> {
+async fn remember(tx: &mut Transaction, keyed: &Keyed, now: Timestamp) -> Result<(), Error> {
     sqlx::query!(
         r#"insert into shard.idempotency (project, key, digest, cargo, created_at)
            select project, key, digest, cargo, $5
@@ -222,16 +223,30 @@ async fn remember(tx: &mut Transaction<'_>, keyed: &Keyed, now: Timestamp) -> Re
     Ok(())
 }
 
-/// What became of a transaction whose commit was not answered; none while it is still under way.
-pub async fn was_committed(shard: &Shard, transaction: &str) -> Result<Option<bool>, Error> {
-    let status = sqlx::query_scalar!("select pg_xact_status($1::text::xid8)", transaction)
-        .fetch_one(&shard.pool)
+/// Whether a group whose COMMIT was not answered is stored, by one of its cargo.
+///
+/// Neither a transaction number nor the sight of a row proves it: a new primary gives numbers out
+/// again, and a row may be visible before a standby has it. So this locks the same accounts, which
+/// waits for the end of the lost transaction, looks, and commits a record of its own after it.
+/// Whatever was there before that record is as durable as the record.
+pub async fn is_stored(
+    shard: &Shard,
+    organizations: &[OrganizationId],
+    cargo: CargoId,
+) -> Result<bool, Error> {
+    let mut tx = shard.writers.begin().await?;
+    account::lock_waiting(&mut tx, organizations).await?;
+    let stored = sqlx::query_scalar!(
+        r#"select exists (select from shard.cargo where id = $1) as "stored!""#,
+        cargo.uuid()
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    sqlx::query!("select pg_logical_emit_message(true, 'longshore', '')::text as record")
+        .fetch_one(&mut *tx)
         .await?;
-    match status.as_deref() {
-        Some("committed") => Ok(Some(true)),
-        Some("aborted") => Ok(Some(false)),
-        _ => Ok(None),
-    }
+    tx.commit().await?;
+    Ok(stored)
 }
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Leases belong to nodes: one row per worker process and shard.
+//! Leases belong to nodes: one row per process and shard.
 //!
 //! This is the one place that asks the server's own clock: a node is alive
 //! until `seen_until` by the clock that everyone here shares.
@@ -16,28 +16,60 @@ pub struct Claim {
     pub epoch: i32,
 }
 
-/// Enters a new node, or returns one that was taken for dead, under its raised epoch.
+/// Enters a node that claims work.
 pub async fn join(
     shard: &Shard,
     node: Uuid,
     name: &str,
     lease_seconds: f64,
 ) -> Result<Claim, Error> {
+    enter(shard, node, name, true, lease_seconds).await
+}
+
+/// Enters a node that claims nothing: its peers know it, and end its sessions when it is dead.
+pub async fn attend(
+    shard: &Shard,
+    node: Uuid,
+    name: &str,
+    lease_seconds: f64,
+) -> Result<Claim, Error> {
+    enter(shard, node, name, false, lease_seconds).await
+}
+
+/// One that exists already gets a higher epoch: what was claimed under the old one is not ours.
+async fn enter(
+    shard: &Shard,
+    node: Uuid,
+    name: &str,
+    works: bool,
+    lease_seconds: f64,
+) -> Result<Claim, Error> {
+    let mut tx = shard.lease.begin().await?;
+    // Claims in flight hold this row by key share: they end before the epoch is raised.
+    sqlx::query_scalar!(
+        "select epoch from shard.node where node = $1 for update",
+        node
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
     let epoch = sqlx::query_scalar!(
-        "insert into shard.node (node, name, seen_until)
-         values ($1, $2, clock_timestamp() + make_interval(secs => $3))
-         on conflict (node) do update set seen_until = excluded.seen_until, dead_at = null
+        "insert into shard.node (node, name, works, seen_until)
+         values ($1, $2, $4, clock_timestamp() + make_interval(secs => $3))
+         on conflict (node) do update
+             set seen_until = excluded.seen_until, epoch = node.epoch + 1, dead_at = null
          returning epoch",
         node,
         name,
-        lease_seconds
+        lease_seconds,
+        works
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(&mut *tx)
     .await?;
+    tx.commit().await?;
     Ok(Claim { node, epoch })
 }
 
-/// Lives on. [`Error::Moved`] when the node was taken for dead meanwhile: its claims are gone.
+/// Renews the lease. [`Error::Moved`] when the node was taken for dead meanwhile: its claims are gone.
 pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<(), Error> {
     let renewed = sqlx::query!(
         "update shard.node set seen_until = clock_timestamp() + make_interval(secs => $3)
@@ -46,7 +78,7 @@ pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<()
         claim.epoch,
         lease_seconds
     )
-    .execute(&shard.pool)
+    .execute(&shard.lease)
     .await?;
     if renewed.rows_affected() == 1 {
         Ok(())
@@ -55,75 +87,158 @@ pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<()
     }
 }
 
-/// Whether this node is the first of those that live: for what one of them does for all.
-pub(crate) async fn is_first(tx: &mut Transaction<'_>, claim: Claim) -> Result<bool, Error> {
+/// Whether this node is the first of the workers that live: for what one of them does for all.
+pub(crate) async fn is_first(tx: &mut Transaction, claim: Claim) -> Result<bool, Error> {
     let first = sqlx::query_scalar!(
         "select node from shard.node
-         where dead_at is null and seen_until > clock_timestamp() order by node limit 1"
+         where works and dead_at is null and seen_until > clock_timestamp()
+         order by node limit 1"
     )
     .fetch_optional(&mut **tx)
     .await?;
     Ok(first == Some(claim.node))
 }
 
-/// Buries every node whose lease has run out, and frees what it had claimed.
+/// Raises the epoch of every node whose lease has run out, frees what they had claimed, and says
+/// who they were.
+///
+/// Their sessions are ended first. A process that is frozen or cut off keeps its row locks, and one
+/// that is frozen while it receives a result is ended by nothing else.
 pub async fn bury_dead(shard: &Shard) -> Result<Vec<String>, Error> {
     let overdue = sqlx::query_scalar!(
-        "select count(*) from shard.node where dead_at is null and seen_until < clock_timestamp()"
-    );
-    if overdue.fetch_one(&shard.pool).await? == Some(0) {
+        "select node from shard.node where dead_at is null and seen_until < clock_timestamp()"
+    )
+    .fetch_all(&shard.cleanup)
+    .await?;
+    if overdue.is_empty() {
         return Ok(Vec::new());
     }
-    let names = sqlx::query_scalar!(
-        r#"with dead as (
-               update shard.node set epoch = epoch + 1, dead_at = clock_timestamp()
-               where dead_at is null and seen_until < clock_timestamp()
-               returning node, name
-           ), lanes as (
-               update shard.lane set node = null, epoch = null
-               where node in (select node from dead)
-           ), batches as (
-               update shard.batch set node = null, epoch = null, takeovers = takeovers + 1
-               where node in (select node from dead)
-           ), deliveries as (
-               update shard.delivery set node = null, epoch = null, takeovers = takeovers + 1
-               where node in (select node from dead)
-           ), files as (
-               update shard.file set node = null, epoch = null, takeovers = takeovers + 1
-               where node in (select node from dead)
-           )
-           select name from dead"#
+    let sessions: Vec<String> = overdue.into_iter().map(session_name).collect();
+    sqlx::query!(
+        "select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = any($1) and usename = current_user and pid <> pg_backend_pid()",
+        &sessions
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.cleanup)
     .await?;
+    let names = sqlx::query_scalar!(
+        "with dead as materialized (
+             select node from shard.node
+             where dead_at is null and seen_until < clock_timestamp()
+             -- A claim in flight holds its node by key share. It commits before the epoch is
+             -- raised, or it finds another epoch and claims nothing.
+             order by node for update skip locked
+         )
+         update shard.node n set epoch = n.epoch + 1, dead_at = clock_timestamp()
+         from dead where n.node = dead.node returning n.name"
+    )
+    .fetch_all(&shard.cleanup)
+    .await?;
+    if !names.is_empty() {
+        free_orphans(shard).await?;
+    }
     Ok(names)
 }
 
-/// Goes in peace: what it had claimed is free at once, and nobody counts a takeover.
+/// How the sessions of a process are named at the server, so that its peers can end them.
+pub fn session_name(node: Uuid) -> String {
+    format!("longshored {node}")
+}
+
+/// So many claims are freed by one statement.
+const MAX_FREED: i64 = 500;
+
+/// Frees every claim whose (node, epoch) is not alive, one kind of row at a time.
+///
+/// Rows that are locked are left for the next call. Returns how many were freed.
+pub async fn free_orphans(shard: &Shard) -> Result<u64, Error> {
+    macro_rules! free {
+        ($table:literal, $key:literal, $takeover:literal) => {{
+            let mut freed = 0;
+            loop {
+                let some = sqlx::query!(
+                    "update shard."
+                        + $table
+                        + " t set node = null, epoch = null"
+                        + $takeover
+                        + "
+                     where t."
+                        + $key
+                        + " in (
+                         select x."
+                        + $key
+                        + " from shard."
+                        + $table
+                        + " x
+                         where x.node is not null and not exists (
+                             select from shard.node n
+                             where n.node = x.node and n.epoch = x.epoch and n.dead_at is null)
+                         limit $1 for update of x skip locked)",
+                    MAX_FREED
+                )
+                .execute(&shard.cleanup)
+                .await?;
+                freed += some.rows_affected();
+                if some.rows_affected() < MAX_FREED.unsigned_abs() {
+                    break freed;
+                }
+            }
+        }};
+    }
+    let lanes = free!("lane", "id", "");
+    let batches = free!("batch", "id", ", takeovers = t.takeovers + 1");
+    let deliveries = free!("delivery", "cargo", ", takeovers = t.takeovers + 1");
+    let files = free!("file", "id", ", takeovers = t.takeovers + 1");
+    Ok(lanes + batches + deliveries + files)
+}
+
+/// Leaves in order: what it had claimed, under whatever epoch, is free at once and counts no
+/// takeover. A node that was taken for dead meanwhile owns nothing and frees nothing.
 pub async fn leave(shard: &Shard, claim: Claim) -> Result<(), Error> {
-    sqlx::query!(
-        r#"with gone as (
-               delete from shard.node where node = $1 and epoch = $2
-           ), lanes as (
-               update shard.lane set node = null, epoch = null where node = $1 and epoch = $2
-           ), batches as (
-               update shard.batch set node = null, epoch = null where node = $1 and epoch = $2
-           ), files as (
-               update shard.file set node = null, epoch = null where node = $1 and epoch = $2
-           )
-           update shard.delivery set node = null, epoch = null where node = $1 and epoch = $2"#,
+    let mut tx = shard.begin().await?;
+    // As in burial: claims in flight end first.
+    sqlx::query_scalar!(
+        "select epoch from shard.node where node = $1 for update",
+        claim.node
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let left = sqlx::query!(
+        "delete from shard.node where node = $1 and epoch = $2",
         claim.node,
         claim.epoch
     )
-    .execute(&shard.pool)
+    .execute(&mut *tx)
     .await?;
+    tx.commit().await?;
+    if left.rows_affected() == 0 {
+        return Ok(());
+    }
+    macro_rules! free {
+        ($table:literal) => {
+            sqlx::query!(
+                "update shard."
+                    + $table
+                    + " set node = null, epoch = null
+                 where node = $1 and epoch <= $2",
+                claim.node,
+                claim.epoch
+            )
+            .execute(&shard.pool)
+            .await?
+        };
+    }
+    free!("lane");
+    free!("batch");
+    free!("delivery");
+    free!("file");
     Ok(())
 }
 
 /// Forgets nodes that died more than a day ago.
 pub async fn forget(shard: &Shard) -> Result<(), Error> {
     sqlx::query!("delete from shard.node where dead_at < clock_timestamp() - interval '1 day'")
-        .execute(&shard.pool)
+        .execute(&shard.cleanup)
         .await?;
     Ok(())
 }

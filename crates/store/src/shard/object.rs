@@ -41,7 +41,7 @@ pub async fn forget(shard: &Shard, object: FileId) -> Result<(), Error> {
 
 /// Where a project has these bytes already.
 pub(crate) async fn alike(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     project: Uuid,
     declared: &Declared,
 ) -> Result<Option<Uuid>, Error> {
@@ -60,7 +60,7 @@ pub(crate) async fn alike(
 }
 
 /// One file more has its bytes there.
-pub(crate) async fn attach(tx: &mut Transaction<'_>, object: Uuid) -> Result<(), Error> {
+pub(crate) async fn attach(tx: &mut Transaction, object: Uuid) -> Result<(), Error> {
     let changed = sqlx::query!(
         "update shard.object set files = files + 1 where id = $1 and gone_at is null",
         object
@@ -76,7 +76,7 @@ pub(crate) async fn attach(tx: &mut Transaction<'_>, object: Uuid) -> Result<(),
 
 /// New bytes, with the one file that brought them.
 pub(crate) async fn insert(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     id: Uuid,
     (organization, project): (Uuid, Uuid),
     declared: &Declared,
@@ -108,7 +108,7 @@ pub(crate) async fn insert(
 /// So many files fewer each. Says which objects are gone with that, and notes their bytes
 /// as no longer stored.
 pub(crate) async fn detach(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     fewer: &BTreeMap<Uuid, i32>,
     change: &mut Change,
     now: Timestamp,

@@ -145,9 +145,12 @@ fn alike(outcomes: &[NewOutcome]) -> BTreeMap<(u32, bool), Vec<Uuid>> {
     alike
 }
 
-async fn guard(tx: &mut Transaction<'_>, batch: BatchId, claim: Claim) -> Result<(), Error> {
+/// Holds the batch and, by key share, our node: the first callbacks are claimed for it too.
+async fn guard(tx: &mut Transaction, batch: BatchId, claim: Claim) -> Result<(), Error> {
     sqlx::query_scalar!(
-        "select id from shard.batch where id = $1 and node = $2 and epoch = $3 for no key update",
+        "select b.id from shard.batch b join shard.node n on n.node = b.node and n.epoch = b.epoch
+         where b.id = $1 and b.node = $2 and b.epoch = $3 and n.dead_at is null
+         for no key update of b for key share of n",
         batch.uuid(),
         claim.node,
         claim.epoch
@@ -159,7 +162,7 @@ async fn guard(tx: &mut Transaction<'_>, batch: BatchId, claim: Claim) -> Result
 }
 
 /// Only in the attempt that is meant: what waits in another one goes on waiting.
-async fn leave_queue(tx: &mut Transaction<'_>, outcomes: &[NewOutcome]) -> Result<(), Error> {
+async fn leave_queue(tx: &mut Transaction, outcomes: &[NewOutcome]) -> Result<(), Error> {
     let (cargo, attempt): (Vec<Uuid>, Vec<i32>) = outcomes
         .iter()
         .map(|outcome| (outcome.cargo.uuid(), signed_attempt(outcome.attempt)))
@@ -223,7 +226,7 @@ fn signed_attempt(attempt: u32) -> i32 {
 
 /// Once per cargo and attempt: a second answer finds nothing to change.
 async fn complete(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     batch: Option<Uuid>,
     attempt: u32,
     success: bool,

@@ -3,9 +3,9 @@
 use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
 use domain::id;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 use sqlx::types::Uuid;
 
+use crate::Class;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
@@ -27,11 +27,8 @@ pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
         .iter_days()
         .take(usize::try_from(BACK + 1 + AHEAD).unwrap_or_default())
     {
-        let mut tx = shard.begin().await?;
-        // Loads go on: who cannot get the lock at once tries again at the next sweep.
-        sqlx::query!("set local lock_timeout = '2s'")
-            .execute(&mut *tx)
-            .await?;
+        // Loads go on: a day whose lock is not free within 2 s is made by the next sweep.
+        let mut tx = shard.background.begin().await?;
         // Two nodes that sweep at the same moment take turns.
         sqlx::query!("select pg_advisory_xact_lock(hashtext('longshore.make_day')) as locked")
             .fetch_one(&mut *tx)
@@ -87,11 +84,13 @@ pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate
         return Ok(dropped);
     }
     // Held beside the dropping, which no transaction may surround.
-    let mut turn = shard.begin().await?;
+    let patient = shard.background.with_class(Class::Operator);
+    let mut turn = patient.begin().await?;
     let ours = sqlx::query_scalar!(
         r#"select pg_try_advisory_xact_lock(hashtext('longshore.drop_day')) as "ours!""#
     );
     if !ours.fetch_one(&mut *turn).await? {
+        turn.rollback().await?;
         return Ok(dropped);
     }
     for day in days {
@@ -188,30 +187,16 @@ async fn part(shard: &Shard, name: &str) -> Result<Option<Part>, Error> {
 /// Detached first, without stopping readers or writers, then dropped. The cargo goes last:
 /// as long as an outcome is there, its cargo is.
 async fn drop_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    let mut connection = shard.pool.acquire().await?;
-    execute(&mut connection, "set lock_timeout = '2s'".to_owned()).await?;
-    let mut dropped = Ok(());
     for table in TABLES {
         let name = format!("{table}_{}", day.format("%Y%m%d"));
-        dropped = match part(shard, &name).await {
-            Ok(Some(part)) => drop_part(&mut connection, table, &name, part).await,
-            Ok(None) => Ok(()),
-            Err(failure) => Err(failure),
-        };
-        if dropped.is_err() {
-            break;
+        if let Some(part) = part(shard, &name).await? {
+            drop_part(shard, table, &name, part).await?;
         }
     }
-    execute(&mut connection, "reset lock_timeout".to_owned()).await?;
-    dropped
+    Ok(())
 }
 
-async fn drop_part(
-    connection: &mut PgConnection,
-    table: &str,
-    name: &str,
-    part: Part,
-) -> Result<(), Error> {
+async fn drop_part(shard: &Shard, table: &str, name: &str, part: Part) -> Result<(), Error> {
     if part.attached {
         let how = if part.leaving {
             "finalize"
@@ -219,9 +204,9 @@ async fn drop_part(
             "concurrently"
         };
         let detach = format!("alter table shard.{table} detach partition shard.{name} {how}");
-        execute(connection, detach).await?;
+        execute(shard, detach).await?;
     }
-    execute(connection, format!("drop table shard.{name}")).await
+    execute(shard, format!("drop table shard.{name}")).await
 }
 
 /// A batch that was gathered on a day carries nothing younger: all that it had has gone.
@@ -234,7 +219,7 @@ async fn drop_shares(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
 }
 
 /// Keeps days from being dropped to the end of the transaction; waits while they are.
-pub(crate) async fn keep_days(tx: &mut Transaction<'_>) -> Result<(), Error> {
+pub(crate) async fn keep_days(tx: &mut Transaction) -> Result<(), Error> {
     sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('longshore.drop_day')) as locked")
         .fetch_one(&mut **tx)
         .await?;
@@ -245,9 +230,9 @@ pub(crate) async fn keep_days(tx: &mut Transaction<'_>) -> Result<(), Error> {
     clippy::disallowed_methods,
     reason = "the names of partitions are made from dates"
 )]
-async fn execute(connection: &mut PgConnection, statement: String) -> Result<(), Error> {
+async fn execute(shard: &Shard, statement: String) -> Result<(), Error> {
     sqlx::query(sqlx::AssertSqlSafe(statement))
-        .execute(connection)
+        .execute(&shard.background)
         .await?;
     Ok(())
 }

@@ -27,7 +27,7 @@ pub struct Posting {
     pub note: Option<String>,
 }
 
-pub(crate) async fn append(tx: &mut Transaction<'_>, postings: &[Posting]) -> Result<(), Error> {
+pub(crate) async fn append(tx: &mut Transaction, postings: &[Posting]) -> Result<(), Error> {
     if postings.is_empty() {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(crate) async fn append(tx: &mut Transaction<'_>, postings: &[Posting]) -> Re
 
 /// The posting that has this reference already.
 pub(crate) async fn referred(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     organization: OrganizationId,
     reference: &str,
 ) -> Result<Option<(u64, Entries, Money)>, Error> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::account::Account;
 use domain::hold::{Hold, Settlement};
-use domain::id::CargoId;
+use domain::id::{CargoId, OrganizationId};
 use domain::ledger::{Entries, Kind};
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -48,11 +48,12 @@ impl Books {
 
     /// Locks the accounts, ends every hold and writes one posting for each organization
     /// that is charged. The last thing before the commit.
-    pub(crate) async fn post(self, tx: &mut Transaction<'_>, now: Timestamp) -> Result<(), Error> {
+    pub(crate) async fn post(self, tx: &mut Transaction, now: Timestamp) -> Result<(), Error> {
         if self.ended.is_empty() {
             return Ok(());
         }
-        let organizations: Vec<Uuid> = self.ended.keys().copied().collect();
+        let organizations: Vec<OrganizationId> =
+            self.ended.keys().copied().map(Into::into).collect();
         let locked = account::lock_waiting(tx, &organizations).await?;
         if locked.accounts.len() != organizations.len() {
             return Err(Error::Corrupt {

@@ -23,7 +23,7 @@ pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Stored,
 }
 
 /// Locks an organization's row, which is made with its first file.
-pub(crate) async fn lock(tx: &mut Transaction<'_>, organization: Uuid) -> Result<Stored, Error> {
+pub(crate) async fn lock(tx: &mut Transaction, organization: Uuid) -> Result<Stored, Error> {
     let row = sqlx::query!(
         "insert into shard.storage (organization) values ($1)
          on conflict (organization) do update set files = storage.files
@@ -37,7 +37,7 @@ pub(crate) async fn lock(tx: &mut Transaction<'_>, organization: Uuid) -> Result
 
 /// Locks the rows of those whose files these are. A file never changes hands, so
 /// whose it is may be asked before anything is locked.
-pub(crate) async fn lock_of(tx: &mut Transaction<'_>, files: &[Uuid]) -> Result<(), Error> {
+pub(crate) async fn lock_of(tx: &mut Transaction, files: &[Uuid]) -> Result<(), Error> {
     sqlx::query!(
         "select organization from shard.storage
          where organization in (select organization from shard.file where id = any($1))
@@ -69,7 +69,7 @@ impl Change {
     }
 
     /// Writes it to rows that this transaction holds.
-    pub(crate) async fn write(self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    pub(crate) async fn write(self, tx: &mut Transaction) -> Result<(), Error> {
         if self.by.is_empty() {
             return Ok(());
         }

@@ -94,7 +94,7 @@ pub async fn find(
         cargo.uuid(),
         project.uuid()
     )
-    .fetch_optional(&shard.pool)
+    .fetch_optional(&shard.reads)
     .await?;
     row.map(Tracked::try_from).transpose()
 }
@@ -105,7 +105,7 @@ pub async fn at_or_after(shard: &Shard, id: Uuid) -> Result<Option<(CargoId, Pro
         "select id, project from shard.cargo where id >= $1 order by id limit 1",
         id
     )
-    .fetch_optional(&shard.pool)
+    .fetch_optional(&shard.reads)
     .await?;
     Ok(row.map(|row| (row.id.into(), row.project.into())))
 }

@@ -39,7 +39,7 @@ impl Troubles {
         self.label.push(label);
     }
 
-    pub(crate) async fn note(&self, tx: &mut Transaction<'_>, kind: Kind) -> Result<(), Error> {
+    pub(crate) async fn note(&self, tx: &mut Transaction, kind: Kind) -> Result<(), Error> {
         if self.cargo.is_empty() {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Troubles {
 
 /// Callbacks that were delivered after all, by project and cargo.
 pub(crate) async fn forget_callbacks(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     delivered: &[(Uuid, Uuid)],
 ) -> Result<(), Error> {
     if delivered.is_empty() {

@@ -47,7 +47,7 @@ impl Delta {
     }
 }
 
-pub async fn append(tx: &mut Transaction<'_>, tally: &Tally, now: Timestamp) -> Result<(), Error> {
+pub async fn append(tx: &mut Transaction, tally: &Tally, now: Timestamp) -> Result<(), Error> {
     if tally.is_empty() {
         return Ok(());
     }

@@ -77,7 +77,7 @@ pub struct Taking {
 /// What the turns come to, each organization's in the order in which it was loaded; what rests is
 /// passed over.
 pub async fn pick(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     lane: LaneId,
     turns: &[Taking],
     now: Timestamp,
@@ -113,7 +113,7 @@ pub async fn pick(
 
 /// Moves what was picked out of the queue and into a batch.
 pub async fn gather(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     lane: LaneId,
     batch: BatchId,
     picked: &[(OrganizationId, CargoId)],

@@ -24,7 +24,7 @@ pub async fn spent(
         &projects,
         since
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let spent = rows.into_iter();
     Ok(spent

@@ -102,7 +102,7 @@ pub async fn page(
         before.map(BatchId::uuid),
         i64::from(limit)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     rows.into_iter().map(Batch::try_from).collect()
 }
@@ -132,7 +132,7 @@ pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Opti
         project.uuid(),
         id.uuid()
     )
-    .fetch_optional(&shard.pool)
+    .fetch_optional(&shard.reads)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let batch = Row {
@@ -199,7 +199,7 @@ pub async fn members(
         first,
         last
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let members = rows.into_iter().map(|row| Member {
         place: unsigned(row.place + i64::from(first) - 1),
@@ -245,7 +245,7 @@ pub async fn failures(
         beyond,
         i64::from(looked_at)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let failures = rows.into_iter().map(|row| Failures {
         label: row.label,

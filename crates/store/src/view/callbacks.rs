@@ -38,7 +38,7 @@ pub async fn hosts(
         project.uuid(),
         since
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let attempts = rows.into_iter().map(|row| {
         Ok(Attempts {
@@ -66,7 +66,7 @@ pub async fn hours(
         since,
         host
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let hours = rows
         .into_iter()
@@ -108,7 +108,7 @@ pub async fn due(
         hosts,
         i64::from(looked_at)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let due = rows.into_iter().filter_map(|row| {
         Some(Due {
@@ -158,7 +158,7 @@ async fn noted(
             before,
             i64::from(limit)
         );
-        return Ok(noted.fetch_all(&shard.pool).await?);
+        return Ok(noted.fetch_all(&shard.reads).await?);
     };
     let noted = sqlx::query_as!(
         Noted,
@@ -170,7 +170,7 @@ async fn noted(
         before,
         i64::from(limit)
     );
-    Ok(noted.fetch_all(&shard.pool).await?)
+    Ok(noted.fetch_all(&shard.reads).await?)
 }
 
 /// Newest cargo first, before one; of a host or of all.
@@ -192,7 +192,7 @@ pub async fn given_up(
                    where cargo = wanted.id order by number desc limit 1) last on true"#,
         &ids
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let given_up = noted.into_iter().map(|noted| {
         let row = rows.iter().find(|row| row.id == noted.cargo);

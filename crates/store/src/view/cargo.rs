@@ -90,7 +90,7 @@ impl From<Row> for Listed {
 
 /// Where rows are read in the order of an index, whatever PostgreSQL believes about how many there are:
 /// nothing is sorted, so nothing is read that is not shown.
-async fn in_order(shard: &Shard) -> Result<Transaction<'static>, Error> {
+async fn in_order(shard: &Shard) -> Result<Transaction, Error> {
     let mut tx = shard.begin().await?;
     sqlx::query!("set local enable_sort = off")
         .execute(&mut *tx)
@@ -159,7 +159,7 @@ pub async fn these(
         last,
         project.uuid()
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     with_states(shard, rows).await
 }
@@ -178,7 +178,7 @@ async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<Listed>, Error
         "select id, state from shard.batch where id = any($1)",
         &batches
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let states: HashMap<Uuid, batch::State> = rows
         .into_iter()
@@ -205,7 +205,7 @@ pub async fn came(shard: &Shard, cargo: &[Listed]) -> Result<HashMap<CargoId, Ca
         first,
         last
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let came = rows.into_iter().map(|row| {
         let came = Came {
@@ -238,7 +238,7 @@ pub async fn troubles(
             span.beyond,
             i64::from(most)
         );
-        let rows = rows.fetch_all(&shard.pool).await?;
+        let rows = rows.fetch_all(&shard.reads).await?;
         return Ok(rows
             .into_iter()
             .map(|row| (row.cargo.into(), row.label))
@@ -255,7 +255,7 @@ pub async fn troubles(
         span.beyond,
         i64::from(most)
     );
-    let rows = rows.fetch_all(&shard.pool).await?;
+    let rows = rows.fetch_all(&shard.reads).await?;
     Ok(rows
         .into_iter()
         .map(|row| (row.cargo.into(), row.label))
@@ -283,7 +283,7 @@ pub async fn groups(
         span.beyond,
         i64::from(most)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let groups = rows
         .into_iter()

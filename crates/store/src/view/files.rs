@@ -37,7 +37,7 @@ pub async fn progress(
         file.uuid(),
         project.uuid()
     )
-    .fetch_optional(&shard.pool)
+    .fetch_optional(&shard.reads)
     .await?;
     Ok(row.map(|row| {
         let number = |value: Option<i32>| value.and_then(|value| u32::try_from(value).ok());

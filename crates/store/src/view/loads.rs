@@ -61,7 +61,7 @@ pub async fn columns(shard: &Shard, asked: Asked<'_>, per_day: bool) -> Result<L
         asked.model,
         asked.key.map(KeyId::uuid)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let mut loads = Loads::default();
     for row in rows {
@@ -92,7 +92,7 @@ pub async fn choices(shard: &Shard, asked: Asked<'_>) -> Result<Choices, Error> 
         asked.key.map(KeyId::uuid),
         asked.model
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let mut choices = Choices::default();
@@ -141,7 +141,7 @@ pub async fn hours(shard: &Shard, asked: Asked<'_>, most: u32) -> Result<Vec<Hou
         asked.key.map(KeyId::uuid),
         i64::from(most)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let hours = rows.into_iter().map(|row| Hour {
         at: row.at,

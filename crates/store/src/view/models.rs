@@ -25,7 +25,7 @@ pub async fn ways(shard: &Shard) -> Result<Vec<Way>, Error> {
         "select model, provider, via, turnaround_seconds, paused_at, pause_reason
          from shard.lane order by model, provider, via"
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let ways = rows.into_iter().map(|row| {
         Ok(Way {
@@ -64,7 +64,7 @@ pub async fn done(shard: &Shard, project: ProjectId, since: Timestamp) -> Result
         project.uuid(),
         since
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let done = rows.into_iter().map(|row| Done {
         model: row.model,

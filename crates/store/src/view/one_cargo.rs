@@ -56,7 +56,7 @@ pub async fn beside(
         cargo.uuid(),
         project.uuid()
     )
-    .fetch_optional(&shard.pool)
+    .fetch_optional(&shard.reads)
     .await?;
     let Some(row) = row else {
         return Ok(None);
@@ -85,7 +85,7 @@ pub async fn attempts(shard: &Shard, cargo: CargoId, most: u32) -> Result<Vec<At
         cargo.uuid(),
         i64::from(most)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let attempts = rows.into_iter().rev().map(|row| Attempt {
         number: u32::try_from(row.number).unwrap_or_default(),

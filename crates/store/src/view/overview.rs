@@ -20,7 +20,7 @@ pub async fn spent(
         project.uuid(),
         since
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(&shard.reads)
     .await?;
     Ok((Money(row.charged), Money(row.saved)))
 }
@@ -33,7 +33,7 @@ pub async fn begun(shard: &Shard, project: ProjectId) -> Result<(bool, bool), Er
                    as "delivered!""#,
         project.uuid()
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(&shard.reads)
     .await?;
     Ok((row.loaded, row.delivered))
 }
@@ -53,7 +53,7 @@ pub async fn failures(
         since.uuid(),
         i64::from(limit)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let found = rows.into_iter();
     Ok(found.map(|row| (row.cargo.into(), row.label)).collect())

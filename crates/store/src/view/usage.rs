@@ -50,7 +50,7 @@ pub async fn days(
         model,
         key.map(KeyId::uuid)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let used = rows.into_iter().map(|row| Used {
         day: row.day,
@@ -100,7 +100,7 @@ pub async fn hours(
         project.uuid(),
         since
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let hours = rows.into_iter().map(|row| Hour {
         hour: row.hour,

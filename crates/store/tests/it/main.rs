@@ -10,6 +10,8 @@ mod audit;
 mod control;
 mod doctor;
 mod file;
+mod node;
+mod pool;
 mod saving;
 mod statement;
 mod support;

@@ -128,8 +128,8 @@ async fn template() -> String {
         migrate::shard(&made.shard, made.clock.now()).await.unwrap();
         // Copies are planned for as the original is.
         run(&made.url(), &["analyze"]).await;
-        made.control.pool.close().await;
-        made.shard.pool.close().await;
+        made.control.pool.close();
+        made.shard.pool.close();
         run(
             &server("postgres"),
             &[&format!("alter database {unfinished} rename to {name}")],

@@ -13,13 +13,13 @@ use domain::id::{BatchId, CargoId};
 use domain::lane::{Lane, LaneId};
 use domain::time::Timestamp;
 use futures::future::join_all;
-use sqlx::postgres::PgPoolOptions;
+use sqlx::ConnectOptions as _;
 use store::body;
 use store::shard::credit::{self, Payment};
 use store::shard::outcome::{self, NewOutcome, Standing};
 use store::shard::waiting::{self, Taking};
-use store::shard::{audit, batch, lane};
-use store::{Error, Shard};
+use store::shard::{audit, batch, lane, node};
+use store::{Error, PoolOptions, Shard};
 
 use super::history::{Crash, Fate};
 use super::operation::{Fact, Given, Load, Loaded, OURS, Operation, Record, SOLD};
@@ -60,15 +60,17 @@ impl World {
             lanes.push(lane::ensure(&service.north, &wanted).await.unwrap());
             service.sell(model);
         }
-        let options = service.north.pool.connect_options();
-        let options = options.as_ref().clone().application_name("steady");
-        let steady = Shard {
-            name: "steady".into(),
-            pool: PgPoolOptions::new()
-                .max_connections(8)
-                .connect_lazy_with(options),
-            clock: service.clock.clone(),
+        let url = service.north.pool.connect_options().to_url_lossy();
+        let options = PoolOptions {
+            connections: 8,
+            application: "steady".to_owned(),
+            interceptor: None,
         };
+        let clock = service.clock.clone();
+        let steady = Shard::new("steady", url.as_str(), &options, clock).unwrap();
+        node::join(&steady, OURS.node, "ours", 86_400.0)
+            .await
+            .unwrap();
         let other = service.another_app().await;
         Self {
             routers: [service.router.clone(), api::router(other)],

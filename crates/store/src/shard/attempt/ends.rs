@@ -15,7 +15,7 @@ use crate::shard::waiting::bounds;
 
 /// The claim is compared so that no index on it is used: rows are found by their cargo.
 async fn close(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
 ) -> Result<HashMap<Uuid, String>, Error> {
@@ -37,7 +37,7 @@ async fn close(
 
 /// To be tried again at `due_at`.
 pub(super) async fn put_off(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
     due_at: Timestamp,
@@ -74,7 +74,7 @@ pub(super) async fn put_off(
 
 /// The callback is delivered, or given up.
 pub(super) async fn end(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
     (state, event): (&str, Event),
@@ -106,7 +106,7 @@ pub(super) async fn end(
 
 /// The callback is delivered, whatever was said of it before.
 pub(super) async fn delivered_again(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
     now: Timestamp,
@@ -142,7 +142,7 @@ pub(super) async fn delivered_again(
 
 /// Nothing is changed but that it is not tried again.
 pub(super) async fn leave_be(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
 ) -> Result<Vec<Called>, Error> {

@@ -11,7 +11,7 @@ use crate::shard::callback_health::Delta;
 
 /// Writes the attempts down, and with them how they add to the health of their hosts.
 pub(super) async fn log(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     ended: &[&Ended],
     health: &Tally,
     now: Timestamp,

@@ -5,7 +5,7 @@ use crate::Transaction;
 use crate::shard::audit::fault::{Fault, Row, faults};
 
 /// Each account against its last posting: one step of an index for each.
-pub(super) async fn astray(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn astray(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select wrong.identity as "identity!", a.organization as "organization?",
@@ -31,7 +31,7 @@ pub(super) async fn astray(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error
 }
 
 /// Each account against all its postings, and postings without an account.
-pub(super) async fn uneven(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn uneven(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select 'account' as "identity!", organization as "organization?",
@@ -53,7 +53,7 @@ pub(super) async fn uneven(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error
 }
 
 /// The month's used tokens against the outcomes, where no day of the month was dropped.
-pub(super) async fn miscounted(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn miscounted(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select 'used' as "identity!", a.organization as "organization?",

@@ -39,7 +39,7 @@ macro_rules! against_accounts {
 }
 
 /// Every cargo that was ever kept is looked at.
-pub(super) async fn of_all(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn of_all(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     faults(against_accounts!(
         tx,
         "select organization, created_at, held, reserved_tokens from shard.cargo
@@ -49,7 +49,7 @@ pub(super) async fn of_all(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error
 
 /// What is open waits, or lies in a batch that has not ended. Days before the first of it
 /// are not opened.
-pub(super) async fn of_queues(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn of_queues(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let first = first_open(tx).await?;
     faults(against_accounts!(
         tx,
@@ -72,7 +72,7 @@ pub(super) async fn of_queues(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Er
 }
 
 /// The smallest id of everything that waits or lies in a batch.
-async fn first_open(tx: &mut Transaction<'_>) -> Result<Uuid, Error> {
+async fn first_open(tx: &mut Transaction) -> Result<Uuid, Error> {
     let first = sqlx::query_scalar!(
         r#"select cargo as "cargo!" from (
                select waits.cargo from shard.lane l cross join lateral (

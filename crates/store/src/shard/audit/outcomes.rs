@@ -7,7 +7,7 @@ use crate::Transaction;
 use crate::shard::audit::fault::{Fault, Row, faults};
 
 /// What a success is charged is worked out anew, from its usage and the prices of its hold.
-pub(super) async fn wrong(tx: &mut Transaction<'_>, kept: Uuid) -> Result<Vec<Fault>, Error> {
+pub(super) async fn wrong(tx: &mut Transaction, kept: Uuid) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with both_sides as (

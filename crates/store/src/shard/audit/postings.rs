@@ -7,7 +7,7 @@ use crate::Transaction;
 use crate::shard::audit::fault::{Fault, Row, faults};
 
 pub(super) async fn unbalanced(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     since: Timestamp,
 ) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
@@ -26,10 +26,7 @@ pub(super) async fn unbalanced(
 }
 
 /// Since numbers are unique, a posting whose forerunner is there closes every gap below it.
-pub(super) async fn unchained(
-    tx: &mut Transaction<'_>,
-    since: Timestamp,
-) -> Result<Vec<Fault>, Error> {
+pub(super) async fn unchained(tx: &mut Transaction, since: Timestamp) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select 'chain' as "identity!", p.organization as "organization?", p.number as "posting?",

@@ -10,7 +10,7 @@ use crate::shard::audit::fault::{Fault, Row, faults};
 /// Each settlement against its cargo: what they were charged and what the work was worth.
 /// Where some of its cargo is gone, the rest must not come to more.
 pub(super) async fn unequal(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     since: Timestamp,
     kept: Uuid,
 ) -> Result<Vec<Fault>, Error> {
@@ -50,7 +50,7 @@ pub(super) async fn unequal(
 /// Cargo that a settlement names although it is another organization's, or had its outcome at
 /// another moment: so none can be named again later.
 pub(super) async fn misplaced(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     since: Timestamp,
     kept: Uuid,
 ) -> Result<Vec<Fault>, Error> {
@@ -75,7 +75,7 @@ pub(super) async fn misplaced(
 }
 
 /// Cargo that stands in two postings, or was charged and stands in none.
-pub(super) async fn uncounted(tx: &mut Transaction<'_>, kept: Uuid) -> Result<Vec<Fault>, Error> {
+pub(super) async fn uncounted(tx: &mut Transaction, kept: Uuid) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with named as (
@@ -102,7 +102,7 @@ pub(super) async fn uncounted(tx: &mut Transaction<'_>, kept: Uuid) -> Result<Ve
 
 /// All settlements of an organization against all its charges. A day's closing sums stand in
 /// for its outcomes once these are gone.
-pub(super) async fn unsettled(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+pub(super) async fn unsettled(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with kept as (

@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
 /// Proves every identity over all rows, as they were at one moment. Of each at most a hundred
 /// faults are named.
 pub async fn check(shard: &Shard) -> Result<Vec<Fault>, Error> {
-    let mut tx = shard.begin().await?;
+    let mut tx = shard.background.begin().await?;
     prepare_for_all(&mut tx).await?;
     let mut faults = references(&mut tx).await?;
     faults.extend(files(&mut tx).await?);
@@ -107,7 +107,7 @@ fn faults(identity: Identity, rows: Vec<Row>) -> Vec<Fault> {
     faults.collect()
 }
 
-async fn references(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+async fn references(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with named as (
@@ -127,7 +127,7 @@ async fn references(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
     Ok(faults(Identity::References, rows))
 }
 
-async fn files(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+async fn files(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with ready as (
@@ -145,7 +145,7 @@ async fn files(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
     Ok(faults(Identity::Files, rows))
 }
 
-async fn bytes(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+async fn bytes(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select f.organization as "organization?", f.id as "file?", 'its bytes' as expected,
@@ -162,7 +162,7 @@ async fn bytes(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
     Ok(faults(Identity::Bytes, rows))
 }
 
-async fn storage(tx: &mut Transaction<'_>) -> Result<Vec<Fault>, Error> {
+async fn storage(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with part as (

@@ -50,10 +50,15 @@ macro_rules! in_turn {
                 + " and organization = hop.organization and due_at <= $4
                      order by due_at limit $3
                  ) waits
+             ), me as materialized (
+                 select 1 from shard.node
+                 where node = $1 and epoch = $2 and dead_at is null
+                     and seen_until > clock_timestamp()
+                 for key share
              ), picked as (
                  select id from shard.file
                  where id in (select id from due order by turn, due_at, id limit $3)
-                     and status = 'validating' and node is null
+                     and status = 'validating' and node is null and exists (select from me)
                  for update skip locked
              ), f as (
                  update shard.file set node = $1, epoch = $2 from picked

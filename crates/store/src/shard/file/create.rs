@@ -74,7 +74,7 @@ pub async fn create(
 }
 
 /// How many sessions a project has open: never many.
-async fn sessions(tx: &mut Transaction<'_>, project: ProjectId) -> Result<u64, Error> {
+async fn sessions(tx: &mut Transaction, project: ProjectId) -> Result<u64, Error> {
     let open = sqlx::query_scalar!(
         r#"select count(*) as "count!" from shard.file where project = $1 and status = 'uploading'"#,
         project.uuid()
@@ -85,7 +85,7 @@ async fn sessions(tx: &mut Transaction<'_>, project: ProjectId) -> Result<u64, E
 }
 
 async fn insert(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     new: &NewFile,
     object: Option<Uuid>,
     now: Timestamp,

@@ -62,7 +62,7 @@ pub async fn delete(
 }
 
 async fn end(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     file: &mut File,
     now: Timestamp,
 ) -> Result<Option<FileId>, Error> {

@@ -59,7 +59,7 @@ pub async fn expire(
 
 /// Under the lock of those who store them.
 pub(super) async fn end(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     files: &[Ready],
     now: Timestamp,
 ) -> Result<Vec<FileId>, Error> {

@@ -93,7 +93,7 @@ pub async fn find(
 
 /// The same, locked until commit: what is ready stays so. For files that were found before.
 pub async fn lock(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     files: &[FileId],
 ) -> Result<HashMap<FileId, Referenced>, Error> {
     let ids: Vec<Uuid> = files.iter().map(|id| id.uuid()).collect();
@@ -118,7 +118,7 @@ impl Ended {
     }
 
     /// Gives them back, after the books: whoever holds a file never waits for an account.
-    pub(crate) async fn give_back(self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    pub(crate) async fn give_back(self, tx: &mut Transaction) -> Result<(), Error> {
         if self.fewer.is_empty() {
             return Ok(());
         }

@@ -66,7 +66,7 @@ pub async fn abandon(shard: &Shard, before: Timestamp, most: i64) -> Result<Vec<
 
 /// Ends sessions that stand so, under the lock of those who store them.
 pub(super) async fn end(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     files: &[Uuid],
     standing: &[&str],
     flaw: Flaw,

@@ -14,7 +14,7 @@ use crate::number::signed;
 use crate::shard::node::Claim;
 
 pub(super) async fn insert(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     columns: &Columns,
     batch: Option<Uuid>,
     claim: Claim,

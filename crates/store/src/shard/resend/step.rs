@@ -74,7 +74,7 @@ pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error>
     Ok(Some(sent.len()))
 }
 
-async fn take(tx: &mut Transaction<'_>, now: Timestamp) -> Result<Option<Due>, Error> {
+async fn take(tx: &mut Transaction, now: Timestamp) -> Result<Option<Due>, Error> {
     let due = sqlx::query_as!(
         Due,
         "select id, organization, project, host, first, last, position, sent, per_second
@@ -87,7 +87,7 @@ async fn take(tx: &mut Transaction<'_>, now: Timestamp) -> Result<Option<Due>, E
 
 /// What is being sent already goes on as it does, and counts as sent.
 async fn send(
-    tx: &mut Transaction<'_>,
+    tx: &mut Transaction,
     due: &Due,
     most: u32,
     now: Timestamp,

@@ -32,7 +32,7 @@ pub async fn deliveries(shard: &Shard, now: Timestamp) -> Result<Deliveries, Err
         now,
         EXACT + 1
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(&shard.reads)
     .await?;
     let hosts = sqlx::query!(
         r#"select host as "host!", count(*) as "count!"
@@ -42,7 +42,7 @@ pub async fn deliveries(shard: &Shard, now: Timestamp) -> Result<Deliveries, Err
         now,
         EXACT
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     Ok(Deliveries {
         due: row.due,
@@ -72,5 +72,5 @@ pub async fn scans(shard: &Shard) -> Result<Scans, Error> {
                (select count(*) from shard.file where node is not null) as "claimed!""#,
         EXACT + 1
     );
-    Ok(row.fetch_one(&shard.pool).await?)
+    Ok(row.fetch_one(&shard.reads).await?)
 }

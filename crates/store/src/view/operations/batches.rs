@@ -32,7 +32,7 @@ pub async fn flights(shard: &Shard) -> Result<Vec<Flight>, Error> {
                coalesce(sum(tokens), 0)::bigint as "tokens!", min(gathered_at) as oldest
            from open group by state order by min(gathered_at)"#
     );
-    Ok(rows.fetch_all(&shard.pool).await?)
+    Ok(rows.fetch_all(&shard.reads).await?)
 }
 
 /// A batch that did not go as batches go.
@@ -70,7 +70,7 @@ pub async fn odd(shard: &Shard, limit: u32) -> Result<Vec<Odd>, Error> {
            order by b.gathered_at limit $1"#,
         i64::from(limit)
     )
-    .fetch_all(&shard.pool)
+    .fetch_all(&shard.reads)
     .await?;
     let odd = rows.into_iter().map(|row| Odd {
         id: row.id.into(),

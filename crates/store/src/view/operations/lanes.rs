@@ -1,8 +1,8 @@
 //! Lanes, with what waits in each.
 
+use crate::Session;
 use domain::lane::LaneId;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
 
 use super::EXACT;
 use crate::Error;
@@ -35,7 +35,7 @@ pub struct Waiting {
 }
 
 pub async fn lanes(shard: &Shard) -> Result<Vec<Waiting>, Error> {
-    let mut connection = shard.pool.acquire().await?;
+    let mut connection = shard.reads.acquire().await?;
     let rows = sqlx::query!(
         r#"select l.id, l.provider, l.model, l.kind, l.via, l.turnaround_seconds, l.paused_at,
                l.paused_by, l.pause_reason, n.name as "node?", counted.depth as "depth!",
@@ -49,7 +49,7 @@ pub async fn lanes(shard: &Shard) -> Result<Vec<Waiting>, Error> {
            order by l.provider, l.model, l.kind, l.via limit 500"#,
         EXACT + 1
     )
-    .fetch_all(&mut *connection)
+    .fetch_all(&mut connection)
     .await?;
     let mut lanes = Vec::with_capacity(rows.len());
     for row in rows {
@@ -83,7 +83,7 @@ fn made_at(id: sqlx::types::Uuid) -> Option<Timestamp> {
 }
 
 /// What the planner expects, without reading a row: `… (cost=0.42..8.44 rows=123 width=0)`.
-async fn estimate(connection: &mut PgConnection, lane: i32) -> Result<i64, Error> {
+async fn estimate(connection: &mut Session, lane: i32) -> Result<i64, Error> {
     let plan = sqlx::query_scalar!(r#"explain select from shard.waiting where lane = $1"#, lane)
         .fetch_all(connection)
         .await?;

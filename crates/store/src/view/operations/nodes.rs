@@ -25,7 +25,7 @@ pub async fn nodes(shard: &Shard) -> Result<Vec<Node>, Error> {
                (dead_at is null and seen_until >= clock_timestamp()) as "is_alive!"
            from shard.node order by 5 desc, name, seen_until desc limit 50"#
     );
-    Ok(rows.fetch_all(&shard.pool).await?)
+    Ok(rows.fetch_all(&shard.reads).await?)
 }
 
 /// Those that serve.
@@ -42,5 +42,5 @@ pub async fn serving(control: &Control) -> Result<Vec<Node>, Error> {
 /// How large the database is on its disk.
 pub async fn bytes(shard: &Shard) -> Result<i64, Error> {
     let bytes = sqlx::query_scalar!(r#"select pg_database_size(current_database()) as "bytes!""#);
-    Ok(bytes.fetch_one(&shard.pool).await?)
+    Ok(bytes.fetch_one(&shard.reads).await?)
 }

@@ -153,7 +153,7 @@ impl Books {
         };
         let id = cargo.id;
         let mut tx = self.shard().begin().await.unwrap();
-        let locked = account::lock_waiting(&mut tx, &[self.organization.uuid()]).await;
+        let locked = account::lock_waiting(&mut tx, &[self.organization]).await;
         let mut account = locked.unwrap().accounts[0];
         account.place(&hold, None, now).unwrap();
         account::write(&mut tx, &[account]).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::id::OrganizationId;
 use store::shard::file::{self, ClaimedFile, Class, Part};
-use store::shard::node::{self, Claim};
+use store::shard::node;
 use uuid::Uuid;
 
 use crate::file::yard::{Yard, organization, project, text};
@@ -106,11 +106,12 @@ async fn what_is_given_back_waits_until_it_is_due() {
 async fn claims_of_a_dead_node_are_free_and_counted() {
     let yard = Yard::new().await;
     waiting(&yard, &[3]).await;
-    let dead = node::join(&yard.shard, Uuid::from_u128(2), "two", -1.0)
+    let dead = node::join(&yard.shard, Uuid::from_u128(2), "two", 3600.0)
         .await
         .unwrap();
     let claimed = file::claim(&yard.shard, dead, Class::Small, 2, yard.now()).await;
     let claimed = claimed.unwrap();
+    node::renew(&yard.shard, dead, -1.0).await.unwrap();
     assert_eq!(node::bury_dead(&yard.shard).await.unwrap(), ["two"]);
     let late = file::later(&yard.shard, claimed[0].file.id, dead, yard.now(), true);
     assert!(!late.await.unwrap());
@@ -118,12 +119,11 @@ async fn claims_of_a_dead_node_are_free_and_counted() {
     let mut takeovers: Vec<u32> = taken.iter().map(|claimed| claimed.takeovers).collect();
     takeovers.sort_unstable();
     assert_eq!(takeovers, [0, 1, 1]);
-    // Who goes in peace leaves no mark.
+    // A node that leaves in order counts no takeover.
     node::leave(&yard.shard, yard.claim).await.unwrap();
-    let other = Claim {
-        node: Uuid::from_u128(3),
-        epoch: 1,
-    };
+    let other = node::join(&yard.shard, Uuid::from_u128(3), "three", 3600.0)
+        .await
+        .unwrap();
     let again = file::claim(&yard.shard, other, Class::Small, 10, yard.now()).await;
     let mut takeovers: Vec<u32> = again.unwrap().iter().map(|it| it.takeovers).collect();
     takeovers.sort_unstable();

@@ -75,7 +75,7 @@ async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
 }
 
 /// Rows of files that were read so far, by whatever index or none.
-async fn read(connection: &mut sqlx::PgConnection) -> i64 {
+async fn read(connection: &mut store::Session) -> i64 {
     // The counters of this connection are shown at once.
     connection
         .execute("select pg_stat_force_next_flush()")

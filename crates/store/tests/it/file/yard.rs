@@ -173,7 +173,7 @@ impl Yard {
         };
         let id = cargo.id;
         let mut tx = self.shard.begin().await?;
-        account::lock_waiting(&mut tx, &[organization.uuid()]).await?;
+        account::lock_waiting(&mut tx, &[organization]).await?;
         let found = file::reference::lock(&mut tx, files).await?;
         let is_ready = |id| {
             found

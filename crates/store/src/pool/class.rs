@@ -1,0 +1,108 @@
+//! What a connection may do for how long, by the work that it is for.
+//!
+//! The server's limits are shorter than the client's deadline, and both are shorter than a lease
+//! (10 s) wherever row locks are held: a frozen process frees its locks before it is taken for dead.
+
+use std::time::Duration;
+
+/// The first version of PostgreSQL that bounds a whole transaction.
+pub(super) const TRANSACTION_TIMEOUT_SINCE: u32 = 170_000;
+
+/// A kind of work with limits of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Renewing a lease: a late answer is a missed renewal, never a wait.
+    Lease,
+    /// Freeing the claims of dead nodes.
+    Cleanup,
+    /// Groups of loads.
+    Writer,
+    /// Keys, organizations and people: rare enough to ask every connection for a sign of life.
+    Control,
+    /// Everything that stages and routes do.
+    Stage,
+    /// Sweeps, folds and audits.
+    Background,
+    /// Tracking and pages: nothing can be written.
+    Read,
+    /// Commands that an operator waits for.
+    Operator,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) statement: Duration,
+    pub(super) lock: Duration,
+    pub(super) idle_in_transaction: Duration,
+    /// For a statement outside a transaction, and for a whole transaction.
+    pub(super) deadline: Duration,
+    pub(super) is_read_only: bool,
+}
+
+impl Class {
+    pub(super) const fn limits(self) -> Limits {
+        let (statement, lock, idle, deadline) = match self {
+            Self::Lease => (1_000, 300, 1_000, 1_500),
+            Self::Cleanup => (3_000, 500, 2_000, 4_000),
+            Self::Writer => (8_000, 5_000, 4_000, 10_000),
+            Self::Control | Self::Stage => (8_000, 4_000, 4_000, 9_000),
+            Self::Background => (30_000, 2_000, 8_000, 35_000),
+            Self::Read => (4_000, 1_000, 4_000, 5_000),
+            Self::Operator => (600_000, 10_000, 60_000, 900_000),
+        };
+        Limits {
+            statement: Duration::from_millis(statement),
+            lock: Duration::from_millis(lock),
+            idle_in_transaction: Duration::from_millis(idle),
+            deadline: Duration::from_millis(deadline),
+            is_read_only: matches!(self, Self::Read),
+        }
+    }
+
+    /// The limits as the server knows them. Version 17 also bounds a whole transaction.
+    pub(super) fn settings(self, version: u32) -> Vec<(&'static str, String)> {
+        let limits = self.limits();
+        let millis = |time: Duration| time.as_millis().to_string();
+        let mut settings = vec![
+            ("statement_timeout", millis(limits.statement)),
+            ("lock_timeout", millis(limits.lock)),
+            (
+                "idle_in_transaction_session_timeout",
+                millis(limits.idle_in_transaction),
+            ),
+            (
+                "default_transaction_read_only",
+                if limits.is_read_only { "on" } else { "off" }.to_owned(),
+            ),
+        ];
+        if version >= TRANSACTION_TIMEOUT_SINCE {
+            let whole = limits.deadline + Duration::from_secs(1);
+            settings.push(("transaction_timeout", millis(whole)));
+        }
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_speaks_before_the_client_gives_up() {
+        for class in [
+            Class::Lease,
+            Class::Cleanup,
+            Class::Writer,
+            Class::Control,
+            Class::Stage,
+            Class::Background,
+            Class::Read,
+            Class::Operator,
+        ] {
+            let limits = class.limits();
+            assert!(limits.lock < limits.statement, "{class:?}");
+            assert!(limits.statement < limits.deadline, "{class:?}");
+            assert!(limits.idle_in_transaction < limits.deadline, "{class:?}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Connections: lent clean, used within a deadline, closed when anything about them is in doubt.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use sqlx::AssertSqlSafe;
+use store::pool::intercept::{Interceptor, Statement, Verdict};
+use store::{Class, Pool, PoolOptions};
+
+use crate::support::Database;
+
+fn options(application: &str) -> PoolOptions {
+    PoolOptions {
+        connections: 1,
+        application: application.to_owned(),
+        interceptor: None,
+    }
+}
+
+fn pool(database: &Database, class: Class) -> Pool {
+    Pool::new(&database.url(), class, options("test")).unwrap()
+}
+
+async fn number(pool: &Pool, statement: &str) -> i32 {
+    let statement = AssertSqlSafe(statement.to_owned());
+    sqlx::query_scalar(statement).fetch_one(pool).await.unwrap()
+}
+
+async fn text(pool: &Pool, statement: &str) -> String {
+    let statement = AssertSqlSafe(statement.to_owned());
+    sqlx::query_scalar(statement).fetch_one(pool).await.unwrap()
+}
+
+const BACKEND: &str = "select pg_backend_pid()";
+
+/// How many sessions of the tested pool are inside a transaction.
+async fn in_transaction(database: &Database) -> i64 {
+    sqlx::query_scalar(
+        "select count(*) from pg_stat_activity
+         where application_name = 'test' and state like 'idle in transaction%'
+             and datname = current_database()",
+    )
+    .fetch_one(&database.control.pool)
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_whole_answer() {
+    let database = Database::new().await;
+    let pool = pool(&database, Class::Stage);
+    let first = number(&pool, BACKEND).await;
+    let tx = pool.begin().await.unwrap();
+    tx.commit().await.unwrap();
+    let tx = pool.begin().await.unwrap();
+    tx.rollback().await.unwrap();
+    assert_eq!(number(&pool, BACKEND).await, first);
+    let refused = sqlx::query("select 1 / 0").execute(&pool).await;
+    assert!(refused.is_err());
+    assert_eq!(number(&pool, BACKEND).await, first);
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_dropped_closes_its_connection() {
+    let database = Database::new().await;
+    let pool = pool(&database, Class::Stage);
+    let first = number(&pool, BACKEND).await;
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("create table left_over ()")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    drop(tx);
+    assert_ne!(number(&pool, BACKEND).await, first);
+    assert_eq!(
+        text(
+            &pool,
+            "select coalesce(to_regclass('left_over')::text, 'none')"
+        )
+        .await,
+        "none"
+    );
+    assert_eq!(in_transaction(&database).await, 0);
+}
+
+#[tokio::test]
+async fn a_begin_that_is_cancelled_leaves_no_transaction_behind() {
+    let database = Database::new().await;
+    let pool = pool(&database, Class::Stage);
+    let first = number(&pool, BACKEND).await;
+    // BEGIN is on its way, and its answer is not waited for.
+    let mut beginning = Box::pin(pool.begin());
+    assert!((&mut beginning).now_or_never().is_none());
+    drop(beginning);
+    assert_ne!(number(&pool, BACKEND).await, first);
+    assert_eq!(in_transaction(&database).await, 0);
+}
+
+#[tokio::test]
+async fn a_failed_transaction_is_never_committed() {
+    let database = Database::new().await;
+    let pool = pool(&database, Class::Stage);
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("create table first_half ()")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    assert!(sqlx::query("select 1 / 0").execute(&mut *tx).await.is_err());
+    assert!(tx.commit().await.is_err());
+    assert_eq!(
+        text(
+            &pool,
+            "select coalesce(to_regclass('first_half')::text, 'none')"
+        )
+        .await,
+        "none"
+    );
+}
+
+#[tokio::test]
+async fn limits_follow_the_class_of_work() {
+    let database = Database::new().await;
+    let stage = pool(&database, Class::Stage);
+    let (read, background) = (
+        stage.with_class(Class::Read),
+        stage.with_class(Class::Background),
+    );
+    let settings = "select concat_ws(' ', current_setting('statement_timeout'), current_setting('lock_timeout'),
+        current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_read_only'),
+        current_setting('client_connection_check_interval'))";
+    assert_eq!(text(&stage, settings).await, "8s 4s 4s off 2s");
+    assert_eq!(text(&read, settings).await, "4s 1s 4s on 2s");
+    assert_eq!(text(&background, settings).await, "30s 2s 8s off 2s");
+    assert_eq!(text(&stage, settings).await, "8s 4s 4s off 2s");
+    let written = sqlx::query("create table written ()").execute(&read).await;
+    assert!(store::Error::from(written.unwrap_err()).is_away());
+}
+
+#[tokio::test]
+async fn a_silent_server_is_given_up_at_the_deadline() {
+    let database = Database::new().await;
+    let lease = pool(&database, Class::Lease);
+    let mut session = lease.acquire().await.unwrap();
+    // The server's own limit would come first.
+    sqlx::query("set statement_timeout = 0")
+        .execute(&mut session)
+        .await
+        .unwrap();
+    let began = std::time::Instant::now();
+    let silent = sqlx::query("select pg_sleep(30)")
+        .execute(&mut session)
+        .await;
+    assert!(store::Error::from(silent.unwrap_err()).is_away());
+    assert!(began.elapsed() < Duration::from_secs(5));
+    drop(session);
+    assert!(number(&lease, BACKEND).await > 0);
+}
+
+#[tokio::test]
+async fn a_session_that_was_ended_is_replaced() {
+    let database = Database::new().await;
+    let pool = pool(&database, Class::Stage);
+    let first = number(&pool, BACKEND).await;
+    sqlx::query("select pg_terminate_backend($1, 5000)")
+        .bind(first)
+        .execute(&database.control.pool)
+        .await
+        .unwrap();
+    // BEGIN changes nothing, so it is repeated on another connection.
+    let tx = pool.begin().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_ne!(number(&pool, BACKEND).await, first);
+}
+
+#[tokio::test]
+async fn the_second_host_serves_when_the_first_is_away() {
+    let database = Database::new().await;
+    let url = database.url();
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (authority, path) = rest.split_once('/').unwrap();
+    let (user, host) = authority.split_once('@').unwrap_or(("postgres", authority));
+    let both = format!("{scheme}://{user}@127.0.0.1:1,{host}/{path}");
+    let pool = Pool::new(&both, Class::Stage, options("test")).unwrap();
+    assert!(number(&pool, BACKEND).await > 0);
+}
+
+/// Loses the answer of the next COMMIT.
+#[derive(Debug, Default)]
+struct LostCommit(AtomicBool);
+
+#[async_trait::async_trait]
+impl Interceptor for LostCommit {
+    async fn before(&self, statement: Statement) -> Verdict {
+        if statement == Statement::Commit && self.0.swap(false, Ordering::SeqCst) {
+            return Verdict::LoseAnswer;
+        }
+        Verdict::Run
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_an_error_and_the_statement_has_run() {
+    let database = Database::new().await;
+    let lost = Arc::new(LostCommit::default());
+    let options = PoolOptions {
+        interceptor: Some(lost.clone()),
+        ..options("test")
+    };
+    let pool = Pool::new(&database.url(), Class::Stage, options).unwrap();
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("create table committed ()")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    lost.0.store(true, Ordering::SeqCst);
+    assert!(tx.commit().await.is_err());
+    assert_eq!(
+        text(&pool, "select to_regclass('committed')::text").await,
+        "committed"
+    );
+}
