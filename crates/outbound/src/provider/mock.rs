@@ -123,9 +123,11 @@ impl Mock {
         if let Some(text) = asked.fail {
             return Ok(Outcome::Failure(text));
         }
-        Ok(Outcome::Success(match &item.params {
-            Params::Chat(chat) => chat::complete(item.cargo, model, chat, said, &asked),
+        Ok(match &item.params {
+            Params::Chat(chat) => {
+                Outcome::Success(chat::complete(item.cargo, model, chat, said, &asked))
+            }
             Params::Embedding(embedding) => embedding::embed(item.cargo, model, embedding),
-        }))
+        })
     }
 }

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use domain::outcome::StopReason;
 
 const OPENING: &str = "[mock:";
-/// More would only be a way to fill our memory.
-const MOST_TOKENS: u32 = 100_000;
+/// Of an answer. More would only fill the worker's memory.
+const MAX_TOKENS: u32 = 100_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Asked {
@@ -17,19 +17,35 @@ pub(super) struct Asked {
 
 /// The text without its directives, and what they ask for.
 ///
-/// What is not a directive stays in the text. Asked twice, the last one counts.
+/// Text that is not a directive stays. The last directive of a name wins. The time is linear in
+/// the text, however many openings it has: each closing bracket is searched for once, and an
+/// opening is judged by its name alone.
 pub(super) fn read(text: &str) -> (String, Asked) {
     let mut asked = Asked::default();
     let mut left = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find(OPENING) {
-        let (before, from_opening) = rest.split_at(start);
+    // How much of the text follows the closing bracket that was found last.
+    let mut behind_closing = usize::MAX;
+    while let Some((before, body)) = rest.split_once(OPENING) {
         left.push_str(before);
-        if let Some(after) = take(from_opening, &mut asked) {
-            rest = after;
+        // The first bracket behind an earlier opening is the first behind this one too,
+        // unless it lies before it.
+        if behind_closing >= body.len() {
+            let Some((_, behind)) = body.split_once(']') else {
+                // Without a closing bracket no later opening is a directive either.
+                left.push_str(OPENING);
+                rest = body;
+                break;
+            };
+            behind_closing = behind.len();
+        }
+        let closing = body.len() - behind_closing - 1;
+        let directive = body.get(..closing).unwrap_or_default();
+        if take(directive, &mut asked).is_some() {
+            rest = body.get(closing + 1..).unwrap_or_default();
         } else {
             left.push_str(OPENING);
-            rest = from_opening.strip_prefix(OPENING).unwrap_or_default();
+            rest = body;
         }
     }
     left.push_str(rest);
@@ -41,18 +57,19 @@ pub(super) fn read(text: &str) -> (String, Asked) {
     (left, asked)
 }
 
-/// What follows the directive at the start of `text`, if it is one.
-fn take<'a>(text: &'a str, asked: &mut Asked) -> Option<&'a str> {
-    let (directive, after) = text.strip_prefix(OPENING)?.split_once(']')?;
-    let (name, value) = directive.split_once('=')?;
-    match name {
-        "fail" if !value.is_empty() => asked.fail = Some(value.to_owned()),
-        "delay" => asked.delay = Some(delay(value)?),
-        "tokens" => asked.tokens = Some(number(value)?.min(MOST_TOKENS)),
-        "stop" => asked.stop = Some(stop(value)?),
-        _ => return None,
+/// Notes what a directive asks for, if it is one.
+fn take(directive: &str, asked: &mut Asked) -> Option<()> {
+    if let Some(value) = directive.strip_prefix("fail=") {
+        asked.fail = Some((!value.is_empty()).then(|| value.to_owned())?);
+    } else if let Some(value) = directive.strip_prefix("delay=") {
+        asked.delay = Some(delay(value)?);
+    } else if let Some(value) = directive.strip_prefix("tokens=") {
+        asked.tokens = Some(number(value)?.min(MAX_TOKENS));
+    } else {
+        let value = directive.strip_prefix("stop=")?;
+        asked.stop = Some(stop(value)?);
     }
-    Some(after)
+    Some(())
 }
 
 fn delay(value: &str) -> Option<TimeDelta> {
@@ -87,7 +104,82 @@ fn stop(value: &str) -> Option<StopReason> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The meaning of directives, written the simple way: in time quadratic in the text.
+    fn read_slowly(text: &str) -> (String, Asked) {
+        let (mut asked, mut left, mut rest) = (Asked::default(), String::new(), text);
+        while let Some((before, body)) = rest.split_once(OPENING) {
+            left.push_str(before);
+            let directive = body.split_once(']').filter(|(directive, _)| {
+                let named = directive.split_once('=');
+                named.is_some_and(|(name, value)| obey(name, value, &mut asked))
+            });
+            if directive.is_none() {
+                left.push_str(OPENING);
+            }
+            rest = directive.map_or(body, |(_, after)| after);
+        }
+        left.push_str(rest);
+        if asked != Asked::default() {
+            left = left.trim().to_owned();
+        }
+        (left, asked)
+    }
+
+    fn obey(name: &str, value: &str, asked: &mut Asked) -> bool {
+        let (delay, tokens, stop) = (delay(value), number(value), stop(value));
+        match name {
+            "fail" if !value.is_empty() => asked.fail = Some(value.to_owned()),
+            "delay" if delay.is_some() => asked.delay = delay,
+            "tokens" if tokens.is_some() => asked.tokens = tokens.map(|it| it.min(MAX_TOKENS)),
+            "stop" if stop.is_some() => asked.stop = stop,
+            _ => return false,
+        }
+        true
+    }
+
+    proptest! {
+        #[test]
+        fn the_quick_way_means_what_the_simple_way_means(
+            text in r"(\[mock:|fail|delay|tokens|stop|=|\]|\[|7|9s|max_tokens| |é|x){0,24}"
+        ) {
+            prop_assert_eq!(read(&text), read_slowly(&text), "{}", text);
+        }
+
+        #[test]
+        fn any_text_means_the_same(text: String) {
+            prop_assert_eq!(read(&text), read_slowly(&text));
+        }
+    }
+
+    /// The quadratic search took 7 s for each MB squared, so minutes for any of these.
+    #[test]
+    fn nine_megabytes_of_openings_are_read_in_linear_time() {
+        let many = |text: &str| text.repeat((9 << 20) / text.len());
+        let texts = [
+            many("[mock:"),
+            many("[mock:") + "]",
+            many("[mock:fail=") + "]",
+            many("[mock:delay=") + "=]",
+            many("[mock:tokens=1"),
+            many("[mock:x=]"),
+            many("[mock:tokens=9]"),
+            "[mock:delay=".to_owned() + &many("1") + "s]",
+        ];
+        let begin = Instant::now();
+        for text in texts {
+            let (left, _) = read(&text);
+            assert!(left.len() <= text.len());
+        }
+        // A debug build on a busy machine needs a few.
+        let took = begin.elapsed();
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
 
     #[test]
     fn directives_are_read_and_stripped() {
@@ -153,7 +245,7 @@ mod tests {
         let (_, asked) = read("[mock:delay=1s][mock:delay=0ms][mock:tokens=4000000000]");
         assert_eq!(
             (asked.delay, asked.tokens),
-            (Some(TimeDelta::zero()), Some(MOST_TOKENS))
+            (Some(TimeDelta::zero()), Some(MAX_TOKENS))
         );
     }
 }

@@ -2,17 +2,23 @@
 
 use domain::id::CargoId;
 use domain::model::Model;
-use domain::outcome::{Completion, EmbeddingCompletion, Usage};
+use domain::outcome::{Completion, EmbeddingCompletion, Outcome, Usage};
 use domain::params::Embedding;
 
 use super::tokens;
 
 const DIMENSIONS: usize = 8;
+/// Of one request, as at OpenAI. An empty text takes three bytes of a request and its vector
+/// about a hundred of the answer.
+const MAX_TEXTS: usize = 2048;
 
-pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Completion {
+pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Outcome {
     let texts = embedding.input_text.texts();
+    if texts.len() > MAX_TEXTS {
+        return Outcome::Failure(format!("a request may have at most {MAX_TEXTS} texts"));
+    }
     let input_tokens = texts.iter().map(|text| tokens::count(text)).sum();
-    Completion::Embedding(EmbeddingCompletion {
+    Outcome::Success(Completion::Embedding(EmbeddingCompletion {
         id: format!("emb_{}", cargo.uuid().simple()),
         kind: "embedding".to_owned(),
         model: model.id.clone(),
@@ -21,7 +27,7 @@ pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Com
             input_tokens,
             output_tokens: 0,
         },
-    })
+    }))
 }
 
 fn vector(text: &str) -> Vec<f32> {

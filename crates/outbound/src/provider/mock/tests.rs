@@ -228,6 +228,19 @@ async fn an_embedding_has_one_unit_vector_per_text() {
 }
 
 #[tokio::test]
+async fn an_embedding_of_too_many_texts_fails() {
+    let vectors = submission("vectors", Mocking::Echo);
+    let texts = |count: usize| {
+        let texts = serde_json::to_string(&vec![""; count]).unwrap();
+        item(1, &format!(r#"{{"model":"vectors","input_text":{texts}}}"#))
+    };
+    let most = outcome(&vectors, texts(2048)).await;
+    assert!(most.starts_with(r#"{"id":"emb_"#), "{most}");
+    let more = outcome(&vectors, texts(2049)).await;
+    assert_eq!(more, "failed: a request may have at most 2048 texts");
+}
+
+#[tokio::test]
 async fn the_same_cargo_has_the_same_answer_after_a_crash() {
     let first = poll(
         &svc_mock(),
