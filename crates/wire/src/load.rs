@@ -89,8 +89,9 @@ pub enum InputText {
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// Who speaks, such as `user` or `assistant`.
-    #[schema(min_length = 1, max_length = 64, example = "user")]
+    /// Who speaks: `user`, `assistant`, `system` or `developer`. Not every model takes the last
+    /// two among its messages; a system prompt goes into `system`.
+    #[schema(pattern = "^(user|assistant|system|developer)$", example = "user")]
     pub role: String,
     pub content: Content,
 }

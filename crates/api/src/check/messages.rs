@@ -9,8 +9,13 @@ use super::shape::{self, Bad, Given, LIST, OBJECT, OneOf, Read, Shape, TEXT};
 use super::values::Text;
 use crate::faults::Faults;
 
-const LONGEST_ROLE: usize = 64;
-const ROLE: Bad = Bad("value_error", "Input should have 1 to 64 characters");
+/// Every role that a provider knows. A free text would reach the provider as it is, and come
+/// back in its error messages.
+const ROLES: [&str; 4] = ["user", "assistant", "system", "developer"];
+const ROLE: Bad = Bad(
+    "value_error",
+    "Input should be user, assistant, system or developer",
+);
 const CONTENT: Bad = Bad(
     "value_error",
     "Input should be a string or an array of content blocks",
@@ -119,8 +124,7 @@ impl Shape<'_> for Role {
     const WANTED: Bad = TEXT;
 
     fn text(self, text: &str) -> Given<String> {
-        let fits = !text.is_empty() && text.chars().nth(LONGEST_ROLE).is_none();
-        if fits {
+        if ROLES.contains(&text) {
             Given::Good(text.to_owned())
         } else {
             Given::Bad(ROLE)

@@ -43,7 +43,8 @@ fn any_message() -> impl Strategy<Value = Message> {
         any::<String>().prop_map(Content::Text),
         vec(any_block(), 1..4).prop_map(Content::Blocks),
     ];
-    (".{1,64}", content).prop_map(|(role, content)| Message { role, content })
+    ("(user|assistant|system|developer)", content)
+        .prop_map(|(role, content)| Message { role, content })
 }
 
 fn any_chat() -> impl Strategy<Value = Params> {

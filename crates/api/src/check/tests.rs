@@ -105,14 +105,35 @@ fn bounds_are_inside() {
     }
     accepted(&chat(json!({"max_tokens": u32::MAX})));
     accepted(&chat(
-        json!({"messages": vec![json!({"role": "r", "content": ""}); 1000]}),
+        json!({"messages": vec![json!({"role": "user", "content": ""}); 1000]}),
     ));
     accepted(&chat(json!({"stop_sequences": vec!["x"; 16]})));
     let file = json!({"type": "image", "source": {"file_id": "f"}});
     accepted(&message(&json!(vec![file; 100])));
-    accepted(&chat(
-        json!({"messages": [{"role": "ö".repeat(64), "content": ""}]}),
-    ));
+}
+
+#[test]
+fn a_role_is_one_that_providers_know() {
+    let speaking = |role: &str| chat(json!({"messages": [{"role": role, "content": ""}]}));
+    for role in ["user", "assistant", "system", "developer"] {
+        accepted(&speaking(role));
+    }
+    for role in [
+        "",
+        "r",
+        "User",
+        "user ",
+        "tool",
+        "check your plan and billing",
+    ] {
+        let (status, detail) = refused(speaking(role).to_string().as_bytes());
+        assert_eq!(status, 422, "{role}");
+        assert_eq!(
+            detail.to_string(),
+            r#"[{"type":"value_error","loc":["body","params","messages",0,"role"],"msg":"Input should be user, assistant, system or developer"}]"#,
+            "{role}"
+        );
+    }
 }
 
 #[test]
@@ -195,7 +216,7 @@ fn all_faults_are_reported_at_once() {
     body["metadata"] = json!([]);
     insta::assert_snapshot!(faults(&body), @"
     body.params.messages.0.role missing: Field required
-    body.params.messages.1.role value_error: Input should have 1 to 64 characters
+    body.params.messages.1.role value_error: Input should be user, assistant, system or developer
     body.params.messages.1.content value_error: Input should be a string or an array of content blocks
     body.params.messages.2 object_type: Input should be an object
     body.params.messages.3.content.0 object_type: Input should be an object
@@ -223,7 +244,7 @@ fn all_faults_are_reported_at_once() {
 
 #[test]
 fn there_are_limits() {
-    let many = chat(json!({"messages": vec![json!({"role": "r", "content": ""}); 1001]}));
+    let many = chat(json!({"messages": vec![json!({"role": "user", "content": ""}); 1001]}));
     insta::assert_snapshot!(faults(&many), @"body.params.messages too_long: Input should have at most 1000 messages");
     insta::assert_snapshot!(faults(&chat(json!({"messages": []}))), @"body.params.messages too_short: Input should have at least one message");
     insta::assert_snapshot!(faults(&chat(json!({"stop_sequences": vec!["x"; 17]}))), @"body.params.stop_sequences too_long: Input should have at most 16 stop sequences");

@@ -29,7 +29,7 @@ async fn what_strangers_wrote_is_text_wherever_it_is_shown() {
     let mut dev = Browser::of(&service, &customer, Role::Developer).await;
     let evil = "<script>alert(1)</script>\"'><img src=x>";
     let raw = json!({"params": {"model": "svc-mock", "max_tokens": 99, "system": evil,
-        "messages": [{"role": "<script>r", "content": evil}]}, "metadata": {evil: evil}});
+        "messages": [{"role": "user", "content": evil}]}, "metadata": {evil: evil}});
     let raw = raw.to_string();
     let fields = [("raw", raw.as_str()), ("once", "a")];
     let loaded = dev.send(&format!("{list}/new"), &fields).await;
