@@ -77,6 +77,8 @@ pub mod outcome;
 
 pub mod trouble;
 
+pub mod account_fault;
+
 pub mod again;
 
 pub mod saving;

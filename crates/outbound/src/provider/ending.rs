@@ -19,8 +19,8 @@ pub enum ItemEnd {
     },
     /// Not run, or not to its end, for no fault of its own.
     Again(String),
-    /// The account is not let in or cannot pay. No fault of the item, and no use in trying
-    /// others.
+    /// Refused with an error code that speaks of the account: its credential or its payment.
+    /// One item is no proof of it; see `domain::account_fault`.
     AccountFault(String),
 }
 
@@ -41,7 +41,10 @@ impl ItemEnd {
         match no.verdict(status) {
             Verdict::Fails => Self::failed(no.words(status)),
             Verdict::GoesAgain => Self::Again(format!("status {status}")),
-            Verdict::Account => Self::AccountFault(format!("status {status}")),
+            Verdict::Account if no.code.is_empty() => {
+                Self::AccountFault(format!("status {status}"))
+            }
+            Verdict::Account => Self::AccountFault(format!("{} (status {status})", no.code)),
         }
     }
 

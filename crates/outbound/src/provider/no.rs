@@ -24,9 +24,29 @@ pub(super) enum Verdict {
     /// The request itself is wrong: nobody else would take it.
     Fails,
     GoesAgain,
-    /// Whoever asks is not believed, or does not pay.
+    /// The provider refuses the account, not the item: by an error code that says so.
     Account,
 }
+
+/// Error codes of an account that cannot pay.
+const PAYMENT_CODES: [&str; 4] = [
+    "insufficient_quota",
+    "billing_error",
+    "billing_hard_limit_reached",
+    "BILLING_DISABLED",
+];
+
+/// Error codes of a credential that is not accepted.
+const CREDENTIAL_CODES: [&str; 5] = [
+    "API_KEY_INVALID",
+    "authentication_error",
+    "invalid_api_key",
+    "permission_error",
+    "UNAUTHENTICATED",
+];
+
+/// gRPC's number for `UNAUTHENTICATED`.
+const GRPC_UNAUTHENTICATED: u16 = 16;
 
 impl No {
     /// What is not JSON, or says nothing, is an empty no.
@@ -64,41 +84,37 @@ impl No {
         }
     }
 
-    /// For an item: the status it was answered with, and what was said.
+    /// For an item, by the status and the error code of its answer.
+    ///
+    /// The message may repeat what the caller wrote, so it never makes an account fault. At most
+    /// it makes the item go again, which counts as an attempt.
     pub(super) fn verdict(&self, status: u16) -> Verdict {
-        if self.is_about_money() || self.is_about_identity() {
+        if self.has_payment_code() || self.has_credential_code() {
             return Verdict::Account;
         }
         match status {
-            401..=403 => Verdict::Account,
-            408 | 409 | 425 | 429 | 499.. => Verdict::GoesAgain,
+            401..=403 | 408 | 409 | 425 | 429 | 499.. => Verdict::GoesAgain,
+            _ if self.asks_for_payment() => Verdict::GoesAgain,
             _ => Verdict::Fails,
         }
     }
 
-    pub(super) fn is_about_money(&self) -> bool {
-        let codes = [
-            "insufficient_quota",
-            "billing_error",
-            "billing_hard_limit_reached",
-            "BILLING_DISABLED",
-        ];
-        // Gemini says so in words, and of a limit in time with the time beside them.
-        let asks_for_payment =
-            self.message.contains("check your plan and billing") && self.retry_after.is_none();
-        codes.contains(&self.code.as_str())
-            || self.message.starts_with("Your credit balance is too low")
-            || asks_for_payment
+    pub(super) fn has_payment_code(&self) -> bool {
+        PAYMENT_CODES.contains(&self.code.as_str())
     }
 
-    pub(super) fn is_about_identity(&self) -> bool {
-        let codes = [
-            "API_KEY_INVALID",
-            "authentication_error",
-            "invalid_api_key",
-            "permission_error",
-        ];
-        codes.contains(&self.code.as_str())
+    pub(super) fn has_credential_code(&self) -> bool {
+        CREDENTIAL_CODES.contains(&self.code.as_str()) || self.number == Some(GRPC_UNAUTHENTICATED)
+    }
+
+    /// Whether the message asks for payment, where a provider has no error code for it. Good
+    /// enough for control calls only.
+    pub(super) fn asks_for_payment(&self) -> bool {
+        // Gemini has one message for two limits: with a delay it means the rate limit.
+        let is_gemini = self.code == "RESOURCE_EXHAUSTED"
+            && self.message.contains("check your plan and billing")
+            && self.retry_after.is_none();
+        is_gemini || self.message.starts_with("Your credit balance is too low")
     }
 
     /// For whoever asked: the message, or at least a name.
@@ -216,14 +232,49 @@ mod tests {
         for status in [400, 404, 413, 422] {
             assert_eq!(verdict(status, ""), Verdict::Fails, "{status}");
         }
-        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+        for status in [401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 529] {
             assert_eq!(verdict(status, ""), Verdict::GoesAgain, "{status}");
         }
-        for status in [401, 402, 403] {
-            assert_eq!(verdict(status, ""), Verdict::Account, "{status}");
+    }
+
+    #[test]
+    fn an_account_fault_of_an_item_has_an_error_code() {
+        let verdict = |status, code: &str, message: &str| {
+            let (code, message) = (code.to_owned(), message.to_owned());
+            let no = No {
+                code,
+                message,
+                ..No::default()
+            };
+            no.verdict(status)
+        };
+        for code in PAYMENT_CODES.iter().chain(&CREDENTIAL_CODES) {
+            for status in [400, 401, 402, 403, 429] {
+                assert_eq!(verdict(status, code, ""), Verdict::Account, "{code}");
+            }
         }
-        assert_eq!(verdict(429, "insufficient_quota"), Verdict::Account);
-        assert_eq!(verdict(400, "API_KEY_INVALID"), Verdict::Account);
+        for message in [
+            "You exceeded your current quota, please check your plan and billing details.",
+            "Your credit balance is too low to access the API",
+            "invalid role: 'check your plan and billing'",
+            "invalid_api_key",
+            "insufficient_quota",
+        ] {
+            for code in ["", "invalid_request_error", "RESOURCE_EXHAUSTED"] {
+                for status in [400, 401, 402, 403, 404, 422, 429, 500] {
+                    let verdict = verdict(status, code, message);
+                    assert_ne!(verdict, Verdict::Account, "{status} {code} {message}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_of_grpc_is_an_error_code() {
+        let no = |number: u16| No::read(format!(r#"{{"code":{number},"message":"m"}}"#).as_bytes());
+        assert_eq!(no(16).verdict(401), Verdict::Account);
+        // An item may name a file that the account must not read.
+        assert_eq!(no(7).verdict(403), Verdict::GoesAgain);
     }
 
     #[test]
@@ -234,17 +285,18 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_to_pay_and_not_when_to_ask_again_has_no_funds() {
+    fn a_message_asks_for_payment_unless_it_says_when_to_ask_again() {
         let words = "You exceeded your current quota, please check your plan and billing details.";
-        let no = |details: &str| {
+        let no = |status: &str, details: &str| {
             let body = format!(
-                r#"{{"error":{{"code":429,"message":"{words}","status":"RESOURCE_EXHAUSTED",
+                r#"{{"error":{{"code":429,"message":"{words}","status":"{status}",
                     "details":[{details}]}}}}"#
             );
-            No::read(body.as_bytes()).verdict(429)
+            No::read(body.as_bytes())
         };
-        assert_eq!(no(""), Verdict::Account);
-        assert_eq!(no(r#"{"retryDelay":"34s"}"#), Verdict::GoesAgain);
+        assert!(no("RESOURCE_EXHAUSTED", "").asks_for_payment());
+        assert!(!no("RESOURCE_EXHAUSTED", r#"{"retryDelay":"34s"}"#).asks_for_payment());
+        assert!(!no("INVALID_ARGUMENT", "").asks_for_payment());
     }
 
     #[test]

@@ -143,9 +143,9 @@ fn every_result_has_its_end() {
     invalid_request_error: failed: m
     not_found_error: failed: m
     request_too_large: failed: m
-    authentication_error: account: status 401
-    billing_error: account: status 402
-    permission_error: account: status 403
+    authentication_error: account: authentication_error (status 401)
+    billing_error: account: billing_error (status 402)
+    permission_error: account: permission_error (status 403)
     rate_limit_error: again: status 429
     api_error: again: status 500
     timeout_error: again: status 504

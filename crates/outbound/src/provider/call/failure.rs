@@ -116,10 +116,10 @@ pub(super) fn of_answer(
 ) -> CallFailure {
     let no = No::read(body);
     let retry_after = retry_after(headers, &no);
-    if no.is_about_money() {
+    if no.has_payment_code() || no.asks_for_payment() {
         return CallFailure::OutOfFunds;
     }
-    if no.is_about_identity() {
+    if no.has_credential_code() {
         return CallFailure::Unauthorized;
     }
     match status {

@@ -147,7 +147,7 @@ fn every_error_has_its_end_by_either_name_and_number() {
     insta::assert_snapshot!(rows, @r"
     3: failed: m
     5: failed: m
-    7: account: status 403
+    7: again: status 403
     8: again: status 429
     13: again: status 500
     14: again: status 503

@@ -71,8 +71,8 @@ fn every_line_of_results_has_its_end() {
     404 null: failed: m
     422 null: failed: m
     429 null: again: status 429
-    429 null: account: status 429
-    401 null: account: status 401
+    429 null: account: insufficient_quota (status 429)
+    401 null: account: invalid_api_key (status 401)
     500 null: again: status 500
     503 null: again: status 503
     null "batch_expired": again: batch_expired
