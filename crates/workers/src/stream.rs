@@ -119,7 +119,9 @@ impl Stream {
         } else if asked.is_troubled {
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
-            provider::recover(&self.shard, &load.lane.provider).await?;
+            if asked.reports.is_empty() {
+                provider::recover(&self.shard, &load.lane.provider).await?;
+            }
             self.end(load, Going::Rested, now).await?;
         }
         Ok(asked.stored)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use bytes::Bytes;
+use domain::account_fault::AccountFaultReports;
 use domain::id::CargoId;
 use domain::outcome::Outcome;
 use outbound::provider::call::CallFailure;
@@ -36,7 +37,8 @@ struct Census {
     lines: HashMap<ItemKey, Option<[u8; 32]>>,
     strangers: u64,
     repeated: u64,
-    account_fault: Option<String>,
+    /// Items that were refused for the account, with the reason.
+    account_faults: Vec<(ItemKey, String)>,
 }
 
 impl Collect {
@@ -66,6 +68,7 @@ impl Collect {
         let open: HashMap<CargoId, Head> =
             heads.into_iter().map(|head| (head.cargo, head)).collect();
         report(load, &census);
+        let account_faults = census.account_faults(&open);
         chaos::point("collect.checked", &load.lane.provider);
         let belief = Belief {
             source,
@@ -77,7 +80,7 @@ impl Collect {
             Err(failure) => return self.not_seen(load, source, entry, &failure.into()).await,
         };
         chaos::point("collect.stored", &load.lane.provider);
-        if let Some(reason) = &census.account_fault {
+        if let Some(reason) = account_faults.confirmed() {
             pause(&self.shard, &load.lane.provider, reason, load.now).await?;
         }
         let going = if is_stopped {
@@ -168,6 +171,20 @@ fn report(load: &Load<'_>, census: &Census) {
 }
 
 impl Census {
+    /// What open items say about the account, by organization.
+    fn account_faults(&self, open: &HashMap<CargoId, Head>) -> AccountFaultReports {
+        let mut reports = AccountFaultReports::default();
+        for (key, reason) in &self.account_faults {
+            let head = open.get(&key.cargo);
+            if let Some(head) = head.filter(|head| head.attempt == key.attempt)
+                && self.is_believed(*key)
+            {
+                reports.add(head.organization, reason);
+            }
+        }
+        reports
+    }
+
     fn is_believed(&self, key: ItemKey) -> bool {
         self.lines.get(&key).is_some_and(Option::is_some)
     }
@@ -194,7 +211,9 @@ impl Belief<'_> {
                 outcome,
                 usage_known,
             } => (outcome, usage_known),
-            ItemEnd::Again(why) if !self.is_stopped => (last_word(head, &why)?, true),
+            ItemEnd::Again(why) | ItemEnd::AccountFault(why) if !self.is_stopped => {
+                (last_word(head, &why)?, true)
+            }
             ItemEnd::Again(_) | ItemEnd::AccountFault(_) => return None,
         };
         Some((head.clone(), outcome, usage_known))
@@ -211,7 +230,7 @@ async fn census(spool: &Spool, source: &Source<'_>) -> io::Result<Census> {
             continue;
         };
         if let ItemEnd::AccountFault(reason) = &end {
-            census.account_fault.get_or_insert_with(|| reason.clone());
+            census.account_faults.push((key, reason.clone()));
         }
         let digest: [u8; 32] = Sha256::digest(format!("{end:?}").as_bytes()).into();
         match census.lines.get_mut(&key) {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use domain::account_fault::AccountFaultReports;
 use domain::model::Model;
 use domain::outcome::Outcome;
 use futures::stream::FuturesUnordered;
@@ -44,7 +45,12 @@ pub(super) struct Asked {
     pub(super) stored: usize,
     /// The server is not to be asked for now; what is open stays in the batch.
     pub(super) is_troubled: bool,
+    /// Why the account is to be paused.
     pub(super) account_fault: Option<String>,
+    /// What items say about the account.
+    pub(super) reports: AccountFaultReports,
+    /// Whether a control call was made because of a report.
+    is_account_checked: bool,
     failures: usize,
 }
 
@@ -106,8 +112,29 @@ impl<'a> Asking<'a> {
                 next = under_way.next().now_or_never().flatten();
             }
             asked.stored += self.store(finished).await?;
+            self.judge_account(&mut asked).await;
         }
         Ok(asked)
+    }
+
+    /// Stops asking when the account is at fault: items of two organizations met it, or the list
+    /// of models is refused for it too. The list is asked for at most once per batch.
+    async fn judge_account(&self, asked: &mut Asked) {
+        if asked.reports.is_empty() || asked.account_fault.is_some() {
+            return;
+        }
+        let mut fault = asked.reports.confirmed().map(str::to_owned);
+        if fault.is_none() && !asked.is_account_checked {
+            asked.is_account_checked = true;
+            fault = match self.server.models().await {
+                Err(failure @ (CallFailure::Unauthorized | CallFailure::OutOfFunds)) => {
+                    Some(failure.to_string())
+                }
+                Ok(_) | Err(_) => None,
+            };
+        }
+        asked.is_troubled |= fault.is_some();
+        asked.account_fault = fault;
     }
 
     async fn ask(&self, question: Question, place: Place<'a>) -> Answered<'a> {
@@ -157,19 +184,18 @@ impl<'a> Asking<'a> {
             }
             // At the end of the batch it takes the next way.
             Ok(ItemEnd::Again(why)) => {
-                if let Some(outcome) = last_word(head, &why) {
-                    finished.push((self.finished(question.head, outcome), true));
-                }
+                self.count_attempt(question.head, &why, finished);
                 None
             }
-            Ok(ItemEnd::AccountFault(reason)) => {
-                asked.account_fault = Some(reason);
+            Ok(ItemEnd::AccountFault(why)) => {
+                asked.reports.add(head.organization, &why);
+                self.count_attempt(question.head, &why, finished);
                 None
             }
             Err(failure @ (CallFailure::Unauthorized | CallFailure::OutOfFunds)) => {
-                asked.account_fault = Some(failure.to_string());
-                // The others would hear the same.
-                asked.is_troubled = true;
+                let why = failure.to_string();
+                asked.reports.add(head.organization, &why);
+                self.count_attempt(question.head, &why, finished);
                 None
             }
             Err(failure) => {
@@ -181,12 +207,18 @@ impl<'a> Asking<'a> {
                     return Some(question);
                 }
                 // One of many that all fail is not the one to blame.
-                let is_alone = asked.failures < MOST_TROUBLE;
-                if is_alone && let Some(outcome) = last_word(head, &failure.to_string()) {
-                    finished.push((self.finished(question.head, outcome), true));
+                if asked.failures < MOST_TROUBLE {
+                    self.count_attempt(question.head, &failure.to_string(), finished);
                 }
                 None
             }
+        }
+    }
+
+    /// An item without an answer goes again, or fails when it has gone often enough.
+    fn count_attempt(&self, head: Head, why: &str, finished: &mut Vec<(Finished, bool)>) {
+        if let Some(outcome) = last_word(&head, why) {
+            finished.push((self.finished(head, outcome), true));
         }
     }
 
