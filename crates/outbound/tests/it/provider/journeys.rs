@@ -69,7 +69,7 @@ async fn what_happened_to_an_item_is_told_alike_by_every_provider() {
     openai plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
     openai [[fail 400]]: failed: simulated failure 400
     openai [[fail 404]]: failed: simulated failure 404
-    openai [[fail 401]]: account: status 401
+    openai [[fail 401]]: again: status 401
     openai [[fail 429]]: again: status 429
     openai [[fail 500]]: again: status 500
     openai [[fail 529]]: again: status 529
@@ -82,7 +82,7 @@ async fn what_happened_to_an_item_is_told_alike_by_every_provider() {
     anthropic plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
     anthropic [[fail 400]]: failed: simulated failure 400
     anthropic [[fail 404]]: failed: simulated failure 404
-    anthropic [[fail 401]]: account: status 401
+    anthropic [[fail 401]]: account: authentication_error (status 401)
     anthropic [[fail 429]]: again: status 429
     anthropic [[fail 500]]: again: status 500
     anthropic [[fail 529]]: again: status 529

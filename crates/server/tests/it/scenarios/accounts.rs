@@ -1,11 +1,13 @@
 //! Accounts that are not let in or do not pay: paused, and their cargo kept.
 
+use domain::money::Money;
 use domain::route::{Route, Via};
 use simulator::{Fault, FaultName, Provider};
 use store::shard::provider as standing;
 
-use super::play::{BATCHES, SHORT, Scene, Turn};
-use crate::support::jobs::{ACCOUNT, Port, route};
+use super::play::{BATCHES, LONG, SHORT, Scene, Turn};
+use crate::support::Customer;
+use crate::support::jobs::{ACCOUNT, Port, question, route};
 use crate::support::receiver::Receiver;
 
 fn spare(provider: Provider) -> Vec<Route> {
@@ -124,9 +126,74 @@ async fn items_are_refused_for_the_account() {
     };
     insta::assert_snapshot!(scene.everywhere().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 PENDING2 BATCHED2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
-    PENDING1 PROCESSING1 PENDING2 BATCHED2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
-    PENDING1 PROCESSING1 PENDING2 BATCHED2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     3 callbacks, 2 jobs, 0.00 held
     ");
+}
+
+/// Loads one text for each of two organizations, whose cargo goes into the same batch.
+async fn load_both(port: &Port, provider: Provider, texts: [&str; 2], url: &str) -> [Loaded; 2] {
+    let neighbour = port.service.customer().await;
+    let credit = Money(1_000_000_000);
+    port.service.add_credit(&neighbour, credit).await;
+    let own = port.load(provider, texts[0], url).await;
+    let body = question(provider.name(), texts[1], url);
+    let other = port.service.load(&neighbour, &body).await;
+    [(port.customer.clone(), own), (neighbour, other)]
+}
+
+type Loaded = (Customer, String);
+
+/// Advances, and says why the account was paused, if it ever was.
+async fn paused_within(port: &mut Port, provider: Provider, steps: u32) -> Option<String> {
+    for _ in 0..steps {
+        port.advance(SHORT).await;
+        let paused = standing::paused(&port.service.north).await.unwrap();
+        if let Some(paused) = paused.get(provider.name()) {
+            return Some(paused.reason.clone());
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn the_items_of_one_organization_pause_no_account() {
+    let mut port = Port::open().await;
+    let receiver = Receiver::new().await;
+    for provider in BATCHES {
+        let texts = ["[[fail 401]] crate", "one crate"];
+        let loaded = load_both(&port, provider, texts, receiver.url()).await;
+        assert_eq!(paused_within(&mut port, provider, 20).await, None);
+        let [(customer, refused), (neighbour, answered)] = loaded;
+        let status = port.service.status(&neighbour, &answered).await;
+        assert_eq!(status, "callback_delivered", "{provider}");
+        // What it met counts as attempts: it ends long before its deadline.
+        port.wait_for(std::slice::from_ref(&refused), LONG, 12)
+            .await;
+        let tracked = port.service.track(&customer, &refused).await;
+        let error = tracked["error"].as_str().unwrap_or_default();
+        assert!(error.starts_with("no answer in 8 attempts: "), "{tracked}");
+    }
+}
+
+#[tokio::test]
+async fn the_items_of_two_organizations_pause_an_account_by_error_code() {
+    let mut port = Port::open().await;
+    let receiver = Receiver::new().await;
+    for (provider, reason) in [
+        (
+            Provider::Anthropic,
+            Some("authentication_error (status 401)"),
+        ),
+        (Provider::Gemini, Some("status 401")),
+        // It has a status here, and no code.
+        (Provider::OpenAi, None),
+    ] {
+        let texts = ["[[fail 401]] crate", "[[fail 401]] crate"];
+        load_both(&port, provider, texts, receiver.url()).await;
+        let paused = paused_within(&mut port, provider, 20).await;
+        assert_eq!(paused.as_deref(), reason, "{provider}");
+    }
 }
