@@ -1,18 +1,15 @@
 //! The body of a request, read whole and no larger than allowed.
 
-use std::time::Duration;
+use std::error::Error;
+use std::io;
 
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt as _;
-use tokio::time::timeout;
 
 use crate::problem::Problem;
 use crate::state::App;
-
-/// How long a body may stand still.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Body(pub(crate) Bytes);
@@ -21,33 +18,75 @@ impl FromRequest<App> for Body {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let mut body = request.into_body();
-        // Most bodies come in one piece, which is then used as it is.
-        let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
-        let late = |_| Problem::text(StatusCode::REQUEST_TIMEOUT, "The body came too slowly.");
-        while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(late)? {
-            let broken = |_| Problem::text(StatusCode::BAD_REQUEST, "The body broke off.");
-            let Ok(piece) = frame.map_err(broken)?.into_data() else {
-                continue;
-            };
-            length += piece.len();
-            if length > app.max_body_bytes {
-                // The listener reads on, so that who still sends sees the answer.
-                return Err(Problem::too_large(app.max_body_bytes));
-            }
-            if first.is_empty() && rest.is_empty() {
-                first = piece;
-            } else {
-                if rest.is_empty() {
-                    rest.extend_from_slice(&first);
-                }
-                rest.extend_from_slice(&piece);
-            }
+        read(request.into_body(), app.max_body_bytes).await
+    }
+}
+
+async fn read(mut body: axum::body::Body, max_bytes: usize) -> Result<Body, Problem> {
+    // Most bodies come in one piece, which is then used as it is.
+    let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|error| broken(&error))?.into_data() else {
+            continue;
+        };
+        length += piece.len();
+        if length > max_bytes {
+            // The listener reads on, so that a caller who still sends sees the answer.
+            return Err(Problem::too_large(max_bytes));
         }
-        Ok(Self(if rest.is_empty() {
-            first
+        if first.is_empty() && rest.is_empty() {
+            first = piece;
         } else {
-            rest.freeze()
-        }))
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&piece);
+        }
+    }
+    Ok(Body(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    }))
+}
+
+/// The listener holds each body to a deadline and all of them to a budget. It says by the kind
+/// of an I/O error which of the two ended one.
+fn broken(error: &(dyn Error + 'static)) -> Problem {
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    match kind {
+        Some(io::ErrorKind::TimedOut) => {
+            Problem::text(StatusCode::REQUEST_TIMEOUT, "The body came too slowly.")
+        }
+        Some(io::ErrorKind::QuotaExceeded) => Problem::unavailable(
+            "Too many request bodies are being received. Try again in 1 second.",
+            1,
+        ),
+        Some(_) | None => Problem::text(StatusCode::BAD_REQUEST, "The body broke off."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+
+    use super::*;
+
+    async fn status(end: Result<&'static str, io::ErrorKind>) -> Result<Bytes, u16> {
+        let pieces = [Ok("a"), end.map_err(io::Error::from)];
+        let body = axum::body::Body::from_stream(stream::iter(pieces));
+        let read = read(body, 2).await;
+        read.map(|body| body.0)
+            .map_err(|problem| problem.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn a_body_is_whole_or_says_why_it_is_not() {
+        assert_eq!(status(Ok("b")).await, Ok(Bytes::from("ab")));
+        assert_eq!(status(Ok("bc")).await, Err(413));
+        assert_eq!(status(Err(io::ErrorKind::TimedOut)).await, Err(408));
+        assert_eq!(status(Err(io::ErrorKind::QuotaExceeded)).await, Err(503));
+        assert_eq!(status(Err(io::ErrorKind::ConnectionReset)).await, Err(400));
     }
 }

@@ -2,8 +2,9 @@
 
 use axum::body::Body;
 use axum::extract::Request;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::no::No;
 
@@ -31,10 +32,7 @@ pub(crate) async fn unseal(request: Request, seal: &str) -> Result<Request, No> 
         return Err(No::Forged);
     }
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, LARGEST).collect().await;
-    let bytes = body
-        .map_err(|_| No::Invalid("The form is too large.".to_owned()))?
-        .to_bytes();
+    let bytes = read(body, LARGEST).await?;
     let mut fields = url::form_urlencoded::parse(&bytes);
     let given = fields.find(|(name, _)| name == FIELD);
     match given {
@@ -42,6 +40,17 @@ pub(crate) async fn unseal(request: Request, seal: &str) -> Result<Request, No> 
             Ok(Request::from_parts(parts, Body::from(bytes)))
         }
         Some(_) | None => Err(No::Forged),
+    }
+}
+
+/// The whole body. The listener ends one that comes too slowly.
+pub(crate) async fn read(body: Body, max_bytes: usize) -> Result<Bytes, No> {
+    match Limited::new(body, max_bytes).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(No::Invalid("The form is too large.".to_owned()))
+        }
+        Err(_) => Err(No::Incomplete),
     }
 }
 
@@ -56,6 +65,8 @@ fn alike(given: &[u8], wanted: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
@@ -64,5 +75,15 @@ mod tests {
         assert!(!alike(b"abc", b"abd"));
         assert!(!alike(b"ab", b"abc"));
         assert!(!alike(b"", b"abc"));
+    }
+
+    #[tokio::test]
+    async fn a_form_that_is_too_large_is_told_from_one_that_did_not_arrive() {
+        let large = read(Body::from("four"), 3).await;
+        assert!(matches!(large, Err(No::Invalid(_))), "{large:?}");
+        let late = io::Error::from(io::ErrorKind::TimedOut);
+        let late = Body::from_stream(futures::stream::iter([Ok("a"), Err(late)]));
+        let late = read(late, 3).await;
+        assert!(matches!(late, Err(No::Incomplete)), "{late:?}");
     }
 }

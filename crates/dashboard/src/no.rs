@@ -18,6 +18,8 @@ pub(crate) enum No {
     Forbidden(&'static str),
     /// The form was not ours, or is too old.
     Forged,
+    /// The body of the request came too slowly, or broke off.
+    Incomplete,
     /// What was asked for makes no sense.
     Invalid(String),
     TooMany {
@@ -62,6 +64,11 @@ impl IntoResponse for No {
                 StatusCode::FORBIDDEN,
                 "This form is too old",
                 "Nothing was changed. Go back, reload the page and try again.".to_owned(),
+            ),
+            Self::Incomplete => (
+                StatusCode::REQUEST_TIMEOUT,
+                "The form did not arrive",
+                "Nothing was changed. Go back and send it again.".to_owned(),
             ),
             Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", why),
             Self::TooMany { seconds } => {

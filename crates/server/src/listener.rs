@@ -1,40 +1,57 @@
 //! A listener and its connections, and how they end without a request lost.
 
+mod activity;
+mod connections;
+pub mod options;
+mod request_body;
+mod response_body;
 #[cfg(test)]
 mod tests;
-mod unread;
 
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::ConnectInfo;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use unread::ReadOn;
+use activity::WatchedStream;
+use connections::{Admission, Connections};
+use options::Options;
+use request_body::{BodyBudget, RequestBody};
+use response_body::ResponseBody;
 
 /// Connections that the kernel keeps for us while we are busy; it may allow fewer.
 const BACKLOG: u32 = 4096;
-/// How long the head of a request may take, and an idle connection stays: longer
-/// than the 60 s of common balancers, so that it is they who hang up.
-const HEAD: Duration = Duration::from_secs(75);
+/// The largest head of a request (431 beyond), which is in memory while it comes.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 /// How long a connection may still bring a request after the last one was accepted.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long to wait when the process is out of open files.
-const OUT_OF_FILES: Duration = Duration::from_millis(100);
+/// How long the listener waits when the process is out of open files: until those that it closes
+/// have ended, and longer when it could close none.
+const OUT_OF_FILES_DELAY: Duration = Duration::from_millis(5);
+const NOTHING_TO_CLOSE_DELAY: Duration = Duration::from_millis(100);
+/// What a connection is told for which there is no room.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\ncontent-length: 66\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"detail\":\"Too many connections are open. Try again in 1 second.\"}";
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: choose another {setting}, or port 0 for any free one")]
@@ -69,14 +86,23 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// A router that is being served.
 #[derive(Debug)]
 pub struct Served {
-    connections: TaskTracker,
-    ending: Arc<Ending>,
+    tasks: TaskTracker,
+    context: Arc<Context>,
+}
+
+/// What all connections of a listener share.
+#[derive(Debug)]
+struct Context {
+    router: Router,
+    connections: Arc<Connections>,
+    body_budget: Arc<BodyBudget>,
+    ending: Ending,
 }
 
 /// How far the end has come.
 #[derive(Debug, Default)]
 struct Ending {
-    /// Each answer asks its caller to connect anew, elsewhere.
+    /// Each answer asks its caller to open another connection, elsewhere.
     announced: AtomicBool,
     /// Nothing is accepted any more.
     closing: CancellationToken,
@@ -92,21 +118,26 @@ impl Ending {
 
 impl Served {
     /// Serves, and says in the log where.
-    pub fn start(name: &'static str, listener: TcpListener, router: Router) -> Self {
+    pub fn start(
+        name: &'static str,
+        listener: TcpListener,
+        router: Router,
+        options: Options,
+    ) -> Self {
         if let Ok(address) = listener.local_addr() {
             tracing::info!(listener = name, %address, "listening");
         }
         let served = Self {
-            connections: TaskTracker::new(),
-            ending: Arc::default(),
+            tasks: TaskTracker::new(),
+            context: Arc::new(Context {
+                router,
+                body_budget: Arc::new(BodyBudget::new(options.body_budget)),
+                connections: Connections::new(options),
+                ending: Ending::default(),
+            }),
         };
-        let accepting = accept(
-            listener,
-            router,
-            served.connections.clone(),
-            served.ending.clone(),
-        );
-        served.connections.spawn(accepting);
+        let (tasks, context) = (served.tasks.clone(), Arc::clone(&served.context));
+        served.tasks.spawn(accept(listener, tasks, context));
         served
     }
 
@@ -115,30 +146,31 @@ impl Served {
     /// Connections that are used during the grace end with their answer; closing one
     /// that is idle could cross with a request on its way.
     pub async fn stop(&self, grace: Duration) {
-        self.ending.announced.store(true, Ordering::Relaxed);
+        self.context.ending.announced.store(true, Ordering::Relaxed);
         tokio::time::sleep(grace).await;
-        self.ending.closing.cancel();
-        self.connections.close();
-        self.connections.wait().await;
+        self.context.ending.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    connections: TaskTracker,
-    ending: Arc<Ending>,
-) {
-    let open = |stream, peer| {
-        connections.spawn(serve(stream, peer, router.clone(), Arc::clone(&ending)));
+async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<Context>) {
+    let open = |stream: TcpStream, peer: SocketAddr| {
+        if let Some(admission) = context.connections.admit(peer.ip()) {
+            tasks.spawn(serve(stream, peer, admission, Arc::clone(&context)));
+        } else {
+            metrics::counter!("http_connections_refused_total").increment(1);
+            // As far as the socket takes it at once: nobody waits for a caller here.
+            let _told = stream.try_write(NO_ROOM);
+        }
     };
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => open(stream, peer),
-                Err(error) => refused(&error).await,
+                Err(error) => refused(&error, &context.connections).await,
             },
-            () = ending.closing.cancelled() => break,
+            () = context.ending.closing.cancelled() => break,
         }
     }
     // Who stands in the kernel's queue has connected as far as they know.
@@ -153,55 +185,118 @@ async fn accept(
     }
 }
 
-async fn refused(error: &io::Error) {
+async fn refused(error: &io::Error, connections: &Connections) {
     // Who hung up before we looked takes nothing from the others.
     let gone = [
         io::ErrorKind::ConnectionAborted,
         io::ErrorKind::ConnectionReset,
     ];
-    if !gone.contains(&error.kind()) {
+    if gone.contains(&error.kind()) {
+        return;
+    }
+    if connections.shed() > 0 {
+        tokio::time::sleep(OUT_OF_FILES_DELAY).await;
+    } else {
         tracing::error!(%error, "a connection could not be accepted; see ulimit -n");
-        tokio::time::sleep(OUT_OF_FILES).await;
+        tokio::time::sleep(NOTHING_TO_CLOSE_DELAY).await;
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: Arc<Ending>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, admission: Admission, context: Arc<Context>) {
     // Answers are written whole: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection ended before it began");
         return;
     }
-    let router = TowerToHyperService::new(router);
-    let service = service_fn(|request| answer(&router, peer, &ending, request));
+    let activity = Arc::clone(&admission.activity);
+    let router = TowerToHyperService::new(context.router.clone());
+    let service = service_fn(|request| answer(&router, peer, &admission, &context, request));
+    let stream = WatchedStream { stream, activity };
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        // The deadlines below are stricter.
+        .header_read_timeout(None)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = ending.overdue() => {
+    let mut connection = pin!(connection);
+    let mut overdue = pin!(context.ending.overdue());
+    let mut shed = pin!(admission.shed.cancelled());
+    let options = &context.connections.options;
+    let mut timer = pin!(sleep_until(Instant::now() + options.idle_timeout));
+    let (mut is_ending, mut is_shed) = (false, false);
+    let ended = poll_fn(|cx| {
+        // Whatever the connection does happens here, so what it does is known afterwards.
+        let mut ended = connection.as_mut().poll(cx);
+        if ended.is_pending() && !is_ending && overdue.as_mut().poll(cx).is_ready() {
+            is_ending = true;
             connection.as_mut().graceful_shutdown();
-            connection.await
+            ended = connection.as_mut().poll(cx);
         }
-    };
-    if let Err(error) = ended {
+        if ended.is_pending() && !is_shed && shed.as_mut().poll(cx).is_ready() {
+            is_shed = true;
+            if admission.activity.shed_order().is_some() {
+                return Poll::Ready(Ok(()));
+            }
+            // A request came meanwhile: it is answered first.
+            connection.as_mut().graceful_shutdown();
+            ended = connection.as_mut().poll(cx);
+        }
+        let deadline = admission.activity.deadline(options);
+        if ended.is_pending() && is_past(deadline, timer.as_mut(), cx) {
+            metrics::counter!("http_connections_timed_out_total").increment(1);
+            return Poll::Ready(Ok(()));
+        }
+        ended
+    });
+    if let Err(error) = ended.await {
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+/// Whether the deadline has come; if not, the task is woken then. A timer that is armed for an
+/// earlier moment stays so: setting it for every request would cost more than waking too early.
+fn is_past(
+    deadline: Option<Instant>,
+    mut timer: Pin<&mut Sleep>,
+    cx: &mut std::task::Context<'_>,
+) -> bool {
+    let Some(deadline) = deadline else {
+        return false;
+    };
+    if deadline < timer.deadline() || timer.is_elapsed() {
+        timer.as_mut().reset(deadline);
+    }
+    while timer.as_mut().poll(cx).is_ready() {
+        if Instant::now() >= deadline {
+            return true;
+        }
+        timer.as_mut().reset(deadline);
+    }
+    false
 }
 
 async fn answer(
     router: &TowerToHyperService<Router>,
     peer: SocketAddr,
-    ending: &Ending,
+    admission: &Admission,
+    context: &Context,
     mut request: Request<Incoming>,
-) -> Result<Response<Body>, std::convert::Infallible> {
+) -> Result<Response<ResponseBody>, std::convert::Infallible> {
+    let activity = &admission.activity;
+    let began = activity.head_received(!request.body().is_end_stream());
+    let deadline = began + context.connections.options.request_timeout;
     request.extensions_mut().insert(ConnectInfo(peer));
-    let mut response = router.call(request.map(ReadOn::new)).await?;
-    if ending.announced.load(Ordering::Relaxed) {
+    let request = request.map(|incoming| {
+        let budget = Arc::clone(&context.body_budget);
+        RequestBody::new(incoming, Arc::clone(activity), budget, deadline)
+    });
+    let mut response = router.call(request).await?;
+    if context.ending.announced.load(Ordering::Relaxed) {
         response
             .headers_mut()
             .insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(response)
+    Ok(response.map(|body| ResponseBody {
+        body,
+        activity: Arc::clone(activity),
+    }))
 }

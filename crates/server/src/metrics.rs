@@ -73,6 +73,16 @@ fn describe() {
     let unknown = "Commits whose end was unknown and had to be asked for.";
     describe_counter!("load_unknown_commits_total", Unit::Count, unknown);
     describe_counter!("http_requests_total", Unit::Count, "Requests answered.");
+    let shed = "Idle or half-open connections that were closed to make room for others.";
+    describe_counter!("http_connections_shed_total", Unit::Count, shed);
+    let refused = "Connections that were refused because all others were busy.";
+    describe_counter!("http_connections_refused_total", Unit::Count, refused);
+    let late = "Connections closed after a timeout: idle, too slow to send a head or to read.";
+    describe_counter!("http_connections_timed_out_total", Unit::Count, late);
+    let late = "Requests whose body took too long to arrive (408).";
+    describe_counter!("http_bodies_timed_out_total", Unit::Count, late);
+    let over = "Requests refused because too many bytes were being received (503).";
+    describe_counter!("http_bodies_over_budget_total", Unit::Count, over);
     describe_histogram!(
         "http_request_seconds",
         Unit::Seconds,

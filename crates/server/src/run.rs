@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::catalogue::{CatalogueFailure, Shelf};
 use crate::files::Files;
 use crate::licence::keeper::Keeper;
+use crate::listener::options::Options;
 use crate::listener::{self, BindFailure, Served};
 use crate::metrics;
 use crate::presence;
@@ -101,7 +102,7 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
     if role == Role::Serve {
         presence::keep(&stores, node, values, &beside, &finish);
     }
-    let side = Served::start("metrics", side, metrics::router(kept));
+    let side = Served::start("metrics", side, metrics::router(kept), Options::default());
     let api = front.map(|front| {
         let told = Told {
             catalogue: shelf.watch(),

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::clock::Held;
 use crate::dashboard;
-use crate::listener::Served;
+use crate::listener::{self, Served};
 use crate::settings::choice::Environment;
 use crate::settings::table::Values;
 use crate::wiring::{self, Stores};
@@ -77,7 +77,8 @@ impl Api {
         let pages = dashboard::pages(&listener, stores, shelf, api.clone(), &watched, values);
         let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
         beside.spawn(offered);
-        let served = Served::start("api", listener, api.merge(pages.router));
+        let router = api.merge(pages.router);
+        let served = Served::start("api", listener, router, listener_options(values));
         Self {
             app,
             served,
@@ -132,6 +133,18 @@ fn options(values: &Values) -> Options {
         max_stop_sequences: values.max_stop_sequences,
         linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
+}
+
+fn listener_options(values: &Values) -> listener::options::Options {
+    let options = listener::options::Options {
+        max_connections: values.max_connections,
+        max_connections_per_address: values.max_connections_per_address,
+        trusted_proxies: values.trusted_proxies.clone(),
+        request_timeout: values.request_timeout,
+        body_budget: values.body_budget_bytes,
+        ..listener::options::Options::default()
+    };
+    options.within_open_files()
 }
 
 fn counters(values: &Values) -> Option<Counters> {

@@ -1,68 +1,178 @@
-//! What a caller still sends when the answer is already known.
+//! The body of a request: received before a deadline, within a budget, and to its end.
 //!
-//! Hyper closes a connection whose body nobody reads to its end, without a word of it in
-//! the answer: a caller who sends the next request on it loses that one.
+//! Hyper closes a connection whose body is not read to its end, and the answer does not say so:
+//! a caller who sends the next request on it loses that one. So a body that is dropped early is
+//! read on.
 
+use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-/// Who sends more than this is cut off.
-const MOST: usize = 64 << 20;
-/// Who takes longer than this is cut off.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::activity::Activity;
 
-/// A body that is read to its end even when it is dropped before.
+/// Of a body that no handler wants. The connection of a caller who sends more is closed.
+const MAX_UNWANTED_BYTES: usize = 64 << 20;
+/// A body that comes at this rate has all the time it needs.
+const MIN_BYTES_PER_SECOND: u64 = 64 << 10;
+/// The first bytes of every body are outside the budget, so that large bodies that come slowly
+/// never stop small ones. The number of connections bounds their sum.
+const FREE_BYTES: usize = 16 << 10;
+
+/// The bytes of all bodies that are being received.
 #[derive(Debug)]
-pub(super) struct ReadOn(Option<Incoming>);
+pub(super) struct BodyBudget {
+    max: usize,
+    used: AtomicUsize,
+}
 
-impl ReadOn {
-    pub(super) const fn new(body: Incoming) -> Self {
-        Self(Some(body))
+impl BodyBudget {
+    pub(super) const fn new(max: usize) -> Self {
+        Self {
+            max,
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.max);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .is_ok()
     }
 }
 
-impl Drop for ReadOn {
+/// Fails with `TimedOut` when it comes too slowly, and with `QuotaExceeded` when the bodies of
+/// all requests together are too large.
+#[derive(Debug)]
+pub(super) struct RequestBody {
+    incoming: Option<Incoming>,
+    activity: Arc<Activity>,
+    budget: Arc<BodyBudget>,
+    /// Before any allowance for its size.
+    deadline: Instant,
+    received: usize,
+    taken: usize,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl RequestBody {
+    pub(super) fn new(
+        incoming: Incoming,
+        activity: Arc<Activity>,
+        budget: Arc<BodyBudget>,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            incoming: Some(incoming),
+            activity,
+            budget,
+            deadline,
+            received: 0,
+            taken: 0,
+            timer: None,
+        }
+    }
+
+    fn count(&mut self, bytes: usize) -> io::Result<()> {
+        self.received += bytes;
+        let more = self.received.saturating_sub(FREE_BYTES) - self.taken;
+        if !self.budget.take(more) {
+            metrics::counter!("http_bodies_over_budget_total").increment(1);
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        self.taken += more;
+        Ok(())
+    }
+
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let seconds = self.received as u64 / MIN_BYTES_PER_SECOND;
+        let deadline = self.deadline + Duration::from_secs(seconds);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+impl Drop for RequestBody {
     fn drop(&mut self) {
-        if let Some(body) = self.0.take().filter(|body| !body.is_end_stream()) {
-            tokio::spawn(timeout(PATIENCE, read(body)));
+        self.budget.used.fetch_sub(self.taken, Ordering::Relaxed);
+        let Some(incoming) = self.incoming.take() else {
+            return;
+        };
+        if incoming.is_end_stream() {
+            self.activity.body_received();
+        } else {
+            let (activity, deadline) = (Arc::clone(&self.activity), self.deadline);
+            tokio::spawn(async move {
+                let _late = timeout_at(deadline, read_on(incoming)).await;
+                activity.body_received();
+            });
         }
     }
 }
 
-async fn read(mut body: Incoming) {
+async fn read_on(mut incoming: Incoming) {
     let mut length = 0;
-    while let Some(Ok(frame)) = body.frame().await
-        && length <= MOST
+    while let Some(Ok(frame)) = incoming.frame().await
+        && length <= MAX_UNWANTED_BYTES
     {
         length += frame.data_ref().map_or(0, Bytes::len);
     }
 }
 
-impl Body for ReadOn {
+impl Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut self.0 {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Some(incoming) = &mut self.incoming else {
+            return Poll::Ready(None);
+        };
+        let frame = Pin::new(&mut *incoming).poll_frame(cx);
+        if incoming.is_end_stream() {
+            self.activity.body_received();
+        }
+        match frame {
+            Poll::Ready(Some(Ok(frame))) => {
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                Poll::Ready(Some(self.count(length).map(|()| frame)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(io::Error::other(error)))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => self.poll_deadline(cx).map(|()| {
+                // Not read on: the connection closes with the answer.
+                self.incoming = None;
+                metrics::counter!("http_bodies_timed_out_total").increment(1);
+                Some(Err(io::ErrorKind::TimedOut.into()))
+            }),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.as_ref().is_none_or(Body::is_end_stream)
+        self.incoming.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0
+        self.incoming
             .as_ref()
             .map_or_else(SizeHint::default, Body::size_hint)
     }

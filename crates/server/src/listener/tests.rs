@@ -1,5 +1,7 @@
 //! A listener: nothing in flight is cut when it ends.
 
+mod edges;
+
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
@@ -29,7 +31,7 @@ fn start() -> (Served, SocketAddr, Slow) {
     let listener = bind("SVC_LISTEN", SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
     (
-        Served::start("test", listener, router),
+        Served::start("test", listener, router, Options::default()),
         address,
         Slow { begun, gate },
     )
@@ -76,7 +78,11 @@ async fn a_connection_is_kept_until_the_end_is_announced() {
         "{answer}"
     );
 
-    served.ending.announced.store(true, Ordering::Relaxed);
+    served
+        .context
+        .ending
+        .announced
+        .store(true, Ordering::Relaxed);
     let (stream, answer) = ask(stream, "/").await;
     assert!(
         answer.ends_with("quick") && answer.contains("connection: close"),

@@ -87,7 +87,7 @@ settings! {
     Hidden "SVC_OIDC_SECRET" oidc_secret: Option<Secret> = "", optional(secret),
         "Our secret there; a public client has none.";
     Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
-        "Ranges of proxies of ours, whose X-Forwarded-For is believed; the dashboard limits and logs by it.";
+        "Ranges of proxies of ours, whose X-Forwarded-For is believed; the dashboard limits and logs by it. They may open any number of connections.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Where /metrics is served for Prometheus; port 0 takes any free one.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
@@ -178,6 +178,14 @@ settings! {
 
     Plain "SVC_MAX_BODY_BYTES" max_body_bytes: usize = "10485760", whole::<usize, 1_024, 1_073_741_824>,
         "The largest request body (413 beyond).";
+    Plain "SVC_BODY_BUDGET_BYTES" body_budget_bytes: usize = "268435456", whole::<usize, 1_048_576, 1_099_511_627_776>,
+        "The most bytes of all request bodies together that one process receives at a time (503 beyond).";
+    Plain "SVC_REQUEST_TIMEOUT_SECONDS" request_timeout: Duration = "30", seconds::<1, 3_600>,
+        "How long a request may take to arrive, headers and body; a body has one more second for each 64 KiB.";
+    Plain "SVC_MAX_CONNECTIONS" max_connections: usize = "8192", whole::<usize, 16, 1_000_000>,
+        "The most open connections of callers, and at most three quarters of ulimit -n; beyond, idle and half-open ones are closed.";
+    Plain "SVC_MAX_CONNECTIONS_PER_ADDRESS" max_connections_per_address: usize = "1024", whole::<usize, 1, 1_000_000>,
+        "The same for one address of a caller (IPv6: one /64); loopback and SVC_TRUSTED_PROXIES are exempt.";
     Plain "SVC_MAX_MESSAGES" max_messages: usize = "1000", whole::<usize, 1, 1_000_000>,
         "The most messages in one load.";
     Plain "SVC_MAX_FILE_REFERENCES" max_file_references: usize = "100", whole::<usize, 0, 100_000>,

@@ -15,6 +15,10 @@ pub(super) fn check(values: &Values) -> Vec<Told> {
         let text = "must not be more than SVC_DELIVERY_SLOTS";
         told.push(("SVC_DELIVERY_SLOTS_PER_HOST", text));
     }
+    if values.body_budget_bytes < values.max_body_bytes {
+        let text = "must not be less than SVC_MAX_BODY_BYTES";
+        told.push(("SVC_BODY_BUDGET_BYTES", text));
+    }
     if values.oidc_issuer.is_some() {
         if values.oidc_client.is_none() {
             let text = "is not set, but SVC_OIDC_ISSUER is; the house knows us by it";

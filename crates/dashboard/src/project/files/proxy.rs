@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::control::audit::{self, Act};
 
+use crate::form;
 use crate::no::No;
 use crate::seat::InProject;
 use crate::state::Desk;
@@ -36,9 +37,7 @@ pub(crate) async fn create(
     within: InProject,
     request: Request,
 ) -> Result<Response, No> {
-    let body = Limited::new(request.into_body(), LARGEST).collect().await;
-    let body = body.map_err(|_| No::Invalid("The request is too large.".to_owned()))?;
-    let body = body.to_bytes();
+    let body = form::read(request.into_body(), LARGEST).await?;
     let read: Value = serde_json::from_slice(&body).unwrap_or_default();
     let name = read.get("filename").and_then(Value::as_str);
     let name = name.unwrap_or_default().chars().take(200).collect();

@@ -1,0 +1,104 @@
+//! What a listener grants its connections.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::{IpNet, Ipv6Net};
+
+/// Of an IPv6 address: one customer of a network has a prefix of this length, or a shorter one.
+const IPV6_PREFIX: u8 = 64;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub max_connections: usize,
+    pub max_connections_per_address: usize,
+    /// Addresses of proxies, which connect for many callers. They and loopback have no limit of
+    /// their own.
+    pub trusted_proxies: Vec<IpNet>,
+    /// From the first byte of a request to its last. A body has more time the more of it came:
+    /// see `request_body`.
+    pub request_timeout: Duration,
+    /// How long a connection stays open between requests. It is longer than the 60 s of common
+    /// load balancers, so that the balancer closes first.
+    pub idle_timeout: Duration,
+    /// How long a response may stay unread by the caller without any progress.
+    pub write_timeout: Duration,
+    /// Only connections that have been idle or half-open for so long are closed for others.
+    pub min_shed_age: Duration,
+    /// Bytes of all request bodies that are being received.
+    pub body_budget: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            max_connections: 8192,
+            max_connections_per_address: 1024,
+            trusted_proxies: Vec::new(),
+            request_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(30),
+            min_shed_age: Duration::from_millis(250),
+            body_budget: 256 << 20,
+        }
+    }
+}
+
+impl Options {
+    /// The same, with fewer connections where the process may open few files: databases, Redis
+    /// and callbacks need some too.
+    #[must_use]
+    pub fn within_open_files(mut self) -> Self {
+        if let Ok((soft, _)) = rlimit::Resource::NOFILE.get() {
+            let most = usize::try_from(soft / 4 * 3).unwrap_or(usize::MAX);
+            self.max_connections = self.max_connections.min(most);
+        }
+        self
+    }
+
+    /// The address that a peer is counted under, unless it has no limit of its own.
+    pub(super) fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
+        let peer = peer.to_canonical();
+        let is_trusted = self.trusted_proxies.iter().any(|it| it.contains(&peer));
+        if peer.is_loopback() || is_trusted {
+            return None;
+        }
+        Some(match peer {
+            IpAddr::V4(_) => peer,
+            IpAddr::V6(address) => Ipv6Net::new(address, IPV6_PREFIX)
+                .map_or(peer, |network| IpAddr::V6(network.network())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_are_counted_by_address_and_proxies_are_not() {
+        let options = Options {
+            trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+            ..Options::default()
+        };
+        let counted = |peer: &str| {
+            let counted = options.counted_address(peer.parse().unwrap());
+            counted.map(|address| address.to_string())
+        };
+        for exempt in [
+            "127.0.0.1",
+            "::1",
+            "::ffff:127.0.0.1",
+            "10.1.2.3",
+            "::ffff:10.1.2.3",
+        ] {
+            assert_eq!(counted(exempt), None, "{exempt}");
+        }
+        assert_eq!(counted("192.0.2.7").as_deref(), Some("192.0.2.7"));
+        assert_eq!(counted("::ffff:192.0.2.7").as_deref(), Some("192.0.2.7"));
+        assert_eq!(
+            counted("2001:db8:1:2:3:4:5:6").as_deref(),
+            Some("2001:db8:1:2::")
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! The body of a response, which notes its own end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+
+use super::activity::Activity;
+
+#[derive(Debug)]
+pub(super) struct ResponseBody {
+    pub(super) body: axum::body::Body,
+    pub(super) activity: Arc<Activity>,
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        self.activity.answered();
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
