@@ -31,11 +31,15 @@ impl Error {
     }
 }
 
-/// Another try on another connection may go well.
+/// Another try may go well: the server is away, or did not do it in time.
 pub(crate) fn is_away(error: &sqlx::Error) -> bool {
-    if let sqlx::Error::Database(refused) = error {
-        let code = refused.code().unwrap_or_default();
-        return AWAY.iter().any(|class| code.starts_with(class));
+    is_lost(error) || has_code(error, &NOT_IN_TIME)
+}
+
+/// The session is gone, or its server can no longer be written to.
+pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+    if matches!(error, sqlx::Error::Database(_)) {
+        return has_code(error, &LOST);
     }
     matches!(
         error,
@@ -49,12 +53,15 @@ pub(crate) fn is_away(error: &sqlx::Error) -> bool {
     )
 }
 
-/// What servers answer that are away, starting, stopping, full, or standbys.
-const AWAY: [&str; 5] = [
-    // Connection exceptions.
-    "08",    // Too many connections, disk full, out of memory.
-    "53",    // Shutdown, starting up, a statement that took too long.
-    "57",    // Nothing can be written: a standby that is being promoted.
-    "25006", // A lock that was not free in time.
-    "55P03",
-];
+fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
+    let code = error.as_database_error().and_then(|it| it.code());
+    code.is_some_and(|code| codes.iter().any(|class| code.starts_with(class)))
+}
+
+/// Connection exceptions; shutdown, crash and start; too many connections; a standby, which is
+/// read only; a transaction that was idle, or took too long, and was ended with its session.
+const LOST: [&str; 6] = ["08", "57P", "53300", "25006", "25P03", "25P04"];
+
+/// A statement that was cancelled, a lock that was not free, a deadlock or a conflict of
+/// transactions, a full disk.
+const NOT_IN_TIME: [&str; 4] = ["57014", "55P03", "40", "53"];

@@ -119,7 +119,7 @@ impl Pool {
         let session = self.acquire().await?;
         let is_new = session.is_new();
         match Transaction::begin(session).await {
-            Err(error) if !is_new && crate::error::is_away(&error) => {
+            Err(error) if !is_new && crate::error::is_lost(&error) => {
                 Transaction::begin(self.acquire().await?).await
             }
             begun => begun,

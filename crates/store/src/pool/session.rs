@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Pool;
 use super::connect::{Connected, late};
 use super::intercept::{Statement, Verdict};
-use crate::error::is_away;
+use crate::error::is_lost;
 
 pub(super) type Answers = Vec<Either<PgQueryResult, PgRow>>;
 
@@ -124,7 +124,7 @@ impl Session {
                 self.standing = before;
                 Ok(answers)
             }
-            Ok(Err(error)) if is_away(&error) => self.broken(error),
+            Ok(Err(error)) if is_lost(&error) => self.broken(error),
             Ok(Err(error)) => {
                 self.refused(before, deadline).await;
                 Err(error)
