@@ -26,7 +26,8 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-/// A caller whose load was counted against the backstop, before its body is read.
+/// A caller whose load would find a place in the queue and was counted against the backstop,
+/// before its body is read. In an overload most loads end here, so nothing is spent before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted(pub(crate) Caller);
 
@@ -35,6 +36,7 @@ impl FromRequestParts<App> for Counted {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
+        app.quay(caller.berth)?.writer.check_room(&caller)?;
         app.limiter.count(caller.project).await?;
         Ok(Self(caller))
     }

@@ -7,7 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::account::AccountRefusal;
 use domain::admission::LoadRefusal;
@@ -23,9 +23,16 @@ use tokio_util::task::TaskTracker;
 
 use crate::caller::Caller;
 use crate::limits::Pass;
+use crate::writer::admission::{Admission, MAX_QUEUED_LOADS, Ticket};
 use crate::writer::group::Group;
 
+pub(crate) use crate::writer::admission::Overload;
+
+mod admission;
+
 mod group;
+
+mod pace;
 
 mod transaction;
 
@@ -36,11 +43,9 @@ const WRITERS: usize = 2;
 const MOMENT: Duration = Duration::from_millis(1);
 /// With fewer than this in the last group nobody is worth waiting for.
 const COMPANY: u32 = 4;
-/// What may wait; beyond it a caller is told to come back.
-const ROOM: usize = 4096;
 /// The largest group, by loads and by bytes.
-const MOST: usize = 512;
-const MOST_BYTES: usize = 16 << 20;
+const MAX_GROUP_LOADS: usize = 512;
+const MAX_GROUP_BYTES: usize = 16 << 20;
 
 /// A checked load, ready to be stored.
 #[derive(Debug)]
@@ -50,6 +55,8 @@ pub(crate) struct Loading {
     pub(crate) model: String,
     pub(crate) callback: Option<CallbackUrl>,
     pub(crate) request: Packed,
+    /// What the request takes before it is packed.
+    pub(crate) unpacked_bytes: usize,
     pub(crate) metadata: Option<String>,
     pub(crate) named: Option<Named>,
     pub(crate) hold: Hold,
@@ -79,60 +86,145 @@ pub(crate) enum NotStored {
     /// The shard cannot be reached, or does not say what became of the load.
     Away,
     /// Too much waits already.
-    Busy,
+    Overloaded(Overload),
     /// The row is not what it should be; the text is for the log.
     Failed(String),
 }
 
 pub(crate) type Answer = Result<Stored, NotStored>;
 
+impl From<Overload> for NotStored {
+    fn from(overload: Overload) -> Self {
+        metrics::counter!("loads_overload_refused_total").increment(1);
+        Self::Overloaded(overload)
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
     load: Loading,
     /// Spent when the load is stored, given back with everything else.
     pass: Pass,
+    ticket: Ticket,
     answer: oneshot::Sender<Answer>,
+}
+
+/// The way into one writer's queue.
+#[derive(Debug, Clone)]
+struct QueueSender {
+    admission: Arc<Admission>,
+    sender: mpsc::Sender<Waiting>,
+}
+
+/// The writer's end of it.
+#[derive(Debug)]
+struct QueueReceiver {
+    admission: Arc<Admission>,
+    receiver: mpsc::Receiver<Waiting>,
+}
+
+fn queue() -> (QueueSender, QueueReceiver) {
+    let admission = Arc::new(Admission::default());
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_LOADS);
+    (
+        QueueSender {
+            admission: Arc::clone(&admission),
+            sender,
+        },
+        QueueReceiver {
+            admission,
+            receiver,
+        },
+    )
+}
+
+/// The ways into one writer: to itself, and to the one beside it that waits for accounts.
+#[derive(Debug, Clone)]
+struct Door {
+    writer: QueueSender,
+    aside: QueueSender,
+}
+
+impl Door {
+    /// Whether another load of this caller may come. Where earlier loads of its organization
+    /// wait for the account, it would have to wait with them.
+    fn check(&self, caller: &Caller, now: Instant) -> Result<(), Overload> {
+        self.writer.admission.check(now)?;
+        if self.aside.admission.has(caller.organization) {
+            self.aside.admission.check(now)?;
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     shard: Arc<Shard>,
-    doors: Mutex<Option<Vec<mpsc::Sender<Waiting>>>>,
-    rooms: Mutex<Vec<mpsc::Receiver<Waiting>>>,
+    doors: Mutex<Option<Vec<Door>>>,
+    /// Of each door's writer and of the one beside it.
+    receivers: Mutex<Vec<(QueueReceiver, QueueReceiver)>>,
     written: TaskTracker,
 }
 
 impl Writer {
     pub(crate) fn new(shard: Arc<Shard>) -> Self {
-        let (doors, rooms) = (0..WRITERS).map(|_| mpsc::channel(ROOM)).unzip();
+        let pairs = (0..WRITERS).map(|_| {
+            let (writer, writing) = queue();
+            let (aside, patient) = queue();
+            (Door { writer, aside }, (writing, patient))
+        });
+        let (doors, receivers) = pairs.unzip();
         Self {
             shard,
             doors: Mutex::new(Some(doors)),
-            rooms: Mutex::new(rooms),
+            receivers: Mutex::new(receivers),
             written: TaskTracker::new(),
         }
     }
 
     /// Starts the writers. They end when the last door is closed and all is written.
     pub(crate) fn spawn(&self, tracker: &TaskTracker) {
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        for room in rooms.drain(..) {
-            let (aside, patient) = mpsc::channel(ROOM);
-            let shard = self.shard.clone();
+        let doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receivers = self
+            .receivers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (door, (writing, patient)) in doors.iter().flatten().zip(receivers.drain(..)) {
+            let (shard, aside) = (self.shard.clone(), Some(door.aside.clone()));
             tracker.spawn(
                 self.written
-                    .track_future(write_all(shard.clone(), room, Some(aside))),
+                    .track_future(write_all(shard.clone(), writing, aside)),
             );
             tracker.spawn(self.written.track_future(write_all(shard, patient, None)));
         }
+    }
+
+    /// Whether a load of this caller would find a place: asked before anything is spent on it.
+    pub(crate) fn check_room(&self, caller: &Caller) -> Result<(), NotStored> {
+        let door = self.door(caller).ok_or(NotStored::Away)?;
+        Ok(door.check(caller, Instant::now())?)
     }
 
     /// Stores a load, together with whatever else waits.
     pub(crate) async fn store(&self, load: Loading, pass: Pass) -> Answer {
         let (answer, answered) = oneshot::channel();
         let door = self.door(&load.caller).ok_or(NotStored::Away)?;
-        door.try_send(Waiting { load, pass, answer })
-            .map_err(|_| NotStored::Busy)?;
+        let now = Instant::now();
+        door.check(&load.caller, now)?;
+        let (organization, bytes) = (load.caller.organization, load.unpacked_bytes);
+        let admission = &door.writer.admission;
+        let ticket = admission.admit(organization, bytes, now)?;
+        let waiting = Waiting {
+            load,
+            pass,
+            ticket,
+            answer,
+        };
+        // There is room for all that have a ticket.
+        door.writer
+            .sender
+            .try_send(waiting)
+            .map_err(|_| NotStored::Away)?;
         drop(door);
         answered.await.unwrap_or(Err(NotStored::Away))
     }
@@ -148,7 +240,7 @@ impl Writer {
         self.written.wait().await;
     }
 
-    fn door(&self, caller: &Caller) -> Option<mpsc::Sender<Waiting>> {
+    fn door(&self, caller: &Caller) -> Option<Door> {
         let mut hasher = DefaultHasher::new();
         caller.organization.hash(&mut hasher);
         let doors = self.doors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,24 +253,24 @@ impl Writer {
 
 /// Writes group after group. With `aside`, what another group holds is handed on;
 /// without, it is waited for.
-async fn write_all(
-    shard: Arc<Shard>,
-    mut room: mpsc::Receiver<Waiting>,
-    aside: Option<mpsc::Sender<Waiting>>,
-) {
+async fn write_all(shard: Arc<Shard>, mut queue: QueueReceiver, aside: Option<QueueSender>) {
     let mut last = 0;
-    while let Some(first) = room.recv().await {
+    while let Some(first) = queue.receiver.recv().await {
         if last >= COMPANY {
             tokio::time::sleep(MOMENT).await;
         }
-        let mut group = Group::starting_with(first);
+        let (oldest, begun) = (first.ticket.since, Instant::now());
+        let max_loads = queue.admission.max_group().min(MAX_GROUP_LOADS);
+        let mut group = Group::starting_with(first, max_loads);
         while !group.is_full()
-            && let Ok(next) = room.try_recv()
+            && let Ok(next) = queue.receiver.try_recv()
         {
             group.push(next);
         }
         last = group.size();
         metrics::histogram!("load_group_size").record(f64::from(last));
-        group.write(&shard, aside.as_ref()).await;
+        queue.admission.begin_group(oldest);
+        let answered = group.write(&shard, aside.as_ref()).await;
+        queue.admission.end_group(last, answered, begun.elapsed());
     }
 }

@@ -105,6 +105,12 @@ pub fn floor(moment: Timestamp) -> Uuid {
     Uuid::from_u64_pair(milliseconds << 16, 0)
 }
 
+/// The moment of an id.
+pub fn moment(id: Uuid) -> Timestamp {
+    let milliseconds = i64::try_from(id.as_u128() >> 80).unwrap_or_default();
+    Timestamp::from_timestamp_millis(milliseconds).unwrap_or_default()
+}
+
 impl<T: Named> fmt::Display for Id<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", T::PREFIX, self.uuid.simple())

@@ -57,6 +57,8 @@ pub mod limit;
 
 pub mod bucket;
 
+pub mod bucket_marker;
+
 pub mod window;
 
 pub mod account;
@@ -70,6 +72,8 @@ pub mod lane;
 pub mod turns;
 
 pub mod batch;
+
+pub mod breaker;
 
 pub mod waiting;
 
@@ -88,5 +92,9 @@ pub mod delivery;
 pub mod resend;
 
 pub mod callback_health;
+
+pub mod host_pace;
+
+pub mod recent_map;
 
 pub mod usage;

@@ -29,7 +29,7 @@ impl<K> Default for Ring<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Ring<K> {
+impl<K: Clone + Eq + Hash> Ring<K> {
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -40,7 +40,7 @@ impl<K: Copy + Eq + Hash> Ring<K> {
 
     /// Someone waits. Who stands in the ring already keeps the place.
     pub fn enter(&mut self, key: K) {
-        if self.known.insert(key) {
+        if self.known.insert(key.clone()) {
             self.order.push_back(key);
         }
     }
@@ -60,13 +60,26 @@ impl<K: Copy + Eq + Hash> Ring<K> {
             let Some(key) = self.order.pop_front() else {
                 break;
             };
-            self.order.push_back(key);
+            self.order.push_back(key.clone());
             turns.push(Turn {
                 key,
                 most: share + usize::from(place < rest),
             });
         }
         turns
+    }
+
+    /// Takes the next party out of the ring. The caller enters it again if something is left.
+    ///
+    /// Its cost does not follow the ring, as that of [`Ring::leave_all`] does.
+    pub fn pop(&mut self) -> Option<K> {
+        let key = self.order.pop_front()?;
+        self.known.remove(&key);
+        Some(key)
+    }
+
+    pub fn contains(&self, key: &K) -> bool {
+        self.known.contains(key)
     }
 
     /// Nothing of this party waits any more.

@@ -17,6 +17,7 @@ use tokio_rustls::rustls::RootCertStore;
 
 mod connect;
 mod failure;
+mod lookup_slots;
 mod resolve;
 mod stream;
 mod target;

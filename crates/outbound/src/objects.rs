@@ -23,6 +23,7 @@ mod failure;
 mod grant;
 mod key;
 mod list;
+mod marker;
 mod multipart;
 mod object;
 mod owner;

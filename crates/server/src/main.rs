@@ -184,7 +184,11 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
             });
         }
         Command::Trial(command) => {
-            writeln!(io::stdout(), "{}", trial::run(command, settings).await?)?;
+            writeln!(
+                io::stdout(),
+                "{}",
+                Box::pin(trial::run(command, settings)).await?
+            )?;
         }
         // Answered before: it must show settings that are wrong, too.
         Command::Config(_) | Command::Probe(_) => {}

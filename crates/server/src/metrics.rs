@@ -72,6 +72,8 @@ fn describe() {
     );
     let unknown = "Commits whose end was unknown and had to be asked for.";
     describe_counter!("load_unknown_commits_total", Unit::Count, unknown);
+    let refused = "Loads that were refused with 503 because too many were waiting.";
+    describe_counter!("loads_overload_refused_total", Unit::Count, refused);
     describe_counter!("http_requests_total", Unit::Count, "Requests answered.");
     let shed = "Idle or half-open connections that were closed to make room for others.";
     describe_counter!("http_connections_shed_total", Unit::Count, shed);
@@ -119,19 +121,20 @@ fn describe() {
         Unit::Count,
         "Steps that failed and are repeated."
     );
+    let sweep = "Parts of sweep that failed and are repeated, by part.";
+    describe_counter!("sweep_failures_total", Unit::Count, sweep);
+    let days = "Days after today that have partitions; -1 when today has none. Alert below 5.";
+    describe_gauge!("partition_days_ahead", Unit::Count, days);
     describe_histogram!("batch_size", Unit::Count, "Cargo per batch.");
     let unmatched = "Results of a provider that belong to no open cargo of their batch.";
     describe_counter!("collect_unmatched_results_total", Unit::Count, unmatched);
-    describe_counter!(
-        "callback_attempts_total",
-        Unit::Count,
-        "Callback attempts, by outcome."
-    );
-    describe_histogram!(
-        "callback_seconds",
-        Unit::Seconds,
-        "Time that a callback took."
-    );
+    let aside = "Outcomes that became failures because they could not be processed, by reason.";
+    describe_counter!("outcomes_set_aside_total", Unit::Count, aside);
+    let orphaned = "Jobs that a provider created after this process had lost its claim.";
+    describe_counter!("submissions_orphaned_total", Unit::Count, orphaned);
+    let open = "1 while a provider account is not called because it keeps failing.";
+    describe_gauge!("circuit_breaker_open", Unit::Count, open);
+    describe_callbacks();
 
     let faults = "What does not hold in the ledger; 0 also where another node looks.";
     describe_gauge!("ledger_faults", Unit::Count, faults);
@@ -144,7 +147,31 @@ fn describe() {
     describe_gauge!("clock_offset_seconds", Unit::Seconds, offset);
 }
 
+fn describe_callbacks() {
+    describe_counter!(
+        "callback_attempts_total",
+        Unit::Count,
+        "Callback attempts, by outcome."
+    );
+    describe_histogram!(
+        "callback_seconds",
+        Unit::Seconds,
+        "Time that a callback took."
+    );
+    let waited = "Time from when a callback was due until it was sent, by class of its host.";
+    describe_histogram!("callback_wait_seconds", Unit::Seconds, waited);
+    let slots = "Callbacks in flight, by class of their host: quick, unknown, slow, failing.";
+    describe_gauge!("callback_slots_in_use", Unit::Count, slots);
+    let aside = "Callback attempts that could not be made or recorded as they were, by reason.";
+    describe_counter!("callback_set_aside_total", Unit::Count, aside);
+    let lost = "Callback attempts left to another worker because this one lost its lease.";
+    describe_counter!("callback_claims_lost_total", Unit::Count, lost);
+}
+
 fn describe_files() {
+    let held =
+        "1 while no bytes are removed because the database was restored, promoted or copied.";
+    describe_gauge!("patrol_held", Unit::Count, held);
     let well = "1 while the object store or the scanner passes every probe.";
     describe_gauge!("files_dependency_well", Unit::Count, well);
     describe_counter!(

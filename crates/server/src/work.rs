@@ -18,7 +18,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
-use workers::{Access, Crew, Files, Options, Packing, Parts, Providers, Shares, Slots};
+use workers::{
+    Access, AccountSlots, CallbackLimits, Crew, Files, Options, Packing, Parts, Providers, Slots,
+};
 
 use crate::catalogue::Shelf;
 use crate::providers::{Account, Accounts, Adapter, MOCK};
@@ -33,6 +35,9 @@ const OURSELVES: &str = "/proc/self/exe";
 
 /// What of the drain is left to free claims when deliveries took all the rest.
 const TO_LEAVE: Duration = Duration::from_secs(2);
+
+/// The most memory that payloads of callbacks in flight take, per shard.
+const MAX_PAYLOAD_BYTES: usize = 128 << 20;
 
 /// The crews while they run.
 #[derive(Debug)]
@@ -157,9 +162,11 @@ fn options(node: Uuid, values: &Values) -> Options {
             most_items: values.batch_max_items,
             linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
         },
-        shares: Shares {
+        account_slots: AccountSlots::default(),
+        callback_limits: CallbackLimits {
             slots: values.delivery_slots,
             per_destination: values.delivery_slots_per_host,
+            payload_bytes: MAX_PAYLOAD_BYTES,
         },
         schedule: values.callback_retry_delays.clone(),
         retention: TimeDelta::days(i64::from(values.retention_days)),

@@ -20,6 +20,13 @@ pub struct Packed {
     pub bytes: Vec<u8>,
 }
 
+impl Packed {
+    /// How many bytes it has unpacked. What cannot be unpacked has none.
+    pub fn unpacked_len(&self) -> usize {
+        unpacked_size(self.codec, &self.bytes, self.bytes.len()).unwrap_or_default()
+    }
+}
+
 thread_local! {
     // A context is worth keeping: making one costs more than packing a small body.
     static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> =
@@ -44,6 +51,22 @@ pub fn pack(plain: &[u8]) -> Packed {
     )
 }
 
+/// How many bytes a stored body of `length` bytes unpacks to, by its first 18 bytes.
+/// Nothing where it cannot be unpacked.
+pub fn unpacked_size(codec: i16, head: &[u8], length: usize) -> Option<usize> {
+    match codec {
+        RAW => Some(length),
+        ZSTD => frame_size(head),
+        _ => None,
+    }
+}
+
+fn frame_size(head: &[u8]) -> Option<usize> {
+    let size = zstd::zstd_safe::get_frame_content_size(head).ok().flatten();
+    size.and_then(|size| usize::try_from(size).ok())
+        .filter(|size| *size <= LARGEST)
+}
+
 pub fn unpack(codec: i16, bytes: Vec<u8>, table: &'static str) -> Result<Vec<u8>, Error> {
     let corrupt = Error::Corrupt {
         table,
@@ -52,13 +75,7 @@ pub fn unpack(codec: i16, bytes: Vec<u8>, table: &'static str) -> Result<Vec<u8>
     if codec == RAW {
         return Ok(bytes);
     }
-    let size = zstd::zstd_safe::get_frame_content_size(&bytes)
-        .ok()
-        .flatten();
-    let size = size
-        .and_then(|size| usize::try_from(size).ok())
-        .filter(|size| *size <= LARGEST);
-    let (ZSTD, Some(size)) = (codec, size) else {
+    let (ZSTD, Some(size)) = (codec, frame_size(&bytes)) else {
         return Err(corrupt);
     };
     UNPACKER.with_borrow_mut(|unpacker| match unpacker.as_mut() {
@@ -81,6 +98,10 @@ mod tests {
         ] {
             let packed = pack(&plain);
             assert!(packed.bytes.len() <= plain.len());
+            assert_eq!(packed.unpacked_len(), plain.len());
+            let head = &packed.bytes[..packed.bytes.len().min(18)];
+            let size = unpacked_size(packed.codec, head, packed.bytes.len());
+            assert_eq!(size, Some(plain.len()));
             assert_eq!(
                 unpack(packed.codec, packed.bytes, "request").unwrap(),
                 plain

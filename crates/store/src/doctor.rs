@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{Connection as _, PgConnection};
 
-use crate::{Error, Pool};
+use crate::Error;
+use crate::Pool;
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,6 +25,33 @@ impl Error {
         }
     }
 
+    /// A row cannot be written as it is: another try will fail in the same way.
+    pub fn is_about_data(&self) -> bool {
+        match self {
+            Self::Driver(sqlx::Error::Database(error)) => {
+                // Cardinality, data exceptions, broken constraints, program limits, raised errors.
+                let code = error.code().unwrap_or_default();
+                let classes = ["21", "22", "23", "54", "P0"];
+                classes.iter().any(|class| code.starts_with(class))
+            }
+            Self::Driver(sqlx::Error::Encode(_)) | Self::Corrupt { .. } => true,
+            Self::Driver(_) | Self::Migration(_) | Self::Moved => false,
+        }
+    }
+
+    /// No partition takes the row: the day of its id was not made. PostgreSQL reports it as a
+    /// check violation without a constraint; our own checks all have names.
+    pub fn is_missing_day(&self) -> bool {
+        matches!(self, Self::Driver(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some("23514") && error.constraint().is_none())
+    }
+
+    /// The statement was stopped because it took longer than it may.
+    pub(crate) fn is_timed_out(&self) -> bool {
+        matches!(self, Self::Driver(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some("57014"))
+    }
+
     /// A unique value exists already.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Driver(sqlx::Error::Database(error)) if error.is_unique_violation())
@@ -54,7 +81,9 @@ pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
 }
 
 fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
-    let code = error.as_database_error().and_then(|it| it.code());
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     code.is_some_and(|code| codes.iter().any(|class| code.starts_with(class)))
 }
 

@@ -8,9 +8,10 @@ use sqlx::migrate::Migrator;
 use sqlx::{Connection as _, PgConnection, migrate};
 
 use crate::Control;
+use crate::Error;
+use crate::Pool;
 use crate::Shard;
 use crate::shard::partition;
-use crate::{Error, Pool};
 
 /// How a schema stands beside this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,7 +31,7 @@ use connect::{Connected, Connector};
 use intercept::Interceptor;
 
 /// A caller waits this long for a connection, connecting included.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
 /// A connection that was idle for longer is asked for a sign of life before it is lent.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer is closed.

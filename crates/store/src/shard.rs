@@ -20,6 +20,10 @@ pub mod file;
 
 pub mod patrol;
 
+pub mod bucket_marker;
+
+mod time_limit;
+
 mod hold;
 
 mod settlement;
@@ -55,6 +59,8 @@ pub mod node;
 pub mod usage;
 
 pub mod callback_health;
+
+pub mod fold;
 
 pub mod saving;
 

@@ -1,69 +1,67 @@
 //! Collect: a provider's word becomes outcomes.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::batch::State;
-use domain::id::CargoId;
-use domain::lane::Lane;
-use domain::model::{Catalogue, Model, Price};
-use domain::route::Via;
+use domain::model::Catalogue;
 use domain::time::Timestamp;
-use futures::future::join_all;
-use outbound::provider::{Answer, Job, Polled, Progress, Provider, Submission};
+use outbound::provider::Job;
 use store::Shard;
-use store::shard::batch::{self, Claimed};
-use store::shard::manifest::{self, Head};
-use store::shard::node::Claim;
+use store::shard::batch;
+use store::shard::manifest;
 use tokio::sync::watch;
 
+use crate::accounts::Accounts;
+use crate::callback_slots::CallbackSlots;
 use crate::chaos;
-use crate::desk::Desk;
+use crate::claimed::ClaimedBatch;
 use crate::lanes::Lanes;
 use crate::lease::Lease;
-use crate::manifest::BatchManifest;
+use crate::memory::ByteBudget;
 use crate::onward::{self, Going};
 use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
 use crate::storing::{self, Finished};
+use crate::tasks::BatchTasks;
 
 mod ingest;
 mod job;
+mod lines;
+mod mock;
 
-/// Batches asked for at the same time.
-const MOST: i64 = 8;
 /// A provider that did not answer is asked again after this.
 const LATER: TimeDelta = TimeDelta::seconds(5);
 
 #[derive(Debug)]
 pub struct Collect {
-    pub(crate) shard: Arc<Shard>,
     pub(crate) lease: Lease,
+    pub(crate) lanes: Lanes,
+    pub(crate) collector: Arc<Collector>,
+    pub(crate) tasks: BatchTasks,
+    pub(crate) drain: Duration,
+}
+
+/// What the tasks share.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) accounts: Arc<Accounts>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
-    pub(crate) lanes: Lanes,
-    pub(crate) desk: Desk,
+    pub(crate) callback_slots: CallbackSlots,
     /// Where results lie while they are read.
     pub(crate) spools: PathBuf,
+    pub(crate) memory: ByteBudget,
 }
 
-/// A batch in hand, and all that is known of its way.
-struct Load<'a> {
-    batch: &'a Claimed,
-    lane: Arc<Lane>,
-    model: Option<Model>,
-    claim: Claim,
-    now: Timestamp,
-}
-
-impl Collect {
-    async fn poll(&self, load: &Load<'_>) -> Result<usize, store::Error> {
-        let access = self.providers.find(&load.lane.provider);
-        match (&load.model, access, &load.batch.job) {
+impl Collector {
+    async fn poll(&self, claimed: &ClaimedBatch) -> Result<usize, store::Error> {
+        let access = self.providers.find(&claimed.lane.provider);
+        match (&claimed.model, access, &claimed.batch.job) {
             (Some(model), Some(Access::Mock(mock)), Some(job)) => {
-                self.poll_mock(load, model, &**mock, job).await
+                self.poll_mock(claimed, model, &**mock, job).await
             }
             (Some(model), Some(Access::Jobs { jobs, share, .. }), Some(job)) => {
                 let source = job::Source {
@@ -72,96 +70,90 @@ impl Collect {
                     model,
                     job: &Job(job.clone()),
                 };
-                self.poll_job(load, &source).await
+                self.poll_job(claimed, &source).await
             }
             // Nobody can be asked any more: what is open takes another way.
             _ => {
-                self.end(load, Going::AtOnce).await?;
+                self.end(claimed, Going::AtOnce).await?;
                 Ok(1)
             }
         }
     }
 
     /// Ends the batch; what has no outcome goes on.
-    async fn end(&self, load: &Load<'_>, going: Going) -> Result<(), store::Error> {
+    async fn end(&self, claimed: &ClaimedBatch, going: Going) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
-        let way = (load.batch.lane, &*load.lane);
-        let (providers, now) = (&self.providers, load.now);
+        let way = (claimed.batch.lane, &*claimed.lane);
+        let (providers, now) = (&self.providers, claimed.now);
         let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;
-        chaos::point("collect.ending", &load.lane.provider);
-        let batch = load.batch.id;
-        let returned = batch::end(&self.shard, batch, load.claim, onward, load.now).await?;
-        chaos::point("collect.ended", &load.lane.provider);
+        chaos::point("collect.ending", &claimed.lane.provider);
+        let batch = claimed.batch.id;
+        let returned = batch::end(&self.shard, batch, claimed.claim, onward, claimed.now).await?;
+        chaos::point("collect.ended", &claimed.lane.provider);
+        self.accounts.set_room(&claimed.lane.provider);
         if returned > 0 {
             tracing::warn!(batch.id = %batch, returned, "{batch} ended without all outcomes");
         }
         Ok(())
     }
 
-    async fn poll_mock(
-        &self,
-        load: &Load<'_>,
-        model: &Model,
-        mock: &dyn Provider,
-        job: &str,
-    ) -> Result<usize, store::Error> {
-        let Load {
-            batch, claim, now, ..
-        } = *load;
-        let submission = Submission {
-            batch: batch.id,
-            model: model.clone(),
-        };
+    /// The results have killed too many workers, however carefully they were processed: what is
+    /// still open fails without being looked at.
+    async fn set_aside(&self, claimed: &ClaimedBatch) -> Result<usize, store::Error> {
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
-        let mut items =
-            BatchManifest::with_heads(&self.shard, batch.id, &batch.cargo, heads.clone());
-        let job = Job(job.to_owned());
-        let polled = mock.poll(&job, &submission, &mut items, now).await;
-        let Polled { results, progress } = match polled {
-            Ok(polled) => polled,
-            Err(failure) => {
-                tracing::warn!(batch.id = %batch.id, failure = %failure.0, "{} could not be asked for", batch.id);
-                batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
-                return Ok(0);
-            }
-        };
-        let finished = matched(heads, results, model.realtime());
-        let desk = Some(&self.desk);
-        let stored = storing::store(&self.shard, batch.id, claim, desk, finished, now).await?;
-        match progress {
-            Progress::Running { next_poll_at } => {
-                batch::ask_again(&self.shard, batch.id, claim, next_poll_at).await?;
-            }
-            Progress::Ended => {
-                self.end(load, Going::AtOnce).await?;
-            }
+        for head in &heads {
+            let cargo = head.cargo;
+            tracing::error!(batch.id = %batch.id, cargo.id = %cargo, takeovers = batch.takeovers, "the result of {cargo} is set aside: workers died while processing it");
         }
-        Ok(stored)
+        let count = heads.len();
+        metrics::counter!("outcomes_set_aside_total", "reason" => "takeovers")
+            .increment(count as u64);
+        let why = "processing the result was interrupted too often";
+        let failed = heads.into_iter();
+        let failed = failed.map(|head| Finished::failed(head, why.to_owned()));
+        let slots = Some(&self.callback_slots);
+        storing::store(&self.shard, batch.id, claim, slots, failed.collect(), now).await?;
+        self.end(claimed, Going::AtOnce).await?;
+        Ok(count.max(1))
     }
 }
 
-/// Results that belong to open cargo in this very attempt; others are no answers of ours.
-fn matched(heads: Vec<Head>, results: Vec<Answer>, realtime: Option<Price>) -> Vec<Finished> {
-    let mut open: HashMap<CargoId, Head> =
-        heads.into_iter().map(|head| (head.cargo, head)).collect();
-    let mut finished = Vec::with_capacity(results.len());
-    for answer in results {
-        if open
-            .get(&answer.cargo)
-            .is_none_or(|head| head.attempt != answer.attempt)
-        {
-            metrics::counter!("collect_unmatched_results_total").increment(1);
-            continue;
+impl Collect {
+    /// Claims what there are free slots for; each batch becomes a task.
+    async fn begin(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        let (lost, claim) = (self.lease.token(), self.lease.claim());
+        if self.tasks.has_unknown_claims() {
+            self.tasks.recover(claim).await?;
         }
-        if let Some(head) = open.remove(&answer.cargo) {
-            finished.push(Finished {
-                head,
-                outcome: answer.outcome,
-                realtime,
+        let turns = self.tasks.turns(&mut self.lanes, now).await?;
+        if turns.is_empty() {
+            return Ok(0);
+        }
+        let collector = &self.collector;
+        let batches = batch::claim_due(&collector.shard, claim, &turns, now).await?;
+        let begun = batches.len();
+        for batch in batches {
+            let lane = self.lanes.find(&collector.shard, batch.lane).await?;
+            chaos::point("collect.claimed", &lane.provider);
+            let model = collector.catalogue.borrow().find(&lane.model).cloned();
+            let claimed = ClaimedBatch {
+                _probe: collector.accounts.probe(&lane.provider),
+                batch,
+                lane,
+                model,
+                claim,
+                now,
+                lost: lost.clone(),
+                accounts: collector.accounts.clone(),
+            };
+            let collector = collector.clone();
+            self.tasks.spawn(claimed.under_way(), async move {
+                collector.poll(&claimed).await
             });
         }
+        Ok(begun)
     }
-    finished
 }
 
 #[async_trait::async_trait]
@@ -171,45 +163,27 @@ impl Stage for Collect {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        let claim = self.lease.claim();
-        let batches = batch::claim_due(&self.shard, claim, Via::Batch, MOST, now).await?;
-        if batches.is_empty() {
-            return Ok(Step::Idle);
-        }
-        let mut loads = Vec::with_capacity(batches.len());
-        for batch in &batches {
-            let lane = self.lanes.find(&self.shard, batch.lane).await?;
-            chaos::point("collect.claimed", &lane.provider);
-            let model = self.catalogue.borrow().find(&lane.model).cloned();
-            loads.push(Load {
-                batch,
-                lane,
-                model,
-                claim,
-                now,
-            });
-        }
-        let this = &*self;
-        let under_way = loads.iter().map(|load| this.poll(load));
         let mut stored = 0;
-        for result in join_all(under_way).await {
-            stored += result?;
+        loop {
+            let begun = self.begin(now).await?;
+            stored += self.tasks.finish().await?;
+            if begun == 0 {
+                return Ok(Step::of(stored));
+            }
         }
-        Ok(if stored == 0 {
-            Step::Idle
-        } else {
-            Step::Did(stored)
-        })
+    }
+
+    async fn advance(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+        let stored = self.tasks.reap().await;
+        self.begin(now).await?;
+        Ok(Step::of(stored))
+    }
+
+    async fn drain(&mut self) {
+        self.tasks.drain(self.drain).await;
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(
-            &self.shard,
-            self.lease.claim(),
-            State::Running,
-            Some(Via::Batch),
-        )
-        .await?;
-        Ok(())
+        self.tasks.recover(self.lease.claim()).await
     }
 }

@@ -1,13 +1,14 @@
 //! What was used, where a provider did not say: estimated from what was read and written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use domain::id::CargoId;
 use domain::outcome::{Completion, Outcome, Usage};
 use domain::params::Params;
 use store::Shard;
+use store::shard::manifest::Head;
 
-use crate::manifest::items;
+use crate::manifest::read_chunk;
 use crate::storing::Finished;
 
 /// Outcomes with their usage; those whose is not known have it estimated.
@@ -23,20 +24,28 @@ pub(crate) async fn counted(
         return Ok(counted);
     }
     metrics::counter!("collect_usage_estimated_total").increment(unknown.len() as u64);
-    let heads = unknown.iter().map(|(one, _)| one.head.clone()).collect();
-    let asked = items(shard, heads).await?;
-    let asked: HashMap<CargoId, Params> = asked
+    let mut unread: VecDeque<Head> = unknown.iter().map(|(one, _)| one.head.clone()).collect();
+    let mut unknown: HashMap<CargoId, Finished> = unknown
         .into_iter()
-        .map(|(item, _)| (item.cargo, item.params))
+        .map(|(one, _)| (one.head.cargo, one))
         .collect();
-    for (mut one, _) in unknown {
-        if let (Outcome::Success(completion), Some(params)) =
-            (&mut one.outcome, asked.get(&one.head.cargo))
-        {
-            completion.set_usage(estimate(params, completion));
+    while !unread.is_empty() {
+        // One is unpacked at a time: only its length is of use.
+        for stored in read_chunk(shard, &mut unread).await? {
+            let Ok((item, head)) = stored.open() else {
+                continue;
+            };
+            let Some(mut one) = unknown.remove(&head.cargo) else {
+                continue;
+            };
+            if let Outcome::Success(completion) = &mut one.outcome {
+                completion.set_usage(estimate(&item.params, completion));
+            }
+            counted.push(one);
         }
-        counted.push(one);
     }
+    // Of those whose request cannot be read no usage is known.
+    counted.extend(unknown.into_values());
     Ok(counted)
 }
 

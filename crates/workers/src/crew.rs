@@ -1,6 +1,5 @@
 //! The stages of one shard, under one lease, from start to a graceful end.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +15,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::accounts::{AccountSlots, Accounts};
 use crate::audit::Audit;
+use crate::callback_slots::{CallbackLimits, CallbackSlots};
 use crate::collect::Collect;
-use crate::deliver::{Deliver, Means};
-use crate::desk::{Desk, Shares};
+use crate::crew::batch_stages::BatchStages;
+use crate::deliver::{Deliver, DeliverDeps};
 use crate::dispatch::Dispatch;
 use crate::files::Files;
 use crate::gather::Gather;
-use crate::lanes::Lanes;
 use crate::lease::Lease;
 use crate::packing::Packing;
 use crate::patrol::Patrol;
@@ -34,6 +34,10 @@ use crate::stage::{self, Bell};
 use crate::stream::Stream;
 use crate::sweep::Sweep;
 use crate::sweep::files::SweepFiles;
+
+/// What part of the drain the batches under way have; the deliveries have the rest.
+const DRAIN_SHARE: u32 = 4;
+mod batch_stages;
 
 /// A shard that is away is asked again after this.
 const LATER: Duration = Duration::from_secs(1);
@@ -57,7 +61,8 @@ pub struct Options {
     pub name: String,
     pub lease: Duration,
     pub packing: Packing,
-    pub shares: Shares,
+    pub account_slots: AccountSlots,
+    pub callback_limits: CallbackLimits,
     pub schedule: Schedule,
     pub retention: TimeDelta,
     /// Where jobs and results lie while they are put together or read.
@@ -89,7 +94,8 @@ pub struct Crew {
 #[derive(Debug, Clone, Default)]
 struct Bells {
     gathered: Bell,
-    dispatched: Bell,
+    submitted: Bell,
+    streamed: Bell,
     finished: Bell,
     scanned: Bell,
 }
@@ -108,58 +114,43 @@ impl Crew {
         let (node, name) = (options.node, options.name);
         let lease = Lease::join(shard.clone(), node, name, true, options.lease).await?;
         let bells = Bells::default();
-        let desk = Desk::new(options.shares, bells.finished.clone());
-        let means = Means {
+        let callback_slots = CallbackSlots::new(options.callback_limits, bells.finished.clone());
+        let deliver = DeliverDeps {
             callbacks,
             schedule: options.schedule,
-            desk: desk.clone(),
+            slots: callback_slots.clone(),
             bell: bells.finished.clone(),
         };
         let gathered = bells.gathered.clone();
+        let accounts = Arc::new(Accounts::new(shard.clone()));
+        let drain = options.drain / DRAIN_SHARE;
+        let batches = BatchStages {
+            shard: shard.clone(),
+            lease: lease.clone(),
+            accounts: accounts.clone(),
+            catalogue: catalogue.clone(),
+            providers: providers.clone(),
+            callback_slots,
+            objects: files.as_ref().map(|files| files.objects.clone()),
+            slots: options.account_slots,
+            spools: options.spools,
+            bells: bells.clone(),
+            drain,
+        };
         Ok(Self {
             gather: Gather::new(
                 shard.clone(),
                 lease.clone(),
                 options.packing,
-                providers.clone(),
+                providers,
+                (accounts, options.account_slots),
                 gathered,
             ),
-            dispatch: Dispatch {
-                shard: shard.clone(),
-                lease: lease.clone(),
-                catalogue: catalogue.clone(),
-                providers: providers.clone(),
-                lanes: Lanes::default(),
-                dispatched: bells.dispatched.clone(),
-                objects: files.as_ref().map(|files| files.objects.clone()),
-                spools: options.spools.clone(),
-            },
-            stream: Stream {
-                shard: shard.clone(),
-                lease: lease.clone(),
-                catalogue: catalogue.clone(),
-                providers: providers.clone(),
-                lanes: Lanes::default(),
-                desk: desk.clone(),
-                objects: files.as_ref().map(|files| files.objects.clone()),
-                servers: HashMap::new(),
-            },
-            sweep: Sweep::new(
-                shard.clone(),
-                lease.clone(),
-                catalogue.clone(),
-                options.retention,
-            ),
-            collect: Collect {
-                shard: shard.clone(),
-                lease: lease.clone(),
-                catalogue,
-                providers,
-                lanes: Lanes::default(),
-                desk,
-                spools: options.spools,
-            },
-            deliver: Deliver::new(shard.clone(), lease.clone(), means),
+            dispatch: batches.dispatch(),
+            stream: batches.stream(),
+            sweep: Sweep::new(shard.clone(), lease.clone(), catalogue, options.retention),
+            collect: batches.collect(),
+            deliver: Deliver::new(shard.clone(), lease.clone(), deliver),
             resend: Resend::new(shard.clone(), bells.finished.clone()),
             scan: Scan::new(
                 shard.clone(),
@@ -173,7 +164,7 @@ impl Crew {
             shard,
             lease,
             bells,
-            drain: options.drain,
+            drain: options.drain.saturating_sub(drain),
         })
     }
 
@@ -225,15 +216,9 @@ impl Crew {
         let mut stages = JoinSet::new();
         spawn(&mut stages, gather, &shard, Bell::default(), &stop);
         spawn(&mut stages, dispatch, &shard, bells.gathered, &stop);
-        spawn(
-            &mut stages,
-            collect,
-            &shard,
-            bells.dispatched.clone(),
-            &stop,
-        );
+        spawn(&mut stages, collect, &shard, bells.submitted, &stop);
         // Questions under way at the end are asked again by whoever comes next.
-        spawn_brief(&mut stages, stream, &shard, bells.dispatched, &stop);
+        spawn_brief(&mut stages, stream, &shard, bells.streamed, &stop);
         spawn(&mut stages, sweep, &shard, Bell::default(), &stop);
         // What these leave undone at the end another node does, or the next round.
         spawn_brief(&mut stages, resend, &shard, Bell::default(), &stop);

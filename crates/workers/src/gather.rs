@@ -8,16 +8,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use domain::breaker::Allowance;
 use domain::id::{self, BatchId, CargoId, OrganizationId};
 use domain::lane::LaneId;
+use domain::route::Via;
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::Shard;
+use store::shard::batch;
 use store::shard::lane;
 use store::shard::node::Claim;
 use store::shard::waiting;
-use uuid::Uuid;
 
+use crate::accounts::{AccountSlots, Accounts};
 use crate::chaos;
 use crate::gather::queue::Queue;
 use crate::lanes::Lanes;
@@ -26,12 +29,16 @@ use crate::packing::Packing;
 use crate::providers::Providers;
 use crate::stage::{Bell, Stage, Step};
 
+mod look;
 mod queue;
 
 /// Commits come out of order; this far back arrivals are looked for again.
 const OVERLAP: TimeDelta = TimeDelta::seconds(2);
-/// How often everyone in a lane is looked at anew.
-const LOOK_AGAIN: TimeDelta = TimeDelta::seconds(30);
+/// How often arrivals are looked for further back, and how far: a commit may take this long.
+const LOOK_BACK_INTERVAL: TimeDelta = TimeDelta::seconds(30);
+const LOOK_BACK: TimeDelta = TimeDelta::seconds(90);
+/// How often cargo that came back is looked for.
+const RETURNED_INTERVAL: TimeDelta = TimeDelta::seconds(1);
 /// How often lanes without a gatherer are looked for.
 const LOOK_FOR_LANES: TimeDelta = TimeDelta::milliseconds(200);
 
@@ -47,9 +54,13 @@ pub struct Gather {
     /// Lanes that an operator paused; what waits there stays.
     paused: HashSet<LaneId>,
     lanes: Lanes,
-    /// Who came before this was seen, in all lanes that were held then.
-    arrived: Option<Uuid>,
+    /// When arrivals, and cargo that came back, were last looked for in all lanes held then.
+    arrived: Option<Timestamp>,
+    returned: Option<Timestamp>,
+    look_back_at: Timestamp,
     look_for_lanes_at: Timestamp,
+    accounts: Arc<Accounts>,
+    slots: AccountSlots,
 }
 
 impl Gather {
@@ -58,6 +69,7 @@ impl Gather {
         lease: Lease,
         packing: Packing,
         providers: Arc<Providers>,
+        (accounts, slots): (Arc<Accounts>, AccountSlots),
         gathered: Bell,
     ) -> Self {
         Self {
@@ -71,7 +83,11 @@ impl Gather {
             paused: HashSet::new(),
             lanes: Lanes::default(),
             arrived: None,
+            returned: None,
+            look_back_at: Timestamp::UNIX_EPOCH,
             look_for_lanes_at: Timestamp::UNIX_EPOCH,
+            accounts,
+            slots,
         }
     }
 
@@ -95,24 +111,66 @@ impl Gather {
         Ok(())
     }
 
+    /// Finds the organizations that wait. Under an old transaction every queue is full of dead
+    /// rows, so looks start where something can have come, and whole looks are rare and bounded.
     async fn discover(&mut self, now: Timestamp) -> Result<(), store::Error> {
         for (lane, queue) in &mut self.queues {
-            if queue.look_again_at <= now {
-                queue.look_at(waiting::organizations(&self.shard, *lane).await?);
-                queue.look_again_at = now + LOOK_AGAIN;
-            }
+            queue.look(&self.shard, *lane, now).await?;
         }
         let lanes: Vec<LaneId> = self.queues.keys().copied().collect();
-        let overlap = id::floor(now - OVERLAP);
-        let after = self.arrived.unwrap_or(overlap);
-        let arrivals = waiting::arrivals(&self.shard, &lanes, after).await?;
-        for (lane, waiting) in arrivals {
+        let is_far = now >= self.look_back_at;
+        if is_far {
+            self.look_back_at = now + LOOK_BACK_INTERVAL;
+        }
+        let back = now - if is_far { LOOK_BACK } else { OVERLAP };
+        let after = id::floor(self.arrived.map_or(back, |at| back.min(at - OVERLAP)));
+        let mut found = waiting::arrivals(&self.shard, &lanes, after).await?;
+        if is_far || now >= self.returned.map_or(now, |at| at + RETURNED_INTERVAL) {
+            let after = self.returned.map_or(back, |at| back.min(at - OVERLAP));
+            found.extend(waiting::returned(&self.shard, &lanes, after, now).await?);
+            self.returned = Some(now);
+        }
+        for (lane, waiting) in found {
             if let Some(queue) = self.queues.get_mut(&lane) {
                 queue.enter(waiting);
             }
         }
-        self.arrived = Some(overlap);
+        self.arrived = Some(now);
         Ok(())
+    }
+
+    /// The lanes of which something may be gathered: those that have enough batches waiting for
+    /// their provider are left alone until it has taken some.
+    async fn open_lanes(&mut self, now: Timestamp) -> Result<Vec<LaneId>, store::Error> {
+        let waits = |(id, queue): (&LaneId, &Queue)| {
+            let is_due = !queue.is_empty() && now >= queue.rest_until;
+            (is_due && !self.paused.contains(id)).then_some(*id)
+        };
+        let waiting: Vec<LaneId> = self.queues.iter().filter_map(waits).collect();
+        if waiting.is_empty() {
+            return Ok(waiting);
+        }
+        let (mut limits, mut realtime) = (HashMap::new(), Vec::new());
+        for id in &waiting {
+            let lane = self.lanes.find(&self.shard, *id).await?;
+            let most = self.providers.max_backlog(&lane, self.slots);
+            // What an account does not take now, it takes later: one batch is ready then.
+            let is_closed = self.accounts.allowance(&lane.provider, now) != Allowance::Any
+                || self.accounts.is_full(&lane.provider, now);
+            limits.insert(*id, if is_closed { 1 } else { most });
+            if lane.via == Via::Realtime {
+                realtime.push(*id);
+            }
+        }
+        for (id, count) in batch::backlog(&self.shard, &waiting, &realtime).await? {
+            if limits.get(&id).is_some_and(|most| count >= *most) {
+                limits.remove(&id);
+            }
+        }
+        Ok(waiting
+            .into_iter()
+            .filter(|id| limits.contains_key(id))
+            .collect())
     }
 
     /// Gathers one batch of a lane, if anything waits there.
@@ -168,8 +226,7 @@ impl Stage for Gather {
             return Ok(Step::Idle);
         }
         self.discover(now).await?;
-        let lanes = self.queues.keys().copied();
-        let lanes: Vec<LaneId> = lanes.filter(|it| !self.paused.contains(it)).collect();
+        let lanes = self.open_lanes(now).await?;
         let mut gathered = 0;
         for lane in lanes {
             match self.gather(lane, now).await {

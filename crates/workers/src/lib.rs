@@ -40,9 +40,13 @@ pub mod stage;
 
 pub mod chaos;
 
-mod counted;
+mod accounts;
 
-mod desk;
+mod callback_slots;
+
+mod claimed;
+
+mod counted;
 
 mod files;
 
@@ -56,6 +60,8 @@ mod manifest;
 
 mod media;
 
+mod memory;
+
 mod onward;
 
 mod packing;
@@ -64,10 +70,15 @@ mod pause;
 
 mod providers;
 
+mod removal;
+
 mod storing;
 
+mod tasks;
+
+pub use accounts::AccountSlots;
+pub use callback_slots::CallbackLimits;
 pub use crew::{Crew, Options, Parts};
-pub use desk::Shares;
 pub use files::{Files, Slots};
 pub use packing::Packing;
 pub use providers::{Access, Providers, Share};

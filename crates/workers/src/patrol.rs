@@ -2,7 +2,8 @@
 //!
 //! Crashes, lost answers and replayed grants leave bytes that no row leads to. Every berth is
 //! listed once in a while, by whichever node comes first, and `domain::patrol` decides. Two
-//! nodes that patrol the same berth remove the same, once.
+//! nodes that patrol the same berth remove the same, once. Nothing is removed while
+//! [`RemovalGuard`] holds removal: after a restore the rows of good bytes may be missing.
 
 use std::sync::Arc;
 
@@ -13,11 +14,12 @@ use store::Shard;
 use store::shard::patrol;
 
 use crate::files::Files;
+use crate::removal::{Broken, RemovalGuard};
 use crate::stage::{Stage, Step};
 
 mod round;
 
-use round::{Broken, Round};
+use round::Round;
 
 /// How often it is asked which berth is due.
 const LOOK: TimeDelta = TimeDelta::seconds(1);
@@ -28,14 +30,16 @@ const ENTER: TimeDelta = TimeDelta::minutes(1);
 pub struct Patrol {
     shard: Arc<Shard>,
     files: Option<Files>,
+    guard: RemovalGuard,
     look_at: Timestamp,
     enter_at: Timestamp,
     missing: Vec<FileId>,
 }
 
 impl Patrol {
-    pub(crate) const fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
+    pub(crate) fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
         Self {
+            guard: RemovalGuard::new(shard.clone()),
             shard,
             files,
             look_at: Timestamp::UNIX_EPOCH,
@@ -54,22 +58,34 @@ impl Patrol {
             patrol::enter(&self.shard, now).await?;
             self.enter_at = now + ENTER;
         }
-        let Some(berth) = patrol::take(&self.shard, now, now + files.patrol).await? else {
-            return Ok(Step::Idle);
+        let walked = match self.walk_next(files, now).await {
+            Ok(walked) => walked,
+            Err(Broken::Rows(failure)) => return Err(failure),
+            Err(Broken::Held) => false,
+            Err(Broken::Store(failure)) => {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "a patrol was broken off: the next one goes all the way");
+                true
+            }
+        };
+        Ok(if walked { Step::Did(1) } else { Step::Idle })
+    }
+
+    /// Whether a berth was due.
+    async fn walk_next(&mut self, files: &Files, now: Timestamp) -> Result<bool, Broken> {
+        // Also when no berth is due: rows are proven to be as new as the last marker.
+        self.guard.allow(&files.objects, now).await?;
+        let next = now + files.patrol;
+        let Some(berth) = patrol::take(&self.shard, now, next).await? else {
+            return Ok(false);
         };
         let round = Round {
             shard: &self.shard,
+            guard: &self.guard,
             files,
             berth,
         };
-        match round.walk().await {
-            Ok(missing) => self.missing = missing,
-            Err(Broken::Rows(failure)) => return Err(failure),
-            Err(Broken::Store(failure)) => {
-                tracing::warn!(shard = %self.shard.name, berth = berth.number(), failure = %failure, "a patrol was broken off: the next one goes all the way");
-            }
-        }
-        Ok(Step::Did(1))
+        self.missing = round.walk().await?;
+        Ok(true)
     }
 }
 

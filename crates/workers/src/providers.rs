@@ -10,7 +10,13 @@ use outbound::provider::Provider;
 use outbound::provider::jobs::Jobs;
 use outbound::provider::server::Server;
 
+use crate::accounts::AccountSlots;
 use crate::packing::Packing;
+
+/// A batch that is asked for one by one holds so many times what is asked at once.
+const QUESTIONS_AHEAD: usize = 4;
+/// Of a lane that is asked one by one: one is served while the next is made ready.
+const REALTIME_BACKLOG: usize = 2;
 
 #[derive(Debug, Default)]
 pub struct Providers(pub HashMap<String, Access>);
@@ -45,6 +51,8 @@ pub struct Share {
     pub linger: TimeDelta,
     /// How long a job may stay out of sight after it was created, many times over.
     pub grace: TimeDelta,
+    /// How long the call that creates a job may take: before that, it is not sent again.
+    pub create_timeout: TimeDelta,
 }
 
 impl Providers {
@@ -59,7 +67,26 @@ impl Providers {
                 most_items: share.most_items,
                 linger: share.linger,
             },
-            Some(Access::Jobs { .. } | Access::Server { .. } | Access::Mock(_)) | None => usual,
+            // Small ones, so that a cargo that comes late need not wait for all of a large one.
+            Some(Access::Jobs { share, .. } | Access::Server { share, .. }) => Packing {
+                most_items: (share.most_questions * QUESTIONS_AHEAD).min(usual.most_items),
+                ..usual
+            },
+            Some(Access::Mock(_)) | None => usual,
         }
+    }
+
+    /// How many batches of a lane may wait for its provider before no more are gathered: those
+    /// who come later would have to wait for all of them.
+    pub(crate) fn max_backlog(&self, lane: &Lane, slots: AccountSlots) -> u64 {
+        let batches = match self.find(&lane.provider) {
+            _ if lane.via == Via::Realtime => REALTIME_BACKLOG,
+            // Only one is on its way at a time.
+            Some(Access::Jobs { jobs, .. }) if !jobs.labelled() => 2,
+            Some(Access::Jobs { .. } | Access::Server { .. } | Access::Mock(_)) | None => {
+                slots.submissions.saturating_mul(2)
+            }
+        };
+        u64::try_from(batches).unwrap_or(u64::MAX)
     }
 }

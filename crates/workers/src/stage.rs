@@ -22,12 +22,31 @@ pub enum Step {
     Idle,
 }
 
+impl Step {
+    pub(crate) const fn of(count: usize) -> Self {
+        if count == 0 {
+            Self::Idle
+        } else {
+            Self::Did(count)
+        }
+    }
+}
+
 #[async_trait::async_trait]
 pub trait Stage: Send {
     fn name(&self) -> &'static str;
 
-    /// Does what is due at `now`, a little at a time.
+    /// Does what is due at `now`, a little at a time, and waits until it is done.
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error>;
+
+    /// As [`Stage::step`], but waits for no call to another machine: what is not done yet goes on
+    /// beside. The loop does this, so that a call that hangs delays nothing else.
+    async fn advance(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+        self.step(now).await
+    }
+
+    /// Called at the end: waits a little for what goes on beside.
+    async fn drain(&mut self) {}
 
     /// Called before the step that follows a failed one, which may have left claims behind.
     async fn mend(&mut self) -> Result<(), store::Error> {
@@ -44,8 +63,21 @@ impl Bell {
         self.0.notify_one();
     }
 
+    /// Rings when what it returns is dropped.
+    pub(crate) fn ring_on_drop(self) -> impl Drop + Send {
+        RingOnDrop(self)
+    }
+
     pub(crate) async fn rung(&self) {
         self.0.notified().await;
+    }
+}
+
+struct RingOnDrop(Bell);
+
+impl Drop for RingOnDrop {
+    fn drop(&mut self) {
+        self.0.ring();
     }
 }
 
@@ -80,6 +112,7 @@ pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Bell, stop: Cancel
             () = stop.cancelled() => {}
         }
     }
+    stage.drain().await;
 }
 
 async fn next(
@@ -90,5 +123,5 @@ async fn next(
     if after_failure {
         stage.mend().await?;
     }
-    stage.step(shard.clock.now()).await
+    stage.advance(shard.clock.now()).await
 }

@@ -1,4 +1,4 @@
-//! Outcomes into rows, and those with a callback onto the deliverer's desk.
+//! Outcomes into rows, and those with a callback to the deliverer.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,13 @@ use store::shard::manifest::Head;
 use store::shard::node::Claim;
 use store::shard::outcome::{self, NewOutcome, Standing};
 
-use crate::desk::{Desk, Parcel};
+use crate::callback_slots::{CallbackSlots, PendingCallback};
 
 /// The most outcomes in one transaction.
 const MOST: usize = 1000;
+
+/// What a caller is told whose outcome the database does not take.
+const UNSTORABLE: &str = "the result could not be stored";
 
 /// What came back, and for whom.
 #[derive(Debug)]
@@ -40,44 +43,80 @@ impl Finished {
 
 /// Stores what came back for a batch that `claim` holds; returns how much of it was new.
 ///
-/// With a desk, first callbacks for which there is room are made by this node: their
-/// rows are claimed as they are written, and no other claim is needed.
+/// With slots, first callbacks for which there is one are made by this node: their rows are
+/// claimed as they are written, and no other claim is needed. A group with an outcome
+/// that cannot be stored is split until that one stands alone: it fails, and the others are stored.
 pub(crate) async fn store(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
-    desk: Option<&Desk>,
-    mut finished: Vec<Finished>,
+    slots: Option<&CallbackSlots>,
+    finished: Vec<Finished>,
     now: Timestamp,
 ) -> Result<usize, store::Error> {
-    let mut stored = 0;
-    while !finished.is_empty() {
-        let rest = finished.split_off(finished.len().min(MOST));
-        let (rows, parcels) = prepare(finished, desk)?;
-        let written = outcome::record(shard, Standing::InBatch(batch), claim, rows, now).await;
-        match (written, desk) {
-            (Ok(written), Some(desk)) => {
-                stored += written.len();
-                desk.hand_over(parcels, &written.into_iter().collect::<HashSet<CargoId>>());
+    let write = async |group: &[Finished]| write(shard, batch, claim, slots, group, now).await;
+    let (mut stored, mut unstorable) = (0, None);
+    let mut groups: Vec<&[Finished]> = finished.chunks(MOST).rev().collect();
+    while let Some(group) = groups.pop() {
+        match (write(group).await, group) {
+            (Ok(written), _) => stored += written,
+            (Err(failure), [one]) if failure.is_about_data() => {
+                report(batch, one, &failure);
+                let failed = Finished::failed(one.head.clone(), UNSTORABLE.to_owned());
+                match write(&[failed]).await {
+                    Ok(written) => stored += written,
+                    Err(failure) if failure.is_about_data() => unstorable = Some(failure),
+                    Err(failure) => return Err(failure),
+                }
             }
-            (Ok(written), None) => stored += written.len(),
-            (Err(failure), Some(desk)) => {
-                desk.hand_over(parcels, &HashSet::new());
-                return Err(failure);
+            (Err(failure), group) if failure.is_about_data() => {
+                let (first, second) = group.split_at(group.len() / 2);
+                groups.extend([second, first]);
             }
-            (Err(failure), None) => return Err(failure),
+            (Err(failure), _) => return Err(failure),
         }
-        finished = rest;
     }
-    Ok(stored)
+    unstorable.map_or(Ok(stored), Err)
+}
+
+/// Never with what came back in it.
+fn report(batch: BatchId, one: &Finished, failure: &store::Error) {
+    let cargo = one.head.cargo;
+    let cause = std::error::Error::source(failure).map(ToString::to_string);
+    tracing::error!(batch.id = %batch, cargo.id = %cargo, %failure, cause, "the outcome of {cargo} cannot be stored: it fails");
+    metrics::counter!("outcomes_set_aside_total", "reason" => "unstorable").increment(1);
+}
+
+/// All of a group, or nothing.
+async fn write(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    slots: Option<&CallbackSlots>,
+    group: &[Finished],
+    now: Timestamp,
+) -> Result<usize, store::Error> {
+    let (rows, pending) = prepare(group, claim, slots, now)?;
+    let written = outcome::record(shard, Standing::InBatch(batch), claim, rows, now).await;
+    match (&written, slots) {
+        (Ok(written), Some(slots)) => {
+            let written: HashSet<CargoId> = written.iter().copied().collect();
+            slots.hand_over(pending, &written, now);
+        }
+        (Err(_), Some(slots)) => slots.abandon(pending, now),
+        (_, None) => {}
+    }
+    Ok(written?.len())
 }
 
 fn prepare(
-    finished: Vec<Finished>,
-    desk: Option<&Desk>,
-) -> Result<(Vec<NewOutcome>, Vec<Parcel>), store::Error> {
+    finished: &[Finished],
+    claim: Claim,
+    slots: Option<&CallbackSlots>,
+    now: Timestamp,
+) -> Result<(Vec<NewOutcome>, Vec<PendingCallback>), store::Error> {
     let mut rows = Vec::with_capacity(finished.len());
-    let mut parcels = Vec::new();
+    let mut pending = Vec::new();
     for one in finished {
         let Finished {
             head,
@@ -85,23 +124,26 @@ fn prepare(
             realtime,
         } = one;
         let (success, usage) = (outcome.is_success(), outcome.usage());
-        let plain = plain(&outcome)?;
+        let plain = plain(outcome)?;
         let destination = head.callback.as_ref().map(|(_, host)| Destination {
             organization: head.organization,
             host: host.clone(),
         });
-        let reserved = match (desk, &destination) {
-            (Some(desk), Some(destination)) => desk.reserve(destination),
+        let reserved = match (slots, &destination) {
+            (Some(slots), Some(destination)) => slots.reserve(destination, plain.len(), now),
             _ => false,
         };
-        if let (true, Some((url, _)), Some(destination)) = (reserved, head.callback, destination) {
+        if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
             let payload = payload(head.cargo, success, &plain);
-            parcels.push(Parcel {
+            pending.push(PendingCallback {
                 cargo: head.cargo,
                 destination,
-                url,
+                url: url.clone(),
                 number: 1,
                 is_resend: false,
+                due_at: now,
+                claim,
+                bytes: plain.len(),
                 payload,
             });
         }
@@ -111,11 +153,11 @@ fn prepare(
             success,
             body: body::pack(&plain),
             usage,
-            realtime,
+            realtime: *realtime,
             claim_delivery: reserved,
         });
     }
-    Ok((rows, parcels))
+    Ok((rows, pending))
 }
 
 /// The outcome as it is stored: the response as JSON, or the text of the error.

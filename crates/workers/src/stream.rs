@@ -3,28 +3,26 @@
 //! An answer is stored soon after it came, so that a restart asks only for what has none.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::batch::{MOST_TAKEOVERS, State};
-use domain::lane::Lane;
-use domain::model::{Catalogue, Model};
-use domain::route::Via;
+use domain::batch::MOST_TAKEOVERS;
+use domain::model::Catalogue;
 use domain::time::Timestamp;
-use futures::future::join_all;
 use outbound::objects::Objects;
 use outbound::provider::call::CallFailure;
 use outbound::provider::server::Server;
 use outbound::provider::server::concurrency::Concurrency;
 use store::Shard;
-use store::shard::batch::{self, Claimed};
+use store::shard::batch;
 use store::shard::manifest;
-use store::shard::node::Claim;
 use store::shard::provider;
 use tokio::sync::watch;
 
-use crate::desk::Desk;
+use crate::accounts::Accounts;
+use crate::callback_slots::CallbackSlots;
+use crate::claimed::ClaimedBatch;
 use crate::lanes::Lanes;
 use crate::late;
 use crate::lease::Lease;
@@ -32,12 +30,11 @@ use crate::onward::{self, Going};
 use crate::pause::pause;
 use crate::providers::{Access, Providers};
 use crate::stage::{Stage, Step};
+use crate::tasks::BatchTasks;
 
 mod ask;
 mod place;
 
-/// Batches that are asked for at the same time.
-const MOST: i64 = 4;
 /// A server that is not well is asked again after this.
 const LATER: TimeDelta = TimeDelta::seconds(5);
 /// One answer may take this long.
@@ -47,29 +44,28 @@ const WELL: u32 = 8;
 
 #[derive(Debug)]
 pub struct Stream {
-    pub(crate) shard: Arc<Shard>,
     pub(crate) lease: Lease,
+    pub(crate) lanes: Lanes,
+    pub(crate) streamer: Arc<Streamer>,
+    pub(crate) tasks: BatchTasks,
+}
+
+/// What the tasks share.
+#[derive(Debug)]
+pub(crate) struct Streamer {
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) accounts: Arc<Accounts>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
-    pub(crate) lanes: Lanes,
-    pub(crate) desk: Desk,
+    pub(crate) callback_slots: CallbackSlots,
     /// Where the files are that messages name.
     pub(crate) objects: Option<Objects>,
     /// How much each server bears, for all batches together.
-    pub(crate) servers: HashMap<String, Arc<Mutex<Concurrency>>>,
+    pub(crate) servers: Mutex<HashMap<String, Arc<Mutex<Concurrency>>>>,
 }
 
-/// A batch in hand, and whom to ask for it.
-struct Load<'a> {
-    batch: &'a Claimed,
-    lane: Arc<Lane>,
-    model: Option<Model>,
-    server: Option<(Arc<Server>, Arc<Mutex<Concurrency>>)>,
-    claim: Claim,
-}
-
-impl Stream {
-    fn server(&mut self, name: &str) -> Option<(Arc<Server>, Arc<Mutex<Concurrency>>)> {
+impl Streamer {
+    fn server(&self, name: &str) -> Option<(Arc<Server>, Arc<Mutex<Concurrency>>)> {
         let (server, share) = match self.providers.find(name)? {
             Access::Server { server, share }
             | Access::Jobs {
@@ -80,34 +76,37 @@ impl Stream {
             Access::Jobs { realtime: None, .. } | Access::Mock(_) => return None,
         };
         let most = u32::try_from(share.most_questions).unwrap_or(u32::MAX);
-        let bears = self
-            .servers
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let bears = servers
             .entry(name.to_owned())
             .or_insert_with(|| Arc::new(Mutex::new(Concurrency::new(most, WELL))));
         Some((server.clone(), bears.clone()))
     }
 
-    async fn serve(&self, load: &Load<'_>, now: Timestamp) -> Result<usize, store::Error> {
-        let (batch, claim) = (load.batch, load.claim);
-        let model = load.model.as_ref();
-        let route = model.and_then(|it| it.routes.find(&load.lane.provider, load.lane.via));
-        let (Some(route), Some((server, bears))) = (route, &load.server) else {
-            self.end(load, Going::AtOnce, now).await?;
+    async fn serve(&self, claimed: &ClaimedBatch) -> Result<usize, store::Error> {
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
+        let model = claimed.model.as_ref();
+        let route = model.and_then(|it| it.routes.find(&claimed.lane.provider, claimed.lane.via));
+        let server = self.server(&claimed.lane.provider);
+        let (Some(route), Some((server, bears))) = (route, &server) else {
+            self.end(claimed, Going::AtOnce, now).await?;
             return Ok(1);
         };
         if batch.takeovers >= MOST_TAKEOVERS {
             // It may be one of them that kills us: another way, or one by one, shows which.
-            self.end(load, Going::AtOnce, now).await?;
+            self.end(claimed, Going::AtOnce, now).await?;
             return Ok(1);
         }
         // At its deadline what is at no provider fails, and a question that may be asked is there.
         late::fail_overdue(&self.shard, batch, claim, now).await?;
-        if let Err(failure) = server.health().await {
-            return self.not_well(load, &failure, now).await;
+        if let Err(failure) = claimed.call(server.health()).await? {
+            return self
+                .not_well(claimed, &failure, self.shard.clock.now())
+                .await;
         }
         let asking = ask::Asking {
-            stream: self,
-            load,
+            streamer: self,
+            claimed,
             upstream: &route.upstream,
             server,
             bears,
@@ -115,35 +114,37 @@ impl Stream {
         let asked = asking.all().await?;
         let now = self.shard.clock.now();
         if let Some(reason) = &asked.account_fault {
-            self.pause(load, reason, now).await?;
+            self.pause(claimed, reason, now).await?;
         } else if asked.is_troubled {
+            let name = &claimed.lane.provider;
+            self.accounts.failed(name, "questions have no answers");
             batch::ask_again(&self.shard, batch.id, claim, now + LATER).await?;
         } else {
             if asked.reports.is_empty() {
-                provider::recover(&self.shard, &load.lane.provider).await?;
+                provider::recover(&self.shard, &claimed.lane.provider).await?;
             }
-            self.end(load, Going::Rested, now).await?;
+            self.end(claimed, Going::Rested, now).await?;
         }
         Ok(asked.stored)
     }
 
     async fn not_well(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         failure: &CallFailure,
         now: Timestamp,
     ) -> Result<usize, store::Error> {
-        let batch = load.batch;
-        tracing::warn!(provider = load.lane.provider, %failure, "the model's server is not well");
+        let batch = &claimed.batch;
+        tracing::warn!(provider = claimed.lane.provider, %failure, "the model's server is not well");
         if matches!(failure, CallFailure::Unauthorized | CallFailure::OutOfFunds) {
-            self.pause(load, &failure.to_string(), now).await?;
+            self.pause(claimed, &failure.to_string(), now).await?;
         } else if manifest::heads(&self.shard, batch.id, &batch.cargo)
             .await?
             .is_empty()
         {
-            self.end(load, Going::AtOnce, now).await?;
+            self.end(claimed, Going::AtOnce, now).await?;
         } else {
-            batch::ask_again(&self.shard, batch.id, load.claim, now + LATER).await?;
+            batch::ask_again(&self.shard, batch.id, claimed.claim, now + LATER).await?;
         }
         Ok(0)
     }
@@ -151,20 +152,61 @@ impl Stream {
     /// Nothing more is asked there for a while; what is open waits, or takes another way.
     async fn pause(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         reason: &str,
         now: Timestamp,
     ) -> Result<(), store::Error> {
-        pause(&self.shard, &load.lane.provider, reason, now).await?;
-        self.end(load, Going::AtOnce, now).await
+        pause(&self.shard, &claimed.lane.provider, reason, now).await?;
+        self.end(claimed, Going::AtOnce, now).await
     }
 
-    async fn end(&self, load: &Load<'_>, going: Going, now: Timestamp) -> Result<(), store::Error> {
+    async fn end(
+        &self,
+        claimed: &ClaimedBatch,
+        going: Going,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
-        let (way, providers) = ((load.batch.lane, &*load.lane), &self.providers);
+        let (way, providers) = ((claimed.batch.lane, &*claimed.lane), &self.providers);
         let onward = onward::onward(&self.shard, &catalogue, way, providers, going, now).await?;
-        batch::end(&self.shard, load.batch.id, load.claim, onward, now).await?;
+        batch::end(&self.shard, claimed.batch.id, claimed.claim, onward, now).await?;
         Ok(())
+    }
+}
+
+impl Stream {
+    /// Claims what there are free slots for; each batch becomes a task.
+    async fn begin(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        let (lost, claim) = (self.lease.token(), self.lease.claim());
+        if self.tasks.has_unknown_claims() {
+            self.tasks.recover(claim).await?;
+        }
+        let turns = self.tasks.turns(&mut self.lanes, now).await?;
+        if turns.is_empty() {
+            return Ok(0);
+        }
+        let streamer = &self.streamer;
+        let batches = batch::claim_due(&streamer.shard, claim, &turns, now).await?;
+        let begun = batches.len();
+        for batch in batches {
+            let lane = self.lanes.find(&streamer.shard, batch.lane).await?;
+            let model = streamer.catalogue.borrow().find(&lane.model).cloned();
+            let claimed = ClaimedBatch {
+                _probe: streamer.accounts.probe(&lane.provider),
+                batch,
+                lane,
+                model,
+                claim,
+                now,
+                lost: lost.clone(),
+                accounts: streamer.accounts.clone(),
+            };
+            let streamer = streamer.clone();
+            self.tasks.spawn(claimed.under_way(), async move {
+                streamer.serve(&claimed).await
+            });
+        }
+        Ok(begun)
     }
 }
 
@@ -175,45 +217,23 @@ impl Stage for Stream {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        let claim = self.lease.claim();
-        let batches = batch::claim_due(&self.shard, claim, Via::Realtime, MOST, now).await?;
-        if batches.is_empty() {
-            return Ok(Step::Idle);
-        }
-        let mut loads = Vec::with_capacity(batches.len());
-        for batch in &batches {
-            let lane = self.lanes.find(&self.shard, batch.lane).await?;
-            let model = self.catalogue.borrow().find(&lane.model).cloned();
-            let server = self.server(&lane.provider);
-            loads.push(Load {
-                batch,
-                lane,
-                model,
-                server,
-                claim,
-            });
-        }
-        let this = &*self;
-        let under_way = loads.iter().map(|load| this.serve(load, now));
         let mut stored = 0;
-        for result in join_all(under_way).await {
-            stored += result?;
+        loop {
+            let begun = self.begin(now).await?;
+            stored += self.tasks.finish().await?;
+            if begun == 0 {
+                return Ok(Step::of(stored));
+            }
         }
-        Ok(if stored == 0 {
-            Step::Idle
-        } else {
-            Step::Did(stored)
-        })
+    }
+
+    async fn advance(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+        let stored = self.tasks.reap().await;
+        self.begin(now).await?;
+        Ok(Step::of(stored))
     }
 
     async fn mend(&mut self) -> Result<(), store::Error> {
-        batch::free_own(
-            &self.shard,
-            self.lease.claim(),
-            State::Running,
-            Some(Via::Realtime),
-        )
-        .await?;
-        Ok(())
+        self.tasks.recover(self.lease.claim()).await
     }
 }

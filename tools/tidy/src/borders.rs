@@ -69,6 +69,11 @@ const SQL_CLOCKS: &[&str] = &[
 const SQL_CLOCK_READERS: &[&str] = &[
     // Leases live by the database's clock: nodes need not agree on the time.
     "crates/store/src/shard/node",
+    // A claim is made only while the lease of its node lasts.
+    "crates/store/src/shard/lane",
+    "crates/store/src/shard/batch/claim",
+    "crates/store/src/shard/delivery",
+    "crates/store/src/shard/file/claim",
     "crates/store/src/control/node",
     "crates/store/src/view/operations/nodes",
     // The pulse, and the lock that opens a group of loads, tell the offset to the shard,
@@ -240,7 +245,7 @@ mod tests {
                 .collect()
         };
         let query = "query!(\n\"select 1\n where at < now()\")";
-        assert_eq!(lines("crates/store/src/shard/lane.rs", query), [3]);
+        assert_eq!(lines("crates/store/src/shard/usage.rs", query), [3]);
         assert_eq!(lines("crates/store/src/shard/node.rs", query), [0; 0]);
         assert_eq!(
             lines(

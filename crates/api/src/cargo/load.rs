@@ -65,18 +65,23 @@ pub(crate) async fn load(
     let standing = pass.standing();
     // Nothing is packed for those who were refused.
     let request = serde_json::to_vec(&asked.params).map_err(Problem::internal)?;
+    let unpacked_bytes = request.len();
     let request = body::pack(&request);
+    let files = asked.params.files().into_iter().collect();
     let (callback, metadata) = (asked.callback, asked.metadata);
+    // A load that waits keeps only what is stored of it.
+    drop((asked.params, body));
     let load = Loading {
         caller,
         lane,
         model: model.id.clone(),
         callback,
         request,
+        unpacked_bytes,
         metadata,
         named,
         hold,
-        files: asked.params.files().into_iter().collect(),
+        files,
         monthly_tokens: app.limits.borrow().of(caller.plan).monthly_tokens,
     };
     let stored = quay.writer.store(load, pass).await?;
@@ -127,7 +132,10 @@ impl From<NotStored> for Problem {
                  Idempotency-Key to be sure that it is stored once.",
                 1,
             ),
-            NotStored::Busy => Self::unavailable("Too many loads are waiting. Retry shortly.", 1),
+            NotStored::Overloaded(overload) => Self::unavailable(
+                "Too many loads are waiting. Retry after the time in Retry-After.",
+                overload.retry_after_seconds,
+            ),
             NotStored::Failed(cause) => Self::internal(std::io::Error::other(cause)),
         }
     }

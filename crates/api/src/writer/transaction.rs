@@ -14,6 +14,7 @@ use rand::RngExt as _;
 use store::shard::account::{self, Locked};
 use store::shard::file::reference;
 use store::shard::load::{self, Earlier, NewCargo};
+use store::shard::partition;
 use store::{Error, Shard, Transaction};
 
 use crate::writer::{Answer, Loading, NotStored, Stored};
@@ -42,7 +43,14 @@ struct Written {
 }
 
 pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) -> Outcome {
-    let (tx, written) = match prepare(shard, loads, pass_over).await {
+    let mut prepared = prepare(shard, loads, pass_over).await;
+    if let Err(error) = &prepared
+        && error.is_missing_day()
+        && made_missing_day(shard).await
+    {
+        prepared = prepare(shard, loads, pass_over).await;
+    }
+    let (tx, written) = match prepared {
         Ok(prepared) => prepared,
         Err(error) if error.is_away() => return Outcome::Away,
         Err(error) => return Outcome::Refused(in_words(&error)),
@@ -51,6 +59,21 @@ pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) ->
         return Outcome::Answers(written.answers);
     }
     Outcome::Away
+}
+
+/// Sweep makes days long before they are needed. If it could not, the writer makes today's, so
+/// that the group can be repeated.
+async fn made_missing_day(shard: &Shard) -> bool {
+    let made = partition::make_missing(shard, shard.clock.now()).await;
+    match &made {
+        Ok(()) => {
+            tracing::error!(shard = %shard.name, "Today's partitions were missing and have been made. Sweep should make them 30 days ahead: see the log of longshored work");
+        }
+        Err(failure) => {
+            tracing::error!(shard = %shard.name, failure = %in_words(failure), "Today's partitions are missing and could not be made: loads fail");
+        }
+    }
+    made.is_ok()
 }
 
 async fn prepare(

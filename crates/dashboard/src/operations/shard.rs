@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use store::Shard;
 use store::migrate::{self, SchemaState};
-use store::shard::partition;
+use store::shard::bucket_marker;
+use store::shard::partition::{self, DaysReady};
 use store::shard::provider::{self, Standing};
 use store::view::operations::{self, Deliveries, Flight, Node, Odd, Scans, Waiting};
 
@@ -25,7 +26,9 @@ pub(super) struct Report {
     pub(super) pace: &'static str,
     pub(super) schema: SchemaState,
     pub(super) version: Option<i64>,
-    pub(super) days_ahead: u64,
+    pub(super) days: DaysReady,
+    /// Why no bytes are removed from the bucket.
+    pub(super) removal_held: Option<String>,
     pub(super) bytes: i64,
     pub(super) lanes: Vec<Waiting>,
     pub(super) flights: Vec<Flight>,
@@ -83,7 +86,8 @@ async fn report(shard: &Shard) -> Result<Report, store::Error> {
         pace: pace(took),
         schema,
         version,
-        days_ahead: partition::days_ahead(shard, now).await?,
+        days: partition::days_ready(shard, now).await?,
+        removal_held: bucket_marker::held(shard).await?.map(|hold| hold.reason),
         bytes: operations::bytes(shard).await?,
         lanes: operations::lanes(shard).await?,
         flights: operations::flights(shard).await?,

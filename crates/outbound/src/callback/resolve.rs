@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
-use tokio::sync::Semaphore;
 
-/// Lookups in the system's resolver at a time. Each takes a thread until it ends.
-const MOST_LOOKUPS: usize = 128;
+use super::lookup_slots::LookupSlots;
+
 /// From how many names on the forgotten ones are cleared away.
 const MANY_NAMES: usize = 1024;
 
@@ -26,18 +26,10 @@ type Lookup = BoxFuture<'static, Vec<IpAddr>>;
 /// The system's resolver, asked once for all who wait for the same name.
 ///
 /// So a name that is slow to resolve takes one of the lookups and not all of them.
+#[derive(Default)]
 pub struct System {
-    slots: Arc<Semaphore>,
+    slots: Arc<LookupSlots>,
     under_way: Mutex<HashMap<String, WeakShared<Lookup>>>,
-}
-
-impl Default for System {
-    fn default() -> Self {
-        Self {
-            slots: Arc::new(Semaphore::new(MOST_LOOKUPS)),
-            under_way: Mutex::default(),
-        }
-    }
 }
 
 impl fmt::Debug for System {
@@ -82,14 +74,16 @@ impl System {
     }
 }
 
-async fn look_up(slots: Arc<Semaphore>, name: String) -> Vec<IpAddr> {
-    let Ok(slot) = slots.acquire_owned().await else {
+async fn look_up(slots: Arc<LookupSlots>, name: String) -> Vec<IpAddr> {
+    let Some(slot) = slots.acquire(&name).await else {
         return Vec::new();
     };
     let blocking = tokio::task::spawn_blocking(move || {
         // A lookup cannot be broken off, so its slot is taken until it ends.
         let _slot = slot;
+        let started = Instant::now();
         let answer = (name.as_str(), 0).to_socket_addrs();
+        slots.record(&name, answer.is_ok(), started.elapsed());
         answer.map(|found| found.map(|socket: SocketAddr| socket.ip()).collect())
     });
     match blocking.await {

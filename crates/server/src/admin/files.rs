@@ -1,4 +1,7 @@
-//! `longshored admin files …`: the proof that counts and rows of files agree.
+//! `longshored admin files …`: the proof that counts and rows of files agree, and whether bytes
+//! are removed from the bucket.
+
+mod removal;
 
 use std::fmt;
 
@@ -15,11 +18,22 @@ pub(super) enum FilesCommand {
     /// Prove that references, objects and storage are counted right on every shard; exit with 1
     /// if they are not. Every row is looked at.
     Check,
+    /// Show on every shard whether bytes are removed from the bucket, and why not.
+    Removal,
+    /// Let bytes be removed again where that is held, because the database was restored, promoted
+    /// or copied. Bytes that the rows do not know are then removed for good.
+    Confirm {
+        /// This shard only.
+        #[arg(long)]
+        shard: Option<String>,
+    },
 }
 
 pub(super) async fn run(command: FilesCommand, desk: Desk<'_>) -> Result<(), AdminFailure> {
     match command {
         FilesCommand::Check => check(desk).await,
+        FilesCommand::Removal => removal::show(desk).await,
+        FilesCommand::Confirm { shard } => removal::confirm(desk, shard.as_deref()).await,
     }
 }
 

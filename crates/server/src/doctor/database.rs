@@ -8,7 +8,8 @@ use store::Pool;
 use store::doctor::{OpenTransaction, Server, Trouble};
 use store::migrate::{self, SchemaState};
 use store::shard::audit::{self, Fault};
-use store::shard::partition;
+use store::shard::bucket_marker::{self, MarkerState};
+use store::shard::partition::{self, DaysReady};
 use store::{Error, Shard};
 
 use crate::clock;
@@ -29,8 +30,9 @@ const APART: f64 = 1.0;
 const LONG: TimeDelta = TimeDelta::minutes(5);
 /// How far back the ledger is looked at; `longshored work` does it all the time.
 const LATELY: TimeDelta = TimeDelta::minutes(10);
-/// Fewer days of partitions ahead than this, and an idle weekend may end in refused loads.
-const FEW_DAYS: u64 = 2;
+/// Sweep makes thirty days ahead. Fewer than these, and it has failed for weeks.
+const DAYS_AHEAD_WARNING: u64 = 5;
+const DAYS_AHEAD_WRONG: u64 = 2;
 
 /// The time of control's server; nothing when it did not answer. Its schema fits, or there is a finding.
 pub(super) async fn control(
@@ -66,7 +68,8 @@ pub(super) async fn shard(
     };
     let Some(now) = now else { return };
     if schema(found, migrate::shard_state(shard).await) {
-        partitions(found, partition::days_ahead(shard, now).await);
+        partitions(found, partition::days_ready(shard, now).await);
+        removal(found, bucket_marker::state(shard).await);
         ledger(found, audit::recent(shard, now - LATELY).await);
     }
 }
@@ -256,15 +259,49 @@ pub(super) fn schema(found: &mut Findings, state: Result<SchemaState, Error>) ->
     state.is_ok_and(SchemaState::serves)
 }
 
-pub(super) fn partitions(found: &mut Findings, days: Result<u64, Error>) {
+pub(super) fn partitions(found: &mut Findings, days: Result<DaysReady, Error>) {
     let check = "partitions";
     let mend = "run longshored work, which makes them, or make them now: longshored migrate";
-    match days {
-        Ok(days) if days < FEW_DAYS => {
-            found.wrong(check, &format!("days made ahead: only {days}"), mend);
+    let days = match days {
+        Ok(days) => days,
+        Err(error) => return found.wrong(check, &failure::chain(&error), mend),
+    };
+    if !days.today {
+        let text = "today has none: each load has to make it first";
+        return found.wrong(check, text, mend);
+    }
+    let text = format!("days made ahead: {}", days.ahead);
+    let log = "read the log of longshored work: sweep has failed to make days; \
+               until that is solved: longshored migrate";
+    match days.ahead {
+        0..DAYS_AHEAD_WRONG => found.wrong(check, &text, mend),
+        DAYS_AHEAD_WRONG..DAYS_AHEAD_WARNING => found.warning(check, &text, log),
+        _ => found.ok(check, &text),
+    }
+}
+
+/// Whether bytes are removed from the bucket.
+pub(super) fn removal(found: &mut Findings, state: Result<MarkerState, Error>) {
+    let check = "file removal";
+    match state {
+        Ok(MarkerState {
+            held: Some(hold), ..
+        }) => {
+            let text = format!(
+                "held since {}: {}",
+                hold.since.format("%Y-%m-%d %H:%M:%S UTC"),
+                hold.reason
+            );
+            let mend = "see that this database is the right one, then run: \
+                        longshored admin files confirm (docs/object-storage-and-scanner.md)";
+            found.wrong(check, &text, mend);
         }
-        Ok(days) => found.ok(check, &format!("days made ahead: {days}")),
-        Err(error) => found.wrong(check, &failure::chain(&error), mend),
+        Ok(_) => found.ok(check, "not held"),
+        Err(error) => found.wrong(
+            check,
+            &failure::chain(&error),
+            "let this user call pg_control_system(), pg_walfile_name() and pg_current_wal_lsn()",
+        ),
     }
 }
 

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta};
+use domain::bucket_marker::{Hold, HoldReason, Marker, Origin};
 use domain::limit::{Limits, PlanLimits};
 use domain::time::Timestamp;
 use store::Error;
 use store::doctor::{OpenTransaction, Server};
 use store::migrate::SchemaState;
 use store::shard::audit::{Fault, Identity};
+use store::shard::bucket_marker::MarkerState;
+use store::shard::partition::DaysReady;
 
 use super::*;
 use crate::licence::LicenceFailure;
@@ -28,6 +31,10 @@ fn healthy() -> Server {
         in_recovery: false,
         now: noon(),
     }
+}
+
+const fn days(today: bool, ahead: u64) -> DaysReady {
+    DaysReady { today, ahead }
 }
 
 fn settings(more: &[(&str, &str)]) -> Settings {
@@ -57,7 +64,7 @@ fn a_healthy_database_is_well() {
     database::transactions(&mut found, &[], noon());
     assert!(database::schema(&mut found, Ok(SchemaState::Current)));
     assert!(database::schema(&mut found, Ok(SchemaState::AheadByOne)));
-    database::partitions(&mut found, Ok(7));
+    database::partitions(&mut found, Ok(days(true, 30)));
     insta::assert_snapshot!(text(&report(found)), @r"
     shard main
       ok      version             PostgreSQL 15.4
@@ -68,7 +75,7 @@ fn a_healthy_database_is_well() {
       ok      transactions        none is open for longer than 5 minutes
       ok      schema              is this program's
       ok      schema              one ahead of this program: an upgrade is under way
-      ok      partitions          days made ahead: 7
+      ok      partitions          days made ahead: 30
 
     all is well
     ");
@@ -103,6 +110,55 @@ fn what_loses_work_is_wrong_and_says_how_to_mend_it() {
               to mend it: run a time service (chrony, systemd-timesyncd) on both
 
     5 wrong; 1 more to look at
+    ");
+}
+
+#[test]
+fn days_that_are_missing_or_soon_will_be_are_told() {
+    let mut found = Findings::of("shard main");
+    for (today, ahead) in [(true, 5), (true, 4), (true, 1), (false, 30)] {
+        database::partitions(&mut found, Ok(days(today, ahead)));
+    }
+    insta::assert_snapshot!(text(&report(found)), @r"
+    shard main
+      ok      partitions          days made ahead: 5
+      warning partitions          days made ahead: 4
+              to mend it: read the log of longshored work: sweep has failed to make days; until that is solved: longshored migrate
+      WRONG   partitions          days made ahead: 1
+              to mend it: run longshored work, which makes them, or make them now: longshored migrate
+      WRONG   partitions          today has none: each load has to make it first
+              to mend it: run longshored work, which makes them, or make them now: longshored migrate
+
+    2 wrong; 1 more to look at
+    ");
+}
+
+#[test]
+fn removal_that_is_held_says_what_to_do() {
+    let mut found = Findings::of("shard main");
+    let state = |held| MarkerState {
+        current: Origin::parse("1/00000002/5").unwrap(),
+        origin: Origin::parse("1/00000001/5"),
+        marker: Marker {
+            generation: 7,
+            nonce: uuid::Uuid::nil(),
+        },
+        written_at: Some(noon()),
+        held,
+    };
+    database::removal(&mut found, Ok(state(None)));
+    let hold = Hold {
+        since: noon(),
+        reason: HoldReason::NewTimeline.to_string(),
+    };
+    database::removal(&mut found, Ok(state(Some(hold))));
+    insta::assert_snapshot!(text(&report(found)), @r"
+    shard main
+      ok      file removal        not held
+      WRONG   file removal        held since 2026-01-01 12:00:00 UTC: PostgreSQL's timeline changed: a standby was promoted, or a backup was restored
+              to mend it: see that this database is the right one, then run: longshored admin files confirm (docs/object-storage-and-scanner.md)
+
+    1 wrong
     ");
 }
 
@@ -143,7 +199,7 @@ fn a_schema_of_another_release_is_wrong() {
         assert!(!database::schema(&mut found, Ok(state)));
     }
     assert!(!database::schema(&mut found, Err(Error::Moved)));
-    database::partitions(&mut found, Ok(1));
+    database::partitions(&mut found, Ok(days(true, 1)));
     insta::assert_snapshot!(text(&report(found)), @r"
     shard main
       WRONG   schema              there is none yet
@@ -154,7 +210,7 @@ fn a_schema_of_another_release_is_wrong() {
               to mend it: run the release of longshored that migrated it
       WRONG   schema              the row has moved on
               to mend it: grant this user the schemas control and shard
-      WRONG   partitions          days made ahead: only 1
+      WRONG   partitions          days made ahead: 1
               to mend it: run longshored work, which makes them, or make them now: longshored migrate
 
     5 wrong

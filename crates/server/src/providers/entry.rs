@@ -47,6 +47,7 @@ pub(super) struct LimitsEntry {
     pub(super) questions: Option<i64>,
     pub(super) linger_seconds: Option<i64>,
     pub(super) grace_seconds: Option<i64>,
+    pub(super) create_seconds: Option<i64>,
 }
 
 /// `200_000_000` or `"200 MB"`.

@@ -107,6 +107,14 @@ impl Kind {
         }
     }
 
+    /// How long the call that creates a job may take. Anthropic's carries all of the job.
+    pub const fn usual_create_seconds(self) -> u64 {
+        match self {
+            Self::Anthropic => 30 * 60,
+            Self::OpenAi | Self::Gemini | Self::Server => 60,
+        }
+    }
+
     /// In billionths of the realtime price.
     pub const fn usual_price_factor(self) -> i64 {
         match self {

@@ -18,6 +18,7 @@ const USUAL_QUESTIONS: u64 = 64;
 const MOST_GRACE: i64 = 86_400;
 const USUAL_GRACE: u64 = 60;
 const MOST_LINGER: i64 = 86_400;
+const MAX_CREATE_SECONDS: i64 = 86_400;
 /// A lane creates so few jobs that no provider minds: the strictest allows 2,000 an hour.
 const USUAL_LINGER: u64 = 60;
 /// As providers count: their 200 MB are not 200 times 2^20.
@@ -38,6 +39,7 @@ pub struct Limits {
     pub questions: u64,
     pub linger_seconds: u64,
     pub grace_seconds: u64,
+    pub create_seconds: u64,
 }
 
 impl Limits {
@@ -51,6 +53,7 @@ impl Limits {
         let questions = whole("questions", entry.questions, MOST_QUESTIONS);
         let linger_seconds = whole("linger_seconds", entry.linger_seconds, MOST_LINGER);
         let grace_seconds = whole("grace_seconds", entry.grace_seconds, MOST_GRACE);
+        let create_seconds = whole("create_seconds", entry.create_seconds, MAX_CREATE_SECONDS);
         let job_bytes = bytes(entry.job_bytes.as_ref(), most(kind.most_bytes()), notes);
         Self {
             job_items: job_items.unwrap_or(kind.most_items()),
@@ -60,6 +63,7 @@ impl Limits {
             questions: questions.unwrap_or(USUAL_QUESTIONS),
             linger_seconds: linger_seconds.unwrap_or(USUAL_LINGER),
             grace_seconds: grace_seconds.unwrap_or(USUAL_GRACE),
+            create_seconds: create_seconds.unwrap_or(kind.usual_create_seconds()),
         }
     }
 
@@ -109,6 +113,7 @@ impl Limits {
             most_questions: usize::try_from(questions).unwrap_or(usize::MAX),
             linger: seconds(self.linger_seconds),
             grace: seconds(self.grace_seconds),
+            create_timeout: seconds(self.create_seconds),
         }
     }
 }
@@ -178,6 +183,7 @@ mod tests {
             questions: 7,
             linger_seconds: 60,
             grace_seconds: 60,
+            create_seconds: 60,
         };
         let weights = [("a", 3), ("b", 1), ("c", 2)];
         let weights = weights.map(|(name, weight)| (name.to_owned(), weight));

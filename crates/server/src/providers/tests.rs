@@ -70,6 +70,7 @@ fn an_account_is_read_with_all_its_fields() {
         questions = 8
         linger_seconds = 30
         grace_seconds = 90
+        create_seconds = 45
     "#,
     );
     let account = accounts.find("openai-main").unwrap();
@@ -86,6 +87,7 @@ fn an_account_is_read_with_all_its_fields() {
         most_questions: questions,
         linger: TimeDelta::seconds(30),
         grace: TimeDelta::seconds(90),
+        create_timeout: TimeDelta::seconds(45),
     };
     assert_eq!(account.shares["north"], share(3_000_000, 6));
     assert_eq!(account.shares["south"], share(1_000_000, 2));

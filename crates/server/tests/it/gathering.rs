@@ -2,11 +2,12 @@
 
 use domain::lane::{Lane, LaneId};
 use domain::model::Kind;
+use store::shard::lane;
 use store::shard::node::Claim;
-use store::shard::{batch, lane};
 use workers::stage::{Stage as _, Step};
 
 use crate::support::Service;
+use crate::support::claims::claim_gathered;
 use crate::support::http::chat;
 
 #[tokio::test]
@@ -52,7 +53,7 @@ async fn everything_that_waits_is_gathered_once() {
         node: uuid::Uuid::nil(),
         epoch: 1,
     };
-    let batches = batch::claim_gathered(&service.north, claim, 100, now)
+    let batches = claim_gathered(&service.north, claim, 100, now)
         .await
         .unwrap();
     let mut cargo: Vec<_> = batches

@@ -181,6 +181,9 @@ impl Model {
     }
 
     async fn open(&mut self) {
+        // A connection that was cut shows itself in BEGIN, which is repeated on another.
+        let tx = self.world.service.north.begin().await.unwrap();
+        tx.rollback().await.unwrap();
         let customer = self.world.service.customer().await;
         // Again, as whoever was not answered does.
         let opened = account::open(&self.world.steady, customer.organization, self.world.now());

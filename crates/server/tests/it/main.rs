@@ -30,6 +30,10 @@ mod support;
 
 mod dashboard;
 
+mod days;
+
+mod dead_rows;
+
 mod deliveries;
 
 mod files;
@@ -46,6 +50,8 @@ mod files_records;
 
 mod files_references;
 
+mod files_restore;
+
 mod files_scan;
 
 mod files_sweep;
@@ -53,6 +59,8 @@ mod files_sweep;
 mod gathering;
 
 mod idempotency;
+
+mod isolation;
 
 mod journey;
 

@@ -6,11 +6,11 @@ use domain::model::{Kind, Price};
 use domain::money::Money;
 use domain::outcome::Usage;
 use serde_json::{Value, json};
-use store::shard::batch;
-use store::shard::node::{self, Claim};
+use store::shard::node::Claim;
 use store::shard::outcome::{self, NewOutcome, Standing};
 use workers::stage::Stage as _;
 
+use crate::support::claims::claim_gathered;
 use crate::support::credit::{PRICE, ask, priced};
 use crate::support::{Customer, MOCK_DELAY, Service};
 
@@ -356,10 +356,7 @@ async fn of_two_outcomes_in_one_group_one_is_stored_and_nothing_of_the_other() {
     let cargo = service.load(&customer, &ask("priced", "Hello.", 64)).await;
     let now = service.now();
     service.crews[0].gather.step(now).await.unwrap();
-    node::join(&service.north, CLAIM.node, "ours", 86_400.0)
-        .await
-        .unwrap();
-    let claimed = batch::claim_gathered(&service.north, CLAIM, 1, now).await;
+    let claimed = claim_gathered(&service.north, CLAIM, 1, now).await;
     let standing = Standing::InBatch(claimed.unwrap()[0].id);
     let both = [true, false].map(|success| outcome_of(&cargo, 1, success));
     let stored = outcome::record(&service.north, standing, CLAIM, both.to_vec(), now).await;

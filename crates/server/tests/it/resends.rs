@@ -255,6 +255,50 @@ async fn many_are_sent_faster_and_faster_until_they_are_stopped() {
 }
 
 #[tokio::test]
+async fn a_double_click_starts_one_resend() {
+    let mut world = World::new().await;
+    world.give_up(3).await;
+    let (one, another) = tokio::join!(world.start(1), world.start(1));
+    assert_eq!((one.1, another.1), (3, 3));
+    let list = resend::list(&world.service.north, world.customer.project);
+    assert_eq!(list.await.unwrap().len(), 1);
+}
+
+/// The second of two resends is queued while the attempt of the first is being recorded: it
+/// cannot know that attempt's number.
+#[tokio::test]
+async fn a_resend_beside_an_attempt_that_is_being_recorded_gets_a_number_of_its_own() {
+    let mut world = World::new().await;
+    let cargo = world.give_up(1).await.swap_remove(0);
+    assert_eq!(world.resend(&cargo).await, Resent::Queued);
+    let id: CargoId = cargo.parse().unwrap();
+    let mut recording = world.service.north.begin().await.unwrap();
+    let recorded = format!(
+        "delete from shard.delivery where cargo = '{0}';
+         insert into shard.attempt (cargo, number, started_at, ended_at, status)
+         values ('{0}', 7, now(), now(), 500)",
+        id.uuid()
+    );
+    let recorded = sqlx::raw_sql(sqlx::AssertSqlSafe(recorded));
+    recorded.execute(&mut *recording).await.unwrap();
+    let waits = "select exists (select from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock')";
+    let commit = async {
+        let pool = &world.service.north.pool;
+        while !sqlx::query_scalar::<_, bool>(waits)
+            .fetch_one(pool)
+            .await
+            .unwrap()
+        {}
+        recording.commit().await.unwrap();
+    };
+    let (again, ()) = tokio::join!(world.resend(&cargo), commit);
+    assert_eq!(again, Resent::Queued);
+    world.look_again().await;
+    assert_eq!(world.told(&cargo).await, "callback_delivered 8 200 then");
+}
+
+#[tokio::test]
 async fn two_crews_take_a_step_once() {
     let mut world = World::new().await;
     world.give_up(3).await;

@@ -38,9 +38,10 @@ async fn an_answer_waits_for_no_other_and_a_restart_asks_only_what_has_none() {
     let stored = sqlx::query_scalar::<_, i64>(stored);
     let stored = stored.fetch_one(&port.service.north.pool).await.unwrap();
     assert_eq!(stored, 9);
-    crew.stream.mend().await.unwrap();
+    crew.leave().await.unwrap();
+    let mut heir = port.service.another_crew().await;
     tokio::select! {
-        ended = crew.stream.step(now) => panic!("the slow one takes ten minutes: {ended:?}"),
+        ended = heir.stream.step(now) => panic!("the slow one takes ten minutes: {ended:?}"),
         () = asked(&port, 11) => {}
     }
 }

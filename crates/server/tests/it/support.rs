@@ -1,19 +1,14 @@
 //! A whole service for one test: control, two shards, the API, the crews and a receiver.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::{App, Options, Parts};
 use domain::callback::Schemes;
-use domain::delivery::Schedule;
 use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
 use domain::model::{Capability, Catalogue, Kind, Mocking, Model};
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
-use outbound::callback::Callbacks;
-use outbound::provider::Provider;
-use outbound::provider::mock::Mock;
 use store::Shard;
 use store::control::audit::Author;
 use store::control::{api_key, organization, project};
@@ -21,12 +16,15 @@ use store::shard::account;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use workers::Crew;
 use workers::stage::{Stage, Step};
-use workers::{Crew, Packing, Providers, Shares};
 
 use crate::database::{Database, HandMoved};
 use crate::support::files::Harbour;
 use crate::support::limited::Limited;
+use crate::support::worker::worker_parts;
+
+pub(crate) mod claims;
 
 pub(crate) mod credit;
 
@@ -39,6 +37,8 @@ pub(crate) mod jobs;
 pub(crate) mod limited;
 
 pub(crate) mod receiver;
+
+mod worker;
 
 pub(crate) const MOCK_DELAY: Duration = Duration::from_mins(1);
 
@@ -54,7 +54,7 @@ pub(crate) struct Service {
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
     limited: Limited,
     harbour: Option<Harbour>,
-    _databases: [Database; 3],
+    databases: [Database; 3],
     stop: CancellationToken,
     _guard: tokio_util::sync::DropGuard,
 }
@@ -130,7 +130,7 @@ impl Service {
             catalogue,
             limited,
             harbour,
-            _databases: databases,
+            databases,
             stop: stop.clone(),
             _guard: stop.drop_guard(),
         }
@@ -144,6 +144,18 @@ impl Service {
         app.spawn(&TaskTracker::new(), &self.stop);
         app.refresh().await;
         app
+    }
+
+    pub(crate) fn north_url(&self) -> String {
+        let [_, north, _] = &self.databases;
+        north.url()
+    }
+
+    /// A worker process that reaches the north shard in a way of its own.
+    pub(crate) async fn crew_on(&self, shard: Arc<Shard>) -> Crew {
+        let mut parts = self.parts.clone();
+        parts.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        Crew::join(workers::Parts { shard, ..parts }).await.unwrap()
     }
 
     /// Another worker process on the north shard.
@@ -269,41 +281,6 @@ fn api_options(clock: &Arc<HandMoved>, limited: &Limited) -> Options {
         max_references: 100,
         max_stop_sequences: 16,
         linger: chrono::TimeDelta::zero(),
-    }
-}
-
-fn worker_parts(shard: Arc<Shard>, catalogue: watch::Receiver<Arc<Catalogue>>) -> workers::Parts {
-    let mock: Arc<dyn Provider> = Arc::new(Mock::new(MOCK_DELAY));
-    let callbacks = Callbacks::new(outbound::callback::Options {
-        timeout: Duration::from_secs(2),
-        allow: vec!["127.0.0.0/16".parse().unwrap()],
-    });
-    workers::Parts {
-        shard,
-        catalogue,
-        providers: Arc::new(Providers(HashMap::from([(
-            "mock".to_owned(),
-            workers::Access::Mock(mock),
-        )]))),
-        callbacks: Arc::new(callbacks.unwrap()),
-        files: None,
-        options: workers::Options {
-            node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
-            name: "test".to_owned(),
-            lease: Duration::from_secs(10),
-            packing: Packing {
-                most_items: 10,
-                linger: chrono::TimeDelta::zero(),
-            },
-            shares: Shares {
-                slots: 64,
-                per_destination: 16,
-            },
-            schedule: Schedule::default(),
-            retention: chrono::TimeDelta::days(30),
-            spools: std::env::temp_dir(),
-            drain: Duration::from_secs(5),
-        },
     }
 }
 

@@ -22,6 +22,10 @@ mod ends;
 
 mod log;
 
+mod set_aside;
+
+pub use set_aside::{SetAside, set_aside};
+
 /// How a callback stands when it has ended, and what is counted then.
 const DELIVERED: (&str, Event) = ("delivered", Event::Delivered);
 const GIVEN_UP: (&str, Event) = ("failed", Event::CallbackFailed);
@@ -56,6 +60,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    const fn is_resend(self) -> bool {
+        matches!(self, Self::DeliveredAgain | Self::LeftAsItWas)
+    }
+
     const fn is_delivered(self) -> bool {
         matches!(self, Self::Delivered | Self::DeliveredAgain)
     }
@@ -70,11 +78,28 @@ struct Called {
     counted: Option<Counted>,
 }
 
+/// Whether attempts get rows of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Log {
+    Write,
+    Skip,
+}
+
 /// Writes what ended; attempts whose claim was lost are passed over, for they will be repeated.
 pub async fn record(
     shard: &Shard,
     claim: Claim,
     ended: &[Ended],
+    now: Timestamp,
+) -> Result<u64, Error> {
+    write(shard, claim, ended, Log::Write, now).await
+}
+
+async fn write(
+    shard: &Shard,
+    claim: Claim,
+    ended: &[Ended],
+    rows: Log,
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
@@ -101,7 +126,9 @@ pub async fn record(
             logged.push(attempt);
         }
     }
-    log(&mut tx, &logged, &health, now).await?;
+    if rows == Log::Write {
+        log(&mut tx, &logged, &health, now).await?;
+    }
     changes.write(&mut tx, now).await?;
     tx.commit().await?;
     Ok(u64::try_from(ours.len()).unwrap_or_default())

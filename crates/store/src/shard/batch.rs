@@ -1,105 +1,30 @@
 //! Batches: gathered, submitted, polled, ended.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
-use domain::batch::State;
 use domain::id::{BatchId, CargoId};
 use domain::lane::LaneId;
-use domain::route::Via;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::shard::node::Claim;
+use crate::shard::time_limit;
+
+mod claim;
+
+pub use claim::{Queue, Turn, claim_due, claim_gathered, due_lanes, free_unknown, give_back};
 
 /// A batch in a stage's hands.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     pub id: BatchId,
     pub lane: LaneId,
-    pub state: State,
     pub cargo: Vec<CargoId>,
     pub job: Option<String>,
     pub takeovers: i32,
-}
-
-macro_rules! claimed {
-    ($rows:expr) => {
-        $rows
-            .into_iter()
-            .map(|row| {
-                let state = State::parse(&row.state);
-                Ok(Claimed {
-                    id: row.id.into(),
-                    lane: LaneId(row.lane),
-                    state: state.ok_or(Error::Corrupt {
-                        table: "batch",
-                        column: "state",
-                    })?,
-                    cargo: row.cargo.into_iter().map(CargoId::from_uuid).collect(),
-                    job: row.job,
-                    takeovers: row.takeovers,
-                })
-            })
-            .collect()
-    };
-}
-
-/// Takes batches that are to be submitted, the oldest first, and writes the intent.
-pub async fn claim_gathered(
-    shard: &Shard,
-    claim: Claim,
-    most: i64,
-    now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
-    let mut rows = sqlx::query!(
-        "update shard.batch set state = 'submitting', submitting_at = coalesce(submitting_at, $4),
-             node = $1, epoch = $2
-         where id in (
-             select id from shard.batch
-             where state in ('gathered', 'submitting') and node is null
-                 and (next_poll_at is null or next_poll_at <= $4)
-             order by gathered_at, id limit $3 for update skip locked
-         )
-         returning id, lane, state, cargo, job, takeovers",
-        claim.node,
-        claim.epoch,
-        most,
-        now
-    )
-    .fetch_all(&shard.pool)
-    .await?;
-    // An update answers in no order; ids sort by time.
-    rows.sort_unstable_by_key(|row| row.id);
-    claimed!(rows)
-}
-
-/// Takes batches whose provider is to be asked, of lanes that go one way.
-pub async fn claim_due(
-    shard: &Shard,
-    claim: Claim,
-    via: Via,
-    most: i64,
-    now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
-    let rows = sqlx::query!(
-        "update shard.batch set node = $1, epoch = $2
-         where id in (
-             select id from shard.batch
-             where state = 'running' and node is null and next_poll_at <= $4
-                 and lane in (select id from shard.lane where via = $5)
-             order by next_poll_at limit $3 for update skip locked
-         )
-         returning id, lane, state, cargo, job, takeovers",
-        claim.node,
-        claim.epoch,
-        most,
-        now,
-        via.as_str()
-    )
-    .fetch_all(&shard.pool)
-    .await?;
-    claimed!(rows)
 }
 
 /// The provider took it. It is not claimed any more: it has a time to be asked again.
@@ -127,6 +52,58 @@ pub async fn run(
     ours(changed.rows_affected())
 }
 
+/// The job under which a batch runs, or ran, if it has one.
+pub async fn job(shard: &Shard, batch: BatchId) -> Result<Option<String>, Error> {
+    let job = sqlx::query_scalar!("select job from shard.batch where id = $1", batch.uuid());
+    Ok(job.fetch_optional(&shard.pool).await?.flatten())
+}
+
+/// How many batches of some lanes no provider has yet; for lanes in `realtime`, how many it has
+/// not answered yet. Lanes without any are left out.
+pub async fn backlog(
+    shard: &Shard,
+    lanes: &[LaneId],
+    realtime: &[LaneId],
+) -> Result<Vec<(LaneId, u64)>, Error> {
+    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0).collect();
+    let realtime: Vec<i32> = realtime.iter().map(|lane| lane.0).collect();
+    let rows = sqlx::query!(
+        r#"select lane, count(*) as "count!" from shard.batch
+           where lane = any($1) and state in ('gathered', 'submitting', 'running')
+               and (state <> 'running' or lane = any($2))
+           group by lane"#,
+        &lanes,
+        &realtime
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let counts = rows.into_iter().map(|row| {
+        let count = u64::try_from(row.count).unwrap_or_default();
+        (LaneId(row.lane), count)
+    });
+    Ok(counts.collect())
+}
+
+/// As [`ask_again`], after all that has come back so far was processed: its worker survived it.
+pub async fn poll_again(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    next_poll_at: Timestamp,
+) -> Result<(), Error> {
+    let changed = sqlx::query!(
+        "update shard.batch set next_poll_at = $4, node = null, epoch = null, takeovers = 0
+         where id = $1 and node = $2 and epoch = $3",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        next_poll_at
+    )
+    .execute(&shard.pool)
+    .await?;
+    ours(changed.rows_affected())
+}
+
 /// Not done yet, or not taken: to be tried again at `next_poll_at`, by whoever comes first.
 pub async fn ask_again(
     shard: &Shard,
@@ -145,28 +122,6 @@ pub async fn ask_again(
     .execute(&shard.pool)
     .await?;
     ours(changed.rows_affected())
-}
-
-/// Frees what this claim holds in a state. A stage that failed may have claimed more
-/// than it knows of: the answer to its claim can be lost.
-pub async fn free_own(
-    shard: &Shard,
-    claim: Claim,
-    state: State,
-    via: Option<Via>,
-) -> Result<u64, Error> {
-    let freed = sqlx::query!(
-        "update shard.batch set node = null, epoch = null
-         where node = $1 and epoch = $2 and state = $3
-             and ($4::text is null or lane in (select id from shard.lane where via = $4))",
-        claim.node,
-        claim.epoch,
-        state.as_str(),
-        via.map(Via::as_str)
-    )
-    .execute(&shard.pool)
-    .await?;
-    Ok(freed.rows_affected())
 }
 
 /// The way that unfinished cargo takes next; without one, the same as before.
@@ -216,8 +171,9 @@ pub async fn end(
          )
          insert into shard.waiting (lane, organization, cargo, due_at)
          select lane, organization, id,
-             $5::timestamptz + make_interval(
-                 secs => ($6::float8[])[least(attempt, cardinality($6::float8[]))])
+             -- Never null: gather finds what came back by this moment.
+             coalesce($5::timestamptz + make_interval(
+                 secs => ($6::float8[])[least(attempt, cardinality($6::float8[]))]), $5)
          from back",
         batch.uuid(),
         onward.lane.map(|lane| lane.0),
@@ -285,17 +241,27 @@ pub async fn halve(
     Ok(())
 }
 
-/// The oldest batch that is to be submitted, and the oldest that is due to be asked for.
-pub async fn oldest(shard: &Shard) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
+/// The oldest batch that is to be submitted, and the oldest that is due to be asked for, among
+/// those since `from`. None: this took longer than `limit`.
+pub async fn oldest(
+    shard: &Shard,
+    from: Timestamp,
+    limit: Duration,
+) -> Result<Option<(Option<Timestamp>, Option<Timestamp>)>, Error> {
+    let mut tx = time_limit::begin(shard, limit).await?;
     let row = sqlx::query!(
         "select (select min(gathered_at) from shard.batch
-                 where state in ('gathered', 'submitting') and node is null) as gathered,
+                 where state in ('gathered', 'submitting') and node is null
+                     and gathered_at >= $1) as gathered,
                 (select min(next_poll_at) from shard.batch
-                 where state = 'running' and node is null) as polled"
+                 where state = 'running' and node is null and next_poll_at >= $1) as polled",
+        from
     )
-    .fetch_one(&shard.pool)
-    .await?;
-    Ok((row.gathered, row.polled))
+    .fetch_one(&mut *tx)
+    .await;
+    let row = time_limit::unless_reached(row)?;
+    tx.rollback().await?;
+    Ok(row.map(|row| (row.gathered, row.polled)))
 }
 
 pub(crate) const fn ours(changed: u64) -> Result<(), Error> {

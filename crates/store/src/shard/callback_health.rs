@@ -36,14 +36,14 @@ impl Delta {
     }
 }
 
-/// Folds at most `most` rows into the sums; returns how many there were.
+/// Folds at most `most` rows with ids after `after` into the sums.
 ///
 /// Any number of nodes may fold: a row that another one holds is passed over.
-pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
+pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
     let folded = sqlx::query_scalar!(
         r#"with gone as (
                delete from shard.callback_delta
-               where id in (select id from shard.callback_delta order by id limit $1
+               where id in (select id from shard.callback_delta where id > $2 order by id limit $1
                             for update skip locked)
                returning *
            ), sums as (
@@ -61,7 +61,8 @@ pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
                    set count = callback_hour.count + excluded.count
            )
            select count(*) as "count!" from gone"#,
-        most
+        most,
+        after
     )
     .fetch_one(&shard.pool)
     .await?;

@@ -319,17 +319,28 @@ fn written(files: &[FileId]) -> Option<String> {
     (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
 }
 
-/// Forgets idempotency keys that were given before `before`; returns how many.
-pub async fn forget_keys(shard: &Shard, before: Timestamp, most: i64) -> Result<u64, Error> {
-    let gone = sqlx::query!(
-        "delete from shard.idempotency where (project, key) in (
-             select project, key from shard.idempotency where created_at < $1
-             order by created_at limit $2 for update skip locked
-         )",
+/// Forgets at most `most` idempotency keys that were given from `from` on and before `before`;
+/// returns the moment of the last one. From there the next call starts: before it lie dead rows.
+pub async fn forget_keys(
+    shard: &Shard,
+    (from, before): (Timestamp, Timestamp),
+    most: i64,
+) -> Result<Option<Timestamp>, Error> {
+    let last = sqlx::query_scalar!(
+        "with gone as (
+             delete from shard.idempotency where (project, key) in (
+                 select project, key from shard.idempotency
+                 where created_at >= $1 and created_at < $2
+                 order by created_at limit $3 for update skip locked
+             )
+             returning created_at
+         )
+         select max(created_at) from gone",
+        from,
         before,
         most
     )
-    .execute(&shard.pool)
+    .fetch_one(&shard.pool)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(last)
 }

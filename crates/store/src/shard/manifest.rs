@@ -6,7 +6,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::body::{self, Packed};
+use crate::body::Packed;
 use crate::shard::waiting::bounds;
 
 /// A cargo that waits for its outcome, without its body.
@@ -52,27 +52,20 @@ pub async fn heads(shard: &Shard, batch: BatchId, cargo: &[CargoId]) -> Result<V
     Ok(heads.collect())
 }
 
-/// The requests of some cargo, unpacked.
-pub async fn requests(shard: &Shard, cargo: &[CargoId]) -> Result<Vec<(CargoId, Vec<u8>)>, Error> {
+/// The bytes that the requests of some cargo take as they are stored.
+pub async fn stored_bytes(shard: &Shard, cargo: &[CargoId]) -> Result<u64, Error> {
     let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
     let (first, last) = bounds(&ids);
-    let rows = sqlx::query!(
-        "select cargo, codec, body from shard.request
-         where cargo = any($1) and cargo >= $2 and cargo <= $3",
+    let bytes = sqlx::query_scalar!(
+        r#"select coalesce(sum(octet_length(body)), 0)::bigint as "bytes!" from shard.request
+           where cargo = any($1) and cargo >= $2 and cargo <= $3"#,
         &ids,
         first,
         last
     )
-    .fetch_all(&shard.pool)
+    .fetch_one(&shard.pool)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok((
-                row.cargo.into(),
-                body::unpack(row.codec, row.body, "request")?,
-            ))
-        })
-        .collect()
+    Ok(u64::try_from(bytes).unwrap_or_default())
 }
 
 /// The requests of some cargo as they are stored, in the same order: the first, and as many more

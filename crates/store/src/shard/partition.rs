@@ -10,49 +10,94 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 
-/// How many days stand ready before and after today.
-const BACK: u64 = 2;
-const AHEAD: u64 = 7;
+/// How many days before and after today have partitions.
+const DAYS_BACK: u64 = 2;
+const DAYS_AHEAD: u64 = 30;
+/// A load's id may be of a moment this long before or after the failure that it met.
+const MIDNIGHT_MARGIN: TimeDelta = TimeDelta::minutes(1);
 /// Nothing younger may be dropped: it would only be made again.
 pub const YOUNGEST: TimeDelta = TimeDelta::days(2);
 /// In the order in which they go: whoever sees an outcome can still log an attempt.
 const TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request", "cargo"];
 
-/// Makes what is missing from two days back to seven ahead.
+/// Makes the days that are missing, from two days back to thirty ahead: today and the days after
+/// it first.
 pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
-    let Some(first) = now.date_naive().checked_sub_days(Days::new(BACK)) else {
-        return Ok(());
-    };
-    for day in first
-        .iter_days()
-        .take(usize::try_from(BACK + 1 + AHEAD).unwrap_or_default())
-    {
-        // Loads go on: a day whose lock is not free within 2 s is made by the next sweep.
-        let mut tx = shard.background.begin().await?;
-        // Two nodes that sweep at the same moment take turns.
-        sqlx::query!("select pg_advisory_xact_lock(hashtext('longshore.make_day')) as locked")
-            .fetch_one(&mut *tx)
-            .await?;
-        sqlx::query_scalar!("select shard.make_day($1)", day)
-            .fetch_one(&mut *tx)
-            .await?;
-        tx.commit().await?;
+    let today = now.date_naive();
+    let ahead = today.iter_days().take(whole(DAYS_AHEAD + 1));
+    let first = today.checked_sub_days(Days::new(DAYS_BACK));
+    let back = first.into_iter().flat_map(|first| first.iter_days());
+    let whole_days = whole_days(shard).await?;
+    for day in ahead.chain(back.take(whole(DAYS_BACK))) {
+        if !whole_days.contains(&day) {
+            make_day(shard, day).await?;
+        }
     }
     Ok(())
 }
 
-/// For how many days after today there are partitions.
-pub async fn days_ahead(shard: &Shard, now: Timestamp) -> Result<u64, Error> {
-    let days = days(shard).await?;
+/// Makes the day that a load of `now` needs. The writer calls it when [`Error::is_missing_day`],
+/// and then repeats its group once.
+pub async fn make_missing(shard: &Shard, now: Timestamp) -> Result<(), Error> {
+    let [before, after] = [now - MIDNIGHT_MARGIN, now + MIDNIGHT_MARGIN].map(|at| at.date_naive());
+    make_day(shard, after).await?;
+    if before != after {
+        make_day(shard, before).await?;
+    }
+    Ok(())
+}
+
+async fn make_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    // Loads go on. A caller that does not get the lock within 2 s fails, and tries again later.
+    let mut tx = shard.background.begin().await?;
+    sqlx::query_scalar!("select shard.make_day($1)", day)
+        .fetch_one(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Whether today has partitions, and for how many days after it there are some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaysReady {
+    pub today: bool,
+    pub ahead: u64,
+}
+
+pub async fn days_ready(shard: &Shard, now: Timestamp) -> Result<DaysReady, Error> {
+    let (days, today) = (days(shard).await?, now.date_naive());
     let mut ahead = 0;
-    while now
-        .date_naive()
+    while today
         .checked_add_days(Days::new(ahead + 1))
         .is_some_and(|day| days.contains(&day))
     {
         ahead += 1;
     }
-    Ok(ahead)
+    Ok(DaysReady {
+        today: days.contains(&today),
+        ahead,
+    })
+}
+
+/// The days of which every table exists.
+async fn whole_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+    let days = sqlx::query_scalar!(
+        r#"select right(c.relname, 8) as "day!" from pg_class c
+           where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
+               and c.relname ~ '^(outcome|attempt|trouble|request|cargo)_[0-9]{8}$'
+           group by 1 having count(*) = $1"#,
+        i64::try_from(TABLES.len()).unwrap_or_default()
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    Ok(days
+        .iter()
+        .filter_map(|day| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
+        .collect())
+}
+
+fn whole(days: u64) -> usize {
+    usize::try_from(days).unwrap_or_default()
 }
 
 /// The days that have partitions, oldest first.

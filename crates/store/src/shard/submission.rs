@@ -27,6 +27,8 @@ pub struct Entry {
     pub upload: Option<String>,
     /// From here on the provider may have created the job.
     pub sent_at: Option<Timestamp>,
+    /// Until then the call that creates the job may still be under way.
+    pub sending_until: Option<Timestamp>,
     pub looks: u32,
     pub looked_at: Option<Timestamp>,
     pub missed: u32,
@@ -54,7 +56,7 @@ impl Entry {
 
 pub async fn read(shard: &Shard, batch: BatchId) -> Result<Entry, Error> {
     let row = sqlx::query!(
-        "select encoder, digest, tokens, upload, sent_at, looks, looked_at, missed, missed_at,
+        "select encoder, digest, tokens, upload, sent_at, sending_until, looks, looked_at, missed, missed_at,
              cancel_wanted_at, cancelled_at
          from shard.batch where id = $1",
         batch.uuid()
@@ -70,6 +72,7 @@ pub async fn read(shard: &Shard, batch: BatchId) -> Result<Entry, Error> {
         packed,
         upload: row.upload,
         sent_at: row.sent_at,
+        sending_until: row.sending_until,
         looks: u32::try_from(row.looks).unwrap_or_default(),
         looked_at: row.looked_at,
         missed: u32::try_from(row.missed).unwrap_or_default(),
@@ -92,8 +95,10 @@ pub async fn pack(
     let mut tx = shard.begin().await?;
     let left = sqlx::query!(
         "with left_over as (
-             select item.id from shard.batch b, unnest(b.cargo) as item (id)
-             where b.id = $1 and not item.id = any($2)
+             -- One pass over both lists, whatever their length.
+             select item.id from shard.batch b, unnest(b.cargo) as item (id) where b.id = $1
+             except
+             select unnest($2::uuid[])
          ), back as (
              update shard.cargo c set batch = null from left_over
              where c.id = left_over.id and c.batch = $1 and c.completed_at is null
@@ -103,10 +108,12 @@ pub async fn pack(
              from (select project, count(*) as cargo from back group by project) counts
              where s.project = counts.project and s.batch = $1
          )
-         insert into shard.waiting (lane, organization, cargo)
-         select lane, organization, id from back",
+         insert into shard.waiting (lane, organization, cargo, due_at)
+         -- Gather finds what came back by this moment.
+         select lane, organization, id, $3 from back",
         batch.uuid(),
-        &order
+        &order,
+        shard.clock.now()
     )
     .execute(&mut *tx)
     .await?;
@@ -147,19 +154,45 @@ pub async fn uploaded(
     ours(changed.rows_affected())
 }
 
-/// The intent: whoever finds this looks for the job before sending it again.
+/// The intent: a worker that finds this looks for the job before sending it again. The call that
+/// follows ends before `until`.
 pub async fn sending(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
+    until: Timestamp,
     now: Timestamp,
 ) -> Result<(), Error> {
     let changed = sqlx::query!(
-        "update shard.batch set sent_at = $4, looks = 0, looked_at = null
+        "update shard.batch set sent_at = $4, sending_until = $5, looks = 0, looked_at = null
          where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
         batch.uuid(),
         claim.node,
         claim.epoch,
+        now,
+        until
+    )
+    .execute(&shard.pool)
+    .await?;
+    ours(changed.rows_affected())
+}
+
+/// The call that creates the job has ended without a clear answer: the job is looked for from
+/// `again_at` on.
+pub async fn unanswered(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    again_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let changed = sqlx::query!(
+        "update shard.batch set sending_until = $5, next_poll_at = $4, node = null, epoch = null
+         where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        again_at,
         now
     )
     .execute(&shard.pool)
@@ -176,8 +209,8 @@ pub async fn unsent(
     again_at: Timestamp,
 ) -> Result<(), Error> {
     let changed = sqlx::query!(
-        "update shard.batch set sent_at = null, upload = null, enqueued_at = null,
-             next_poll_at = $4, delay = $5,
+        "update shard.batch set sent_at = null, sending_until = null, upload = null,
+             enqueued_at = null, next_poll_at = $4, delay = $5,
              node = null, epoch = null
          where id = $1 and node = $2 and epoch = $3 and state = 'submitting'",
         batch.uuid(),

@@ -74,14 +74,14 @@ pub async fn append(tx: &mut Transaction, tally: &Tally, now: Timestamp) -> Resu
     Ok(())
 }
 
-/// Folds at most `most` rows into the sums; returns how many there were.
+/// Folds at most `most` rows with ids after `after` into the sums.
 ///
 /// Any number of nodes may fold: a row that another one holds is passed over.
-pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
+pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
     let folded = sqlx::query_scalar!(
         r#"with gone as (
                delete from shard.usage_delta
-               where id in (select id from shard.usage_delta order by id limit $1
+               where id in (select id from shard.usage_delta where id > $2 order by id limit $1
                             for update skip locked)
                returning *
            ), sums as (
@@ -113,7 +113,8 @@ pub async fn fold(shard: &Shard, most: i64) -> Result<u64, Error> {
                        saved = usage.saved + excluded.saved
            )
            select count(*) as "count!" from gone"#,
-        most
+        most,
+        after
     )
     .fetch_one(&shard.pool)
     .await?;

@@ -1,5 +1,7 @@
 //! What waits to be gathered. Only the worker that holds a lane reads its queue.
 
+use std::time::Duration;
+
 use domain::id::{BatchId, CargoId, OrganizationId};
 use domain::lane::LaneId;
 use domain::time::Timestamp;
@@ -8,6 +10,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::time_limit;
 
 /// An organization with something waiting, and the first of it that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +19,16 @@ pub struct Waiting {
     pub first: CargoId,
 }
 
-/// Who waits in a lane: one step of the index per organization, whatever its backlog.
-pub async fn organizations(shard: &Shard, lane: LaneId) -> Result<Vec<Waiting>, Error> {
+/// The organizations that wait in a lane: one step of the index for each, whatever its backlog.
+///
+/// Under an old transaction the index is full of rows that are gone, and each organization's are
+/// walked over. None: this took longer than `limit`; [`between`] comes around it.
+pub async fn organizations(
+    shard: &Shard,
+    lane: LaneId,
+    limit: Duration,
+) -> Result<Option<Vec<Waiting>>, Error> {
+    let mut tx = time_limit::begin(shard, limit).await?;
     let rows = sqlx::query!(
         r#"with recursive hop as (
                (select organization, cargo from shard.waiting where lane = $1
@@ -32,6 +43,35 @@ pub async fn organizations(shard: &Shard, lane: LaneId) -> Result<Vec<Waiting>, 
            select organization as "organization!", cargo as "cargo!" from hop"#,
         lane.0
     )
+    .fetch_all(&mut *tx)
+    .await;
+    let rows = time_limit::unless_reached(rows)?;
+    tx.rollback().await?;
+    let waiting = |row: (Uuid, Uuid)| Waiting {
+        organization: row.0.into(),
+        first: row.1.into(),
+    };
+    Ok(rows.map(|rows| {
+        let rows = rows.into_iter().map(|row| (row.organization, row.cargo));
+        rows.map(waiting).collect()
+    }))
+}
+
+/// The organizations that wait in a lane with ids after `after` and up to `until`: what it reads
+/// follows from how much was loaded in that time, and not from what was gathered since.
+pub async fn between(
+    shard: &Shard,
+    lane: LaneId,
+    after: Uuid,
+    until: Uuid,
+) -> Result<Vec<Waiting>, Error> {
+    let rows = sqlx::query!(
+        "select distinct on (organization) organization, cargo from shard.waiting
+         where lane = $1 and cargo > $2 and cargo <= $3 order by organization, cargo",
+        lane.0,
+        after,
+        until
+    )
     .fetch_all(&shard.pool)
     .await?;
     let waiting = rows.into_iter().map(|row| Waiting {
@@ -39,6 +79,35 @@ pub async fn organizations(shard: &Shard, lane: LaneId) -> Result<Vec<Waiting>, 
         first: row.cargo.into(),
     });
     Ok(waiting.collect())
+}
+
+/// The organizations whose cargo came back to some lanes and may go again since `after`: such cargo
+/// has an old id, so [`arrivals`] does not find it.
+pub async fn returned(
+    shard: &Shard,
+    lanes: &[LaneId],
+    after: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<(LaneId, Waiting)>, Error> {
+    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0).collect();
+    let rows = sqlx::query!(
+        "select distinct on (lane, organization) lane, organization, cargo from shard.waiting
+         where lane = any($1) and due_at > $2 and due_at <= $3
+         order by lane, organization, cargo",
+        &lanes,
+        after,
+        now
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let returned = rows.into_iter().map(|row| {
+        let waiting = Waiting {
+            organization: row.organization.into(),
+            first: row.cargo.into(),
+        };
+        (LaneId(row.lane), waiting)
+    });
+    Ok(returned.collect())
 }
 
 /// Who came to some lanes with ids after `after`.
@@ -158,64 +227,125 @@ pub async fn gather(
     }
 }
 
-/// What waits with ids before `before`, and in which attempt: it has missed its deadline.
-pub async fn overdue(shard: &Shard, before: Uuid, most: i64) -> Result<Vec<(CargoId, u32)>, Error> {
+/// What waits with ids from `from` on and before `before`, and in which attempt: it has missed its
+/// deadline.
+pub async fn overdue(
+    shard: &Shard,
+    (from, before): (Uuid, Uuid),
+    most: i64,
+) -> Result<Vec<(CargoId, u32)>, Error> {
     let rows = sqlx::query!(
         r#"select c.id as "id!", c.attempt as "attempt!" from shard.lane l cross join lateral (
                select cargo from shard.waiting
-               where lane = l.id and cargo < $1 order by cargo limit $2
+               where lane = l.id and cargo >= $1 and cargo < $2 order by cargo limit $3
            ) late join shard.cargo c on c.id = late.cargo
-           limit $2"#,
+           limit $3"#,
+        from,
         before,
         most
     )
     .fetch_all(&shard.pool)
     .await?;
-    let attempt = |attempt: i32| u32::try_from(attempt).unwrap_or(1);
     Ok(rows
         .into_iter()
-        .map(|row| (row.id.into(), attempt(row.attempt)))
+        .map(|row| (row.id.into(), number(row.attempt)))
         .collect())
 }
 
-/// Moves what waits in a lane with ids before `before` to another lane.
+/// What came back to a lane since `after` and has missed its deadline: its id is before `before`.
+pub async fn returned_overdue(
+    shard: &Shard,
+    (after, now): (Timestamp, Timestamp),
+    before: Uuid,
+    most: i64,
+) -> Result<Vec<(CargoId, u32)>, Error> {
+    let rows = sqlx::query!(
+        r#"select c.id as "id!", c.attempt as "attempt!" from shard.lane l cross join lateral (
+               select cargo from shard.waiting
+               where lane = l.id and due_at > $1 and due_at <= $2 and cargo < $3 limit $4
+           ) late join shard.cargo c on c.id = late.cargo
+           limit $4"#,
+        after,
+        now,
+        before,
+        most
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.id.into(), number(row.attempt)))
+        .collect())
+}
+
+fn number(attempt: i32) -> u32 {
+    u32::try_from(attempt).unwrap_or(1)
+}
+
+/// Moves what waits in a lane with ids from `from` on and before `before` to another lane.
 pub async fn move_on(
     shard: &Shard,
     from: LaneId,
     to: LaneId,
-    before: Uuid,
+    (from_id, before): (Uuid, Uuid),
     most: i64,
 ) -> Result<u64, Error> {
     let moved = sqlx::query!(
         "with gone as (
              delete from shard.waiting where (lane, organization, cargo) in (
                  select lane, organization, cargo from shard.waiting
-                 where lane = $1 and cargo < $3 order by cargo limit $4 for update skip locked
+                 where lane = $1 and cargo >= $5 and cargo < $3
+                 order by cargo limit $4 for update skip locked
              )
-             returning organization, cargo
+             returning organization, cargo, greatest(due_at, $6) as due_at
          ), moved as (
              update shard.cargo c set lane = $2 from gone where c.id = gone.cargo
          )
-         insert into shard.waiting (lane, organization, cargo)
-         select $2, organization, cargo from gone",
+         insert into shard.waiting (lane, organization, cargo, due_at)
+         -- The new lane's gatherer finds it by this moment.
+         select $2, organization, cargo, due_at from gone",
         from.0,
         to.0,
         before,
-        most
+        most,
+        from_id,
+        shard.clock.now()
     )
     .execute(&shard.pool)
     .await?;
     Ok(moved.rows_affected())
 }
 
-/// When the longest-waiting cargo of the shard was loaded.
-pub async fn oldest(shard: &Shard) -> Result<Option<Timestamp>, Error> {
+/// The oldest cargo that waits anywhere with an id from `from` on and before `before`.
+pub async fn oldest(shard: &Shard, from: Uuid, before: Uuid) -> Result<Option<Uuid>, Error> {
     let oldest = sqlx::query_scalar!(
-        r#"select min(c.created_at) from shard.lane l cross join lateral (
-               select cargo from shard.waiting where lane = l.id order by cargo limit 1
-           ) first join shard.cargo c on c.id = first.cargo"#
+        r#"select first.cargo as "cargo!" from shard.lane l cross join lateral (
+               select cargo from shard.waiting
+               where lane = l.id and cargo >= $1 and cargo < $2 order by cargo limit 1
+           ) first order by first.cargo limit 1"#,
+        from,
+        before
     )
-    .fetch_one(&shard.pool)
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(oldest)
+}
+
+/// The oldest cargo that came back to a lane and may go again since `after`.
+pub async fn oldest_returned(
+    shard: &Shard,
+    after: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Uuid>, Error> {
+    let oldest = sqlx::query_scalar!(
+        r#"select first.cargo as "cargo!" from shard.lane l cross join lateral (
+               select cargo from shard.waiting
+               where lane = l.id and due_at > $1 and due_at <= $2
+           ) first order by first.cargo limit 1"#,
+        after,
+        now
+    )
+    .fetch_optional(&shard.pool)
     .await?;
     Ok(oldest)
 }

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
     reason = "a helper that fails ends its test"
 )]

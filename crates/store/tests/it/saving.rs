@@ -57,7 +57,7 @@ async fn folding_changes_no_sum() {
     let (books, later) = two_hours().await;
     let before = (list(&books, None).await, list(&books, Some(later)).await);
     // A few at a time, so that it is also seen half folded.
-    while usage::fold(books.shard(), 2).await.unwrap() > 0 {
+    while usage::fold(books.shard(), 0, 2).await.unwrap() > 0 {
         let now = (list(&books, None).await, list(&books, Some(later)).await);
         assert_eq!(now, before);
     }

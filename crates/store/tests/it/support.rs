@@ -156,7 +156,7 @@ async fn run(url: &str, statements: &[&str]) {
     clippy::panic,
     reason = "the one setting of the tests"
 )]
-fn server(database: &str) -> String {
+pub(crate) fn server(database: &str) -> String {
     let url = std::env::var(SERVER);
     let url = url.unwrap_or_else(|_| panic!("{SERVER} must name a PostgreSQL server: ./dev test"));
     let (server, _) = url.rsplit_once('/').unwrap();

@@ -5,6 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 use domain::account_fault::AccountFaultReports;
+use domain::batch::Care;
 use domain::id::CargoId;
 use domain::outcome::Outcome;
 use outbound::provider::call::CallFailure;
@@ -17,9 +18,11 @@ use store::shard::lane;
 use store::shard::manifest::{self, Head};
 use store::shard::submission::Entry;
 
+use super::Collector;
 use super::job::Source;
-use super::{Collect, Load};
+use super::lines::ResultLines;
 use crate::chaos;
+use crate::claimed::ClaimedBatch;
 use crate::counted::counted;
 use crate::onward::{Going, last_word};
 use crate::pause::pause;
@@ -41,55 +44,75 @@ struct Census {
     account_faults: Vec<(ItemKey, String)>,
 }
 
-impl Collect {
+impl Collector {
     pub(super) async fn take_in(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
         entry: &Entry,
         results: &[ResultFile],
     ) -> Result<usize, store::Error> {
-        let batch = load.batch;
+        let batch = &claimed.batch;
+        let care = Care::after(batch.takeovers);
+        if care == Care::SetAside {
+            return self.set_aside(claimed).await;
+        }
         // What we stopped ourselves was not refused an answer.
         let is_stopped = entry.cancel_wanted_at.is_some();
-        chaos::point("collect.downloading", &load.lane.provider);
+        chaos::point("collect.downloading", &claimed.lane.provider);
         let downloading = self.download(source, results);
-        let downloaded = chaos::during("collect.receiving", &load.lane.provider, downloading).await;
+        let downloading = chaos::during("collect.receiving", &claimed.lane.provider, downloading);
+        let downloaded = claimed.call(downloading).await?;
         let spool = match downloaded {
             Ok(spool) => spool,
-            Err(failure) => return self.not_seen(load, source, entry, &failure).await,
+            Err(failure) => return self.not_seen(claimed, source, entry, &failure).await,
         };
-        chaos::point("collect.downloaded", &load.lane.provider);
-        let census = match census(&spool, source).await {
+        chaos::point("collect.downloaded", &claimed.lane.provider);
+        // With care no line is read before those ahead of it are stored: it may be the one that
+        // kills. Of two that differ, the first is believed then.
+        let counting = async {
+            if care == Care::Usual {
+                census(&spool, source).await.map(Some)
+            } else {
+                Ok(None)
+            }
+        };
+        let census = match counting.await {
             Ok(census) => census,
-            Err(failure) => return self.not_seen(load, source, entry, &failure.into()).await,
+            Err(failure) => return self.not_seen(claimed, source, entry, &failure.into()).await,
         };
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let open: HashMap<CargoId, Head> =
             heads.into_iter().map(|head| (head.cargo, head)).collect();
-        report(load, &census);
-        let account_faults = census.account_faults(&open);
-        chaos::point("collect.checked", &load.lane.provider);
+        if let Some(census) = &census {
+            report(claimed, census);
+        }
+        let account_faults = census.as_ref().map(|it| it.account_faults(&open));
+        chaos::point("collect.checked", &claimed.lane.provider);
         let belief = Belief {
             source,
-            census: &census,
+            census: census.as_ref(),
             is_stopped,
+            care,
         };
-        let stored = match self.store_all(load, &spool, &belief, open).await? {
+        let stored = match self.store_all(claimed, &spool, &belief, open).await? {
             Ok(stored) => stored,
-            Err(failure) => return self.not_seen(load, source, entry, &failure.into()).await,
+            Err(failure) => return self.not_seen(claimed, source, entry, &failure.into()).await,
         };
-        chaos::point("collect.stored", &load.lane.provider);
-        if let Some(reason) = account_faults.confirmed() {
-            pause(&self.shard, &load.lane.provider, reason, load.now).await?;
+        chaos::point("collect.stored", &claimed.lane.provider);
+        if let Some(reason) = account_faults
+            .as_ref()
+            .and_then(AccountFaultReports::confirmed)
+        {
+            pause(&self.shard, &claimed.lane.provider, reason, claimed.now).await?;
         }
         let going = if is_stopped {
             Going::AtOnce
         } else {
             Going::Rested
         };
-        self.end(load, going).await?;
-        self.note_turnaround(load, entry).await?;
+        self.end(claimed, going).await?;
+        self.note_turnaround(claimed, entry).await?;
         Ok(stored.max(1))
     }
 
@@ -108,14 +131,18 @@ impl Collect {
     /// Stores what is believed, some at a time; a crash in between repeats only what is missing.
     async fn store_all(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         spool: &Spool,
         belief: &Belief<'_>,
         mut open: HashMap<CargoId, Head>,
     ) -> Result<io::Result<usize>, store::Error> {
-        let (mut lines, mut stored, mut finished) = (spool.lines(), 0, Vec::new());
-        let mut bytes = 0;
-        chaos::point("collect.storing", &load.lane.provider);
+        let mut lines = match ResultLines::of(spool, belief.care).await {
+            Ok(lines) => lines,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let most = belief.care.group(AT_ONCE);
+        let (mut stored, mut bytes, mut finished) = (0, 0, Vec::new());
+        chaos::point("collect.storing", &claimed.lane.provider);
         loop {
             let line = match lines.next().await {
                 Ok(line) => line,
@@ -134,14 +161,15 @@ impl Collect {
                 };
                 finished.push((one, usage_known));
             }
-            let is_much = finished.len() >= AT_ONCE || bytes >= BYTES_AT_ONCE;
+            let is_much = finished.len() >= most || bytes >= BYTES_AT_ONCE;
             if (is_much || is_last) && !finished.is_empty() {
                 bytes = 0;
                 let some = counted(&self.shard, std::mem::take(&mut finished)).await?;
-                let (batch, desk) = (load.batch.id, Some(&self.desk));
+                let (batch, slots) = (claimed.batch.id, Some(&self.callback_slots));
                 stored +=
-                    storing::store(&self.shard, batch, load.claim, desk, some, load.now).await?;
-                chaos::point("collect.stored_some", &load.lane.provider);
+                    storing::store(&self.shard, batch, claimed.claim, slots, some, claimed.now)
+                        .await?;
+                chaos::point("collect.stored_some", &claimed.lane.provider);
             }
             if is_last {
                 return Ok(Ok(stored));
@@ -150,17 +178,21 @@ impl Collect {
     }
 
     /// Callers are told what to expect by what was seen.
-    async fn note_turnaround(&self, load: &Load<'_>, entry: &Entry) -> Result<(), store::Error> {
+    async fn note_turnaround(
+        &self,
+        claimed: &ClaimedBatch,
+        entry: &Entry,
+    ) -> Result<(), store::Error> {
         let Some(since) = entry.sent_at else {
             return Ok(());
         };
-        let seconds = (load.now - since).as_seconds_f64().max(0.0);
-        lane::took(&self.shard, load.batch.lane, seconds).await
+        let seconds = (claimed.now - since).as_seconds_f64().max(0.0);
+        lane::took(&self.shard, claimed.batch.lane, seconds).await
     }
 }
 
-fn report(load: &Load<'_>, census: &Census) {
-    let batch = load.batch.id;
+fn report(claimed: &ClaimedBatch, census: &Census) {
+    let batch = claimed.batch.id;
     let differing = census.lines.values().filter(|it| it.is_none()).count() as u64;
     metrics::counter!("collect_unmatched_results_total").increment(census.strangers);
     metrics::counter!("collect_repeated_results_total").increment(census.repeated);
@@ -193,8 +225,10 @@ impl Census {
 /// How a line is read once all lines have been seen.
 struct Belief<'a> {
     source: &'a Source<'a>,
-    census: &'a Census,
+    /// Nothing when lines are believed as they come.
+    census: Option<&'a Census>,
     is_stopped: bool,
+    care: Care,
 }
 
 impl Belief<'_> {
@@ -203,7 +237,8 @@ impl Belief<'_> {
         let model = &self.source.model.id;
         let (key, end) = self.source.jobs.decode(line, model).ok()?;
         let head = open.get(&key.cargo)?;
-        if head.attempt != key.attempt || !self.census.is_believed(key) {
+        let is_believed = self.census.is_none_or(|census| census.is_believed(key));
+        if head.attempt != key.attempt || !is_believed {
             return None;
         }
         let (outcome, usage_known) = match end {

@@ -13,8 +13,9 @@ use store::shard::manifest;
 use store::shard::provider;
 use store::shard::submission::{self, Entry};
 
-use super::{Collect, LATER, Load};
+use super::{Collector, LATER};
 use crate::chaos;
+use crate::claimed::ClaimedBatch;
 use crate::onward::Going;
 use crate::pause::pause;
 use crate::providers::Share;
@@ -34,48 +35,54 @@ pub(super) struct Source<'a> {
     pub(super) job: &'a Job,
 }
 
-impl Collect {
+impl Collector {
     pub(super) async fn poll_job(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
     ) -> Result<usize, store::Error> {
-        let entry = submission::read(&self.shard, load.batch.id).await?;
+        let entry = submission::read(&self.shard, claimed.batch.id).await?;
         if entry.cancel_wanted_at.is_some() && entry.cancelled_at.is_none() {
-            chaos::point("collect.cancelling", &load.lane.provider);
-            let cancelled = source.jobs.cancel(source.job).await;
-            chaos::point("collect.cancelled", &load.lane.provider);
+            chaos::point("collect.cancelling", &claimed.lane.provider);
+            let cancelled = claimed.call(source.jobs.cancel(source.job)).await?;
+            chaos::point("collect.cancelled", &claimed.lane.provider);
             match cancelled {
                 Ok(()) | Err(CallFailure::NotFound | CallFailure::Refused { .. }) => {
-                    submission::cancelled(&self.shard, load.batch.id, load.claim, load.now).await?;
+                    submission::cancelled(
+                        &self.shard,
+                        claimed.batch.id,
+                        claimed.claim,
+                        claimed.now,
+                    )
+                    .await?;
                 }
-                Err(failure) => return self.not_seen(load, source, &entry, &failure).await,
+                Err(failure) => return self.not_seen(claimed, source, &entry, &failure).await,
             }
         }
-        let sight = match source.jobs.look(source.job).await {
+        let sight = match claimed.call(source.jobs.look(source.job)).await? {
             Ok(sight) => sight,
             Err(CallFailure::NotFound) => Sight::Gone,
-            Err(failure) => return self.not_seen(load, source, &entry, &failure).await,
+            Err(failure) => return self.not_seen(claimed, source, &entry, &failure).await,
         };
-        chaos::point("collect.looked", &load.lane.provider);
+        chaos::point("collect.looked", &claimed.lane.provider);
         match sight {
-            Sight::Running { hint, .. } => self.running(load, source, &entry, hint).await,
-            Sight::Gone => self.gone(load, source, &entry).await,
-            Sight::Failed { reason } => self.failed(load, reason).await,
-            Sight::Ended { results, .. } => self.take_in(load, source, &entry, &results).await,
+            Sight::Running { hint, .. } => self.running(claimed, source, &entry, hint).await,
+            Sight::Gone => self.gone(claimed, source, &entry).await,
+            Sight::Failed { reason } => self.failed(claimed, reason).await,
+            Sight::Ended { results, .. } => self.take_in(claimed, source, &entry, &results).await,
         }
     }
 
     async fn running(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
         entry: &Entry,
         hint: Option<Duration>,
     ) -> Result<usize, store::Error> {
-        let (batch, now) = (load.batch.id, load.now);
+        let (batch, now) = (claimed.batch.id, claimed.now);
         if entry.is_given_up(now) {
-            return self.go_on_without(load, source).await;
+            return self.go_on_without(claimed, source).await;
         }
         let shortest = source.share.grace / 6;
         let told = hint.and_then(|hint| TimeDelta::from_std(hint).ok());
@@ -84,47 +91,51 @@ impl Collect {
         let wait = told
             .unwrap_or(age / 20)
             .clamp(shortest, LONGEST.max(shortest));
-        batch::ask_again(&self.shard, batch, load.claim, now + wait).await?;
-        chaos::point("collect.postponed", &load.lane.provider);
+        batch::ask_again(&self.shard, batch, claimed.claim, now + wait).await?;
+        chaos::point("collect.postponed", &claimed.lane.provider);
         Ok(0)
     }
 
     async fn go_on_without(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
     ) -> Result<usize, store::Error> {
-        let batch = load.batch.id;
+        let batch = claimed.batch.id;
         tracing::error!(batch.id = %batch, job = source.job.0, "{batch} does not end although it was to be cancelled: its cargo goes on without it and may be billed twice");
         metrics::counter!("submissions_twice_knowingly_total").increment(1);
-        self.end(load, Going::AtOnce).await?;
+        self.end(claimed, Going::AtOnce).await?;
         Ok(1)
     }
 
     async fn gone(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
         entry: &Entry,
     ) -> Result<usize, store::Error> {
-        let (batch, now) = (load.batch.id, load.now);
+        let (batch, now) = (claimed.batch.id, claimed.now);
         let long = source.share.grace * MISSED_GRACES;
         let is_lost = entry.missed + 1 >= MOST_MISSED
             && entry.missed_at.is_some_and(|first| now - first >= long);
         if is_lost {
             tracing::error!(batch.id = %batch, job = source.job.0, "the provider has lost {batch}: its cargo goes again");
             metrics::counter!("jobs_lost_total").increment(1);
-            self.end(load, Going::AtOnce).await?;
+            self.end(claimed, Going::AtOnce).await?;
             return Ok(1);
         }
         let at = now + long / 4;
-        submission::missed(&self.shard, batch, load.claim, at, now).await?;
+        submission::missed(&self.shard, batch, claimed.claim, at, now).await?;
         Ok(0)
     }
 
     /// Nothing of it was run.
-    async fn failed(&self, load: &Load<'_>, reason: JobFault) -> Result<usize, store::Error> {
-        let (batch, name, now) = (load.batch, &load.lane.provider, load.now);
+    async fn failed(
+        &self,
+        claimed: &ClaimedBatch,
+        reason: JobFault,
+    ) -> Result<usize, store::Error> {
+        let (batch, name, now) = (&claimed.batch, &claimed.lane.provider, claimed.now);
         tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run {}", batch.id);
         let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
         let going = match reason {
@@ -157,28 +168,28 @@ impl Collect {
                 failed.collect()
             }
         };
-        let desk = Some(&self.desk);
-        storing::store(&self.shard, batch.id, load.claim, desk, wrong, now).await?;
-        self.end(load, going).await?;
+        let slots = Some(&self.callback_slots);
+        storing::store(&self.shard, batch.id, claimed.claim, slots, wrong, now).await?;
+        self.end(claimed, going).await?;
         Ok(1)
     }
 
     pub(super) async fn not_seen(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         source: &Source<'_>,
         entry: &Entry,
         failure: &CallFailure,
     ) -> Result<usize, store::Error> {
-        let (batch, now) = (load.batch.id, load.now);
+        let (batch, now) = (claimed.batch.id, self.shard.clock.now());
         tracing::warn!(batch.id = %batch, job = source.job.0, %failure, "{batch} could not be asked for");
         if entry.is_given_up(now) {
-            return self.go_on_without(load, source).await;
+            return self.go_on_without(claimed, source).await;
         }
         let again_at = match failure {
             CallFailure::Unauthorized | CallFailure::OutOfFunds => {
                 let reason = failure.to_string();
-                pause(&self.shard, &load.lane.provider, &reason, now).await?
+                pause(&self.shard, &claimed.lane.provider, &reason, now).await?
             }
             CallFailure::Busy { retry_after } | CallFailure::Unavailable { retry_after, .. } => {
                 let told = retry_after.and_then(|it| TimeDelta::from_std(it).ok());
@@ -192,7 +203,7 @@ impl Collect {
             | CallFailure::Unreadable
             | CallFailure::Spool(_) => now + LATER,
         };
-        batch::ask_again(&self.shard, batch, load.claim, again_at).await?;
+        batch::ask_again(&self.shard, batch, claimed.claim, again_at).await?;
         Ok(0)
     }
 }

@@ -6,36 +6,38 @@ use domain::model::Model;
 use outbound::provider::{Provider, Submission, SubmitFailure};
 use store::shard::batch;
 
-use super::{Dispatch, Load};
-use crate::manifest::BatchManifest;
+use super::Submitter;
+use crate::claimed::ClaimedBatch;
+use crate::manifest::OpenItems;
 
 /// A provider that did not take a batch is asked again after this.
 const LATER: TimeDelta = TimeDelta::seconds(5);
 
-impl Dispatch {
+impl Submitter {
     pub(super) async fn submit_to_mock(
         &self,
-        load: &Load<'_>,
+        claimed: &ClaimedBatch,
         model: &Model,
         mock: &dyn Provider,
     ) -> Result<(), store::Error> {
-        let Load {
-            batch, claim, now, ..
-        } = *load;
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
         if batch.takeovers >= MOST_TAKEOVERS {
-            return self.set_aside(load).await;
+            return self.set_aside(claimed).await;
         }
         let submission = Submission {
             batch: batch.id,
             model: model.clone(),
         };
-        let mut items = BatchManifest::new(&self.shard, batch.id, &batch.cargo);
-        match mock.submit(&submission, &mut items, now).await {
+        // It takes a batch without looking at it.
+        match mock
+            .submit(&submission, &mut OpenItems::default(), now)
+            .await
+        {
             Ok(submitted) => {
                 let (job, at) = (submitted.job.0, submitted.next_poll_at);
                 batch::run(&self.shard, batch.id, claim, &job, at, now).await
             }
-            Err(SubmitFailure::Refused(reason)) => self.fail(load, &reason).await,
+            Err(SubmitFailure::Refused(reason)) => self.fail(claimed, &reason).await,
             // Either way the intent stands: the next one asks before it sends again.
             Err(SubmitFailure::Unavailable(reason) | SubmitFailure::Unknown(reason)) => {
                 tracing::warn!(batch.id = %batch.id, reason, "{} was not submitted", batch.id);

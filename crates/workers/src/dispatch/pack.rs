@@ -19,13 +19,13 @@ use store::shard::batch::Claimed;
 use store::shard::manifest::Head;
 use store::shard::submission::Packed;
 
-use crate::manifest::handful;
+use crate::manifest::{in_order, read_chunk};
 use crate::media::{self, MediaFailure};
 use crate::providers::Share;
 use crate::storing::Finished;
 
 /// A token is about so many bytes of text.
-const BYTES_PER_TOKEN: u64 = 4;
+pub(super) const BYTES_PER_TOKEN: u64 = 4;
 
 /// What can be submitted.
 #[derive(Debug)]
@@ -86,8 +86,14 @@ impl Packer<'_> {
         let (mut inputs, mut is_full) = (0, false);
         let mut heads = in_turns(in_order(heads, &batch.cargo));
         while !heads.is_empty() && !is_full {
-            for stowed in handful(self.shard, &mut heads).await? {
-                let (item, head) = stowed.open()?;
+            for stored in read_chunk(self.shard, &mut heads).await? {
+                let (item, head) = match stored.open() {
+                    Ok(opened) => opened,
+                    Err(failed) => {
+                        unfit.push(*failed);
+                        continue;
+                    }
+                };
                 let line = match self.encode(&item).await? {
                     Ok(line) => line,
                     Err(why) => {
@@ -141,8 +147,11 @@ impl Packer<'_> {
         let mut spool = Spool::new(self.folder).await?;
         let mut heads = in_order(heads, &batch.cargo);
         while !heads.is_empty() {
-            for stowed in handful(self.shard, &mut heads).await? {
-                match self.encode(&stowed.open()?.0).await? {
+            for stored in read_chunk(self.shard, &mut heads).await? {
+                let Ok((item, _)) = stored.open() else {
+                    return Ok(None);
+                };
+                match self.encode(&item).await? {
                     Ok(line) => spool.write(&line).await?,
                     Err(_) => return Ok(None),
                 }
@@ -183,13 +192,6 @@ impl Packer<'_> {
         }
         Ok(sorted)
     }
-}
-
-/// The open ones in the batch's own order.
-fn in_order(heads: Vec<Head>, order: &[CargoId]) -> VecDeque<Head> {
-    let mut open: HashMap<CargoId, Head> =
-        heads.into_iter().map(|head| (head.cargo, head)).collect();
-    order.iter().filter_map(|id| open.remove(id)).collect()
 }
 
 /// Everyone's first, then everyone's second: what does not fit is of those who have most.

@@ -3,10 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use domain::id::{CargoId, OrganizationId};
+use domain::lane::LaneId;
 use domain::time::Timestamp;
 use domain::turns::Ring;
+use store::Shard;
 use store::shard::waiting::{Taking, Waiting};
 use uuid::Uuid;
+
+use crate::gather::look::{Found, Look};
 
 /// The most organizations in one round; who is left out comes first in the next.
 const WIDEST: usize = 1000;
@@ -16,7 +20,7 @@ pub(super) struct Queue {
     ring: Ring<OrganizationId>,
     /// Everything up to here has been gathered.
     positions: HashMap<OrganizationId, Uuid>,
-    pub(super) look_again_at: Timestamp,
+    look: Look,
     pub(super) rest_until: Timestamp,
 }
 
@@ -25,7 +29,7 @@ impl Default for Queue {
         Self {
             ring: Ring::default(),
             positions: HashMap::new(),
-            look_again_at: Timestamp::UNIX_EPOCH,
+            look: Look::default(),
             rest_until: Timestamp::UNIX_EPOCH,
         }
     }
@@ -36,8 +40,22 @@ impl Queue {
         self.ring.is_empty()
     }
 
+    /// Looks at the whole lane when that is due.
+    pub(super) async fn look(
+        &mut self,
+        shard: &Shard,
+        lane: LaneId,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        match self.look.next(shard, lane, now).await? {
+            Found::Everyone(everyone) => self.look_at(everyone),
+            Found::Some(some) => some.into_iter().for_each(|waiting| self.enter(waiting)),
+        }
+        Ok(())
+    }
+
     /// Everyone who waits. Positions of those who do not are forgotten.
-    pub(super) fn look_at(&mut self, everyone: Vec<Waiting>) {
+    fn look_at(&mut self, everyone: Vec<Waiting>) {
         let known: HashSet<_> = everyone
             .iter()
             .map(|waiting| waiting.organization)

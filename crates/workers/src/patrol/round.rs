@@ -6,36 +6,20 @@ use chrono::TimeDelta;
 use domain::id::{Berth, FileId};
 use domain::patrol::{self as rules, Deed};
 use domain::time::Timestamp;
-use outbound::objects::{Area, Failure, Key, Listed};
+use outbound::objects::{Area, Key, Listed};
 use store::Shard;
 use store::shard::patrol;
 
 use crate::files::Files;
+use crate::removal::{Broken, RemovalGuard};
 
 /// As many as the store lists in a page.
 const MOST: i64 = 1000;
 
-/// Why a round was not finished.
-pub(super) enum Broken {
-    Store(Failure),
-    Rows(store::Error),
-}
-
-impl From<Failure> for Broken {
-    fn from(failure: Failure) -> Self {
-        Self::Store(failure)
-    }
-}
-
-impl From<store::Error> for Broken {
-    fn from(failure: store::Error) -> Self {
-        Self::Rows(failure)
-    }
-}
-
 /// One berth, on its round.
 pub(super) struct Round<'a> {
     pub(super) shard: &'a Shard,
+    pub(super) guard: &'a RemovalGuard,
     pub(super) files: &'a Files,
     pub(super) berth: Berth,
 }
@@ -57,6 +41,7 @@ impl Round<'_> {
                 .list(Area::Staging, self.berth, after.as_deref());
             let page = page.await?;
             let known = patrol::files(self.shard, &ids(&page.objects)).await?;
+            self.guard.check_rows().await?;
             for object in &page.objects {
                 let status = object
                     .id
@@ -78,6 +63,7 @@ impl Round<'_> {
         let open = self.files.objects.list_uploads(self.berth).await?;
         let ids: Vec<_> = open.iter().filter_map(|upload| upload.id).collect();
         let known = patrol::files(self.shard, &ids).await?;
+        self.guard.check_rows().await?;
         for open in &open {
             let file = open.id.and_then(|id| known.get(&id));
             let file = file.map(|file| (file.status, file.upload.as_deref()));
@@ -105,6 +91,7 @@ impl Round<'_> {
             let page = page.await?;
             let ids = ids(&page.objects);
             let known = patrol::published(self.shard, &ids).await?;
+            self.guard.check_rows().await?;
             for object in &page.objects {
                 let brought = object.id.and_then(|id| known.get(&id));
                 let (file, is_live) = brought.map_or((None, false), |it| (it.file, it.is_live));

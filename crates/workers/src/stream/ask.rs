@@ -17,23 +17,27 @@ use outbound::provider::server::concurrency::{Concurrency, Ended};
 use store::shard::manifest::{self, Head};
 
 use super::place::Place;
-use super::{Load, PATIENCE, Stream};
+use super::{PATIENCE, Streamer};
+use crate::claimed::ClaimedBatch;
 use crate::counted::counted;
-use crate::manifest::handful;
+use crate::manifest::{StoredRequest, read_chunk};
 use crate::media;
 use crate::onward::last_word;
 use crate::storing::{self, Finished};
 
 /// So often one question is asked of a server that is well, before it is left for later.
 const MOST_TRIES: u32 = 3;
+/// What the questions of one batch that are under way may take in memory, unpacked; a single one
+/// may take more.
+const MAX_BYTES_ASKED: usize = 16 << 20;
 /// How long a place with the server is waited for.
 const PLACE: Duration = Duration::from_millis(20);
 /// After so many failures without an answer between them the server is left alone.
 const MOST_TROUBLE: usize = 8;
 
 pub(super) struct Asking<'a> {
-    pub(super) stream: &'a Stream,
-    pub(super) load: &'a Load<'a>,
+    pub(super) streamer: &'a Streamer,
+    pub(super) claimed: &'a ClaimedBatch,
     pub(super) upstream: &'a str,
     pub(super) server: &'a Server,
     pub(super) bears: &'a Mutex<Concurrency>,
@@ -52,11 +56,15 @@ pub(super) struct Asked {
     /// Whether a control call was made because of a report.
     is_account_checked: bool,
     failures: usize,
+    /// Of the questions that are under way, unpacked.
+    bytes: usize,
 }
 
 struct Question {
     item: Item,
     head: Head,
+    /// Unpacked.
+    bytes: usize,
     /// How often it was asked in vain, for no reason that all share.
     tries: u32,
 }
@@ -69,32 +77,30 @@ struct Answered<'a> {
 
 impl<'a> Asking<'a> {
     pub(super) async fn all(&self) -> Result<Asked, store::Error> {
-        let (shard, batch) = (&self.stream.shard, self.load.batch);
+        let (shard, batch) = (&self.streamer.shard, &self.claimed.batch);
         let heads = manifest::heads(shard, batch.id, &batch.cargo).await?;
         let mut unread = VecDeque::from(heads);
+        let mut stored: VecDeque<StoredRequest> = VecDeque::new();
         let mut open: VecDeque<Question> = VecDeque::new();
         let mut asked = Asked::default();
         let mut under_way = FuturesUnordered::new();
         loop {
-            if open.is_empty() && !unread.is_empty() {
-                for stowed in handful(shard, &mut unread).await? {
-                    let (item, head) = stowed.open()?;
-                    open.push_back(Question {
-                        item,
-                        head,
-                        tries: 0,
-                    });
-                }
+            if open.is_empty() && stored.is_empty() && !unread.is_empty() {
+                stored.extend(read_chunk(shard, &mut unread).await?);
             }
+            let mut finished = Vec::new();
             while !asked.is_troubled
-                && !open.is_empty()
+                && Self::has_next(&mut open, &mut stored, &asked, &mut finished)
                 && let Some(place) = Place::take(self.bears)
                 && let Some(question) = open.pop_front()
             {
+                asked.bytes += question.bytes;
                 under_way.push(self.ask(question, place));
             }
-            let Some(first) = under_way.next().await else {
-                if asked.is_troubled || (open.is_empty() && unread.is_empty()) {
+            asked.stored += self.store(finished).await?;
+            let Some(first) = self.claimed.while_held(under_way.next()).await? else {
+                let is_done = open.is_empty() && stored.is_empty();
+                if asked.is_troubled || (is_done && unread.is_empty()) {
                     break;
                 }
                 if open.is_empty() {
@@ -137,11 +143,40 @@ impl<'a> Asking<'a> {
         asked.account_fault = fault;
     }
 
+    /// Whether there is a question to ask now. One that is stored is unpacked only when it can be
+    /// asked: its turn has come, and what is under way leaves memory for it.
+    fn has_next(
+        open: &mut VecDeque<Question>,
+        stored: &mut VecDeque<StoredRequest>,
+        asked: &Asked,
+        finished: &mut Vec<(Finished, bool)>,
+    ) -> bool {
+        while open.is_empty()
+            && let Some(next) = stored.front()
+        {
+            let bytes = next.unpacked_len();
+            if asked.bytes > 0 && asked.bytes + bytes > MAX_BYTES_ASKED {
+                return false;
+            }
+            match stored.pop_front().map(StoredRequest::open) {
+                Some(Ok((item, head))) => open.push_back(Question {
+                    item,
+                    head,
+                    bytes,
+                    tries: 0,
+                }),
+                Some(Err(failed)) => finished.push((*failed, true)),
+                None => {}
+            }
+        }
+        !open.is_empty()
+    }
+
     async fn ask(&self, question: Question, place: Place<'a>) -> Answered<'a> {
         let item = &question.item;
         let form = |media_type| self.server.form(media_type);
-        let objects = self.stream.objects.as_ref();
-        let end = match media::fetch(&self.stream.shard, objects, item, form).await {
+        let objects = self.streamer.objects.as_ref();
+        let end = match media::fetch(&self.streamer.shard, objects, item, form).await {
             Ok(media) => {
                 let asked = self.server.ask(item, self.upstream, &media, PATIENCE);
                 asked.await
@@ -171,6 +206,7 @@ impl<'a> Asking<'a> {
             end,
         } = answered;
         place.end(how(&end));
+        asked.bytes = asked.bytes.saturating_sub(question.bytes);
         let head = &question.head;
         match end {
             Ok(ItemEnd::Outcome {
@@ -199,7 +235,7 @@ impl<'a> Asking<'a> {
                 None
             }
             Err(failure) => {
-                tracing::debug!(provider = self.load.lane.provider, %failure, "a question has no answer");
+                tracing::debug!(provider = self.claimed.lane.provider, %failure, "a question has no answer");
                 asked.failures += 1;
                 asked.is_troubled |= asked.failures >= MOST_TROUBLE;
                 question.tries += u32::from(!matches!(failure, CallFailure::Busy { .. }));
@@ -226,7 +262,7 @@ impl<'a> Asking<'a> {
         Finished {
             head,
             outcome,
-            realtime: self.load.model.as_ref().and_then(Model::realtime),
+            realtime: self.claimed.model.as_ref().and_then(Model::realtime),
         }
     }
 
@@ -234,10 +270,10 @@ impl<'a> Asking<'a> {
         if finished.is_empty() {
             return Ok(0);
         }
-        let (shard, desk) = (&self.stream.shard, Some(&self.stream.desk));
+        let (shard, slots) = (&self.streamer.shard, Some(&self.streamer.callback_slots));
         let finished = counted(shard, finished).await?;
-        let (batch, claim) = (self.load.batch.id, self.load.claim);
-        storing::store(shard, batch, claim, desk, finished, shard.clock.now()).await
+        let (batch, claim) = (self.claimed.batch.id, self.claimed.claim);
+        storing::store(shard, batch, claim, slots, finished, shard.clock.now()).await
     }
 }
 

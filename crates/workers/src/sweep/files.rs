@@ -11,6 +11,7 @@ use store::Shard;
 use store::shard::{file, object};
 
 use crate::files::Files;
+use crate::removal::{Broken, RemovalGuard};
 use crate::stage::{Stage, Step};
 
 /// The most rows of a kind in one transaction.
@@ -28,6 +29,7 @@ const LATER: TimeDelta = TimeDelta::seconds(10);
 pub struct SweepFiles {
     shard: Arc<Shard>,
     files: Option<Files>,
+    guard: RemovalGuard,
     due_at: Timestamp,
     /// Up to where staging was looked at in this round.
     unstaged: Option<FileId>,
@@ -35,27 +37,10 @@ pub struct SweepFiles {
     show_at: Timestamp,
 }
 
-/// Why bytes were not removed.
-enum Hindered {
-    Store(Failure),
-    Rows(store::Error),
-}
-
-impl From<Failure> for Hindered {
-    fn from(failure: Failure) -> Self {
-        Self::Store(failure)
-    }
-}
-
-impl From<store::Error> for Hindered {
-    fn from(failure: store::Error) -> Self {
-        Self::Rows(failure)
-    }
-}
-
 impl SweepFiles {
-    pub(crate) const fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
+    pub(crate) fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
         Self {
+            guard: RemovalGuard::new(shard.clone()),
             shard,
             files,
             due_at: Timestamp::UNIX_EPOCH,
@@ -93,20 +78,22 @@ impl SweepFiles {
         Ok(expired + abandoned.len())
     }
 
-    async fn remove(&mut self, files: &Files) -> Result<usize, Hindered> {
+    /// Nothing while removal is held: these rows may be from another moment than the bytes.
+    async fn remove(&mut self, files: &Files, now: Timestamp) -> Result<usize, Broken> {
+        self.guard.allow(&files.objects, now).await?;
         let gone = self.remove_gone(files).await?;
         let staged = self.remove_staged(files).await?;
         Ok(gone + staged)
     }
 
     /// The bytes first, then the row: whoever crashes between them leaves the row.
-    async fn remove_gone(&self, files: &Files) -> Result<usize, Hindered> {
+    async fn remove_gone(&self, files: &Files) -> Result<usize, Broken> {
         let gone = object::gone(&self.shard, MOST).await?;
         let count = gone.len();
         let removed = stream::iter(gone).map(|id| async move {
             files.objects.delete(&files.objects.published(id)).await?;
             object::forget(&self.shard, id).await?;
-            Ok::<_, Hindered>(())
+            Ok::<_, Broken>(())
         });
         removed
             .buffer_unordered(AT_ONCE)
@@ -115,7 +102,7 @@ impl SweepFiles {
         Ok(count)
     }
 
-    async fn remove_staged(&mut self, files: &Files) -> Result<usize, Hindered> {
+    async fn remove_staged(&mut self, files: &Files) -> Result<usize, Broken> {
         let staged = file::staged(&self.shard, self.unstaged, MOST).await?;
         let count = staged.len();
         // One that fails for ever must not keep those after it.
@@ -124,7 +111,7 @@ impl SweepFiles {
         let removed = stream::iter(staged).map(|(id, upload)| async move {
             files.unstage(id, upload.as_deref()).await?;
             file::cleaned(shard, id).await?;
-            Ok::<_, Hindered>(())
+            Ok::<_, Broken>(())
         });
         removed
             .buffer_unordered(AT_ONCE)
@@ -153,10 +140,11 @@ impl Stage for SweepFiles {
         self.show(now).await?;
         let mut swept = self.settle(&files, now).await?;
         if files.store_is_well() && now >= self.store_at {
-            match self.remove(&files).await {
+            match self.remove(&files, now).await {
                 Ok(removed) => swept += removed,
-                Err(Hindered::Rows(failure)) => return Err(failure),
-                Err(Hindered::Store(failure)) => self.failed(&failure, now),
+                Err(Broken::Rows(failure)) => return Err(failure),
+                Err(Broken::Held) => {}
+                Err(Broken::Store(failure)) => self.failed(&failure, now),
             }
         }
         if swept > 0 {

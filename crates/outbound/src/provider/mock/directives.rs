@@ -21,6 +21,11 @@ pub(super) struct Asked {
 /// the text, however many openings it has: each closing bracket is searched for once, and an
 /// opening is judged by its name alone.
 pub(super) fn read(text: &str) -> (String, Asked) {
+    read_counting(text, &mut 0)
+}
+
+/// The same, and how many bytes were searched through.
+fn read_counting(text: &str, searched: &mut usize) -> (String, Asked) {
     let mut asked = Asked::default();
     let mut left = String::with_capacity(text.len());
     let mut rest = text;
@@ -28,16 +33,19 @@ pub(super) fn read(text: &str) -> (String, Asked) {
     let mut behind_closing = usize::MAX;
     while let Some((before, body)) = rest.split_once(OPENING) {
         left.push_str(before);
+        *searched += before.len() + OPENING.len();
         // The first bracket behind an earlier opening is the first behind this one too,
         // unless it lies before it.
         if behind_closing >= body.len() {
             let Some((_, behind)) = body.split_once(']') else {
+                *searched += body.len();
                 // Without a closing bracket no later opening is a directive either.
                 left.push_str(OPENING);
                 rest = body;
                 break;
             };
             behind_closing = behind.len();
+            *searched += body.len() - behind_closing;
         }
         let closing = body.len() - behind_closing - 1;
         let directive = body.get(..closing).unwrap_or_default();
@@ -104,8 +112,6 @@ fn stop(value: &str) -> Option<StopReason> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use proptest::prelude::*;
 
     use super::*;
@@ -157,28 +163,25 @@ mod tests {
         }
     }
 
-    /// The quadratic search took 7 s for each MB squared, so minutes for any of these.
+    /// With a search for each opening it takes minutes.
     #[test]
     fn nine_megabytes_of_openings_are_read_in_linear_time() {
         let many = |text: &str| text.repeat((9 << 20) / text.len());
-        let texts = [
+        for text in [
             many("[mock:"),
             many("[mock:") + "]",
             many("[mock:fail=") + "]",
             many("[mock:delay=") + "=]",
             many("[mock:tokens=1"),
             many("[mock:x=]"),
-            many("[mock:tokens=9]"),
             "[mock:delay=".to_owned() + &many("1") + "s]",
-        ];
-        let begin = Instant::now();
-        for text in texts {
-            let (left, _) = read(&text);
+        ] {
+            let mut searched = 0;
+            let (left, _) = read_counting(&text, &mut searched);
             assert!(left.len() <= text.len());
+            // Once for openings and once for closing brackets.
+            assert!(searched <= 2 * text.len(), "{searched}");
         }
-        // A debug build on a busy machine needs a few.
-        let took = begin.elapsed();
-        assert!(took < Duration::from_secs(20), "{took:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use domain::params::Embedding;
 use super::tokens;
 
 const DIMENSIONS: usize = 8;
-/// Of one request, as at OpenAI. An empty text takes three bytes of a request and its vector
+/// Of one request, as at `OpenAI`. An empty text takes three bytes of a request and its vector
 /// about a hundred of the answer.
 const MAX_TEXTS: usize = 2048;
 

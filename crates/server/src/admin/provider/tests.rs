@@ -100,7 +100,8 @@ fn scripts_get_an_array_without_secrets() {
         "enqueued_tokens": 2000000,
         "questions": 64,
         "linger_seconds": 60,
-        "grace_seconds": 60
+        "grace_seconds": 60,
+        "create_seconds": 60
       },
       "shards": [
         {

@@ -17,9 +17,9 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 /// Nothing is exempt, and nothing is too young to be closed.
 fn strict() -> Options {
     Options {
-        request_timeout: Duration::from_secs(60),
-        idle_timeout: Duration::from_secs(60),
-        write_timeout: Duration::from_secs(60),
+        request_timeout: Duration::from_mins(1),
+        idle_timeout: Duration::from_mins(1),
+        write_timeout: Duration::from_mins(1),
         min_shed_age: Duration::ZERO,
         ..Options::default()
     }
@@ -271,10 +271,10 @@ async fn bodies_share_a_budget_and_small_ones_need_none() {
     };
     // Holds most of the budget.
     let mut first = edge.send(head(100 << 10).as_bytes()).await;
-    first.write_all(&[0; 99 << 10]).await.unwrap();
+    first.write_all(&vec![0; 99 << 10]).await.unwrap();
     edge.until_used(83 << 10).await;
     let mut second = edge.send(head(50 << 10).as_bytes()).await;
-    second.write_all(&[0; 50 << 10]).await.unwrap();
+    second.write_all(&vec![0; 50 << 10]).await.unwrap();
     let answer = rest(second).await;
     assert!(answer.contains("QuotaExceeded"), "{answer}");
     let mut small = edge.send(head(16 << 10).as_bytes()).await;

@@ -28,7 +28,11 @@ async fn give_up(service: &mut Service, customer: &Customer, receiver: &Receiver
         service.clock.advance(Duration::from_secs(wait));
         service.work().await;
     }
-    while callback_health::fold(&service.north, 1000).await.unwrap() > 0 {}
+    while callback_health::fold(&service.north, 0, 1000)
+        .await
+        .unwrap()
+        > 0
+    {}
     last
 }
 

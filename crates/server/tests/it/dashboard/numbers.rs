@@ -13,7 +13,7 @@ async fn done(service: &mut Service) {
     service.work().await;
     service.clock.advance(MOCK_DELAY);
     service.work().await;
-    while usage::fold(&service.north, 1000).await.unwrap() > 0 {}
+    while usage::fold(&service.north, 0, 1000).await.unwrap() > 0 {}
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use store::Shard;
 use store::shard::file::{self, Completed, Created, File, NewFile, Part};
 use store::shard::{account, node};
 use tokio::sync::watch;
-use workers::{Crew, Files, Packing, Parts, Providers, Shares, Slots};
+use workers::{CallbackLimits, Crew, Files, Packing, Parts, Providers, Slots};
 
 use crate::database::{Database, HandMoved};
 use crate::setting;
@@ -297,14 +297,17 @@ fn parts(shard: Arc<Shard>, files: Files) -> Parts {
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
             name: "test".to_owned(),
-            lease: Duration::from_secs(10),
+            // Nothing renews it here: claims are made by nodes that are alive.
+            lease: Duration::from_hours(1),
             packing: Packing {
                 most_items: 10,
                 linger: TimeDelta::zero(),
             },
-            shares: Shares {
+            account_slots: workers::AccountSlots::default(),
+            callback_limits: CallbackLimits {
                 slots: 64,
                 per_destination: 16,
+                payload_bytes: 1 << 20,
             },
             schedule: domain::delivery::Schedule::default(),
             retention: TimeDelta::days(30),

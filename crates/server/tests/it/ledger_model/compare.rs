@@ -203,7 +203,7 @@ impl World {
         reason = "nobody but this test asks for it"
     )]
     async fn usage(&self, oracle: &Oracle) -> Checked {
-        while usage::fold(&self.steady, 10_000).await.unwrap() > 0 {}
+        while usage::fold(&self.steady, 0, 10_000).await.unwrap() > 0 {}
         let statement = "select project, sum(money)::bigint from shard.usage group by 1";
         let rows: Vec<(Uuid, i64)> = sqlx::query_as(statement)
             .fetch_all(&self.steady.pool)

@@ -8,7 +8,6 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use chrono::TimeDelta;
-use domain::batch::State;
 use domain::id::{BatchId, CargoId};
 use domain::lane::{Lane, LaneId};
 use domain::time::Timestamp;
@@ -18,11 +17,12 @@ use store::body;
 use store::shard::credit::{self, Payment};
 use store::shard::outcome::{self, NewOutcome, Standing};
 use store::shard::waiting::{self, Taking};
-use store::shard::{audit, batch, lane, node};
+use store::shard::{audit, batch, lane};
 use store::{Error, PoolOptions, Shard};
 
 use super::history::{Crash, Fate};
 use super::operation::{Fact, Given, Load, Loaded, OURS, Operation, Record, SOLD};
+use crate::support::claims::claim_gathered;
 use crate::support::credit::priced;
 use crate::support::http::{Answer, send};
 use crate::support::{Customer, Service};
@@ -68,9 +68,6 @@ impl World {
         };
         let clock = service.clock.clone();
         let steady = Shard::new("steady", url.as_str(), &options, clock).unwrap();
-        node::join(&steady, OURS.node, "ours", 86_400.0)
-            .await
-            .unwrap();
         let other = service.another_app().await;
         Self {
             routers: [service.router.clone(), api::router(other)],
@@ -98,7 +95,9 @@ impl World {
                     organization,
                     payment,
                 } => heard(*fate, self.pay(*organization, payment, crash)).await,
-                Operation::Record(record) => heard(*fate, self.store(record, crash)).await,
+                Operation::Record(record) => {
+                    heard(*fate, Box::pin(self.store(record, crash))).await
+                }
                 Operation::Load(loads) => {
                     let mut loaded = self.load(loads).await?;
                     if *fate == Fate::Unheard {
@@ -201,7 +200,9 @@ impl World {
     async fn gather(&self, model: usize, most: usize, id: BatchId) -> Result<Fact, String> {
         let (lane, now) = (self.lanes[model], self.now());
         let gathered = async {
-            let turns = waiting::organizations(&self.steady, lane).await?;
+            let limit = std::time::Duration::from_mins(1);
+            let turns = waiting::organizations(&self.steady, lane, limit).await?;
+            let turns = turns.unwrap_or_default();
             let turns: Vec<_> = turns
                 .into_iter()
                 .map(|turn| Taking {
@@ -215,7 +216,7 @@ impl World {
             if !picked.is_empty() {
                 waiting::gather(&mut tx, lane, id, &picked, now).await?;
                 tx.commit().await?;
-                batch::claim_gathered(&self.steady, OURS, 100, now).await?;
+                claim_gathered(&self.steady, OURS, 100, now).await?;
             }
             Ok(picked.into_iter().map(|(_, cargo)| cargo).collect())
         };
@@ -232,14 +233,13 @@ impl World {
             id: batch,
             // Nobody gathers a batch again, so that any lane will do.
             lane: self.lanes[0],
-            state: State::Submitting,
             cargo: cargo.to_vec(),
             job: None,
             takeovers: 0,
         };
         let now = self.now();
         batch::halve(&self.steady, &claimed, OURS, halves, now).await?;
-        batch::claim_gathered(&self.steady, OURS, 100, now).await?;
+        claim_gathered(&self.steady, OURS, 100, now).await?;
         Ok(Fact::Ended)
     }
 

@@ -131,6 +131,7 @@ async fn it_does_not_let_us_in() {
 
 #[tokio::test]
 async fn it_is_not_paid_for() {
+    // Only its message says so, which pauses nothing: it is a 429 like any other.
     let scene = Scene {
         turn: Turn::Mended(4),
         reasons: true,
@@ -138,11 +139,11 @@ async fn it_is_not_paid_for() {
     };
     insta::assert_snapshot!(scene.with(&[Provider::Server]).await, @"
     server:
-    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
-    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
-    PENDING1 PENDING2 BATCHED2 callback_delivered2 | its own answer | charged 1500
+    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
+    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
+    PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     waiting: waiting to be gathered into a batch
-    waiting: its provider is paused: the account cannot pay; the operator can mend it
-    3 callbacks, 0 jobs, 4 calls, 0.00 held
+    waiting: the model's server does not answer right now: it is asked again soon
+    3 callbacks, 0 jobs, 35 calls, 0.00 held
     ");
 }

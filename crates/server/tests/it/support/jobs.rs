@@ -45,7 +45,7 @@ impl Port {
 
     /// The same, with such a share of every account.
     pub(crate) async fn sharing(share: Share) -> Self {
-        let mut service = Service::new().await;
+        let mut service = Box::pin(Service::new()).await;
         let held_at = Some(service.now());
         let options = simulator::Options {
             held_at,
@@ -59,7 +59,7 @@ impl Port {
             };
             service.sell(model(provider.name(), route(provider.name(), via)));
         }
-        service.ship_with(&simulator, share).await;
+        Box::pin(service.ship_with(&simulator, share)).await;
         let customer = service.customer().await;
         service.add_credit(&customer, Money(1_000_000_000)).await;
         Self {
@@ -179,6 +179,7 @@ pub(crate) fn share() -> Share {
         most_questions: 4,
         linger: TimeDelta::zero(),
         grace: TimeDelta::from_std(GRACE).unwrap(),
+        create_timeout: TimeDelta::from_std(GRACE).unwrap(),
     }
 }
 

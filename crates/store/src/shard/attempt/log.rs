@@ -24,13 +24,24 @@ pub(super) async fn log(
     sqlx::query!(
         "with logged as (
              insert into shard.attempt (cargo, number, started_at, ended_at, status, error, answer)
-             select * from unnest($1::uuid[], $2::int2[], $3::timestamptz[], $4::timestamptz[],
-                 $5::int2[], $6::text[], $7::bytea[])
+             select entry.cargo,
+                 -- A resend is numbered here. Its delivery was closed by this transaction, so all
+                 -- attempts before it are committed. When it was queued, one may have been on its way.
+                 case when entry.is_resend then (
+                     select coalesce(max(a.number), 0) + 1 from shard.attempt a
+                     where a.cargo = entry.cargo
+                 )::int2 else entry.number end,
+                 entry.started_at, entry.ended_at, entry.status, entry.error, entry.answer
+             from unnest($1::uuid[], $2::int2[], $3::bool[], $4::timestamptz[],
+                 $5::timestamptz[], $6::int2[], $7::text[], $8::bytea[])
+                 as entry (cargo, number, is_resend, started_at, ended_at, status, error, answer)
+             on conflict (cargo, number) do nothing
          )
          insert into shard.callback_delta (hour, project, host, ending, class, count)
-         values ($8, $9, $10, $11, $12, $13)",
+         values ($9, $10, $11, $12, $13, $14)",
         &columns.cargo,
         &columns.number,
+        &columns.is_resend,
         &columns.started_at,
         &columns.ended_at,
         &columns.status as &[Option<i16>],
@@ -52,6 +63,7 @@ pub(super) async fn log(
 struct Columns {
     cargo: Vec<Uuid>,
     number: Vec<i16>,
+    is_resend: Vec<bool>,
     started_at: Vec<Timestamp>,
     ended_at: Vec<Timestamp>,
     status: Vec<Option<i16>>,
@@ -67,6 +79,7 @@ impl Columns {
             columns
                 .number
                 .push(i16::try_from(attempt.number).unwrap_or(i16::MAX));
+            columns.is_resend.push(attempt.verdict.is_resend());
             columns.started_at.push(attempt.started_at);
             columns.ended_at.push(attempt.ended_at);
             columns

@@ -92,7 +92,33 @@ pub async fn count(
 }
 
 /// Starts one; returns how many callbacks it means.
+///
+/// One that is running already and covers the same callbacks is not started twice, so a double
+/// click sends nothing twice.
 pub async fn start(shard: &Shard, asked: &Asked, now: Timestamp) -> Result<u64, Error> {
+    let mut tx = shard.begin().await?;
+    let lock = format!("longshore.resend {} {}", asked.project.uuid(), asked.host);
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended($1, 0)) as locked",
+        lock
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let running = sqlx::query_scalar!(
+        "select total from shard.resend
+         where project = $1 and host = $2 and state = 'running' and first <= $3 and last >= $4
+         limit 1",
+        asked.project.uuid(),
+        asked.host,
+        asked.first,
+        asked.last
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if let Some(total) = running {
+        tx.rollback().await?;
+        return Ok(unsigned(total));
+    }
     let total = sqlx::query_scalar!(
         "insert into shard.resend (id, organization, project, host, first, last, total, per_second,
              next_at, started_by, started_at)
@@ -110,8 +136,9 @@ pub async fn start(shard: &Shard, asked: &Asked, now: Timestamp) -> Result<u64, 
         now,
         asked.by
     )
-    .fetch_one(&shard.pool)
+    .fetch_one(&mut *tx)
     .await?;
+    tx.commit().await?;
     Ok(unsigned(total))
 }
 

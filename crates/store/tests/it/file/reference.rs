@@ -59,6 +59,16 @@ async fn cargo_that_is_open_is_counted_once_for_each_file() {
     yard.assert_sound().await;
 }
 
+async fn claim_gathered(yard: &Yard, most: usize) -> Vec<batch::Claimed> {
+    let turn = batch::Turn {
+        lanes: vec![yard.lane()],
+        most,
+        only_sent: false,
+    };
+    let claimed = batch::claim_gathered(&yard.shard, yard.claim, &[turn], yard.now()).await;
+    claimed.unwrap()
+}
+
 #[tokio::test]
 async fn cargo_that_is_halved_or_sent_back_keeps_its_files() {
     let yard = Yard::new().await;
@@ -77,17 +87,13 @@ async fn cargo_that_is_halved_or_sent_back_keeps_its_files() {
     let gathered = waiting::gather(&mut tx, yard.lane(), id(1), &picked, now);
     gathered.await.unwrap();
     tx.commit().await.unwrap();
-    let claimed = batch::claim_gathered(&yard.shard, claim, 1, now)
-        .await
-        .unwrap();
+    let claimed = claim_gathered(&yard, 1).await;
     let halves = [id(2), id(3)];
     batch::halve(&yard.shard, &claimed[0], claim, halves, now)
         .await
         .unwrap();
     assert_eq!(yard.find(&file).await.refs, 2);
-    let claimed = batch::claim_gathered(&yard.shard, claim, 2, now)
-        .await
-        .unwrap();
+    let claimed = claim_gathered(&yard, 2).await;
     batch::end(&yard.shard, id(2), claim, batch::Onward::default(), now)
         .await
         .unwrap();

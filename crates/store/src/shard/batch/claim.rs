@@ -1,0 +1,253 @@
+//! Claims on batches, in turns: each account has a number of its own.
+//!
+//! A claim is made only as a live node and epoch, and holds that row until it is committed. It
+//! returns ids: the cargo are read afterwards, so that no lock waits for a client to read them.
+
+use std::collections::HashMap;
+
+use domain::id::{BatchId, CargoId};
+use domain::lane::LaneId;
+use domain::route::Via;
+use domain::time::Timestamp;
+use sqlx::types::Uuid;
+
+use super::{Claimed, ours};
+use crate::Error;
+use crate::Shard;
+use crate::shard::node::Claim;
+
+/// What a stage takes batches from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    /// Those that are to be submitted.
+    Gathered,
+    /// Those whose provider is to be asked, of lanes that go one way.
+    Running(Via),
+}
+
+/// How many batches of some lanes are claimed: the lanes of one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub lanes: Vec<LaneId>,
+    pub most: usize,
+    /// Only those that a provider may have, or that are to leave it: there is no room for others.
+    pub only_sent: bool,
+}
+
+/// The turns as columns: one row for each lane, and one for each turn.
+#[derive(Debug, Default)]
+struct Turns {
+    lanes: Vec<i32>,
+    turn_of_lane: Vec<i32>,
+    numbers: Vec<i32>,
+    most: Vec<i32>,
+    only_sent: Vec<bool>,
+}
+
+impl Turns {
+    fn of(turns: &[Turn]) -> Self {
+        let mut columns = Self::default();
+        for (number, turn) in (0_i32..).zip(turns) {
+            columns.lanes.extend(turn.lanes.iter().map(|lane| lane.0));
+            columns.turn_of_lane.resize(columns.lanes.len(), number);
+            columns.numbers.push(number);
+            columns
+                .most
+                .push(i32::try_from(turn.most).unwrap_or(i32::MAX));
+            columns.only_sent.push(turn.only_sent);
+        }
+        columns
+    }
+}
+
+/// The lanes that have batches to be claimed now. A look costs less than a claim of nothing.
+pub async fn due_lanes(shard: &Shard, queue: Queue, now: Timestamp) -> Result<Vec<LaneId>, Error> {
+    let lanes = match queue {
+        Queue::Gathered => {
+            sqlx::query_scalar!(
+                "select distinct lane from shard.batch
+                 where state in ('gathered', 'submitting') and node is null
+                     and (next_poll_at is null or next_poll_at <= $1)",
+                now
+            )
+            .fetch_all(&shard.pool)
+            .await?
+        }
+        Queue::Running(via) => {
+            sqlx::query_scalar!(
+                "select distinct lane from shard.batch
+                 where state = 'running' and node is null and next_poll_at <= $1
+                     and lane in (select id from shard.lane where via = $2)",
+                now,
+                via.as_str()
+            )
+            .fetch_all(&shard.pool)
+            .await?
+        }
+    };
+    Ok(lanes.into_iter().map(LaneId).collect())
+}
+
+/// Takes batches that are to be submitted, the oldest of each turn first, and writes the intent.
+pub async fn claim_gathered(
+    shard: &Shard,
+    claim: Claim,
+    turns: &[Turn],
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Error> {
+    let turns = Turns::of(turns);
+    let claimed = sqlx::query_scalar!(
+        "with me as materialized (
+             select 1 from shard.node
+             where node = $1 and epoch = $2 and dead_at is null
+                 and seen_until > clock_timestamp()
+             for key share
+         ), free as materialized (
+             select picked.id
+             from unnest($6::int[], $7::int[], $8::bool[]) as turn (number, most, only_sent)
+             cross join lateral (
+                 select b.id from shard.batch b
+                 where b.state in ('gathered', 'submitting') and b.node is null
+                     and (b.next_poll_at is null or b.next_poll_at <= $3)
+                     and b.lane in (
+                         select way.lane from unnest($4::int[], $5::int[]) as way (lane, turn)
+                         where way.turn = turn.number)
+                     and (not turn.only_sent
+                         or b.sent_at is not null or b.cancel_wanted_at is not null)
+                 order by b.gathered_at, b.id limit turn.most for update of b skip locked
+             ) picked
+             where exists (select from me)
+         )
+         update shard.batch b set state = 'submitting',
+             submitting_at = coalesce(submitting_at, $3), node = $1, epoch = $2
+         from free where b.id = free.id returning b.id",
+        claim.node,
+        claim.epoch,
+        now,
+        &turns.lanes,
+        &turns.turn_of_lane,
+        &turns.numbers,
+        &turns.most,
+        &turns.only_sent
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    read(shard, claimed).await
+}
+
+/// Takes batches whose provider is to be asked, those of each turn that are due longest first.
+pub async fn claim_due(
+    shard: &Shard,
+    claim: Claim,
+    turns: &[Turn],
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Error> {
+    let turns = Turns::of(turns);
+    let claimed = sqlx::query_scalar!(
+        "with me as materialized (
+             select 1 from shard.node
+             where node = $1 and epoch = $2 and dead_at is null
+                 and seen_until > clock_timestamp()
+             for key share
+         ), free as materialized (
+             select picked.id from unnest($6::int[], $7::int[]) as turn (number, most)
+             cross join lateral (
+                 select b.id from shard.batch b
+                 where b.state = 'running' and b.node is null and b.next_poll_at <= $3
+                     and b.lane in (
+                         select way.lane from unnest($4::int[], $5::int[]) as way (lane, turn)
+                         where way.turn = turn.number)
+                 order by b.next_poll_at limit turn.most for update of b skip locked
+             ) picked
+             where exists (select from me)
+         )
+         update shard.batch b set node = $1, epoch = $2
+         from free where b.id = free.id returning b.id",
+        claim.node,
+        claim.epoch,
+        now,
+        &turns.lanes,
+        &turns.turn_of_lane,
+        &turns.numbers,
+        &turns.most
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    read(shard, claimed).await
+}
+
+/// What was claimed, the oldest first: ids sort by time.
+async fn read(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<Claimed>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    ids.sort_unstable();
+    let rows = sqlx::query!(
+        "select id, lane, cargo, job, takeovers from shard.batch where id = any($1)",
+        &ids
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let mut rows: HashMap<Uuid, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let batches = ids.into_iter().filter_map(|id| rows.remove(&id));
+    let batches = batches.map(|row| Claimed {
+        id: row.id.into(),
+        lane: LaneId(row.lane),
+        cargo: row.cargo.into_iter().map(CargoId::from_uuid).collect(),
+        job: row.job,
+        takeovers: row.takeovers,
+    });
+    Ok(batches.collect())
+}
+
+/// Gives back a batch whose processing failed; it may be claimed again at `again_at`. One that
+/// made the worker panic counts as taken over.
+pub async fn give_back(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    again_at: Timestamp,
+    panicked: bool,
+) -> Result<(), Error> {
+    let changed = sqlx::query!(
+        "update shard.batch set node = null, epoch = null,
+             next_poll_at = greatest(next_poll_at, $4), takeovers = takeovers + $5::int
+         where id = $1 and node = $2 and epoch = $3",
+        batch.uuid(),
+        claim.node,
+        claim.epoch,
+        again_at,
+        i32::from(panicked)
+    )
+    .execute(&shard.pool)
+    .await?;
+    ours(changed.rows_affected())
+}
+
+/// Frees what this claim holds in a queue and the worker does not know of: the answer to a claim
+/// can be lost.
+pub async fn free_unknown(
+    shard: &Shard,
+    claim: Claim,
+    queue: Queue,
+    known: &[BatchId],
+) -> Result<u64, Error> {
+    let known: Vec<Uuid> = known.iter().map(|id| id.uuid()).collect();
+    let (state, via) = match queue {
+        Queue::Gathered => ("submitting", None),
+        Queue::Running(via) => ("running", Some(via.as_str())),
+    };
+    let freed = sqlx::query!(
+        "update shard.batch set node = null, epoch = null
+         where node = $1 and epoch = $2 and state = $3 and not id = any($5)
+             and ($4::text is null or lane in (select id from shard.lane where via = $4))",
+        claim.node,
+        claim.epoch,
+        state,
+        via,
+        &known
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(freed.rows_affected())
+}

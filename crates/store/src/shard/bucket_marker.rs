@@ -1,0 +1,134 @@
+//! What this database knows about its marker in the bucket, and whether bytes may be removed.
+
+use domain::bucket_marker::{Hold, Marker, Origin};
+use domain::time::Timestamp;
+
+use crate::Error;
+use crate::Shard;
+
+/// The row, beside the server and database that answer now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkerState {
+    pub current: Origin,
+    /// Who wrote the marker last. None: no marker was written yet.
+    pub origin: Option<Origin>,
+    pub marker: Marker,
+    pub written_at: Option<Timestamp>,
+    pub held: Option<Hold>,
+}
+
+pub async fn state(shard: &Shard) -> Result<MarkerState, Error> {
+    let row = sqlx::query!(
+        r#"select
+               -- The timeline of the checkpoint would lag behind a promotion.
+               (select system_identifier from pg_control_system())::text || '/'
+                   || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+                   || (select oid from pg_database where datname = current_database())::text
+                   as "current!",
+               origin, generation, nonce, written_at, held_at, held_reason
+           from shard.bucket_marker"#
+    )
+    .fetch_one(&shard.pool)
+    .await?;
+    let origin = |text: &str| {
+        Origin::parse(text).ok_or(Error::Corrupt {
+            table: "bucket_marker",
+            column: "origin",
+        })
+    };
+    Ok(MarkerState {
+        current: origin(&row.current)?,
+        origin: row.origin.as_deref().map(origin).transpose()?,
+        marker: Marker {
+            generation: row.generation,
+            nonce: row.nonce.unwrap_or_default(),
+        },
+        written_at: row.written_at,
+        held: row
+            .held_at
+            .zip(row.held_reason)
+            .map(|(since, reason)| Hold { since, reason }),
+    })
+}
+
+/// Why removal is held, if it is.
+pub async fn held(shard: &Shard) -> Result<Option<Hold>, Error> {
+    let row = sqlx::query!("select held_at, held_reason from shard.bucket_marker")
+        .fetch_one(&shard.pool)
+        .await?;
+    let held = row.held_at.zip(row.held_reason);
+    Ok(held.map(|(since, reason)| Hold { since, reason }))
+}
+
+/// Begins the next generation, unless one was begun after `before` or removal is held. The marker
+/// goes into the bucket only afterwards, so the bucket is never ahead of the rows.
+pub async fn begin_generation(
+    shard: &Shard,
+    origin: &Origin,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Marker>, Error> {
+    let row = sqlx::query!(
+        r#"update shard.bucket_marker
+           set generation = generation + 1, nonce = gen_random_uuid(), written_at = $1, origin = $2
+           where held_at is null and (written_at is null or written_at <= $3)
+           returning generation, nonce as "nonce!""#,
+        now,
+        origin.to_string(),
+        before
+    )
+    .fetch_optional(&shard.pool)
+    .await?;
+    Ok(row.map(|row| Marker {
+        generation: row.generation,
+        nonce: row.nonce,
+    }))
+}
+
+/// Holds removal until an operator confirms. Whether this call did it.
+pub async fn hold(
+    shard: &Shard,
+    reason: &str,
+    found: Option<Marker>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let held = sqlx::query!(
+        "update shard.bucket_marker set held_at = $1, held_reason = $2, found_generation = $3
+         where held_at is null",
+        now,
+        reason,
+        found.map(|found| found.generation)
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(held.rows_affected() == 1)
+}
+
+/// Keeps in mind the newest marker that was found while removal is held: confirming goes past it.
+pub async fn note_found(shard: &Shard, found: Option<Marker>) -> Result<(), Error> {
+    let Some(found) = found else { return Ok(()) };
+    sqlx::query!(
+        "update shard.bucket_marker set found_generation = $1
+         where held_at is not null and (found_generation is null or found_generation < $1)",
+        found.generation
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
+}
+
+/// An operator's word that the rows are the ones to keep: removal goes on, and the next marker
+/// replaces the one that was found. Whether removal was held.
+pub async fn confirm(shard: &Shard) -> Result<bool, Error> {
+    let current = state(shard).await?.current;
+    let confirmed = sqlx::query!(
+        "update shard.bucket_marker
+         set held_at = null, held_reason = null, found_generation = null, origin = $1,
+             generation = greatest(generation, found_generation) + 1, nonce = gen_random_uuid()
+         where held_at is not null",
+        current.to_string()
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(confirmed.rows_affected() == 1)
+}

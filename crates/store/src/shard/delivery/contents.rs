@@ -1,0 +1,100 @@
+//! What claimed deliveries send. Sizes are known before bodies are unpacked, or even read.
+
+use std::collections::HashMap;
+
+use domain::id::CargoId;
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Shard;
+use crate::body;
+use crate::shard::waiting::bounds;
+
+/// A packed body up to this size is read with its row, a longer one only when there is room for it.
+const MAX_INLINE_BYTES: i32 = 8 * 1024;
+
+/// The callback of a completed cargo as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredCallback {
+    pub url: String,
+    pub success: bool,
+    /// The size of the outcome when it is unpacked. Nothing: the row is corrupt.
+    pub unpacked_size: Option<usize>,
+    codec: i16,
+    body: Option<Vec<u8>>,
+}
+
+impl StoredCallback {
+    /// Whether the body has yet to be read, by [`bodies`].
+    pub const fn lacks_body(&self) -> bool {
+        self.body.is_none()
+    }
+
+    pub fn set_body(&mut self, body: Vec<u8>) {
+        self.body = Some(body);
+    }
+
+    /// The outcome, unpacked.
+    pub fn unpack(self) -> Result<Vec<u8>, Error> {
+        let corrupt = Error::Corrupt {
+            table: "outcome",
+            column: "body",
+        };
+        let packed = self.body.ok_or(corrupt)?;
+        body::unpack(self.codec, packed, "outcome")
+    }
+}
+
+/// Where the callbacks of some cargo go and how large they are; short bodies come along.
+pub async fn contents(
+    shard: &Shard,
+    cargo: &[CargoId],
+) -> Result<HashMap<CargoId, StoredCallback>, Error> {
+    let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    let (first, last) = bounds(&cargo);
+    let rows = sqlx::query!(
+        r#"select c.id, c.callback_url as "url!", o.success, o.codec,
+               octet_length(o.body) as "length!",
+               -- The head of a frame tells its unpacked size.
+               case when octet_length(o.body) <= $4 then o.body
+                   else substring(o.body from 1 for 18) end as "bytes!"
+           from shard.cargo c join shard.outcome o on o.cargo = c.id
+           where c.id = any($1) and c.id >= $2 and c.id <= $3
+               and o.cargo >= $2 and o.cargo <= $3"#,
+        &cargo,
+        first,
+        last,
+        MAX_INLINE_BYTES
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let contents = rows.into_iter().map(|row| {
+        let length = usize::try_from(row.length).unwrap_or_default();
+        let callback = StoredCallback {
+            url: row.url,
+            success: row.success,
+            unpacked_size: body::unpacked_size(row.codec, &row.bytes, length),
+            codec: row.codec,
+            body: (row.length <= MAX_INLINE_BYTES).then_some(row.bytes),
+        };
+        (row.id.into(), callback)
+    });
+    Ok(contents.collect())
+}
+
+/// The packed bodies of some outcomes.
+pub async fn bodies(shard: &Shard, cargo: &[CargoId]) -> Result<HashMap<CargoId, Vec<u8>>, Error> {
+    let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    let (first, last) = bounds(&cargo);
+    let rows = sqlx::query!(
+        "select cargo, body from shard.outcome
+         where cargo = any($1) and cargo >= $2 and cargo <= $3",
+        &cargo,
+        first,
+        last
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let bodies = rows.into_iter().map(|row| (row.cargo.into(), row.body));
+    Ok(bodies.collect())
+}

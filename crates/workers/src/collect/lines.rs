@@ -1,0 +1,84 @@
+//! The lines of a result, from its first or from its last.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use domain::batch::Care;
+use outbound::provider::spool::{Lines, Spool};
+
+#[derive(Debug)]
+pub(super) enum ResultLines<'a> {
+    Forward(Lines),
+    /// Where the lines that are left lie: their start and their length.
+    Backward(&'a Spool, Vec<(u64, u64)>),
+}
+
+impl<'a> ResultLines<'a> {
+    pub(super) async fn of(spool: &'a Spool, care: Care) -> io::Result<Self> {
+        Ok(if care == Care::OneByOneFromTheEnd {
+            Self::Backward(spool, places(spool).await?)
+        } else {
+            Self::Forward(spool.lines())
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        match self {
+            Self::Forward(lines) => lines.next().await,
+            Self::Backward(spool, places) => loop {
+                let Some((from, length)) = places.pop() else {
+                    return Ok(None);
+                };
+                let (mut part, mut line) = (spool.part(from, length), BytesMut::new());
+                while let Some(chunk) = part.next().await? {
+                    line.extend_from_slice(&chunk);
+                }
+                if !line.trim_ascii().is_empty() {
+                    return Ok(Some(line.freeze()));
+                }
+            },
+        }
+    }
+}
+
+/// Found without holding more than a block of them.
+async fn places(spool: &Spool) -> io::Result<Vec<(u64, u64)>> {
+    let mut chunks = spool.part(0, spool.length());
+    let (mut places, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(chunk) = chunks.next().await? {
+        for byte in &chunk {
+            at += 1;
+            if *byte == b'\n' {
+                places.push((start, at - start));
+                start = at;
+            }
+        }
+    }
+    if at > start {
+        places.push((start, at - start));
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_same_lines_come_from_either_end() {
+        let mut spool = Spool::new(&std::env::temp_dir()).await.unwrap();
+        spool.write(b"one\n\ntwo\nthree").await.unwrap();
+        let mut seen = Vec::new();
+        for care in [Care::OneByOne, Care::OneByOneFromTheEnd] {
+            let mut lines = ResultLines::of(&spool, care).await.unwrap();
+            let mut texts = Vec::new();
+            while let Some(line) = lines.next().await.unwrap() {
+                texts.push(String::from_utf8(line.trim_ascii().to_vec()).unwrap());
+            }
+            seen.push(texts);
+        }
+        assert_eq!(seen[0], ["one", "two", "three"]);
+        seen[0].reverse();
+        assert_eq!(seen[0], seen[1]);
+    }
+}

@@ -1,0 +1,193 @@
+//! The POSTs in flight.
+
+use std::sync::Arc;
+
+use domain::host_pace::HostAnswer;
+use domain::id::CargoId;
+use domain::time::Timestamp;
+use outbound::callback::{Attempt, Callbacks};
+use store::shard::delivery::{ClaimedDelivery, Destination};
+use store::shard::node::Claim;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::callback_slots::PendingCallback;
+use crate::stage::Bell;
+
+/// A callback that ended, one way or another.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) cargo: CargoId,
+    pub(super) destination: Destination,
+    pub(super) number: u32,
+    pub(super) is_resend: bool,
+    pub(super) claim: Claim,
+    pub(super) bytes: usize,
+    pub(super) started_at: Timestamp,
+    pub(super) end: AttemptEnd,
+}
+
+#[derive(Debug)]
+pub(super) enum AttemptEnd {
+    Made(Attempt),
+    /// Nothing was sent, for this reason.
+    SetAside(&'static str),
+    /// The lease was lost: another worker makes this attempt.
+    LeaseLost,
+}
+
+impl Finished {
+    pub(super) fn set_aside(
+        delivery: ClaimedDelivery,
+        claim: Claim,
+        reason: &'static str,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            cargo: delivery.cargo,
+            destination: delivery.destination,
+            number: delivery.number,
+            is_resend: delivery.is_resend,
+            claim,
+            bytes: 0,
+            started_at: now,
+            end: AttemptEnd::SetAside(reason),
+        }
+    }
+
+    /// What the attempt says about its host.
+    pub(super) fn answer(&self) -> Option<HostAnswer> {
+        match &self.end {
+            AttemptEnd::Made(attempt) if attempt.error.is_none() => {
+                Some(HostAnswer::Answered(attempt.latency))
+            }
+            AttemptEnd::Made(attempt) => Some(HostAnswer::Failed(attempt.latency)),
+            AttemptEnd::SetAside(_) | AttemptEnd::LeaseLost => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct CallbackSender {
+    callbacks: Arc<Callbacks>,
+    in_flight: TaskTracker,
+    finished: (
+        mpsc::UnboundedSender<Finished>,
+        mpsc::UnboundedReceiver<Finished>,
+    ),
+    bell: Bell,
+}
+
+impl CallbackSender {
+    pub(super) fn new(callbacks: Arc<Callbacks>, bell: Bell) -> Self {
+        Self {
+            callbacks,
+            in_flight: TaskTracker::new(),
+            finished: mpsc::unbounded_channel(),
+            bell,
+        }
+    }
+
+    /// Starts the POST. It is cancelled when the lease under which it was claimed is lost.
+    pub(super) fn start(
+        &self,
+        callback: PendingCallback,
+        lease: CancellationToken,
+        now: Timestamp,
+    ) {
+        let (callbacks, finished) = (self.callbacks.clone(), self.finished.0.clone());
+        let bell = self.bell.clone();
+        self.in_flight.spawn(async move {
+            let post = callbacks.post(&callback.url, callback.payload);
+            let end = tokio::select! {
+                biased;
+                () = lease.cancelled() => AttemptEnd::LeaseLost,
+                attempt = post => AttemptEnd::Made(attempt),
+            };
+            let ended = Finished {
+                cargo: callback.cargo,
+                destination: callback.destination,
+                number: callback.number,
+                is_resend: callback.is_resend,
+                claim: callback.claim,
+                bytes: callback.bytes,
+                started_at: now,
+                end,
+            };
+            // Nothing listens only when the deliverer is gone, and then the row is free again.
+            let _ = finished.send(ended);
+            bell.ring();
+        });
+    }
+
+    /// A callback that ends without a POST.
+    pub(super) fn skip(&self, finished: Finished) {
+        let _ = self.finished.0.send(finished);
+    }
+
+    pub(super) fn next_finished(&mut self) -> Option<Finished> {
+        self.finished.1.try_recv().ok()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && self.finished.1.is_empty()
+    }
+
+    pub(super) async fn wait(&self) {
+        self.bell.rung().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_sent_under_a_lease_that_is_lost() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let callbacks = Callbacks::new(outbound::callback::Options {
+            timeout: Duration::from_mins(1),
+            allow: vec!["127.0.0.0/8".parse().unwrap()],
+        });
+        let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Bell::default());
+        let claim = Claim {
+            node: uuid::Uuid::nil(),
+            epoch: 1,
+        };
+        let callback = || PendingCallback {
+            cargo: CargoId::from_uuid(uuid::Uuid::nil()),
+            destination: Destination {
+                organization: uuid::Uuid::nil().into(),
+                host: "host".to_owned(),
+            },
+            url: url.clone(),
+            number: 1,
+            is_resend: false,
+            due_at: Timestamp::UNIX_EPOCH,
+            claim,
+            bytes: 0,
+            payload: bytes::Bytes::from_static(b"{}"),
+        };
+        // One is in flight when the lease is lost, the other has not begun.
+        let lease = CancellationToken::new();
+        sender.start(callback(), lease.clone(), Timestamp::UNIX_EPOCH);
+        let _receiver = listener.accept().await.unwrap();
+        lease.cancel();
+        sender.start(callback(), lease, Timestamp::UNIX_EPOCH);
+        for _ in 0..2 {
+            let finished = loop {
+                if let Some(finished) = sender.next_finished() {
+                    break finished;
+                }
+                sender.wait().await;
+            };
+            assert!(matches!(finished.end, AttemptEnd::LeaseLost));
+            assert_eq!(finished.answer(), None);
+        }
+        assert!(sender.is_idle());
+    }
+}
