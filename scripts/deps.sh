@@ -73,6 +73,9 @@ miss_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
 
 miss_wrk() { have wrk || MISSING+=(wrk); }
 
+# A library that shifts the clock of one process.
+miss_faketime() { have faketime || MISSING+=(faketime); }
+
 miss_browser() {
     have chromium || MISSING+=(chromium fonts-dejavu-core)
     miss_node

@@ -1,14 +1,26 @@
 //! Things break under load, and every promise is counted afterwards.
 
 pub mod audit;
+pub mod callback_latency;
+pub mod catch;
+pub mod claims;
 pub mod connections;
 pub mod cutter;
 pub mod episode;
 pub mod files;
+pub mod freeze;
+pub mod interruption;
+pub mod keyed_loads;
 pub mod kill;
+pub mod large_loads;
 pub mod limits;
 pub mod lone;
+pub mod neighbours;
+pub mod overload;
 pub mod pair;
+pub mod partition;
+pub mod promises;
+pub mod promote;
 pub mod redis;
 pub mod restart;
 pub mod rush;
@@ -18,6 +30,7 @@ pub mod scene;
 pub mod server;
 pub mod settle;
 pub mod shard;
+pub mod statements;
 pub mod store;
 pub mod submit;
 pub mod takeup;

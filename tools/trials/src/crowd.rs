@@ -12,7 +12,7 @@ use crate::organization::Organization;
 use crate::stand::{CONTROL, SHARD, Stand};
 
 /// The `number`th copy's id: the time and the berth of the original, and no chance.
-const COPY: &str = "
+pub const COPY: &str = "
 create function pg_temp.copy(original uuid, number bigint) returns uuid language sql immutable as $$
     select (left(replace(original::text, '-', ''), 19) || lpad(to_hex(number), 13, '0'))::uuid
 $$";

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::failure::{During as _, Failure, Result};
 
 const LOOK: Duration = Duration::from_millis(10);
@@ -39,6 +41,8 @@ pub struct Program {
     pub user: Option<User>,
     /// The signal that it gets when we are gone.
     pub at_our_death: &'static str,
+    /// How many files it may have open; as many as we may if not told.
+    pub open_files: Option<u32>,
 }
 
 impl Program {
@@ -49,6 +53,7 @@ impl Program {
             environment: Vec::new(),
             user: None,
             at_our_death: "KILL",
+            open_files: None,
         }
     }
 
@@ -59,7 +64,16 @@ impl Program {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("setpriv");
+        let mut command = match self.open_files {
+            None => Command::new("setpriv"),
+            Some(most) => {
+                let mut command = Command::new("prlimit");
+                command
+                    .arg(format!("--nofile={most}:{most}"))
+                    .arg("setpriv");
+                command
+            }
+        };
         command.arg(format!("--pdeathsig={}", self.at_our_death));
         if let Some(user) = self.user {
             command.arg(format!("--reuid={}", user.uid));
@@ -175,6 +189,22 @@ impl Daemon {
             )));
         }
         Ok(())
+    }
+
+    /// SIGSTOP, without the time that starting `kill` takes.
+    pub fn stop(&self) -> Result<()> {
+        self.send(Signal::STOP)
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) -> Result<()> {
+        self.send(Signal::CONT)
+    }
+
+    fn send(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| Failure::new("a process id is no number of a process"))?;
+        kill_process(pid, signal).during(format!("signalling {}", self.name))
     }
 
     /// SIGKILL, and gone when this returns.

@@ -11,6 +11,10 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy)]
 pub struct Loaded {
     pub at: Instant,
+    /// When the request was sent.
+    pub sent: Instant,
+    /// The process that took it, by its place in the list of targets.
+    pub target: Option<usize>,
     /// Its organization's place in the list.
     pub organization: usize,
 }
@@ -23,8 +27,22 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn acknowledge(&self, cargo: u128, organization: usize) {
+        let now = Instant::now();
+        let loaded = Loaded {
+            at: now,
+            sent: now,
+            target: None,
+            organization,
+        };
+        open(&self.loaded).insert(cargo, loaded);
+    }
+
+    /// The same, with the process that took it and the moment at which it was sent.
+    pub fn acknowledge_sent(&self, cargo: u128, organization: usize, target: usize, sent: Instant) {
         let loaded = Loaded {
             at: Instant::now(),
+            sent,
+            target: Some(target),
             organization,
         };
         open(&self.loaded).insert(cargo, loaded);

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use trials::failure::{During as _, Failure, Result};
 use trials::options::{Bench, Chaos, Common, Options, Verb};
 use trials::verdict::Verdict;
-use trials::{bench, chaos};
+use trials::{bench, chaos, soak};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -50,6 +50,15 @@ async fn tried(common: &Common, verb: &Verb) -> Result<Verdict> {
         Verb::Chaos(Chaos::Store(options)) => chaos::store::run(common, options).await,
         Verb::Chaos(Chaos::Submit(options)) => chaos::submit::run(common, options).await,
         Verb::Chaos(Chaos::Server(options)) => chaos::server::run(common, options).await,
+        Verb::Chaos(Chaos::Freeze(options)) => Box::pin(chaos::freeze::run(common, options)).await,
+        Verb::Chaos(Chaos::Partition(options)) => {
+            Box::pin(chaos::partition::run(common, options)).await
+        }
+        Verb::Chaos(Chaos::Promote(options)) => chaos::promote::run(common, options).await,
+        Verb::Chaos(Chaos::Statements(options)) => chaos::statements::run(common, options).await,
+        Verb::Chaos(Chaos::Overload(options)) => chaos::overload::run(common, options).await,
+        Verb::Chaos(Chaos::Neighbours(options)) => chaos::neighbours::run(common, options).await,
+        Verb::Soak(options) => soak::run(common, options).await,
     }
 }
 

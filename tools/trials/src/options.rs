@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+mod faults;
+
+pub use faults::*;
+
 /// Holds a `longshored` against its promises; the last line is the verdict, in JSON.
 #[derive(Debug, Parser)]
 #[command(version, about)]
@@ -38,6 +42,8 @@ pub enum Verb {
     /// Whether it holds when things break.
     #[command(subcommand)]
     Chaos(Chaos),
+    /// All trials of chaos in turns, with random seeds, and what they come to.
+    Soak(SoakOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -136,6 +142,19 @@ pub enum Chaos {
     Submit(SubmitOptions),
     /// A real model answers, and its server and the worker are killed.
     Server(ServerOptions),
+    /// Processes are stopped inside transactions and results, then continued or killed.
+    Freeze(InterruptionOptions),
+    /// The line between a process and PostgreSQL falls silent without being closed.
+    Partition(InterruptionOptions),
+    /// The primary is killed and its synchronous standby promoted.
+    Promote(PromoteOptions),
+    /// Database statements fail, hang, or run with their answer lost.
+    Statements(StatementsOptions),
+    /// Too much load, a distant database, wrong clocks and a full disk.
+    Overload(OverloadOptions),
+    /// What a sick neighbour does to the others: a hanging provider, a flood, dead receivers,
+    /// poison, large loads, half-open requests.
+    Neighbours(NeighboursOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -269,6 +288,13 @@ impl Verb {
             Self::Chaos(Chaos::Store(_)) => "chaos store",
             Self::Chaos(Chaos::Submit(_)) => "chaos submit",
             Self::Chaos(Chaos::Server(_)) => "chaos server",
+            Self::Chaos(Chaos::Freeze(_)) => "chaos freeze",
+            Self::Chaos(Chaos::Partition(_)) => "chaos partition",
+            Self::Chaos(Chaos::Promote(_)) => "chaos promote",
+            Self::Chaos(Chaos::Statements(_)) => "chaos statements",
+            Self::Chaos(Chaos::Overload(_)) => "chaos overload",
+            Self::Chaos(Chaos::Neighbours(_)) => "chaos neighbours",
+            Self::Soak(_) => "soak",
         }
     }
 }

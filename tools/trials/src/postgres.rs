@@ -1,10 +1,14 @@
 //! PostgreSQL servers of the trial's own, as durable as in production.
 
+pub mod standby;
+
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection, PgPool};
@@ -35,10 +39,28 @@ pub struct Postgres {
 impl Postgres {
     /// Makes a server and starts it.
     pub async fn create(scratch: &Scratch, name: &str, shared_buffers: &str) -> Result<Self> {
-        let programs = programs();
-        let user = unprivileged(scratch)?;
         let data = scratch.join(format!("postgres-{name}"));
         fs::create_dir(&data).during("making a data folder")?;
+        Self::create_in(scratch, name, data, settings(shared_buffers)).await
+    }
+
+    /// The same on a file system with little room: it keeps as little as it can.
+    pub async fn create_small(scratch: &Scratch, name: &str, data: PathBuf) -> Result<Self> {
+        let mut settings = settings("32MB");
+        for (setting, value) in [("max_wal_size", "48MB"), ("min_wal_size", "32MB")] {
+            settings.push((setting.to_owned(), value.to_owned()));
+        }
+        Self::create_in(scratch, name, data, settings).await
+    }
+
+    async fn create_in(
+        scratch: &Scratch,
+        name: &str,
+        data: PathBuf,
+        settings: Vec<(String, String)>,
+    ) -> Result<Self> {
+        let programs = programs();
+        let user = unprivileged(scratch)?;
         if let Some(user) = user {
             chown(&data, Some(user.uid), Some(user.gid)).during("giving away a data folder")?;
         }
@@ -58,7 +80,7 @@ impl Postgres {
             data,
             log: scratch.join(format!("postgres-{name}.log")),
             port: port::free()?.port(),
-            settings: settings(shared_buffers),
+            settings,
             daemon: None,
         };
         made.start().await?;
@@ -94,7 +116,7 @@ impl Postgres {
         }
     }
 
-    fn is_running(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         self.daemon.as_mut().is_some_and(Daemon::is_running)
     }
 
@@ -113,6 +135,10 @@ impl Postgres {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
     /// The process whose children all backends are.
@@ -149,6 +175,13 @@ impl Postgres {
         PgPoolOptions::new()
             .max_connections(4)
             .connect_lazy_with(self.options(database))
+    }
+
+    /// The same through a relay.
+    pub fn pool_at(&self, relay: SocketAddr, database: &str) -> PgPool {
+        PgPoolOptions::new()
+            .max_connections(4)
+            .connect_lazy_with(self.options(database).port(relay.port()))
     }
 
     pub async fn create_database(&self, name: &str) -> Result<()> {
@@ -194,6 +227,12 @@ impl Drop for Postgres {
             daemon.end_politely("QUIT", STOPPING);
         }
     }
+}
+
+/// The server's clock, which its rows are stamped by.
+pub async fn clock(pool: &PgPool) -> Result<DateTime<Utc>> {
+    let now = sqlx::query_scalar("select clock_timestamp()");
+    now.fetch_one(pool).await.during("asking for the time")
 }
 
 fn settings(shared_buffers: &str) -> Vec<(String, String)> {

@@ -34,6 +34,25 @@ pub struct Databases {
     pub shards: Vec<(String, String)>,
 }
 
+impl Databases {
+    /// The same databases behind another port of this machine.
+    #[must_use]
+    pub fn at(&self, port: u16) -> Self {
+        let moved = |url: &str| {
+            let (server, database) = url.rsplit_once('/').unwrap_or((url, ""));
+            let (host, _) = server.rsplit_once(':').unwrap_or((server, ""));
+            format!("{host}:{port}/{database}")
+        };
+        let shards = self.shards.iter();
+        Self {
+            control: moved(&self.control),
+            shards: shards
+                .map(|(name, url)| (name.clone(), moved(url)))
+                .collect(),
+        }
+    }
+}
+
 impl Longshored {
     /// `logs` are those of long-lived processes: what an admin command says holds keys.
     pub fn new(
@@ -43,19 +62,13 @@ impl Longshored {
         databases: &Databases,
         mock_delay: u32,
     ) -> Result<Self> {
-        let shards: Vec<String> = databases
-            .shards
-            .iter()
-            .map(|(name, url)| format!("{name}={url}"))
-            .collect();
         let mut made = Self {
             path: path.to_owned(),
             scratch: scratch.path().to_owned(),
             logs: scratch.logs(logs)?,
             settings: Vec::new(),
         };
-        made.set("CONTROL_DATABASE_URL", &databases.control);
-        made.set("SHARD_DATABASE_URLS", &shards.join(","));
+        made.reach(databases);
         made.set("ENVIRONMENT", "development");
         made.set("CALLBACK_ALLOW_CIDRS", "127.0.0.0/16");
         made.set("MOCK_DELAY_SECONDS", &mock_delay.to_string());
@@ -73,8 +86,19 @@ impl Longshored {
 
     /// The last value given is the one that counts.
     pub fn set(&mut self, name: &str, value: &str) {
-        self.settings
-            .push((format!("SVC_{name}"), value.to_owned()));
+        self.set_environment(&format!("SVC_{name}"), value);
+    }
+
+    /// The same for a variable that is no setting of the service.
+    fn set_environment(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn reach(&mut self, databases: &Databases) {
+        let shards = databases.shards.iter();
+        let shards: Vec<String> = shards.map(|(name, url)| format!("{name}={url}")).collect();
+        self.set("CONTROL_DATABASE_URL", &databases.control);
+        self.set("SHARD_DATABASE_URLS", &shards.join(","));
     }
 
     fn program(&self, verb: &[&str]) -> Program {
@@ -107,9 +131,11 @@ impl Longshored {
         Ok(Process {
             program: self.clone(),
             verb,
+            name: name.to_owned(),
             log: self.logs.join(format!("longshored-{name}.log")),
             listen: port::free()?,
             metrics: port::free()?,
+            open_files: None,
             daemon: None,
         })
     }
@@ -120,15 +146,46 @@ impl Longshored {
 pub struct Process {
     program: Longshored,
     verb: &'static str,
+    name: String,
     log: PathBuf,
     listen: SocketAddr,
     metrics: SocketAddr,
+    open_files: Option<u32>,
     daemon: Option<Daemon>,
 }
 
 impl Process {
     pub const fn address(&self) -> SocketAddr {
         self.listen
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether callers reach it.
+    pub fn is_serving(&self) -> bool {
+        self.verb != "work"
+    }
+
+    /// SIGSTOP: it keeps its memory, its sockets and its transactions.
+    pub fn stop(&self) -> Result<()> {
+        self.running()?.stop()
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) -> Result<()> {
+        self.running()?.resume()
+    }
+
+    fn running(&self) -> Result<&Daemon> {
+        let daemon = self.daemon.as_ref();
+        daemon.ok_or_else(|| Failure::new(format!("{} is not running", self.name)))
+    }
+
+    /// From the next start on, it reaches its databases at other addresses.
+    pub fn reach(&mut self, databases: &Databases) {
+        self.program.reach(databases);
     }
 
     /// What it counts about itself.
@@ -154,8 +211,19 @@ impl Process {
         self.program.set(name, value);
     }
 
+    /// From the next start on, for a variable that is no setting of the service.
+    pub fn set_environment(&mut self, name: &str, value: &str) {
+        self.program.set_environment(name, value);
+    }
+
+    /// From the next start on: how many files it may have open.
+    pub const fn limit_open_files(&mut self, most: Option<u32>) {
+        self.open_files = most;
+    }
+
     pub fn start(&mut self) -> Result<()> {
         let mut program = self.program.program(&[self.verb]);
+        program.open_files = self.open_files;
         let listens = [
             ("SVC_LISTEN", self.listen),
             ("SVC_METRICS_LISTEN", self.metrics),
@@ -218,5 +286,22 @@ impl Process {
             .get(lines.len().saturating_sub(30)..)
             .unwrap_or_default()
             .join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_are_found_behind_another_port() {
+        let url = |port: u16, name: &str| format!("postgres://postgres@127.0.0.1:{port}/{name}");
+        let databases = Databases {
+            control: url(12_000, "control"),
+            shards: vec![("north".to_owned(), url(12_000, "north"))],
+        };
+        let moved = databases.at(13_000);
+        assert_eq!(moved.control, url(13_000, "control"));
+        assert_eq!(moved.shards, [("north".to_owned(), url(13_000, "north"))]);
     }
 }

@@ -24,8 +24,8 @@ use crate::failure::{During as _, Result};
 
 /// So many locks that two callbacks seldom want the same.
 const DRAWERS: usize = 64;
-/// How the answer of a priced model names it.
-static PRICED_MODEL: LazyLock<String> = LazyLock::new(|| format!(r#""model":"{PRICED}""#));
+/// How the answer of a priced model names it; the names of all of them begin alike.
+static PRICED_MODEL: LazyLock<String> = LazyLock::new(|| format!(r#""model":"{PRICED}"#));
 
 /// One cargo's callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,10 +90,11 @@ impl Receipts {
         Some(drawer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn take(&self, body: &[u8]) {
+    /// Notes a callback; says of which cargo it is, and its how many-th.
+    fn take(&self, body: &[u8]) -> Option<(u128, u32)> {
         let Some(cargo) = cargo_id(body) else {
             self.illegible.fetch_add(1, Ordering::Relaxed);
-            return;
+            return None;
         };
         self.callbacks.fetch_add(1, Ordering::Relaxed);
         let is_success = find(body, b"\"success\":true").is_some();
@@ -102,9 +103,7 @@ impl Receipts {
         }
         let is_billed = is_success && find(body, PRICED_MODEL.as_bytes()).is_some();
         let now = Instant::now();
-        let Some(mut drawer) = self.drawer(cargo) else {
-            return;
-        };
+        let mut drawer = self.drawer(cargo)?;
         let receipt = drawer.entry(cargo).or_insert(Receipt {
             count: 0,
             is_billed: false,
@@ -120,6 +119,7 @@ impl Receipts {
             receipt.is_billed = true;
             self.billed.fetch_add(1, Ordering::Relaxed);
         }
+        Some((cargo, receipt.count))
     }
 
     pub fn find(&self, cargo: u128) -> Option<Receipt> {
@@ -165,12 +165,27 @@ pub struct Receiver {
 impl Receiver {
     /// Answers each callback after `delay`.
     pub async fn start(delay: Duration) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        Self::listen(Ipv4Addr::LOCALHOST, delay, None).await
+    }
+
+    /// The same, but of so many cargo one has its first callback refused.
+    pub async fn start_refusing(delay: Duration, one_of: Option<u128>) -> Result<Self> {
+        Self::listen(Ipv4Addr::LOCALHOST, delay, one_of).await
+    }
+
+    /// The same under every loopback address, so that each organization can have its own.
+    pub async fn everywhere(delay: Duration) -> Result<Self> {
+        Self::listen(Ipv4Addr::UNSPECIFIED, delay, None).await
+    }
+
+    async fn listen(on: Ipv4Addr, delay: Duration, one_of: Option<u128>) -> Result<Self> {
+        let listener = TcpListener::bind((on, 0)).await;
         let listener = listener.during("listening for callbacks")?;
         let address = listener.local_addr().during("listening for callbacks")?;
         let receipts = Arc::new(Receipts::default());
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::clone(&receipts), delay));
+        let manner = Manner { delay, one_of };
+        serving.spawn(serve(listener, Arc::clone(&receipts), manner));
         Ok(Self {
             receipts,
             address,
@@ -179,11 +194,35 @@ impl Receiver {
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
+        self.url_at(Ipv4Addr::LOCALHOST)
+    }
+
+    /// For a receiver that listens everywhere.
+    pub fn url_at(&self, address: Ipv4Addr) -> String {
+        format!("http://{address}:{}/hook", self.address.port())
     }
 }
 
-async fn serve(listener: TcpListener, receipts: Arc<Receipts>, delay: Duration) {
+/// How callbacks are answered.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    delay: Duration,
+    /// Of so many cargo one has its first callback refused.
+    one_of: Option<u128>,
+}
+
+impl Manner {
+    fn refuses(self, cargo: u128, count: u32) -> bool {
+        count == 1 && self.one_of.is_some_and(|one_of| is_one_of(cargo, one_of))
+    }
+}
+
+/// Whether this is the one of so many cargo whose first callback is refused.
+pub const fn is_one_of(cargo: u128, one_of: u128) -> bool {
+    cargo.is_multiple_of(one_of)
+}
+
+async fn serve(listener: TcpListener, receipts: Arc<Receipts>, manner: Manner) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -194,7 +233,7 @@ async fn serve(listener: TcpListener, receipts: Arc<Receipts>, delay: Duration) 
         // A callback is small and its sender waits: nothing is gained by holding bytes back.
         let _ = stream.set_nodelay(true);
         connections.spawn(async move {
-            let answer = service_fn(|request| answer(request, &receipts, delay));
+            let answer = service_fn(|request| answer(request, &receipts, manner));
             // The sender may hang up whenever it likes.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), answer)
@@ -206,15 +245,20 @@ async fn serve(listener: TcpListener, receipts: Arc<Receipts>, delay: Duration) 
 async fn answer(
     request: Request<Incoming>,
     receipts: &Receipts,
-    delay: Duration,
+    manner: Manner,
 ) -> std::result::Result<Response<Empty<Bytes>>, Infallible> {
     let mut response = Response::new(Empty::new());
     match request.into_body().collect().await {
-        Ok(body) => receipts.take(&body.to_bytes()),
+        Ok(body) => {
+            let taken = receipts.take(&body.to_bytes());
+            if taken.is_some_and(|(cargo, count)| manner.refuses(cargo, count)) {
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+        }
         Err(_) => *response.status_mut() = StatusCode::BAD_REQUEST,
     }
-    if !delay.is_zero() {
-        tokio::time::sleep(delay).await;
+    if !manner.delay.is_zero() {
+        tokio::time::sleep(manner.delay).await;
     }
     Ok(response)
 }

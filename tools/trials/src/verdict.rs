@@ -34,6 +34,14 @@ impl Verdict {
         self
     }
 
+    /// Another verdict as a part of this one: its figures under the name, its promises with it.
+    pub fn absorb(&mut self, part: &str, other: Self) -> &mut Self {
+        let broken = other.broken.iter();
+        let broken = broken.map(|promise| format!("{part}: {promise}"));
+        self.broken.extend(broken);
+        self.note(part, other.figures.into_iter().collect::<Value>())
+    }
+
     pub const fn is_ok(&self) -> bool {
         self.broken.is_empty()
     }

@@ -29,7 +29,7 @@ $$;";
 const LANE: &str = "
 with made as (
     insert into shard.lane (provider, model, kind) values ('mock', $1, 'chat')
-    on conflict (provider, model, kind) do nothing returning id)
+    on conflict (provider, model, kind, via) do nothing returning id)
 select id from made union all select id from shard.lane where model = $1 limit 1";
 
 const ACCOUNTS: &str = "

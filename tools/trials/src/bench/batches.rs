@@ -28,6 +28,7 @@ use crate::fleet::callers::{Callers, Question};
 use crate::fleet::{Fleet, Plan};
 use crate::memory;
 use crate::options::{BatchesOptions, Common};
+use crate::postgres;
 use crate::process::Process;
 use crate::progress::say;
 use crate::stand::BENCH_MEMORY;
@@ -57,7 +58,7 @@ pub async fn run(common: &Common, options: &BatchesOptions) -> Result<Verdict> {
     say(format!("one organization loads {crowd}, another loads one"));
     burst(&callers, &shape, crowd, |_| CROWD).await;
     burst(&callers, &shape, 1, |_| LATECOMER).await;
-    let acknowledged = turns::clock(first_shard(&fleet)?).await?;
+    let acknowledged = postgres::clock(first_shard(&fleet)?).await?;
     for process in &mut fleet.working {
         process.start()?;
     }

@@ -1,6 +1,5 @@
 //! Two processes under load, one of them killed at random every 1 to 3 seconds.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chaos::scene::{Scene, Servers};
@@ -25,14 +24,8 @@ pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
     say(format!("killing for {} s", options.seconds));
     let shards = scene.shards.clone();
     let storm = async {
-        let callers = Arc::clone(&scene.callers);
-        let loading = traffic::offer(options.rate, tokio::time::sleep(length), move |number| {
-            let callers = Arc::clone(&callers);
-            async move {
-                let place = rand::random_range(0..callers.targets.len());
-                traffic::load_once(&callers, place, number).await;
-            }
-        });
+        let enough = tokio::time::sleep(length);
+        let loading = traffic::offer(options.rate, enough, traffic::anywhere(&scene.callers));
         let (offered, killed) = tokio::join!(loading, kill(&mut scene.processes, length, &deaths));
         killed?;
         say(format!("{} kills; settling", deaths.count()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::catalogue::FREE;
-use crate::chaos::lone::{self, Waits};
+use crate::chaos::lone::{self, CallbackLatency};
 use crate::chaos::pair::Pair;
 use crate::chaos::rush::{Rush, rush};
 use crate::failure::Result;
@@ -190,7 +190,7 @@ impl Trial<'_> {
     }
 }
 
-fn judge(verdict: &mut Verdict, waits: &Waits, wanted: u32) {
+fn judge(verdict: &mut Verdict, waits: &CallbackLatency, wanted: u32) {
     verdict
         .note("waits", waits.measured)
         .note("accepted_after_retry_after", waits.accepted)

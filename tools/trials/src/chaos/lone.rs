@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
-pub struct Waits {
+pub struct CallbackLatency {
     pub measured: u32,
     /// Accepted after `Retry-After`.
     pub accepted: u32,
@@ -30,14 +30,14 @@ pub async fn wait(
     loads: &Arc<Loads>,
     organization: &Organization,
     wanted: u32,
-) -> Result<Waits> {
+) -> Result<CallbackLatency> {
     let mut caller = Caller {
         pair,
         loads,
         organization,
         number: 1_000_000,
     };
-    let mut waits = Waits::default();
+    let mut waits = CallbackLatency::default();
     for _ in 0..wanted * 3 {
         if waits.measured == wanted {
             break;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::chaos::scene::{Callers, Scene, Servers};
+use crate::chaos::scene::{Scene, Servers};
 use crate::chaos::settle;
 use crate::chaos::traffic;
 use crate::failure::{Failure, Result};
@@ -14,8 +14,6 @@ use crate::progress::say;
 use crate::verdict::Verdict;
 
 const SETTLING: Duration = Duration::from_mins(1);
-/// How often the balancer asks.
-const PROBE: Duration = Duration::from_millis(50);
 /// What a deployment waits before it takes the next one down.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -25,15 +23,13 @@ pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
     say(format!("restarting for {} s", options.seconds));
     let callers = Arc::clone(&scene.callers);
     let rolling = async {
-        let loading = traffic::offer(options.rate, tokio::time::sleep(length), |number| {
-            let callers = Arc::clone(&callers);
-            async move { load_where_ready(&callers, number).await }
-        });
+        let enough = tokio::time::sleep(length);
+        let loading = traffic::offer(options.rate, enough, traffic::balanced(&callers));
         tokio::join!(loading, roll(&mut scene.processes, length))
     };
     let (offered, stops) = tokio::select! {
         rolled = rolling => rolled,
-        () = balance(&callers) => return Err(Failure::new("the balancer ended")),
+        () = traffic::balance(&callers) => return Err(Failure::new("the balancer ended")),
     };
     let mut stops = stops?;
     say(format!("{} restarts; settling", stops.len()));
@@ -51,28 +47,6 @@ pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
         .promise("no failed load", failed == 0)
         .promise("no duplicate callback", callers.receipts.duplicates() == 0);
     Ok(verdict)
-}
-
-async fn balance(callers: &Callers) {
-    let mut ticks = tokio::time::interval(PROBE);
-    loop {
-        ticks.tick().await;
-        futures::future::join_all(callers.targets.iter().map(crate::http::Target::probe)).await;
-    }
-}
-
-async fn load_where_ready(callers: &Callers, number: u64) {
-    let ready = callers
-        .targets
-        .iter()
-        .enumerate()
-        .filter(|(_, target)| target.is_admitted());
-    let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
-    let turn = usize::try_from(number).unwrap_or_default() % ready.len().max(1);
-    match ready.get(turn) {
-        Some(place) => traffic::load_once(callers, *place, number).await,
-        None => callers.ledger.fail("no process was ready"),
-    }
 }
 
 /// Restarts each in turn; returns how long each took to stop, in seconds.

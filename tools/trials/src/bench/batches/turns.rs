@@ -17,12 +17,6 @@ pub const LATECOMER: usize = 2;
 
 type Row = (DateTime<Utc>, Vec<Uuid>);
 
-/// The shard's clock, which batches are stamped by.
-pub async fn clock(pool: &PgPool) -> Result<DateTime<Utc>> {
-    let now = sqlx::query_scalar("select clock_timestamp()");
-    now.fetch_one(pool).await.during("asking for the time")
-}
-
 /// `acknowledged` is when the latecomer's load had its answer.
 pub async fn judge(
     verdict: &mut Verdict,

@@ -14,6 +14,8 @@ use crate::verdict::Verdict;
 const LOOK: Duration = Duration::from_millis(500);
 const TELL: Duration = Duration::from_secs(5);
 const PROBES: &str = "probe/";
+/// Beside files, for the service itself.
+const MARKERS: &str = "marker/";
 
 /// What is not as it should be, in words, and what is under way.
 #[derive(Debug, Default)]
@@ -116,7 +118,7 @@ async fn look(dock: &Dock) -> Result<Survey> {
             there.insert(name.to_owned());
         } else if key.starts_with(PROBES) {
             survey.probes += 1;
-        } else if key != "owner" {
+        } else if key != "owner" && !key.starts_with(MARKERS) {
             survey.strays.push(key);
         }
     }

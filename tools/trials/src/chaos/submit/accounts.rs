@@ -56,7 +56,9 @@ pub async fn fleet(common: &Common, workers: usize) -> Result<Fleet> {
     let plan = Plan {
         accounts: Accounts {
             accounts: &ACCOUNTS,
-            limits: &format!("grace_seconds = {GRACE}, linger_seconds = {LINGER}"),
+            limits: &format!(
+                "grace_seconds = {GRACE}, create_seconds = {GRACE}, linger_seconds = {LINGER}"
+            ),
             models: &MODELS,
         },
         organizations: ORGANIZATIONS,

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# Every heavy verb once, one after the other; what each came to is kept with its commit.
+
+# A verb in a line, lightest first. `soak` comes last: whatever it finds was passed once before.
+long_verbs() {
+    cat <<'END'
+bench load
+bench journey
+bench gather
+bench batches
+bench videos
+bench pages
+chaos kill
+chaos connections
+chaos restart
+chaos shard
+chaos limits
+chaos redis
+chaos files
+chaos scanner --large
+chaos store
+chaos server
+chaos freeze
+chaos partition
+chaos promote
+chaos statements
+chaos overload
+chaos neighbours
+chaos submit
+model
+soak --minutes 120
+END
+}
+
+# long [WORD]: all of them, or those with the word in their line. long --table: only what is known.
+long() {
+    local results=$STATE/long/results.jsonl verb
+    mkdir -p "$STATE/long"
+    if [[ ${1:-} != --table ]]; then
+        while read -r verb; do
+            [[ $verb == *"${1:-}"* ]] || continue
+            long_verb "$results" "$verb"
+        done < <(long_verbs)
+    fi
+    long_table "$results"
+}
+
+# Runs one verb and adds a line to the results, whatever it comes to.
+long_verb() {
+    local results=$1 words began=$SECONDS log
+    read -r -a words <<<"$2"
+    log=$STATE/long/${2//[^a-z0-9]/-}.log
+    say "./dev $2 (its output: $log)"
+    local code=0
+    ./dev "${words[@]}" >"$log" 2>&1 </dev/null || code=$?
+    LONG_VERB=$2 LONG_CODE=$code LONG_SECONDS=$((SECONDS - began)) \
+        LONG_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude '*') \
+        python3 scripts/long.py add "$results" "$log"
+}
+
+long_table() {
+    [[ -s $1 ]] || fail "nothing was run yet"
+    python3 scripts/long.py table "$1"
+}
