@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use domain::time::Clock;
+use tokio::sync::Semaphore;
 
 pub mod body;
 
@@ -30,6 +31,10 @@ pub use pool::{Class, Pool, PoolOptions, Session, Transaction};
 
 /// Groups of loads are written on these: two writers, each with a patient one beside it.
 const WRITER_CONNECTIONS: usize = 4;
+
+/// How many groups of outcomes a process stores in a shard at once. Each locks the accounts of all
+/// its organizations in order: with many, everyone waits in a row behind the slowest.
+const OUTCOME_GROUPS: usize = 2;
 
 /// What a process opens on a shard beside its pool: writers, the lease, and the cleanup of dead nodes.
 pub const EXTRA_CONNECTIONS: usize = WRITER_CONNECTIONS + 2;
@@ -57,6 +62,7 @@ pub struct Shard {
     /// Freeing what dead nodes had claimed.
     pub cleanup: Pool,
     pub clock: Arc<dyn Clock>,
+    outcome_groups: Semaphore,
 }
 
 impl Control {
@@ -116,6 +122,7 @@ impl Shard {
             lease: own(Class::Lease, 1)?,
             cleanup: own(Class::Cleanup, 1)?,
             clock,
+            outcome_groups: Semaphore::new(OUTCOME_GROUPS),
         })
     }
 

@@ -41,11 +41,13 @@ pub(super) struct Limits {
 
 impl Class {
     pub(super) const fn limits(self) -> Limits {
+        // Whoever needs the accounts that a frozen process has locked waits until its sessions have
+        // been idle for too long. The time in which a large statement arrives counts as idle.
         let (statement, lock, idle, deadline) = match self {
             Self::Lease => (1_000, 300, 1_000, 1_500),
             Self::Cleanup => (3_000, 500, 2_000, 4_000),
-            Self::Writer => (8_000, 5_000, 4_000, 10_000),
-            Self::Control | Self::Stage => (8_000, 4_000, 4_000, 9_000),
+            Self::Writer => (8_000, 5_000, 2_500, 10_000),
+            Self::Control | Self::Stage => (8_000, 4_000, 1_500, 9_000),
             Self::Background => (30_000, 2_000, 8_000, 35_000),
             Self::Read => (4_000, 1_000, 4_000, 5_000),
             Self::Operator => (600_000, 10_000, 60_000, 900_000),

@@ -71,6 +71,8 @@ pub async fn record(
     outcomes: Vec<NewOutcome>,
     now: Timestamp,
 ) -> Result<Vec<CargoId>, Error> {
+    // Taken before the transaction: nobody waits for a turn with locks in hand.
+    let _turn = shard.outcome_groups.acquire().await;
     let mut tx = shard.begin().await?;
     let batch = match standing {
         Standing::InBatch(batch) => {

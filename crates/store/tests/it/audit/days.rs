@@ -104,7 +104,7 @@ async fn a_dropping_that_was_stopped_halfway_is_finished() {
         // The days before hold nothing; they go first, undisturbed.
         drop_before(&books, 2).await;
         // A reader stands in the way of the detaching.
-        let mut reader = shard.begin().await.unwrap();
+        let mut reader = shard.background.begin().await.unwrap();
         let read = format!("select count(*) from shard.{table}");
         reader.execute(AssertSqlSafe(read)).await.unwrap();
         let before = books.database.clock.now() - TimeDelta::days(1);
@@ -167,7 +167,7 @@ async fn what_is_being_dropped_is_not_sent_again() {
     let now = books.database.clock.now();
     let sent = || resend::one(shard, project, cargo, now);
     drop_before(&books, 2).await;
-    let mut reader = shard.begin().await.unwrap();
+    let mut reader = shard.background.begin().await.unwrap();
     let read = "select count(*) from shard.attempt";
     reader.execute(read).await.unwrap();
     let stopped = partition::drop_days(shard, now - TimeDelta::days(1)).await;
