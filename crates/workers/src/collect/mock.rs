@@ -12,7 +12,7 @@ use store::shard::manifest::{self, Head};
 
 use super::{Collector, LATER};
 use crate::claimed::ClaimedBatch;
-use crate::manifest::{OpenItems, in_order, read_chunk};
+use crate::manifest::{OpenItems, StoredRequest, in_order, read_chunk};
 use crate::memory::UnpackedGroup;
 use crate::onward::Going;
 use crate::storing::{self, Finished};
@@ -56,6 +56,12 @@ impl Collector {
         let (mut stored, mut next_poll_at) = (0, None);
         while !unread.is_empty() {
             let mut chunk = VecDeque::from(read_chunk(&self.shard, &mut unread).await?);
+            if care == Care::Usual {
+                // A small request does not wait for its large neighbours.
+                chunk
+                    .make_contiguous()
+                    .sort_by_key(StoredRequest::unpacked_len);
+            }
             while !chunk.is_empty() {
                 let most = care.group(MAX_GROUP);
                 let group = self.memory.unpack(&mut chunk, most).await;
