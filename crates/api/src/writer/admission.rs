@@ -110,7 +110,7 @@ impl Admission {
 
     /// The most loads of one group: a slow writer's groups must not outlast their deadline.
     pub(super) fn max_group(&self) -> usize {
-        self.queue().storable_soon()
+        self.queue().pace.group()
     }
 
     /// A group is being written whose oldest load came then.
@@ -138,7 +138,8 @@ impl Queue {
         let max_waiting = if is_burst {
             MAX_QUEUED_LOADS
         } else {
-            self.storable_soon()
+            let loads = self.pace.storable_within(MAX_OVERLOAD_WAIT);
+            loads.clamp(MIN_QUEUED_LOADS, MAX_QUEUED_LOADS)
         };
         self.check_limits(bytes, max_waiting)
     }
@@ -151,11 +152,6 @@ impl Queue {
         Err(Overload {
             retry_after_seconds: self.retry_after(),
         })
-    }
-
-    fn storable_soon(&self) -> usize {
-        let loads = self.pace.storable_within(MAX_OVERLOAD_WAIT);
-        loads.clamp(MIN_QUEUED_LOADS, MAX_QUEUED_LOADS)
     }
 
     fn retry_after(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! How fast a writer is, and whether larger groups would make it faster.
+//! How fast a writer is: what a group costs it, and what each load in it costs.
 //!
 //! Where each load costs time, a longer queue only means a longer wait. Where each group
 //! costs time, as with a distant database, larger groups store more in the same time, and
@@ -6,50 +6,78 @@
 
 use std::time::Duration;
 
-/// Groups by the logarithm of their size; the last is for all that are larger.
-const SIZES: usize = 10;
-/// A size counts as fast enough with this part of the best throughput.
-const ENOUGH: f64 = 0.7;
-/// What a measurement is worth after each other group.
-const FORGET: f64 = 0.98;
-const SHORTEST_GROUP: f64 = 0.001;
+/// A group takes about so long, or twice its own cost where that is more. The time in which a
+/// large statement arrives counts as idle for PostgreSQL, which ends what is idle in a transaction.
+const GROUP_TIME: f64 = 1.0;
+/// What is known of earlier groups is worth so much after each new one.
+const KEPT: f64 = 0.9;
+/// However slow the writer is, a group may have so many loads.
+const MIN_GROUP: f64 = 16.0;
+/// The next group may be so many times as large as those before it: a cost that was learned
+/// from small groups can be far off for large ones.
+const MAX_GROWTH: f64 = 4.0;
+/// The same where groups of one size do not tell what larger ones would cost.
+const PROBING_GROWTH: f64 = 1.5;
+/// The variance of sizes, in parts of their square, from which costs can be told apart.
+const MIN_VARIANCE: f64 = 0.001;
+/// Nothing is quicker.
+const MIN_LOAD_TIME: f64 = 0.000_01;
+const MIN_GROUP_TIME: f64 = 0.001;
 
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Loads that were answered in a second, lately.
     throughput: f64,
-    /// The same by the size of the group.
-    by_size: [f64; SIZES],
+    /// The size of groups that were written lately, the largest first.
+    largest: f64,
+    /// Sums over the last groups, for a line through their sizes and times.
+    groups: f64,
+    loads: f64,
+    seconds: f64,
+    loads_squared: f64,
+    loads_times_seconds: f64,
 }
 
 impl Pace {
     /// A group of so many loads took so long, and so many of them were answered.
     pub(super) fn learn(&mut self, size: u32, answered: u32, took: Duration) {
-        let throughput = f64::from(answered) / took.as_secs_f64().max(SHORTEST_GROUP);
-        self.throughput = f64::midpoint(self.throughput, throughput);
-        for known in &mut self.by_size {
-            *known *= FORGET;
-        }
-        if let Some(known) = self.by_size.get_mut(place(size)) {
-            *known = if *known > 0.0 {
-                f64::midpoint(*known, throughput)
-            } else {
-                throughput
-            };
-        }
+        let seconds = took.as_secs_f64().max(MIN_GROUP_TIME);
+        self.throughput = f64::midpoint(self.throughput, f64::from(answered) / seconds);
+        // Nobody knows how long a group that failed would have taken: longer than this.
+        let (loads, seconds) = if answered > 0 {
+            (f64::from(answered), seconds)
+        } else {
+            (f64::from(size.max(1)), seconds * 2.0)
+        };
+        self.largest = if answered > 0 {
+            (self.largest * KEPT).max(loads)
+        } else {
+            loads / MAX_GROWTH / 2.0
+        };
+        self.groups = self.groups * KEPT + 1.0;
+        self.loads = self.loads * KEPT + loads;
+        self.seconds = self.seconds * KEPT + seconds;
+        self.loads_squared = self.loads_squared * KEPT + loads * loads;
+        self.loads_times_seconds = self.loads_times_seconds * KEPT + loads * seconds;
     }
 
-    /// How many loads are stored within this time, or two groups of the smallest size that is
-    /// fast enough, if that is more.
+    /// The most loads of the next group.
+    pub(super) fn group(&self) -> usize {
+        let most = match self.costs() {
+            Some((per_group, per_load)) => {
+                let time = GROUP_TIME.max(per_group * 2.0);
+                let in_time = (time - per_group) / per_load;
+                in_time.min(self.largest * MAX_GROWTH)
+            }
+            None => self.largest * PROBING_GROWTH,
+        };
+        whole(most.max(MIN_GROUP))
+    }
+
+    /// How many loads are stored within this time, or two groups, if that is more.
     pub(super) fn storable_within(&self, wait: Duration) -> usize {
         let in_time = whole(self.throughput * wait.as_secs_f64());
-        let best = self.by_size.iter().copied().fold(0.0, f64::max);
-        let smallest = self
-            .by_size
-            .iter()
-            .position(|known| *known >= best * ENOUGH);
-        let two_groups = smallest.map_or(0, |place| 4_usize << place);
-        in_time.max(two_groups)
+        in_time.max(self.group() * 2)
     }
 
     /// How long so many loads take.
@@ -57,11 +85,19 @@ impl Pace {
         let loads = u32::try_from(loads).unwrap_or(u32::MAX);
         Duration::from_secs_f64(f64::from(loads) / self.throughput.max(1.0))
     }
-}
 
-fn place(size: u32) -> usize {
-    let logarithm = usize::try_from(size.max(1).ilog2()).unwrap_or(SIZES);
-    logarithm.min(SIZES - 1)
+    /// The seconds of a group and of each load in it, if sizes were different enough to tell: the
+    /// line through the last groups with the least squares of its errors.
+    fn costs(&self) -> Option<(f64, f64)> {
+        let variance = self.groups * self.loads_squared - self.loads * self.loads;
+        if variance <= MIN_VARIANCE * self.loads * self.loads {
+            return None;
+        }
+        let together = self.groups * self.loads_times_seconds - self.loads * self.seconds;
+        let per_load = (together / variance).max(MIN_LOAD_TIME);
+        let per_group = (self.seconds - per_load * self.loads) / self.groups.max(1.0);
+        Some((per_group.max(0.0), per_load))
+    }
 }
 
 #[expect(
@@ -79,23 +115,51 @@ mod tests {
 
     const WAIT: Duration = Duration::from_secs(3);
 
-    #[test]
-    fn where_loads_cost_time_the_wait_is_the_bound() {
+    /// Groups as large as allowed, up to 512, until the pace is known.
+    fn settled(time_of: impl Fn(u32) -> Duration) -> Pace {
         let mut pace = Pace::default();
-        for size in [1, 4, 16, 64, 256, 256, 256, 256, 256, 256] {
-            pace.learn(size, size, Duration::from_millis(20) * size);
+        for _ in 0..30 {
+            let size = u32::try_from(pace.group().min(512)).unwrap();
+            pace.learn(size, size, time_of(size));
         }
-        assert!((145..=150).contains(&pace.storable_within(WAIT)));
+        pace
+    }
+
+    #[test]
+    fn where_loads_cost_time_a_group_takes_a_second_and_the_wait_is_the_bound() {
+        let pace = settled(|size| Duration::from_millis(20) * size);
+        assert!((40..=80).contains(&pace.group()), "{}", pace.group());
+        let storable = pace.storable_within(WAIT);
+        assert!((145..=160).contains(&storable), "{storable}");
         assert_eq!(pace.time_for(100).as_secs(), 2);
     }
 
     #[test]
-    fn where_groups_cost_time_there_is_room_for_larger_ones() {
+    fn where_groups_cost_time_they_become_as_large_as_they_may() {
+        let pace = settled(|size| Duration::from_secs(1) + Duration::from_micros(10) * size);
+        assert!(pace.group() >= 512, "{}", pace.group());
+    }
+
+    #[test]
+    fn where_nothing_costs_time_groups_become_large_soon() {
+        let quick = |size| Duration::from_millis(3) + Duration::from_micros(50) * size;
+        assert!(settled(quick).group() >= 512);
         let mut pace = Pace::default();
-        for size in [1, 4, 16, 64] {
-            pace.learn(size, size, Duration::from_secs(4));
+        for size in [1, 3, 2, 4, 1] {
+            pace.learn(size, size, quick(size));
         }
-        assert_eq!(pace.storable_within(WAIT), 4 * 64);
+        assert!((16..=64).contains(&pace.group()));
+    }
+
+    #[test]
+    fn groups_that_fail_become_small() {
+        let mut pace = settled(|size| Duration::from_millis(2) * size);
+        assert!(pace.group() >= 256, "{}", pace.group());
+        for _ in 0..3 {
+            let size = u32::try_from(pace.group().min(512)).unwrap();
+            pace.learn(size, 0, Duration::from_secs(5));
+        }
+        assert!(pace.group() <= 64, "{}", pace.group());
     }
 
     #[test]
@@ -104,6 +168,6 @@ mod tests {
         for _ in 0..20 {
             pace.learn(64, 0, Duration::from_secs(15));
         }
-        assert!(pace.storable_within(WAIT) <= 4);
+        assert!(pace.storable_within(WAIT) <= 2 * whole(MIN_GROUP));
     }
 }

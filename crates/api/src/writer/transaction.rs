@@ -52,7 +52,11 @@ pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) ->
     }
     let (tx, written) = match prepared {
         Ok(prepared) => prepared,
-        Err(error) if error.is_away() => return Outcome::Away,
+        Err(error) if error.is_away() => {
+            let (loads, failure) = (loads.len(), in_words(&error));
+            tracing::warn!(shard = %shard.name, loads, failure, "a group of {loads} loads is not stored: their callers get 503");
+            return Outcome::Away;
+        }
         Err(error) => return Outcome::Refused(in_words(&error)),
     };
     if tx.commit().await.is_ok() || resolve(shard, &written).await {
