@@ -23,6 +23,7 @@ mod session;
 mod transaction;
 
 pub use class::Class;
+pub use connect::addresses;
 pub use session::Session;
 pub use transaction::Transaction;
 

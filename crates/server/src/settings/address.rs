@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use outbound::counters::Counters;
+use store::pool::addresses;
 use url::Url;
 
 pub(super) const MASK: &str = "****";
@@ -25,9 +26,10 @@ impl DatabaseUrl {
         &self.0
     }
 
-    /// Host and port: what databases of one server have in common.
+    /// Host and port of the first host: what databases of one server have in common.
     pub fn server(&self) -> (String, u16) {
-        let url = Url::parse(&self.0).ok();
+        let first = addresses(&self.0).into_iter().next();
+        let url = first.and_then(|url| Url::parse(&url).ok());
         let named = url.as_ref().and_then(|url| {
             let mut pairs = url.query_pairs();
             pairs
@@ -71,15 +73,18 @@ pub(super) fn optional<T>(
 }
 
 pub(super) fn database(text: &str) -> Result<DatabaseUrl, String> {
-    let url = Url::parse(text).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "postgres" | "postgresql"));
-    match url {
-        Some(_) => Ok(DatabaseUrl(text.to_owned())),
-        None => Err(
+    let is_database = |address: &String| {
+        let url = Url::parse(address).ok();
+        url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
+    };
+    if addresses(text).iter().all(is_database) {
+        Ok(DatabaseUrl(text.to_owned()))
+    } else {
+        Err(
             "an address such as postgres://user:password@host:5432/database \
-                     (percent-encode what is special in a password)"
+             (percent-encode what is special in a password)"
                 .to_owned(),
-        ),
+        )
     }
 }
 
@@ -97,11 +102,7 @@ pub(super) fn shards(text: &str) -> Result<Vec<ShardAddress>, String> {
             .to_owned()
     };
     let mut found: Vec<ShardAddress> = Vec::new();
-    for part in text
-        .split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-    {
+    for part in parts(text) {
         let (name, url) = part.split_once('=').ok_or_else(expected)?;
         let url = database(url).map_err(|_| expected())?;
         let twice = found.iter().any(|other| *other.name == *name);
@@ -116,6 +117,29 @@ pub(super) fn shards(text: &str) -> Result<Vec<ShardAddress>, String> {
     Ok(found)
 }
 
+/// The members of a list of `name=address`. A comma may also stand between the hosts of an
+/// address, so only one with a name and a scheme behind it ends a member.
+fn parts(text: &str) -> Vec<&str> {
+    let begins_member = |rest: &str| {
+        let named = rest.trim_start().split_once('=');
+        named.is_some_and(|(name, address)| {
+            let scheme = address.split_once("://").map(|(scheme, _)| scheme);
+            is_name(name) && scheme.is_some_and(is_name)
+        })
+    };
+    let (mut parts, mut begin) = (Vec::new(), 0);
+    for (comma, _) in text.match_indices(',') {
+        let rest = text.get(comma + 1..).unwrap_or_default();
+        if rest.trim().is_empty() || begins_member(rest) {
+            parts.push(text.get(begin..comma).unwrap_or_default());
+            begin = comma + 1;
+        }
+    }
+    parts.push(text.get(begin..).unwrap_or_default());
+    let parts = parts.into_iter().map(str::trim);
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
     (1..=63).contains(&name.len()) && name.bytes().all(allowed)
@@ -123,30 +147,50 @@ fn is_name(name: &str) -> bool {
 
 /// The text without its passwords. What cannot be read is hidden whole.
 pub(super) fn mask(text: &str) -> String {
-    let parts: Vec<_> = text.split(',').map(|part| mask_one(part.trim())).collect();
+    let parts: Vec<_> = parts(text).into_iter().map(mask_one).collect();
     parts.join(",")
 }
 
 fn mask_one(part: &str) -> String {
-    if part.is_empty() {
-        return String::new();
-    }
     // A shard's name comes before its address; an `=` of the address itself stands behind `://`.
     let named = part.split_once('=').filter(|(name, _)| is_name(name));
     let (name, address) = named.map_or((None, part), |(name, url)| (Some(name), url));
-    let shown = match Url::parse(address) {
-        Ok(url) if url.scheme().len() > 1 && address.contains("://") => mask_url(url),
-        _ => MASK.to_owned(),
-    };
+    let shown = mask_hosts(address).unwrap_or_else(|| MASK.to_owned());
     match name {
         Some(name) => format!("{name}={shown}"),
         None => shown,
     }
 }
 
-fn mask_url(mut url: Url) -> String {
-    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
-        return MASK.to_owned();
+/// An address with all its hosts, if it can be read.
+fn mask_hosts(address: &str) -> Option<String> {
+    let urls = addresses(address).into_iter();
+    let urls = urls
+        .map(|url| Url::parse(&url).ok())
+        .collect::<Option<Vec<_>>>()?;
+    // What stands behind the hosts is a database's name and options, never another address.
+    let is_readable = |url: &Url| url.scheme().len() > 1 && !url.path().contains(['@', ',']);
+    if address.matches("://").count() != 1 || !urls.iter().all(is_readable) {
+        return None;
+    }
+    let mut urls = urls.into_iter();
+    let first = mask_url(urls.next()?)?;
+    let (scheme, rest) = first.split_once("://")?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let others = urls.map(|url| {
+        let host = url.host_str()?;
+        Some(match url.port() {
+            Some(port) => format!(",{host}:{port}"),
+            None => format!(",{host}"),
+        })
+    });
+    let others = others.collect::<Option<String>>()?;
+    Some(format!("{scheme}://{authority}{others}{path}"))
+}
+
+fn mask_url(mut url: Url) -> Option<String> {
+    if url.password().is_some() {
+        url.set_password(Some(MASK)).ok()?;
     }
     let pairs: Vec<_> = url.query_pairs().into_owned().collect();
     if pairs.iter().any(|(key, _)| key.contains("password")) {
@@ -157,5 +201,5 @@ fn mask_url(mut url: Url) -> String {
             query.append_pair(key, if hidden { MASK } else { value });
         }
     }
-    url.into()
+    Some(url.into())
 }

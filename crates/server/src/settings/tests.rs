@@ -216,6 +216,33 @@ fn shards_and_control_may_live_apart() {
 }
 
 #[test]
+fn an_address_may_list_several_hosts() {
+    let given = [
+        (
+            "SVC_CONTROL_DATABASE_URL",
+            "postgres://u@one:5001,two:5002/control",
+        ),
+        (
+            "SVC_SHARD_DATABASE_URLS",
+            "north=postgres://u@one:5001,two:5002/north,south=postgres://u@three/south",
+        ),
+    ];
+    let databases = reading(&given).settings().unwrap().databases;
+    let control = databases.control.reveal();
+    assert_eq!(control, "postgres://u@one:5001,two:5002/control");
+    let shards = databases.shards.iter();
+    let shards: Vec<_> = shards.map(|it| (&*it.name, it.url.reveal())).collect();
+    assert_eq!(
+        shards,
+        [
+            ("north", "postgres://u@one:5001,two:5002/north"),
+            ("south", "postgres://u@three/south"),
+        ]
+    );
+    assert_eq!(databases.control.server(), ("one".to_owned(), 5001));
+}
+
+#[test]
 fn an_empty_value_is_no_value() {
     let given = [
         DATABASE,
@@ -250,7 +277,16 @@ fn passwords_are_never_shown() {
         ("user=u password=pass host=h", "user=****"),
         ("a=u:pass@h", "a=****"),
         ("pass", "****"),
-        ("postgres://u:pa,ss@host/db", "****,****"),
+        ("postgres://u:pa,ss@host/db", "postgres://u:****@host/db"),
+        (
+            "postgres://u:pass@one:1,two/db?sslmode=require",
+            "postgres://u:****@one:1,two/db?sslmode=require",
+        ),
+        (
+            "a=postgres://u:pass@one,two:2/d, b=mysql://u:pass@h/d",
+            "a=postgres://u:****@one,two:2/d,b=mysql://u:****@h/d",
+        ),
+        ("a=postgres://u:pass@h/d,u:pass@h", "a=****"),
     ];
     for (text, shown) in table {
         assert_eq!(address::mask(text), shown);

@@ -203,7 +203,7 @@ const SETTINGS: [(&str, &str); 6] = [
 ];
 
 /// One address for each host: `postgres://user@one:5432,two:5433/name` names two.
-fn addresses(url: &str) -> Vec<String> {
+pub fn addresses(url: &str) -> Vec<String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return vec![url.to_owned()];
     };
