@@ -20,12 +20,12 @@ chaos files
 chaos scanner --large
 chaos store
 chaos server
-chaos freeze
-chaos partition
-chaos promote
-chaos statements
-chaos overload
-chaos neighbours
+chaos freeze --release
+chaos partition --release
+chaos promote --release
+chaos statements --release
+chaos overload --release
+chaos neighbours --release
 chaos submit
 model
 soak --minutes 120

@@ -14,7 +14,7 @@ use crate::ledger;
 use crate::verdict::Verdict;
 
 /// A caller gives up after this, which is counted against the service.
-const REPEAT_FOR: Duration = Duration::from_mins(2);
+const REPEAT_FOR: Duration = Duration::from_mins(5);
 const PAUSE_BETWEEN_REPEATS: Duration = Duration::from_millis(20);
 
 /// What each idempotency key was answered.

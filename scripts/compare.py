@@ -1,0 +1,74 @@
+"""`./dev compare`: two builds of longshored in turns, and the older one against itself beside them."""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+
+# What a round runs, and which figures of its verdict are compared.
+BENCHES = {
+    "load": ["load", "--rounds", "1", "--seconds", "4", "--organizations", "200"],
+    "journey": ["journey", "--seconds", "10"],
+}
+LEAST_RATIO = 0.97
+
+
+def rates(verdict):
+    """The rates of a verdict, by name."""
+    if verdict["name"] == "bench journey":
+        return {"journey": verdict["cargo_per_second"]}
+    return {f"load, {it['name']}": it["loads_per_second"] for it in verdict["variants"]}
+
+
+def measured(arguments, longshored, bench):
+    words = [arguments.trials, "--longshored", longshored, "--simulator", arguments.simulator]
+    words += ["--weed", arguments.weed, "bench", *BENCHES[bench]]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # A promise of the bench may break in so short a run; what counts here is the rate.
+    last = [line for line in ended.stdout.splitlines() if line.startswith('{"name"')][-1:]
+    if not last:
+        sys.exit(f"bench {bench} of {longshored} ended without a verdict")
+    return rates(json.loads(last[0]))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev compare COMMIT")
+    for name in ["before", "after", "trials", "simulator", "weed"]:
+        parser.add_argument(f"--{name}", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--only", choices=BENCHES)
+    arguments = parser.parse_args()
+    after_to_before, before_to_itself = {}, {}
+    for number in range(1, arguments.rounds + 1):
+        for bench in [arguments.only] if arguments.only else BENCHES:
+            before = measured(arguments, arguments.before, bench)
+            after = measured(arguments, arguments.after, bench)
+            again = measured(arguments, arguments.before, bench)
+            for name, rate in before.items():
+                # Both neighbours in time count alike, so that a slow drift favours neither.
+                usual = (rate + again[name]) / 2
+                after_to_before.setdefault(name, []).append(after[name] / usual)
+                before_to_itself.setdefault(name, []).append(again[name] / rate)
+                print(
+                    f"compare: round {number}, {name}: before {rate:.0f} and {again[name]:.0f}, "
+                    f"after {after[name]:.0f} a second",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    figures = {
+        name: {
+            "after_to_before": round(statistics.median(ratios), 3),
+            "before_to_itself": round(statistics.median(before_to_itself[name]), 3),
+            "rounds": [round(ratio, 3) for ratio in ratios],
+        }
+        for name, ratios in after_to_before.items()
+    }
+    slower = [name for name, of in figures.items() if of["after_to_before"] < LEAST_RATIO]
+    broken = [f"{name}: at least {LEAST_RATIO} of the rate before" for name in slower]
+    print(json.dumps({"name": "compare", "ok": not slower, "broken": broken, "rates": figures}))
+    sys.exit(bool(slower))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# Two commits beside each other, in turns: the machine's moods hit both.
+
+# compare COMMIT [--rounds N] [--only load|journey]: that commit against this checkout.
+compare() {
+    local commit=${1:?compare COMMIT: the commit to compare with} tree
+    shift
+    need compiler postgres redis objects scanner wrk
+    scratch
+    tree=$SCRATCH/tree
+    git worktree add --quiet --detach "$tree" "$commit"
+    # What `deps` brings for the dashboard.
+    ln -s "$PWD/crates/dashboard/web/node_modules" "$tree/crates/dashboard/web/node_modules"
+    say "building longshored of $commit (release)"
+    (cd "$tree" && cargo build --workspace --bins --release "${QUIET[@]}") || {
+        git worktree remove --force "$tree"
+        return 1
+    }
+    cp "$CARGO_TARGET_DIR/release/longshored" "$SCRATCH/before"
+    git worktree remove --force "$tree"
+    say "building longshored and trials (release)"
+    cargo build --workspace --bins --release "${QUIET[@]}"
+    local built=$CARGO_TARGET_DIR/release
+    attend python3 scripts/compare.py --before "$SCRATCH/before" --after "$built/longshored" \
+        --trials "$built/trials" --simulator "$built/simulator" --weed "$(objects_program)" "$@"
+}
