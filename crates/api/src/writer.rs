@@ -270,7 +270,8 @@ async fn write_all(shard: Arc<Shard>, mut queue: QueueReceiver, aside: Option<Qu
         last = group.size();
         metrics::histogram!("load_group_size").record(f64::from(last));
         queue.admission.begin_group(oldest);
-        let answered = group.write(&shard, aside.as_ref()).await;
+        let takes_long = queue.admission.takes_long(last);
+        let answered = group.write(&shard, aside.as_ref(), takes_long).await;
         queue.admission.end_group(last, answered, begun.elapsed());
     }
 }

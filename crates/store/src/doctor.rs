@@ -2,10 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::Connection as _;
 
 use crate::Error;
 use crate::Pool;
+use crate::pool::Connector;
 
 /// Why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,8 @@ pub struct OpenTransaction {
 
 /// Connects once, past the pool: it would wait where doctor wants the reason.
 pub async fn knock(url: &str) -> Result<(), Error> {
-    let connection = PgConnection::connect(url).await?;
+    let connector = Connector::new(url, "longshored")?;
+    let connection = connector.connect_past_pool().await?;
     Ok(connection.close().await?)
 }
 

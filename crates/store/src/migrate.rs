@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::time::Timestamp;
 use sqlx::migrate::Migrator;
-use sqlx::{Connection as _, PgConnection, migrate};
+use sqlx::{Connection as _, migrate};
 
 use crate::Control;
 use crate::Error;
@@ -60,7 +60,7 @@ pub async fn shard(shard: &Shard, now: Timestamp) -> Result<(), Error> {
 
 /// On a connection without limits: a migration takes as long as it takes.
 async fn run(migrator: &Migrator, pool: &Pool) -> Result<(), Error> {
-    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+    let mut connection = pool.connect_past().await?;
     migrator.run(&mut connection).await?;
     Ok(connection.close().await?)
 }

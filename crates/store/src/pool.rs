@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -28,7 +29,8 @@ pub use session::Session;
 pub use transaction::Transaction;
 
 use crate::Error;
-use connect::{Connected, Connector};
+use connect::Connected;
+pub(crate) use connect::Connector;
 use intercept::Interceptor;
 
 /// A caller waits this long for a connection, connecting included.
@@ -98,6 +100,11 @@ impl Pool {
     /// The first host's address and credentials, for a connection past the pool.
     pub fn connect_options(&self) -> PgConnectOptions {
         self.shared.connector.first().cloned().unwrap_or_default()
+    }
+
+    /// A connection past the pool, without limits.
+    pub(crate) async fn connect_past(&self) -> Result<PgConnection, sqlx::Error> {
+        self.shared.connector.connect_past_pool().await
     }
 
     /// Lends a connection that is outside any transaction.

@@ -113,6 +113,10 @@ impl Admission {
         self.queue().pace.group()
     }
 
+    pub(super) fn takes_long(&self, size: u32) -> bool {
+        self.queue().pace.takes_long(size)
+    }
+
     /// A group is being written whose oldest load came then.
     pub(super) fn begin_group(&self, oldest: Instant) {
         self.queue().oldest = Some(oldest);

@@ -2,7 +2,7 @@
 
 use store::Shard;
 
-use crate::writer::transaction::{self, Outcome};
+use crate::writer::transaction::{self, Outcome, Way};
 use crate::writer::{Answer, MAX_GROUP_BYTES, NotStored, QueueSender, Stored, Waiting};
 
 #[derive(Debug)]
@@ -39,12 +39,21 @@ impl Group {
 
     /// Everyone in the group gets an answer: the truth about their load. Says how many the
     /// database decided about.
-    pub(super) async fn write(self, shard: &Shard, aside: Option<&QueueSender>) -> u32 {
+    pub(super) async fn write(
+        self,
+        shard: &Shard,
+        aside: Option<&QueueSender>,
+        takes_long: bool,
+    ) -> u32 {
+        let way = Way {
+            passes_over: aside.is_some(),
+            takes_long,
+        };
         let mut answered = 0;
         let mut groups = vec![self.waiting];
         while let Some(mut group) = groups.pop() {
             let loads: Vec<_> = group.iter().map(|waiting| &waiting.load).collect();
-            match transaction::write(shard, &loads, aside.is_some()).await {
+            match transaction::write(shard, &loads, way).await {
                 Outcome::Answers(answers) => {
                     for (waiting, answer) in group.into_iter().zip(answers) {
                         match (answer, aside) {

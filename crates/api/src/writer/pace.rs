@@ -9,6 +9,7 @@ use std::time::Duration;
 /// A group takes about so long, or twice its own cost where that is more. The time in which a
 /// large statement arrives counts as idle for PostgreSQL, which ends what is idle in a transaction.
 const GROUP_TIME: f64 = 1.0;
+const LONG_GROUP: f64 = 0.25;
 /// What is known of earlier groups is worth so much after each new one.
 const KEPT: f64 = 0.9;
 /// However slow the writer is, a group may have so many loads.
@@ -80,6 +81,16 @@ impl Pace {
         in_time.max(self.group() * 2)
     }
 
+    /// Whether a group of so many loads takes long: a good part of the time in which a session may
+    /// be idle.
+    pub(super) fn takes_long(&self, size: u32) -> bool {
+        let seconds = match self.costs() {
+            Some((per_group, per_load)) => per_group + per_load * f64::from(size),
+            None => self.seconds / self.groups.max(1.0),
+        };
+        seconds > LONG_GROUP
+    }
+
     /// How long so many loads take.
     pub(super) fn time_for(&self, loads: usize) -> Duration {
         let loads = u32::try_from(loads).unwrap_or(u32::MAX);
@@ -128,6 +139,7 @@ mod tests {
     #[test]
     fn where_loads_cost_time_a_group_takes_a_second_and_the_wait_is_the_bound() {
         let pace = settled(|size| Duration::from_millis(20) * size);
+        assert!(pace.takes_long(50) && !pace.takes_long(10));
         assert!((40..=80).contains(&pace.group()), "{}", pace.group());
         let storable = pace.storable_within(WAIT);
         assert!((145..=160).contains(&storable), "{storable}");

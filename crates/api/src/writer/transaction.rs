@@ -42,13 +42,22 @@ struct Written {
     organizations: Vec<OrganizationId>,
 }
 
-pub(super) async fn write(shard: &Shard, loads: &[&Loading], pass_over: bool) -> Outcome {
-    let mut prepared = prepare(shard, loads, pass_over).await;
+/// How a group is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// What another group holds is passed over instead of waited for.
+    pub(super) passes_over: bool,
+    /// The database is slow or far away: statements may take long to arrive there.
+    pub(super) takes_long: bool,
+}
+
+pub(super) async fn write(shard: &Shard, loads: &[&Loading], way: Way) -> Outcome {
+    let mut prepared = prepare(shard, loads, way).await;
     if let Err(error) = &prepared
         && error.is_missing_day()
         && made_missing_day(shard).await
     {
-        prepared = prepare(shard, loads, pass_over).await;
+        prepared = prepare(shard, loads, way).await;
     }
     let (tx, written) = match prepared {
         Ok(prepared) => prepared,
@@ -83,13 +92,16 @@ async fn made_missing_day(shard: &Shard) -> bool {
 async fn prepare(
     shard: &Shard,
     loads: &[&Loading],
-    pass_over: bool,
+    way: Way,
 ) -> Result<(Transaction, Written), Error> {
     let mut tx = shard.writers.begin().await?;
+    if way.takes_long {
+        load::allow_slow_arrival(&mut tx).await?;
+    }
     let mut organizations: Vec<_> = loads.iter().map(|load| load.caller.organization).collect();
     organizations.sort_unstable();
     organizations.dedup();
-    let locked = if pass_over {
+    let locked = if way.passes_over {
         account::lock_free(&mut tx, &organizations).await?
     } else {
         account::lock_waiting(&mut tx, &organizations).await?
@@ -100,7 +112,7 @@ async fn prepare(
     let now = shard.clock.now();
     let earlier = earlier(&mut tx, loads, now).await?;
     let files = files(&mut tx, loads, &locked).await?;
-    let decided = decide(loads, &locked, (&earlier, &files), pass_over, now);
+    let decided = decide(loads, &locked, (&earlier, &files), way.passes_over, now);
     let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;

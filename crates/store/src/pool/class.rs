@@ -42,12 +42,12 @@ pub(super) struct Limits {
 impl Class {
     pub(super) const fn limits(self) -> Limits {
         // Whoever needs the accounts that a frozen process has locked waits until its sessions have
-        // been idle for too long. The time in which a large statement arrives counts as idle.
+        // been idle for too long, one after the other.
         let (statement, lock, idle, deadline) = match self {
             Self::Lease => (1_000, 300, 1_000, 1_500),
             Self::Cleanup => (3_000, 500, 2_000, 4_000),
-            Self::Writer => (8_000, 5_000, 2_500, 10_000),
-            Self::Control | Self::Stage => (8_000, 4_000, 1_500, 9_000),
+            Self::Writer => (8_000, 5_000, 1_500, 10_000),
+            Self::Control | Self::Stage => (8_000, 4_000, 2_500, 9_000),
             Self::Background => (30_000, 2_000, 8_000, 35_000),
             Self::Read => (4_000, 1_000, 4_000, 5_000),
             Self::Operator => (600_000, 10_000, 60_000, 900_000),
@@ -59,6 +59,11 @@ impl Class {
             deadline: Duration::from_millis(deadline),
             is_read_only: matches!(self, Self::Read),
         }
+    }
+
+    /// How long a transaction may be idle at a time.
+    pub(crate) const fn idle_limit(self) -> Duration {
+        self.limits().idle_in_transaction
     }
 
     /// The limits as the server knows them. Version 17 also bounds a whole transaction.

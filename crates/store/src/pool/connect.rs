@@ -65,7 +65,7 @@ impl Connected {
     }
 }
 
-pub(super) struct Connector {
+pub(crate) struct Connector {
     hosts: Vec<PgConnectOptions>,
     /// One attempt at a time: after a failover every caller would connect at once.
     attempts: Mutex<Attempts>,
@@ -87,7 +87,7 @@ impl fmt::Debug for Connector {
 }
 
 impl Connector {
-    pub(super) fn new(url: &str, application: &str) -> Result<Self, sqlx::Error> {
+    pub(crate) fn new(url: &str, application: &str) -> Result<Self, sqlx::Error> {
         let hosts = addresses(url)
             .iter()
             .map(|url| {
@@ -104,6 +104,20 @@ impl Connector {
 
     pub(super) fn first(&self) -> Option<&PgConnectOptions> {
         self.hosts.first()
+    }
+
+    /// A connection past the pool and without limits: to the primary, or if no host is one, to
+    /// one that answers.
+    pub(crate) async fn connect_past_pool(&self) -> Result<PgConnection, sqlx::Error> {
+        let (mut standby, mut failure) = (None, late("the address names no host"));
+        for host in &self.hosts {
+            match open_past_pool(host).await {
+                Ok((connection, false)) => return Ok(connection),
+                Ok((connection, true)) => standby = Some(connection),
+                Err(error) => failure = error,
+            }
+        }
+        standby.ok_or(failure)
     }
 
     pub(super) async fn connect(
@@ -152,6 +166,14 @@ impl Connector {
         }
         Err(failure)
     }
+}
+
+/// Also says whether the host is a standby.
+async fn open_past_pool(host: &PgConnectOptions) -> Result<(PgConnection, bool), sqlx::Error> {
+    let mut connection = PgConnection::connect_with(host).await?;
+    let standby = sqlx::query_scalar!(r#"select pg_is_in_recovery() as "standby!""#);
+    let standby = standby.fetch_one(&mut connection).await?;
+    Ok((connection, standby))
 }
 
 /// A standby is not a success: nothing can be written there.

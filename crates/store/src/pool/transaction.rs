@@ -1,8 +1,12 @@
 //! A transaction, on a session of its own.
 
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use super::session::Session;
+
+/// A statement with more bytes than this may take a while to arrive.
+const LARGE_STATEMENT: usize = 256 << 10;
 
 /// Dropped without a commit, it closes its connection, and the server rolls back.
 #[derive(Debug)]
@@ -16,6 +20,32 @@ impl Transaction {
 
     pub async fn commit(mut self) -> Result<(), sqlx::Error> {
         self.0.commit().await
+    }
+
+    /// A statement of so many bytes follows. PostgreSQL counts the time in which it arrives as
+    /// idle, so a large one is allowed `idle`. Says whether it is large.
+    pub(crate) async fn expect_bytes(
+        &mut self,
+        bytes: usize,
+        idle: Duration,
+    ) -> Result<bool, sqlx::Error> {
+        let is_large = bytes > LARGE_STATEMENT;
+        if is_large {
+            self.allow_idle(idle).await?;
+        }
+        Ok(is_large)
+    }
+
+    /// How long the rest of this transaction may be idle at a time.
+    pub(crate) async fn allow_idle(&mut self, idle: Duration) -> Result<(), sqlx::Error> {
+        let limit = idle.as_millis().to_string();
+        sqlx::query_scalar!(
+            "select set_config('idle_in_transaction_session_timeout', $1, true)",
+            limit
+        )
+        .fetch_one(&mut **self)
+        .await?;
+        Ok(())
     }
 
     /// Keeps the connection, where dropping would close it.

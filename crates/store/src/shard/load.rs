@@ -1,6 +1,7 @@
 //! A group of loads, written together.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use domain::hold::Hold;
 use domain::id::{CargoId, FileId, KeyId, OrganizationId, ProjectId};
@@ -17,6 +18,10 @@ use crate::body::Packed;
 use crate::shard::account;
 use crate::shard::hold::HoldColumns;
 use crate::shard::usage;
+
+/// A large group of loads, or any over a slow connection, may take so long to arrive at the
+/// server. Its accounts are locked meanwhile.
+const LARGE_GROUP_IDLE: Duration = Duration::from_secs(4);
 
 /// One load, as it lies in its rows.
 #[derive(Debug, Clone)]
@@ -154,6 +159,11 @@ macro_rules! insert {
     };
 }
 
+/// The statements of a group follow over a slow connection.
+pub async fn allow_slow_arrival(tx: &mut Transaction) -> Result<(), Error> {
+    Ok(tx.allow_idle(LARGE_GROUP_IDLE).await?)
+}
+
 /// Writes a group of loads.
 pub async fn insert(
     tx: &mut Transaction,
@@ -175,6 +185,8 @@ pub async fn insert(
         columns.push(load);
     }
     let delta = usage::Delta::of(&tally, now);
+    let bytes = columns.body.iter().map(Vec::len).sum();
+    tx.expect_bytes(bytes, LARGE_GROUP_IDLE).await?;
     if columns.more.is_empty() {
         let written = insert!(columns, now, delta, "", "", "", "");
         written.execute(&mut **tx).await?;

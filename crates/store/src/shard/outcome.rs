@@ -2,6 +2,7 @@
 //! cause and the end of the hold and of the references.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use domain::hold::Hold;
 use domain::id::{BatchId, CargoId, KeyId, ProjectId};
@@ -14,6 +15,7 @@ use domain::trouble;
 use domain::usage::{Counted, Event, Tally, Work};
 use sqlx::types::Uuid;
 
+use crate::Class;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
@@ -29,6 +31,9 @@ use crate::shard::usage;
 use crate::shard::waiting::bounds;
 
 mod rows;
+
+/// A large group of outcomes may take so long to arrive at the server.
+const LARGE_GROUP_IDLE: Duration = Duration::from_secs(4);
 
 /// What came back for one cargo, as it lies in its rows.
 #[derive(Debug, Clone)]
@@ -128,7 +133,12 @@ pub async fn record(
         let realtime = saving.map(|saving| saving.realtime);
         columns.push(outcome, (charged, realtime), row);
     }
+    let is_large = tx.expect_bytes(columns.bytes(), LARGE_GROUP_IDLE).await?;
     insert(&mut tx, &columns, batch, claim, now).await?;
+    if is_large {
+        // Accounts are locked next: whoever freezes then must not hold them for long.
+        tx.allow_idle(Class::Stage.idle_limit()).await?;
+    }
     troubles.note(&mut tx, Kind::Failed).await?;
     usage::append(&mut tx, &tally, now).await?;
     books.post(&mut tx, now).await?;

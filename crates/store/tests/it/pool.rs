@@ -130,10 +130,10 @@ async fn limits_follow_the_class_of_work() {
     let settings = "select concat_ws(' ', current_setting('statement_timeout'), current_setting('lock_timeout'),
         current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_read_only'),
         current_setting('client_connection_check_interval'))";
-    assert_eq!(text(&stage, settings).await, "8s 4s 1500ms off 2s");
+    assert_eq!(text(&stage, settings).await, "8s 4s 2500ms off 2s");
     assert_eq!(text(&read, settings).await, "4s 1s 4s on 2s");
     assert_eq!(text(&background, settings).await, "30s 2s 8s off 2s");
-    assert_eq!(text(&stage, settings).await, "8s 4s 1500ms off 2s");
+    assert_eq!(text(&stage, settings).await, "8s 4s 2500ms off 2s");
     let written = sqlx::query("create table written ()").execute(&read).await;
     assert!(store::Error::from(written.unwrap_err()).is_away());
 }

@@ -90,6 +90,10 @@ struct Due {
 }
 
 impl Columns {
+    pub(super) fn bytes(&self) -> usize {
+        self.body.iter().map(Vec::len).sum()
+    }
+
     pub(super) fn push(
         &mut self,
         outcome: NewOutcome,
