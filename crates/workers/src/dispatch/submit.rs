@@ -30,6 +30,8 @@ pub(super) const LATER: TimeDelta = TimeDelta::seconds(5);
 const WHEN_FULL: TimeDelta = TimeDelta::seconds(30);
 /// While others wait there, at least this part of the limit is sent at once, or all of a batch.
 const CRUMB: u64 = 8;
+/// How often a new job is written down before it is left to be looked for.
+const MAX_NOTES: u32 = 3;
 /// How long a provider is believed to take less than we were told.
 const LOWERED_FOR: TimeDelta = TimeDelta::minutes(15);
 
@@ -235,16 +237,34 @@ impl Submitter {
             metrics::counter!("submissions_unknown_total").increment(1);
         })?;
         match created {
-            Ok(job) => match self.run(claimed, &job.0, target).await {
-                Err(store::Error::Moved) => self.orphaned(claimed, target, &job).await,
-                ran => ran,
-            },
+            Ok(job) => self.note(claimed, target, &job).await,
             Err(CallFailure::Unknown(why)) => self.unknown(claimed, target, &why).await,
             Err(CallFailure::Unreadable) => {
                 self.unknown(claimed, target, "the answer cannot be read")
                     .await
             }
             Err(failure) => self.not_taken(claimed, failure).await,
+        }
+    }
+
+    /// Writes down the job that was created. Only this worker knows it, so a database that fails
+    /// once is tried again: a job that the provider lists late would be created twice.
+    async fn note(
+        &self,
+        claimed: &ClaimedBatch,
+        target: &Target,
+        job: &Job,
+    ) -> Result<(), store::Error> {
+        let mut noted = self.run(claimed, &job.0, target).await;
+        for _ in 1..MAX_NOTES {
+            if !noted.as_ref().is_err_and(store::Error::is_away) {
+                break;
+            }
+            noted = self.run(claimed, &job.0, target).await;
+        }
+        match noted {
+            Err(store::Error::Moved) => self.orphaned(claimed, target, job).await,
+            noted => noted,
         }
     }
 
