@@ -28,6 +28,7 @@ chaos overload --release
 chaos neighbours --release
 chaos submit
 model
+interleavings
 soak --minutes 120
 END
 }

@@ -1,9 +1,11 @@
 //! The callback: one POST, within one deadline, to an address that may be called.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use domain::address::Allowed;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
@@ -76,6 +78,13 @@ impl Attempt {
                 .status
                 .is_some_and(|status| (200..300).contains(&status))
     }
+}
+
+/// Who makes the POSTs: [`Callbacks`], or a receiver inside a test.
+#[async_trait]
+pub trait CallbackClient: Send + Sync + fmt::Debug {
+    /// POSTs once. Whatever happens is told in the attempt.
+    async fn post(&self, url: &str, body: Bytes) -> Attempt;
 }
 
 /// Sends callbacks over connections that are kept and used again.
@@ -176,6 +185,13 @@ impl Callbacks {
         } else {
             Ok(())
         }
+    }
+}
+
+#[async_trait]
+impl CallbackClient for Callbacks {
+    async fn post(&self, url: &str, body: Bytes) -> Attempt {
+        Self::post(self, url, body).await
     }
 }
 

@@ -91,7 +91,7 @@ pub fn parts(
         shard: Arc::clone(shard),
         catalogue: shelf.watch(),
         providers: Arc::new(providers(&shard.name, &adapters, &mock)),
-        callbacks: Arc::clone(&callbacks),
+        callbacks: callbacks.clone(),
         files: files.cloned(),
         options: options.clone(),
     });

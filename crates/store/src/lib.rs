@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use domain::time::Clock;
-use tokio::sync::Semaphore;
 
 pub mod body;
 
@@ -24,10 +23,14 @@ pub mod pool;
 
 pub mod shard;
 
+pub mod turns;
+
 pub mod view;
 
 pub use error::Error;
 pub use pool::{Class, Pool, PoolOptions, Session, Transaction};
+
+use turns::Turns;
 
 /// Groups of loads are written on these: two writers, each with a patient one beside it.
 const WRITER_CONNECTIONS: usize = 4;
@@ -62,7 +65,8 @@ pub struct Shard {
     /// Freeing what dead nodes had claimed.
     pub cleanup: Pool,
     pub clock: Arc<dyn Clock>,
-    outcome_groups: Semaphore,
+    /// Groups of outcomes that are being stored.
+    pub outcome_groups: Turns,
 }
 
 impl Control {
@@ -122,7 +126,7 @@ impl Shard {
             lease: own(Class::Lease, 1)?,
             cleanup: own(Class::Cleanup, 1)?,
             clock,
-            outcome_groups: Semaphore::new(OUTCOME_GROUPS),
+            outcome_groups: Turns::new(OUTCOME_GROUPS),
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::delivery::Schedule;
 use domain::model::Catalogue;
-use outbound::callback::Callbacks;
+use outbound::callback::CallbackClient;
 use store::Shard;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -48,7 +48,7 @@ pub struct Parts {
     pub shard: Arc<Shard>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
     pub providers: Arc<Providers>,
-    pub callbacks: Arc<Callbacks>,
+    pub callbacks: Arc<dyn CallbackClient>,
     pub files: Option<Files>,
     pub options: Options,
 }
@@ -85,8 +85,8 @@ pub struct Crew {
     pub sweep_files: SweepFiles,
     pub patrol: Patrol,
     pub audit: Audit,
+    pub lease: Lease,
     shard: Arc<Shard>,
-    lease: Lease,
     bells: Bells,
     drain: Duration,
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use domain::delivery::Schedule;
 use domain::host_pace::HostClass;
 use domain::time::Timestamp;
-use outbound::callback::Callbacks;
+use outbound::callback::CallbackClient;
 use store::Shard;
 use store::shard::attempt::Ended;
 use store::shard::node::Claim;
@@ -60,7 +60,7 @@ pub struct Deliver {
 /// What delivering needs besides the rows.
 #[derive(Debug)]
 pub(crate) struct DeliverDeps {
-    pub(crate) callbacks: Arc<Callbacks>,
+    pub(crate) callbacks: Arc<dyn CallbackClient>,
     pub(crate) schedule: Schedule,
     pub(crate) slots: CallbackSlots,
     pub(crate) bell: Bell,

@@ -106,7 +106,8 @@ impl Lease {
         }
     }
 
-    async fn renew(&self) -> Result<(), store::Error> {
+    /// Renews once. A node that was taken for dead joins again, under a new epoch.
+    pub async fn renew(&self) -> Result<(), store::Error> {
         let asked = Instant::now();
         let seconds = self.length.as_secs_f64();
         let claim = self.claim();
@@ -143,20 +144,31 @@ impl Lease {
     }
 
     async fn bury(&self, orphans_at: &mut Instant) -> Result<(), store::Error> {
+        self.bury_dead().await?;
+        if Instant::now() >= *orphans_at {
+            self.free_orphans().await?;
+            *orphans_at = Instant::now() + ORPHANS_INTERVAL;
+        }
+        Ok(())
+    }
+
+    /// Ends the epochs of nodes whose lease has run out, and frees their claims.
+    pub async fn bury_dead(&self) -> Result<(), store::Error> {
         let dead = node::bury_dead(&self.shard).await?;
         for name in &dead {
             tracing::warn!(shard = %self.shard.name, node.name = name, "a node is dead: its claims are free");
         }
-        if Instant::now() < *orphans_at {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Frees claims without a living owner, also when no node has died.
+    pub async fn free_orphans(&self) -> Result<(), store::Error> {
         let freed = node::free_orphans(&self.shard).await?;
         if freed > 0 {
             metrics::counter!("claims_freed_total", "shard" => self.shard.name.to_string())
                 .increment(freed);
             tracing::warn!(shard = %self.shard.name, freed, "claims without a living owner are free again");
         }
-        *orphans_at = Instant::now() + ORPHANS_INTERVAL;
         Ok(())
     }
 

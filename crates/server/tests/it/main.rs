@@ -60,6 +60,8 @@ mod gathering;
 
 mod idempotency;
 
+mod interleavings;
+
 mod isolation;
 
 mod journey;

@@ -24,4 +24,7 @@ pub enum Verdict {
 #[async_trait::async_trait]
 pub trait Interceptor: Send + Sync + Debug {
     async fn before(&self, statement: Statement) -> Verdict;
+
+    /// The statement has run and its answer was read; the caller does not have it yet.
+    async fn after(&self, _statement: Statement) {}
 }

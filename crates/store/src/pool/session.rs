@@ -119,6 +119,9 @@ impl Session {
         if verdict == Verdict::LoseAnswer {
             return self.broken(late("a test lost the answer"));
         }
+        if let Some(interceptor) = &self.pool.shared.interceptor {
+            interceptor.after(statement).await;
+        }
         match ran {
             Ok(Ok(answers)) => {
                 self.standing = before;

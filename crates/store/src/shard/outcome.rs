@@ -77,7 +77,7 @@ pub async fn record(
     now: Timestamp,
 ) -> Result<Vec<CargoId>, Error> {
     // Taken before the transaction: nobody waits for a turn with locks in hand.
-    let _turn = shard.outcome_groups.acquire().await;
+    let _turn = shard.outcome_groups.take().await;
     let mut tx = shard.begin().await?;
     let batch = match standing {
         Standing::InBatch(batch) => {

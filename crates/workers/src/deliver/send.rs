@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::host_pace::HostAnswer;
 use domain::id::CargoId;
 use domain::time::Timestamp;
-use outbound::callback::{Attempt, Callbacks};
+use outbound::callback::{Attempt, CallbackClient};
 use store::shard::delivery::{ClaimedDelivery, Destination};
 use store::shard::node::Claim;
 use tokio::sync::mpsc;
@@ -70,7 +70,7 @@ impl Finished {
 
 #[derive(Debug)]
 pub(super) struct CallbackSender {
-    callbacks: Arc<Callbacks>,
+    callbacks: Arc<dyn CallbackClient>,
     in_flight: TaskTracker,
     finished: (
         mpsc::UnboundedSender<Finished>,
@@ -80,7 +80,7 @@ pub(super) struct CallbackSender {
 }
 
 impl CallbackSender {
-    pub(super) fn new(callbacks: Arc<Callbacks>, bell: Bell) -> Self {
+    pub(super) fn new(callbacks: Arc<dyn CallbackClient>, bell: Bell) -> Self {
         Self {
             callbacks,
             in_flight: TaskTracker::new(),
@@ -149,7 +149,7 @@ mod tests {
     async fn nothing_is_sent_under_a_lease_that_is_lost() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let callbacks = Callbacks::new(outbound::callback::Options {
+        let callbacks = outbound::callback::Callbacks::new(outbound::callback::Options {
             timeout: Duration::from_mins(1),
             allow: vec!["127.0.0.0/8".parse().unwrap()],
         });
