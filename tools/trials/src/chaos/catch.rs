@@ -4,6 +4,7 @@
 //! A stop at another moment is taken back and tried again.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
@@ -60,10 +61,11 @@ impl Catcher {
         }
     }
 
-    /// Stops a process at this moment, if that succeeds in time; says which one.
+    /// Stops one of these at this moment, if that succeeds in time; says which one.
     pub async fn stop_at(
         &mut self,
         processes: &[Process],
+        places: Range<usize>,
         moment: Moment,
     ) -> Result<Option<usize>> {
         self.backends_in(processes, Activity::Anything).await?;
@@ -71,12 +73,15 @@ impl Catcher {
         while begun.elapsed() < MAX_CATCH_TIME {
             let caught = match moment {
                 Moment::Any => {
-                    let place = rand::random_range(0..processes.len());
+                    let place = rand::random_range(places.clone());
                     at(processes, place)?.stop()?;
                     Some(place)
                 }
-                Moment::IdleInTransaction => self.stop_in_transaction(processes).await?,
-                Moment::ClientWrite => self.stop_in_write(processes).await?,
+                Moment::IdleInTransaction => {
+                    let place = rand::random_range(places.clone());
+                    self.stop_in_transaction(processes, place).await?
+                }
+                Moment::ClientWrite => self.stop_in_write(processes, &places).await?,
             };
             if caught.is_some() {
                 return Ok(caught);
@@ -85,9 +90,12 @@ impl Catcher {
         Ok(None)
     }
 
-    /// Stops any process and looks where it stands.
-    async fn stop_in_transaction(&mut self, processes: &[Process]) -> Result<Option<usize>> {
-        let place = rand::random_range(0..processes.len());
+    /// Stops a process and looks where it stands.
+    async fn stop_in_transaction(
+        &mut self,
+        processes: &[Process],
+        place: usize,
+    ) -> Result<Option<usize>> {
         let wanted = Activity::IdleInTransaction;
         if self.is_caught(processes, place, wanted, LOOK_DELAY).await? {
             return Ok(Some(place));
@@ -98,9 +106,13 @@ impl Catcher {
     }
 
     /// A large result takes some milliseconds, so its reader is stopped as soon as it is seen.
-    async fn stop_in_write(&mut self, processes: &[Process]) -> Result<Option<usize>> {
+    async fn stop_in_write(
+        &mut self,
+        processes: &[Process],
+        places: &Range<usize>,
+    ) -> Result<Option<usize>> {
         let readers = self.backends_in(processes, Activity::ReadingBodies).await?;
-        let Some(place) = readers.first().copied() else {
+        let Some(place) = readers.into_iter().find(|it| places.contains(it)) else {
             tokio::time::sleep(READER_POLL_INTERVAL).await;
             return Ok(None);
         };

@@ -3,6 +3,7 @@
 //! A killed process closes its sockets. A stopped one keeps them, its transactions and
 //! their locks: only limits on connections and leases help the others.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::chaos::catch::{Catcher, Moment};
 use crate::chaos::claims::{self, Leases};
-use crate::chaos::interruption::{End, Interruptions};
+use crate::chaos::interruption::{self, End, Interruptions};
 use crate::chaos::large_loads::LargeLoads;
 use crate::chaos::promises::Findings;
 use crate::chaos::scene::{Callers, Deployment, Scene, Servers, Storage};
@@ -121,8 +122,10 @@ impl FreezeRun<'_> {
         planned.shuffle(&mut rand::rng());
         let mut moments = Vec::new();
         tokio::time::sleep(WARM_UP).await;
-        for moment in planned {
-            moments.push(self.round(processes, moment, options.length()).await?);
+        for (round, moment) in planned.into_iter().enumerate() {
+            let places = interruption::places(processes, round + 1 == options.rounds);
+            let length = options.length();
+            moments.push(self.round(processes, places, moment, length).await?);
             tokio::time::sleep(PAUSE_BETWEEN_ROUNDS).await;
         }
         Ok(moments)
@@ -131,10 +134,11 @@ impl FreezeRun<'_> {
     async fn round(
         &mut self,
         processes: &mut [Process],
+        places: Range<usize>,
         wanted: Moment,
         length: Duration,
     ) -> Result<Moment> {
-        let (place, moment) = self.stop(processes, wanted).await?;
+        let (place, moment) = self.stop(processes, places, wanted).await?;
         let process = processes.get_mut(place);
         let process = process.ok_or_else(|| Failure::new("there is no such process"))?;
         let pid = process.pid().unwrap_or_default();
@@ -164,15 +168,23 @@ impl FreezeRun<'_> {
     }
 
     /// Stops a process at this moment, or at any if it cannot be caught.
-    async fn stop(&mut self, processes: &[Process], wanted: Moment) -> Result<(usize, Moment)> {
+    async fn stop(
+        &mut self,
+        processes: &[Process],
+        places: Range<usize>,
+        wanted: Moment,
+    ) -> Result<(usize, Moment)> {
         self.large.want(wanted == Moment::ClientWrite);
-        let stopped = self.catcher.stop_at(processes, wanted).await;
+        let stopped = self
+            .catcher
+            .stop_at(processes, places.clone(), wanted)
+            .await;
         self.large.want(false);
         if let Some(place) = stopped? {
             return Ok((place, wanted));
         }
         say(format!("no process was caught {}", wanted.name()));
-        let place = self.catcher.stop_at(processes, Moment::Any).await?;
+        let place = self.catcher.stop_at(processes, places, Moment::Any).await?;
         place
             .map(|place| (place, Moment::Any))
             .ok_or_else(|| Failure::new("there is no process to stop"))

@@ -1,13 +1,24 @@
 //! One process cannot work for a while: what it held, who was excused, and who waited.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use crate::process::Process;
+
 /// After its end the process may still find out that it lost its lease.
 const REJOIN_GRACE: Duration = Duration::from_secs(8);
+
+/// Which processes a round may interrupt: any, and in the last round one that holds claims.
+/// Servers come first in a deployment.
+pub fn places(processes: &[Process], is_last: bool) -> Range<usize> {
+    let servers = processes.iter().filter(|it| it.is_serving()).count();
+    let first = if is_last { servers } else { 0 };
+    first..processes.len()
+}
 
 /// How an interruption ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::chaos::claims::{self, Leases};
-use crate::chaos::interruption::{End, Interruptions};
+use crate::chaos::interruption::{self, End, Interruptions};
 use crate::chaos::promises::Findings;
 use crate::chaos::scene::{CONTROL, Callers, Deployment, SHARD, Scene, Servers, Storage};
 use crate::chaos::traffic;
@@ -111,7 +111,10 @@ impl PartitionRun<'_> {
         let mut recoveries = Vec::new();
         tokio::time::sleep(WARM_UP).await;
         for round in 0..options.rounds {
-            recoveries.push(self.round(processes, round, options.length()).await?);
+            let places = interruption::places(processes, round + 1 == options.rounds);
+            let place = rand::random_range(places);
+            let length = options.length();
+            recoveries.push(self.round(processes, place, round, length).await?);
             tokio::time::sleep(PAUSE_BETWEEN_ROUNDS).await;
         }
         Ok(recoveries)
@@ -120,10 +123,10 @@ impl PartitionRun<'_> {
     async fn round(
         &self,
         processes: &mut [Process],
+        place: usize,
         round: usize,
         length: Duration,
     ) -> Result<Option<Duration>> {
-        let place = rand::random_range(0..processes.len());
         let process = processes.get_mut(place).zip(self.relays.get(place));
         let (process, relay) = process.ok_or_else(|| Failure::new("there is no such process"))?;
         let turn = (round + 2) % DIRECTIONS.len();
