@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The dashboard in a real browser: tests, pictures, and how long pages take. The worlds that these
-# look at are started by tools/browser; what they share is started here.
+# The dashboard in a real browser: tests, screenshots and page times. tools/browser starts an
+# installation for each test; the servers that they share are started here.
 
-# Every test, or those whose file has a word in its name: run_browser [PATTERN].
+# All tests, or those whose file name contains a word: run_browser [PATTERN].
 run_browser() {
     local tests=(tools/browser/tests/*"${1:-}"*.test.mjs)
     [[ -e ${tests[0]} ]] || fail "no test in tools/browser/tests has '$1' in its name"
@@ -11,7 +11,7 @@ run_browser() {
     if grep --quiet 'files: true' "${tests[@]}"; then browser_servers throwaway files; else browser_servers throwaway; fi
     rm -rf "$STATE/browser"
     say "node --test ${tests[*]}"
-    attend node --test --test-reporter=spec "${tests[@]}"
+    run_interruptible node --test --test-reporter=spec "${tests[@]}"
 }
 
 screenshots() {
@@ -20,7 +20,7 @@ screenshots() {
     need compiler postgres redis browser
     build_longshored
     browser_servers throwaway files
-    attend node tools/browser/screenshots.mjs "$pictures" "${which[@]}"
+    run_interruptible node tools/browser/screenshots.mjs "$pictures" "${which[@]}"
 }
 
 bench_pages() {
@@ -29,10 +29,10 @@ bench_pages() {
     cargo build --workspace --bin longshored --release "${QUIET[@]}"
     LONGSHORED=$CARGO_TARGET_DIR/release/longshored
     browser_servers durable
-    attend node tools/browser/bench.mjs "$@"
+    run_interruptible node tools/browser/bench.mjs "$@"
 }
 
-# PostgreSQL and Redis, and where files are wanted a store and a scanner: browser_servers durable|throwaway [files].
+# PostgreSQL and Redis, and with `files` an object store and a scanner: browser_servers durable|throwaway [files].
 browser_servers() {
     scratch
     if [[ ${2:-} == files ]]; then

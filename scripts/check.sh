@@ -5,12 +5,12 @@ check() {
     need compiler postgres nextest machete deny
     scratch_schemas
     export RUSTDOCFLAGS='-D warnings'
-    # What is quick comes first.
+    # The quick checks come first.
     step "format" cargo fmt --all --check
     step "conformance copy" compare_conformance
     step "dependencies" cargo deny --log-level warn check bans licenses sources
     step "unused dependencies" cargo machete
-    step "house rules" cargo nextest run --package tidy --cargo-quiet
+    step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints
     step "query cache" compare_queries
     step "documentation" cargo doc --workspace --no-deps "${QUIET[@]}"
@@ -20,12 +20,12 @@ step() {
     local name=$1 began=$SECONDS
     shift
     say "$name"
-    attend "$@" || fail "$name: see above"
+    run_interruptible "$@" || fail "$name: see above"
     say "$name: $((SECONDS - began)) s"
 }
 
-# Lints and the query cache take one compilation: the macros ask the database
-# and note what it answered, while clippy reads the code.
+# Lints and the query cache share one compilation: while clippy reads the code, the macros
+# query the database and write what it answered.
 lints() { with_queries "$SCRATCH/queries" cargo clippy --workspace --all-targets "${QUIET[@]}" -- -D warnings; }
 
 compare_queries() {
@@ -34,7 +34,7 @@ compare_queries() {
     return 1
 }
 
-# Our copy is checked wherever the original lies beside the checkout.
+# The copy is compared if the original is next to the checkout.
 compare_conformance() {
     [[ -d ../shared/conformance ]] || return 0
     diff --recursive --brief --exclude=__pycache__ ../shared/conformance conformance >&2
@@ -43,7 +43,7 @@ compare_conformance() {
 prepare() {
     need compiler postgres
     scratch_schemas
-    attend with_queries "$SCRATCH/queries" cargo check --package store --all-targets
+    run_interruptible with_queries "$SCRATCH/queries" cargo check --package store --all-targets
     rm -rf crates/store/.sqlx
     cp -r "$SCRATCH/queries" crates/store/.sqlx
     say "crates/store/.sqlx: $(find crates/store/.sqlx -name '*.json' | wc -l) queries"
@@ -54,7 +54,7 @@ with_queries() {
     local folder=$1 root=crates/store/src/lib.rs code=0
     shift
     mkdir -p "$folder"
-    # The macros run only where the crate is compiled anew; afterwards nothing looks touched.
+    # The macros run only when the crate is recompiled. Afterwards the time stamp is restored.
     touch -r "$root" "$SCRATCH/untouched"
     touch "$root"
     SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$folder DATABASE_URL=$POSTGRES_URL/postgres "$@" || code=$?

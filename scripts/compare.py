@@ -1,4 +1,4 @@
-"""`./dev compare`: two builds of longshored in turns, and the older one against itself beside them."""
+"""`./dev compare`: measures two builds of longshored in turns, and the older one twice to see the noise."""
 
 import argparse
 import json
@@ -6,12 +6,12 @@ import statistics
 import subprocess
 import sys
 
-# What a round runs, and which figures of its verdict are compared.
+# The benchmarks of a round.
 BENCHES = {
     "load": ["load", "--rounds", "1", "--seconds", "2", "--organizations", "200"],
     "journey": ["journey", "--seconds", "8"],
 }
-LEAST_RATIO = 0.97
+MIN_RATIO = 0.97
 
 
 def rates(verdict):
@@ -22,11 +22,11 @@ def rates(verdict):
     return {f"load, {it['name']}": it["loads_per_second"] for it in verdict["variants"]}
 
 
-def measured(arguments, longshored, bench):
-    words = [arguments.trials, "--longshored", longshored, "--simulator", arguments.simulator]
-    words += ["--weed", arguments.weed, "bench", *BENCHES[bench]]
-    ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    # A promise of the bench may break in so short a run; what counts here is the rate.
+def measure(arguments, longshored, bench):
+    command = [arguments.trials, "--longshored", longshored, "--simulator", arguments.simulator]
+    command += ["--weed", arguments.weed, "bench", *BENCHES[bench]]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # The benchmark's own limits may fail in so short a run; only the rate counts here.
     last = [line for line in ended.stdout.splitlines() if line.startswith('{"name"')][-1:]
     if not last:
         sys.exit(f"bench {bench} of {longshored} ended without a verdict")
@@ -43,13 +43,13 @@ def main():
     after_to_before, before_to_itself = {}, {}
     for number in range(1, arguments.rounds + 1):
         for bench in [arguments.only] if arguments.only else BENCHES:
-            before = measured(arguments, arguments.before, bench)
-            after = measured(arguments, arguments.after, bench)
-            again = measured(arguments, arguments.before, bench)
+            before = measure(arguments, arguments.before, bench)
+            after = measure(arguments, arguments.after, bench)
+            again = measure(arguments, arguments.before, bench)
             for name, rate in before.items():
-                # Both neighbours in time count alike, so that a slow drift favours neither.
-                usual = (rate + again[name]) / 2
-                after_to_before.setdefault(name, []).append(after[name] / usual)
+                # The mean of the runs before and after cancels a slow drift.
+                baseline = (rate + again[name]) / 2
+                after_to_before.setdefault(name, []).append(after[name] / baseline)
                 before_to_itself.setdefault(name, []).append(again[name] / rate)
                 print(
                     f"compare: round {number}, {name}: before {rate:.0f} and {again[name]:.0f}, "
@@ -65,8 +65,8 @@ def main():
         }
         for name, ratios in after_to_before.items()
     }
-    slower = [name for name, of in figures.items() if of["after_to_before"] < LEAST_RATIO]
-    broken = [f"{name}: at least {LEAST_RATIO} of the rate before" for name in slower]
+    slower = [name for name, of in figures.items() if of["after_to_before"] < MIN_RATIO]
+    broken = [f"{name}: at least {MIN_RATIO} of the rate before" for name in slower]
     print(json.dumps({"name": "compare", "ok": not slower, "broken": broken, "rates": figures}))
     sys.exit(bool(slower))
 

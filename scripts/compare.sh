@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Two commits beside each other, in turns: the machine's moods hit both.
+# Two commits in turns, so that the noise of the machine affects both.
 
 # compare COMMIT [--rounds N] [--only load|journey]: that commit against this checkout.
 compare() {
@@ -9,7 +9,7 @@ compare() {
     scratch
     tree=$SCRATCH/tree
     git worktree add --quiet --detach "$tree" "$commit"
-    # What `deps` brings for the dashboard.
+    # The packages of the dashboard, which `deps` installs.
     ln -s "$PWD/crates/dashboard/web/node_modules" "$tree/crates/dashboard/web/node_modules"
     say "building longshored of $commit (release)"
     (cd "$tree" && cargo build --workspace --bins --release "${QUIET[@]}") || {
@@ -21,6 +21,6 @@ compare() {
     say "building longshored and trials (release)"
     cargo build --workspace --bins --release "${QUIET[@]}"
     local built=$CARGO_TARGET_DIR/release
-    attend python3 scripts/compare.py --before "$SCRATCH/before" --after "$built/longshored" \
+    run_interruptible python3 scripts/compare.py --before "$SCRATCH/before" --after "$built/longshored" \
         --trials "$built/trials" --simulator "$built/simulator" --weed "$(objects_program)" "$@"
 }

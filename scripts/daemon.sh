@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# longshored: built, migrated, and a small fleet of it for tests.
+# Builds and migrates longshored, and starts several processes of it for tests.
 
 build_longshored() {
     say "building longshored"
@@ -7,14 +7,14 @@ build_longshored() {
     cargo build --workspace --bin longshored "${QUIET[@]}"
 }
 
-# One that serves and two that work, on servers of their own, set as conformance/README.md asks.
+# One process that serves and two that work, on separate servers, configured as conformance/README.md says.
 scratch_fleet() {
     scratch_servers
     export SVC_MODELS_FILE=$PWD/${MODELS:-scripts/conformance-models.toml}
     scratch_processes
 }
 
-# What the processes need: servers, settings, and the schema.
+# What the processes need: servers, settings and the schema.
 scratch_servers() {
     build_longshored
     scratch
@@ -46,13 +46,13 @@ scratch_processes() {
     done
 }
 
-# What files need: a store, which takes a few seconds to work, and a scanner.
+# What files need: an object store, which takes a few seconds to start, and a scanner.
 scratch_files() {
     objects_start "$SCRATCH/objects"
     scanner_start "$SCRATCH/scanner"
 }
 
-# Logs of a fleet that failed outlive it.
+# Keeps the logs of processes that failed.
 keep_logs() {
     mkdir -p "$STATE/logs"
     cp "$SCRATCH"/*.log "$STATE/logs/"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# `./dev demo`: thirty days of work for what `up` started, so that pages have something to show.
+# `./dev demo`: adds thirty days of work to the installation of `up`, so that pages show something.
 
 # demo [--cargo N] [--project SLUG]
 demo() {
@@ -14,32 +14,32 @@ demo() {
     done
     if ! up_runs; then up >/dev/null; fi
     use_up
-    demo_is_new || fail "the demo is there already: ./dev down, and again"
-    # Nobody shall work on half of it; and providers are read at a start alone.
-    say "stopping longshored meanwhile"
-    end "$(cut -d' ' -f1 "$UP/longshored.pid")"
+    demo_is_new || fail "the demo exists already; run ./dev down first"
+    # No worker may process a part of the rows, and providers are only read at start.
+    say "stopping longshored while the rows are written"
+    stop_process "$(cut -d' ' -f1 "$UP/longshored.pid")"
     demo_rows "$cargo" "$project" >"$UP/demo.keys"
     demo_settings
     (umask 077 && export -p | sed -n 's|^declare -x SVC_|export SVC_|p' >"$UP/env")
     start "longshored all" "$UP/longshored.log" "$LONGSHORED" all
-    note "$UP/longshored.pid" "${STARTED[-1]}"
+    record_process "$UP/longshored.pid" "${STARTED[-1]}"
     await "http://$SVC_LISTEN" "${STARTED[-1]}" "$UP/longshored.log"
     demo_files "http://$SVC_LISTEN" <"$UP/demo.keys"
     demo_check
-    (umask 077 && demo_tell "http://$SVC_LISTEN" "$(admin link person link marta@operator.example)" | tee -a "$UP/said")
+    (umask 077 && print_demo_instructions "http://$SVC_LISTEN" "$(admin link person link marta@operator.example)" | tee -a "$UP/instructions")
 }
 
 demo_is_new() {
     [[ -z $(psql --no-psqlrc --quiet --tuples-only --no-align --dbname="$SVC_CONTROL_DATABASE_URL" \
-        --command="select 1 from control.project where slug = 'support-desk'") ]]
+        --command="select 1 from control.project where slug = 'customer-support'") ]]
 }
 
-# Every row but those of files, on the databases that the settings name: demo_rows CARGO PROJECT. Says a key for each project.
+# Writes all rows except those of files to the databases of the settings: demo_rows CARGO PROJECT. Prints a key for each project.
 demo_rows() {
     local cargo=$1 project=$2 began=$SECONDS shard pids=() pid
     local -A urls=()
     for shard in ${SVC_SHARD_DATABASE_URLS//,/ }; do urls[${shard%%=*}]=${shard#*=}; done
-    [[ -n ${urls[north]:-} && -n ${urls[south]:-} ]] || fail "the demo wants the shards north and south"
+    [[ -n ${urls[north]:-} && -n ${urls[south]:-} ]] || fail "the demo needs the shards north and south"
     local berths=()
     read -r -a berths < <(psql --no-psqlrc --quiet --tuples-only --no-align --dbname="$SVC_CONTROL_DATABASE_URL" \
         --command="select string_agg(number::text, ' ' order by shard, number) from (
@@ -58,13 +58,13 @@ demo_rows() {
     say "wrote them in $((SECONDS - began)) s"
 }
 
-# What the demo's rows speak of: its models, and accounts where nobody answers.
+# The models and accounts of the demo's rows. No server answers for these accounts.
 demo_settings() {
     export SVC_MODELS_FILE=$PWD/tools/demo/models.toml SVC_PROVIDERS_FILE=$PWD/tools/demo/providers.toml
     export LONGSHORE_DEMO_CREDENTIAL=none LONGSHORE_DEMO_NORTH=north LONGSHORE_DEMO_SOUTH=south
 }
 
-# Files are uploaded as callers do: demo_files BASE_URL, with lines of project and key on the standard input.
+# Uploads files through the API: demo_files BASE_URL, with lines of project and key on the standard input.
 demo_files() {
     local uploaded
     say "uploading files"
@@ -73,18 +73,18 @@ demo_files() {
 }
 
 demo_check() {
-    say "proving the ledger"
-    "$LONGSHORED" admin ledger check >&2 || fail "the demo does not add up: see above"
+    say "checking the ledger"
+    "$LONGSHORED" admin ledger check >&2 || fail "the ledger of the demo is inconsistent: see above"
 }
 
-# demo_tell BASE_URL LINK
-demo_tell() {
+# print_demo_instructions BASE_URL LINK
+print_demo_instructions() {
     cat <<END
 
-The demo is there: 4 organizations, 8 projects, thirty days. Its keys are in .dev/up/demo.keys.
+The demo is ready: 4 organizations, 8 projects, thirty days. Its keys are in .dev/up/demo.keys.
 
   pages       $1/dashboard
-  sign in     as marta@operator.example, who runs the service; once, to choose a password:
+  sign in     as marta@operator.example, the operator; choose a password with this link, valid once:
               $2
 END
 }

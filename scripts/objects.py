@@ -1,6 +1,6 @@
-"""Makes a bucket and waits until it works: objects.py http://KEY:SECRET@HOST:PORT/BUCKET.
+"""Creates a bucket and waits until it works: objects.py http://KEY:SECRET@HOST:PORT/BUCKET.
 
-A store is ready when what was put can be got: its parts start one after the other.
+The parts of a store start one after the other. It is ready when an object can be written and read.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-PATIENCE = 60
+START_TIMEOUT_SECONDS = 60
 
 
-def presigned(store, method, path):
-    """A URL that is its own permission: AWS signature version 4, in the query."""
+def presign(store, method, path):
+    """A presigned URL: AWS signature version 4, in the query."""
     now = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{now[:8]}/us-east-1/s3/aws4_request"
     host = f"{store.hostname}:{store.port}"
@@ -38,44 +38,44 @@ def presigned(store, method, path):
     return f"http://{host}{path}?{query}&X-Amz-Signature={signature}"
 
 
-def ask(store, method, path, body=None):
-    request = Request(presigned(store, method, path), method=method, data=body)
-    with urlopen(request, timeout=10) as answer:
-        return answer.read()
+def call(store, method, path, body=None):
+    request = Request(presign(store, method, path), method=method, data=body)
+    with urlopen(request, timeout=10) as response:
+        return response.read()
 
 
 def make_bucket(store):
     try:
-        ask(store, "PUT", store.path)
+        call(store, "PUT", store.path)
     except HTTPError as error:
-        # One that is there already is as good as a new one.
+        # The bucket may exist already.
         if error.code != 409:
             raise
 
 
-def works(store):
-    body = b"is anybody there"
+def is_working(store):
+    body = b"ready"
     make_bucket(store)
-    ask(store, "PUT", f"{store.path}/ready", body)
-    answered = ask(store, "GET", f"{store.path}/ready")
-    ask(store, "DELETE", f"{store.path}/ready")
-    return answered == body
+    call(store, "PUT", f"{store.path}/ready", body)
+    read = call(store, "GET", f"{store.path}/ready")
+    call(store, "DELETE", f"{store.path}/ready")
+    return read == body
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     store = urlsplit(sys.argv[1])
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while True:
         try:
-            if works(store):
+            if is_working(store):
                 return
-            complaint = "it returns other bytes than it was given"
+            reason = "it returns other bytes than were written"
         except (URLError, OSError) as error:
-            complaint = error
+            reason = error
         if time.monotonic() > deadline:
-            sys.exit(f"the object store does not work: {complaint}")
+            sys.exit(f"the object store does not work: {reason}")
         time.sleep(0.1)
 
 

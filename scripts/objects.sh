@@ -1,24 +1,24 @@
 # shellcheck shell=bash
-# An object store of our own: SeaweedFS on free ports, with one bucket, gone when stopped.
+# An object store for tests: SeaweedFS on free ports, with one bucket, removed when stopped.
 
 readonly OBJECTS_BUCKET=longshore OBJECTS_KEY=longshore-dev OBJECTS_SECRET=longshore-dev-secret
 
-# Its program, as deps.sh installs it.
+# The program that deps.sh installs.
 objects_program() { echo "$CACHE/objects/bin/weed"; }
 
-# Starts one whose data lie in a folder; others may start meanwhile: objects_start FOLDER. Sets OBJECTS_PORT.
+# Starts a store with its data in a folder, without waiting: objects_start FOLDER. Sets OBJECTS_PORT.
 objects_start() {
     local folder=$1 ports
     read -r -a ports < <(free_ports 8)
     OBJECTS_PORT=${ports[0]}
     mkdir -p "$folder/data"
-    # It leaves sockets behind that are named after its ports.
+    # objects_clear needs the ports: SeaweedFS leaves sockets behind that are named after them.
     printf '%s\n' "${ports[@]}" >"$folder/ports"
     # Without this a bucket begins with seven volumes, and a small test waits for all of them.
     printf '[master.volume_growth]\ncopy_1 = 1\n' >"$folder/master.toml"
     objects_identities >"$folder/s3.json"
-    # 120 volumes of 256 MB: room for 30 GB. Every port is named, since each would otherwise
-    # take a second one 10,000 above it. It sends statistics home unless told not to.
+    # 120 volumes of 256 MB: room for 30 GB. Every port is set, because each would otherwise
+    # use a second one 10,000 above it. Telemetry is on by default.
     start "SeaweedFS" "$folder/../objects.log" "$(objects_program)" \
         -logtostderr -config_dir="$folder" server -dir="$folder/data" -ip=127.0.0.1 -ip.bind=127.0.0.1 \
         -s3 -s3.port="${ports[0]}" -s3.port.grpc="${ports[1]}" -s3.localSocket="$folder/s3.sock" \
@@ -27,11 +27,11 @@ objects_start() {
         -master.port="${ports[4]}" -master.port.grpc="${ports[5]}" -master.volumeSizeLimitMB=256 \
         -master.telemetry=false -master.electionTimeout=1s \
         -volume.port="${ports[6]}" -volume.port.grpc="${ports[7]}" -volume.max=120 -volume.preStopSeconds=0
-    # It takes 15 seconds to end, for the sake of a cluster that it has not.
-    PATIENCE[STARTED[-1]]=2
+    # It waits 15 seconds for its cluster before it ends; here there is none.
+    STOP_TIMEOUT[STARTED[-1]]=2
 }
 
-# Waits until it works, and makes its bucket: objects_await FOLDER. Sets OBJECTS_STORE, with keys and bucket.
+# Waits until the store works, and creates its bucket: objects_await FOLDER. Sets OBJECTS_STORE, with keys and bucket.
 objects_await() {
     OBJECTS_STORE=http://$OBJECTS_KEY:$OBJECTS_SECRET@127.0.0.1:$OBJECTS_PORT/$OBJECTS_BUCKET
     python3 scripts/objects.py "$OBJECTS_STORE" ||
@@ -45,7 +45,7 @@ objects_identities() {
 END
 }
 
-# Removes what one that has ended left behind: objects_clear FOLDER.
+# Removes the data of a stopped store: objects_clear FOLDER.
 objects_clear() {
     local folder=$1 port
     [[ -f $folder/ports ]] || return 0
@@ -53,7 +53,7 @@ objects_clear() {
     rm -rf "$folder"
 }
 
-# Names it to the server. Callers reach it by another name than we do, as they would in production.
+# Exports the settings for longshored. Callers use another host name than longshored, as in production.
 objects_settings() {
     export SVC_OBJECTS_URL=http://127.0.0.1:$OBJECTS_PORT SVC_OBJECTS_PUBLIC_URL=http://localhost:$OBJECTS_PORT
     export SVC_OBJECTS_BUCKET=$OBJECTS_BUCKET

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# PostgreSQL servers of our own: a folder each, on a free port, gone when stopped.
+# PostgreSQL servers for tests: each in a folder, on a free port, removed when stopped.
 
-# The folder of the newest server's programs, 15 or later.
+# Prints the folder with the programs of the newest server, 15 or later.
 postgres_programs() {
     local found version
     found=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -t/ -k5 -n | tail -n 1)
@@ -10,13 +10,13 @@ postgres_programs() {
     ((${version:-0} >= 15)) && echo "$found"
 }
 
-# PostgreSQL will not run as root.
+# PostgreSQL does not run as root.
 as_postgres() (
     cd /
     if [[ $EUID == 0 ]]; then exec runuser -u postgres -- "$@"; else exec "$@"; fi
 )
 
-# Makes a cluster and starts it: postgres_start FOLDER durable|throwaway. Sets POSTGRES_URL.
+# Creates a cluster and starts it: postgres_start FOLDER durable|throwaway. Sets POSTGRES_URL.
 postgres_start() {
     local folder=$1 kind=$2 programs port settings
     programs=$(postgres_programs) || fail "PostgreSQL is not installed: ./dev deps"
@@ -29,7 +29,7 @@ postgres_start() {
     read -r port < <(free_ports 1)
     settings=("listen_addresses = '127.0.0.1'" "port = $port" "unix_socket_directories = '$folder'"
         "max_connections = 400" "shared_buffers = 256MB" "max_wal_size = 4GB")
-    # Safe only because nobody will ask for this data after a crash.
+    # Only for data that is not needed after a crash.
     [[ $kind == durable ]] || settings+=("fsync = off" "full_page_writes = off")
     printf '%s\n' "${settings[@]}" | as_postgres tee -a "$folder/data/postgresql.conf" >/dev/null
     as_postgres "$programs/pg_ctl" --pgdata="$folder/data" --log="$folder/server.log" --silent --wait start \
@@ -54,7 +54,7 @@ scratch_postgres() {
     postgres_start "$SCRATCH/postgres" "$1"
 }
 
-# Both schemas in one empty database, for the query macros. No longshored is needed.
+# Creates both schemas in one empty database, for the query macros. longshored is not needed.
 scratch_schemas() {
     local file
     scratch_postgres throwaway
@@ -63,14 +63,14 @@ scratch_schemas() {
     done
 }
 
-# psql without anybody's settings: query DATABASE ARGUMENTS…
+# psql without the user's settings: query DATABASE ARGUMENTS…
 query() {
     local database=$1
     shift
     psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$POSTGRES_URL/$database" "$@"
 }
 
-# Control and two shards, and the settings that name them.
+# Creates control and two shards, and exports their settings.
 make_databases() {
     query postgres --command='create database control' --command='create database north' \
         --command='create database south'

@@ -1,9 +1,8 @@
 # shellcheck shell=bash disable=SC2034
-# docs/providers.md as pasted: its accounts, its models and its commands, with the simulator in the providers' place.
+# Runs docs/providers.md as pasted: its accounts, its models and its commands, with the simulator as the providers.
 #
-# The page is for people, so it has the providers' own addresses and says nothing of a test. What differs is put
-# in on the way: an address below each account's kind, some text for each credential, our own folders, and a second
-# in place of the minute for which batches are filled.
+# The page has the providers' own addresses. These scripts change what a test needs: a base_url for each account,
+# a text for each credential, scratch folders, and a linger of one second instead of one minute.
 
 providers_doc() {
     DOCS_PAGE=docs/providers.md
@@ -18,35 +17,35 @@ providers_doc() {
     export PATH=$CARGO_TARGET_DIR/debug:$PATH
     providers_commands "http://127.0.0.1:$port" >"$SCRATCH/pasted.sh"
     say "running $(wc -l <"$SCRATCH/pasted.sh") lines of docs/providers.md"
-    # Up to the restart that the page asks for; what it exported is for longshored.
+    # Up to the restart in the page. longshored gets the variables that it exported.
     { sed '/^## A cargo for each$/,$d' "$SCRATCH/pasted.sh"; echo "export -p >$SCRATCH/exports"; } | providers_paste
     # shellcheck source=/dev/null
     source "$SCRATCH/exports"
     scratch_processes
-    docs_reader
+    create_docs_caller
     sed -n '/^## A cargo for each$/,/^## When something is wrong$/p' "$SCRATCH/pasted.sh" | providers_paste
     providers_refuse "http://127.0.0.1:$port/admin/openai/$OPENAI_API_KEY/faults"
-    docs_expect 'ok +credential +there, from the variable OPENAI_API_KEY' \
-        'ok +credential +there, from the file ' 'openai-main.*open' 'claude-north.*open' 'claude-south.*open' \
+    expect_output 'ok +credential +read from the variable OPENAI_API_KEY' \
+        'ok +credential +read from the file ' 'openai-main.*open' 'claude-north.*open' 'claude-south.*open' \
         'gemini-main.*open' 'our-vllm.*open' '^gpt-5-mini: "success":true' '^claude: "success":true' \
         '^gemini-flash: "success":true' '^qwen: "success":true'
-    [[ $(grep -cE 'ok +reachable .*answers and lets us in' "$SCRATCH/pasted.log") == 5 ]] ||
-        docs_failed "not every account lets us in"
+    [[ $(grep -cE 'ok +reachable .*answers and accepts the credential' "$SCRATCH/pasted.log") == 5 ]] ||
+        fail_docs "not every account accepts its credential"
     say "every account of docs/providers.md works as pasted"
 }
 
 providers_paste() {
     cat >"$SCRATCH/part.sh"
-    (cd "$SCRATCH/pasted" && attend bash -euo pipefail "$SCRATCH/part.sh") >>"$SCRATCH/pasted.log" 2>&1 ||
-        docs_failed "a command failed"
+    (cd "$SCRATCH/pasted" && run_interruptible bash -euo pipefail "$SCRATCH/part.sh") >>"$SCRATCH/pasted.log" 2>&1 ||
+        fail_docs "a command failed"
 }
 
-# The credential is refused and the account paused; mended and resumed as the page says, it answers: providers_refuse FAULTS.
+# Lets the simulator refuse the credential until the account is paused, then resumes it as the page says: providers_refuse FAULTS.
 providers_refuse() {
     curl --silent --fail --output /dev/null --request PUT "$1" --data '[{"name": "unauthorized"}]'
     local waiting cargo
     waiting=$(providers_load)
-    providers_await 'openai-main.*paused since.*the credential is not accepted' longshored admin provider list
+    providers_await 'openai-main.*paused since.*the provider rejected the credential' longshored admin provider list
     curl --silent --fail --output /dev/null --request DELETE "$1"
     sed -n '/^## When something is wrong$/,$p' "$SCRATCH/pasted.sh" | providers_paste
     for cargo in "$waiting" "$(providers_load)"; do
@@ -60,7 +59,7 @@ providers_load() {
         grep -o 'crg_[0-9a-f]*'
 }
 
-# Asks until the answer has a pattern: providers_await PATTERN COMMAND…
+# Repeats a command until its output has a pattern: providers_await PATTERN COMMAND…
 providers_await() {
     local pattern=$1 turn
     shift
@@ -70,10 +69,10 @@ providers_await() {
         sleep 0.2
     done
     cat "$SCRATCH/answer" >>"$SCRATCH/pasted.log"
-    docs_failed "no answer of $1 has $pattern"
+    fail_docs "the output of $1 never contained $pattern"
 }
 
-# Headings, which the shell takes for comments; commands; and each file's blocks, appended to it: providers_commands SIMULATOR.
+# Prints headings (comments for the shell), commands, and commands that append each TOML block to its file: providers_commands SIMULATOR.
 providers_commands() {
     local simulator=$1
     awk '

@@ -1,4 +1,4 @@
-"""A callback receiver to look at: receiver.py PORT prints each POST and answers 200."""
+"""A callback receiver: receiver.py PORT prints each POST and answers 200."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# A Redis of our own, for rate limits: on a free port, with nothing on disk.
+# A Redis for rate limits: on a free port, without persistence.
 
-# Starts one whose log lies in a folder, and names it to the server: redis_start FOLDER.
+# Starts Redis with its log in a folder, and exports its setting: redis_start FOLDER.
 redis_start() {
     local folder=$1 port turn
     read -r port < <(free_ports 1)

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# A malware scanner of our own: clamd on a free port, which knows one harmless test virus.
+# A malware scanner for tests: clamd on a free port, which knows only the EICAR test file.
 
-# Starts one whose files lie in a folder: scanner_start FOLDER. Sets SCANNER_ADDRESS.
+# Starts clamd with its files in a folder: scanner_start FOLDER. Sets SCANNER_ADDRESS.
 scanner_start() {
     local folder=$1 port turn
     read -r port < <(free_ports 1)
     mkdir -p "$folder/signatures" "$folder/streams"
     scanner_signatures >"$folder/signatures/test.ndb"
     scanner_settings "$folder" "$port" >"$folder/clamd.conf"
-    # Debian confines the program to its own folders by the path it is run from.
+    # Debian's AppArmor profile matches the path of the program and allows only certain folders.
     cp "$(PATH=$PATH:/usr/sbin command -v clamd)" "$folder/clamd"
     start "clamd" "$folder/../scanner.log" "$folder/clamd" --config-file="$folder/clamd.conf"
-    PATIENCE[STARTED[-1]]=5
+    STOP_TIMEOUT[STARTED[-1]]=5
     for ((turn = 0; turn < 300; turn++)); do
         [[ $(scanner_ask "$port") != PONG ]] || break
         running "${STARTED[-1]}" || break
@@ -21,13 +21,13 @@ scanner_start() {
     SCANNER_ADDRESS=tcp://127.0.0.1:$port
 }
 
-# The industry's test virus: harmless, found by every scanner. In two halves, so that this file is none.
+# The EICAR test file: harmless, detected by every scanner. In two halves, so that this script is not detected.
 scanner_signatures() {
     local first='X5O!P%@AP[4\PZX54(P^)7CC)7}' second='$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*'
     printf 'Test.Eicar:0:*:%s\n' "$(printf '%s' "$first$second" | od -An -v -tx1 | tr -d ' \n')"
 }
 
-# As docs/object-storage-and-scanner.md asks for it.
+# As in docs/object-storage-and-scanner.md.
 scanner_settings() {
     cat <<END
 DatabaseDirectory $1/signatures

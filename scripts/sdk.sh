@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The providers' own clients against the simulator, unchanged but for the address.
+# The providers' own clients against the simulator, with another base URL.
 
-miss_sdk() { miss_python; }
+missing_sdk() { missing_python; }
 
-# Their own Python, apart from the one that conformance has.
-make_sdk() { python_packages crates/simulator/sdk/requirements.txt "$CACHE/sdk"; }
+# A virtual environment, separate from the one of the conformance tests.
+install_sdk() { python_packages crates/simulator/sdk/requirements.txt "$CACHE/sdk"; }
 
 run_sdk() {
     local port log
@@ -20,10 +20,10 @@ run_sdk() {
     sdk_await "${STARTED[-1]}" "$log"
     say "pytest $*"
     cd crates/simulator/sdk || return
-    PYTHONDONTWRITEBYTECODE=1 attend "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
+    PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
 }
 
-# Waits until the simulator has said where it is: sdk_await PID LOG.
+# Waits until the simulator has printed its addresses: sdk_await PID LOG.
 sdk_await() {
     local turn
     for ((turn = 0; turn < 100; turn++)); do

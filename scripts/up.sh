@@ -1,22 +1,22 @@
 # shellcheck shell=bash
-# `./dev up` and what goes with it. The folder .dev/up holds all there is to know:
-#   data   where databases and objects lie   *.pid   who runs, and since when
-#   env    settings of the server            said    what was printed
+# `./dev up` and related verbs. The folder .dev/up has:
+#   data   the folder of databases and objects   *.pid          process ids and start times
+#   env    settings of the server                instructions   what was printed
 
 UP=$STATE/up
 
 up() {
     if up_runs; then
         say "already running; ./dev down stops it"
-        cat "$UP/said"
+        cat "$UP/instructions"
         return
     fi
-    # What an interrupted attempt left.
+    # Remove the rest of an interrupted attempt.
     [[ ! -d $UP ]] || down
     need compiler postgres redis objects scanner
     build_longshored
     mkdir -p "$UP"
-    # Half an installation is of no use to anybody.
+    # An incomplete installation is removed.
     trap up_failed EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -28,29 +28,29 @@ up() {
     objects_await "$(<"$UP/data")/objects"
     up_start
     trap - EXIT INT TERM HUP
-    cat "$UP/said"
+    cat "$UP/instructions"
 }
 
 up_failed() {
     local code=$?
     trap - EXIT
-    say "not up: taking it down again"
+    say "start failed: stopping everything"
     down
     exit "$code"
 }
 
-# Every process that was started still runs.
+# Whether all started processes still run.
 up_runs() {
     local name
-    [[ -f $UP/said ]] || return 1
-    for name in objects scanner redis receiver longshored; do is_noted "$UP/$name.pid" || return 1; done
+    [[ -f $UP/instructions ]] || return 1
+    for name in objects scanner redis receiver longshored; do is_recorded "$UP/$name.pid" || return 1; done
 }
 
 up_files() {
     objects_start "$1/objects"
-    note "$UP/objects.pid" "${STARTED[-1]}"
+    record_process "$UP/objects.pid" "${STARTED[-1]}"
     scanner_start "$1/scanner"
-    note "$UP/scanner.pid" "${STARTED[-1]}"
+    record_process "$UP/scanner.pid" "${STARTED[-1]}"
 }
 
 up_start() {
@@ -58,35 +58,35 @@ up_start() {
     read -r web metrics receiver < <(free_ports 3)
     ! free_port 8080 || web=8080
     redis_start "$UP"
-    note "$UP/redis.pid" "${STARTED[-1]}"
+    record_process "$UP/redis.pid" "${STARTED[-1]}"
     objects_settings
     export SVC_SCANNER=$SCANNER_ADDRESS
     export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/scripts/up-models.toml
-    # A minute is long for somebody who watches.
+    # A minute is too long for a person who watches.
     export SVC_MOCK_DELAY_SECONDS=10
     export SVC_ENVIRONMENT=development SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16 SVC_LOG_FORMAT=text
     (umask 077 && export -p | sed -n 's|^declare -x SVC_|export SVC_|p' >"$UP/env")
     say "migrating"
     "$LONGSHORED" migrate >"$UP/migrate.log" 2>&1 || { cat "$UP/migrate.log" >&2; fail "the migration failed"; }
     start "the callback receiver" "$UP/callbacks.log" python3 -u scripts/receiver.py "$receiver"
-    note "$UP/receiver.pid" "${STARTED[-1]}"
+    record_process "$UP/receiver.pid" "${STARTED[-1]}"
     start "longshored all" "$UP/longshored.log" "$LONGSHORED" all
-    note "$UP/longshored.pid" "${STARTED[-1]}"
+    record_process "$UP/longshored.pid" "${STARTED[-1]}"
     await "http://127.0.0.1:$web" "${STARTED[-1]}" "$UP/longshored.log"
     local organization project key
-    organization=$(admin organization_id organization create "Harbour" --plan pro)
-    admin organization_id credit add "$organization" 10 --note "to try it with" >/dev/null
+    organization=$(admin organization_id organization create "Example" --plan pro)
+    admin organization_id credit add "$organization" 10 --note "for trying it out" >/dev/null
     project=$(admin project_id project create --organization "$organization" --slug first-project)
     key=$(admin key key create --project "$project" --name first-key)
     (umask 077 && {
-        tell "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/"
-        tell_files "http://127.0.0.1:$web" "$key"
-        tell_dashboard
+        print_load_commands "http://127.0.0.1:$web" "$key" "http://127.0.0.1:$receiver/"
+        print_upload_command "http://127.0.0.1:$web" "$key"
+        print_dashboard_link
         printf '\nSee it arrive:  ./dev callbacks\nStop it all:    ./dev down\n'
-    } >"$UP/said")
+    } >"$UP/instructions")
 }
 
-tell() {
+print_load_commands() {
     cat <<END
 
 Longshore is up, with control and two shards on PostgreSQL, limits in Redis, files in SeaweedFS, scanned by clamd.
@@ -96,31 +96,31 @@ Longshore is up, with control and two shards on PostgreSQL, limits in Redis, fil
   key         $2
   logs        .dev/up/longshored.log
 
-Load a cargo; about two seconds later its callback arrives (without the directive: 10 seconds):
+Load a cargo. Its callback arrives about two seconds later (10 seconds without the directive):
 
-  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "svc-mock", "max_tokens": 64, "messages": [{"role": "user", "content": "Hello, harbour! [mock:delay=2s]"}]}}'
+  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "svc-mock", "max_tokens": 64, "messages": [{"role": "user", "content": "Hello, world! [mock:delay=2s]"}]}}'
 
-svc-mock is free. Your organization has 10 dollars of credit, and harbour-small costs some of it:
+svc-mock is free. Your organization has 10 dollars of credit, and example-small costs some of it:
 
-  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "harbour-small", "max_tokens": 64, "messages": [{"role": "user", "content": "What does a harbour cost?"}]}}'
+  curl -s $1/cargo/load -H 'X-API-Key: $2' -H 'Content-Type: application/json' -d '{"callback_url": "$3", "params": {"model": "example-small", "max_tokens": 64, "messages": [{"role": "user", "content": "What does a batch cost?"}]}}'
 
-See what is held while it is under way, and what is charged ten seconds later, in nano-dollars under "cost":
+See the amount held while it is in flight, and the charge ten seconds later, in nano-dollars under "cost":
 
   curl -s $1/cargo/CARGO_ID/tracking -H 'X-API-Key: $2'
 END
 }
 
-# The link of the first start, as the server said it.
-tell_dashboard() {
-    printf '\nSee all of it on the dashboard; this link, good once, makes you its operator:\n\n  %s\n' \
-        "$(grep -o 'http[^ ]*/dashboard/setup?pass=[0-9a-f]*' "$UP/longshored.log" | head -n 1)"
+# Prints the setup link from the log of the server.
+print_dashboard_link() {
+    printf '\nSee all of it on the dashboard. This setup link, valid once, makes you the operator:\n\n  %s\n' \
+        "$(grep -o 'http[^ "]*/dashboard/setup?pass=[0-9a-f]*' "$UP/longshored.log" | head -n 1)"
 }
 
-# A picture of one pixel, another each time. The grant's fields become options of curl, which posts them to the store.
-tell_files() {
+# A picture of one pixel, different each time. The fields of the grant become options of curl, which posts them to the store.
+print_upload_command() {
     cat <<END
 
-Upload a picture; docs/files.md says what happens and what can be done with it:
+Upload a picture; docs/files.md explains the steps:
 
   (cd "\$(mktemp -d)" && printf 'GIF89a\1\0\1\0\200\0\0\0\0\0\377\377\377!\376\010%08d\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;' \$RANDOM >pixel.gif && curl -s $1/files -H 'X-API-Key: $2' -H 'Content-Type: application/json' -o session -d '{"filename": "pixel.gif", "media_type": "image/gif", "size_bytes": 47, "sha256": "'"\$(sha256sum pixel.gif | cut -c 1-64)"'"}' && sed 's/.*"fields":{\([^}]*\)}.*/\1/; s/","/"\n"/g' session | sed 's/^"\([^"]*\)":"/form-string = "\1=/' >grant && curl -s -K grant -F file=@pixel.gif "\$(grep -o '"url":"[^"]*"' session | cut -d '"' -f 4)" && curl -s $1/files/"\$(grep -o 'file_[0-9a-f]*' session | head -n 1)"/complete -H 'X-API-Key: $2' -d '{}')
 END
@@ -128,13 +128,13 @@ END
 
 down() {
     [[ -d $UP ]] || { say "nothing is up"; return; }
-    # The store would take its time, and nobody will ask for what it holds.
+    # The store stops slowly, and its data is not needed any more.
     local name
-    local -A patience=([objects]=2)
+    local -A timeouts=([objects]=2)
     for name in longshored receiver redis scanner objects; do
-        if is_noted "$UP/$name.pid"; then
+        if is_recorded "$UP/$name.pid"; then
             say "stopping $name"
-            end "$(cut -d' ' -f1 "$UP/$name.pid")" "${patience[$name]:-40}"
+            stop_process "$(cut -d' ' -f1 "$UP/$name.pid")" "${timeouts[$name]:-40}"
         fi
     done
     if [[ -s $UP/data ]]; then
@@ -153,13 +153,13 @@ callbacks() {
     exec tail -n +1 -f "$UP/callbacks.log"
 }
 
-console() {
+open_psql() {
     use_up
     [[ -n ${SVC_CONTROL_DATABASE_URL:-} ]] || fail "nothing is up: ./dev up"
     exec psql "${SVC_CONTROL_DATABASE_URL%/*}/${1:-north}"
 }
 
-# The settings of `up`, unless the caller brought some.
+# Uses the settings of `up`, unless the environment has others.
 use_up() {
     if [[ -z ${SVC_CONTROL_DATABASE_URL:-}${SVC_DATABASE_URL:-} && -f $UP/env ]]; then
         # shellcheck source=/dev/null
@@ -167,19 +167,19 @@ use_up() {
     fi
 }
 
-# One field of what an admin command made: admin FIELD ARGUMENTS…
+# Prints one field of the result of an admin command: admin FIELD ARGUMENTS…
 admin() {
     local field=$1
     shift
     "$LONGSHORED" admin "$@" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$field"
 }
 
-# A process id alone may by now be somebody else's: its birth is noted with it.
-note() { echo "$2 $(born "$2")" >"$1"; }
+# A process id can be reused, so the start time is stored with it.
+record_process() { echo "$2 $(start_time_of "$2")" >"$1"; }
 
-is_noted() {
+is_recorded() {
     local pid birth
-    [[ -f $1 ]] && read -r pid birth <"$1" && running "$pid" && [[ $(born "$pid") == "$birth" ]]
+    [[ -f $1 ]] && read -r pid birth <"$1" && running "$pid" && [[ $(start_time_of "$pid") == "$birth" ]]
 }
 
-born() { ps -o lstart= -p "$1" | tr -s ' ' '-'; }
+start_time_of() { ps -o lstart= -p "$1" | tr -s ' ' '-'; }

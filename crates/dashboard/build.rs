@@ -1,8 +1,8 @@
-//! Gathers what browsers are given: our own files, and two that `npm ci` brought.
+//! Embeds the static assets: our own files, and the two libraries that `npm ci` installs.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "cargo tells a build script in no other way"
+    reason = "cargo passes settings to a build script as environment variables only"
 )]
 
 use std::collections::hash_map::DefaultHasher;
@@ -13,8 +13,8 @@ use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-const OURS: &str = "assets";
-const THEIRS: [(&str, &str); 3] = [
+const ASSETS_DIR: &str = "assets";
+const VENDORED_ASSETS: [(&str, &str); 3] = [
     ("htmx.js", "web/node_modules/htmx.org/dist/htmx.min.js"),
     ("uplot.js", "web/node_modules/uplot/dist/uPlot.iife.min.js"),
     ("uplot.css", "web/node_modules/uplot/dist/uPlot.min.css"),
@@ -23,17 +23,21 @@ const THEIRS: [(&str, &str); 3] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let mut found: Vec<(String, PathBuf)> = Vec::new();
-    println!("cargo::rerun-if-changed={OURS}");
-    for entry in fs::read_dir(root.join(OURS))? {
+    println!("cargo::rerun-if-changed={ASSETS_DIR}");
+    for entry in fs::read_dir(root.join(ASSETS_DIR))? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        found.push((name.ok_or("an asset has a strange name")?.to_owned(), path));
+        found.push((
+            name.ok_or("an asset's file name is not valid UTF-8")?
+                .to_owned(),
+            path,
+        ));
     }
-    for (name, place) in THEIRS {
-        println!("cargo::rerun-if-changed={place}");
-        let path = root.join(place);
+    for (name, source) in VENDORED_ASSETS {
+        println!("cargo::rerun-if-changed={source}");
+        let path = root.join(source);
         if !path.exists() {
-            return Err(format!("crates/dashboard/{place} is missing: run ./dev deps").into());
+            return Err(format!("crates/dashboard/{source} is missing: run ./dev deps").into());
         }
         found.push((name.to_owned(), path));
     }

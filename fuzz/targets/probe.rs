@@ -1,9 +1,9 @@
-//! Whole files, of the media type that the first byte names: they end as a flaw or as something
-//! that the parent believes, and never as a panic.
+//! Whole files, with the media type in the first byte: probing ends with a failure reason or a
+//! structure that the parent process accepts, and never with a panic.
 #![no_main]
 
 use domain::file::MediaType;
-use domain::probe::{hear, say};
+use domain::probe_protocol::{decode_result, encode_result};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,6 +12,6 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let all = MediaType::ALL;
     let media_type = all[usize::from(*first) % all.len()];
-    let found = probe::read_unguarded(media_type, file);
-    assert_eq!(hear(media_type, &say(found)), Some(found));
+    let result = probe::read_unguarded(media_type, file);
+    assert_eq!(decode_result(media_type, &encode_result(result)), Some(result));
 });

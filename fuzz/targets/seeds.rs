@@ -1,26 +1,26 @@
-//! Writes what fuzzing begins with: `seeds sniff|probe FOLDER LONGEST`.
+//! Writes the first corpus for fuzzing: `seeds sniff|probe FOLDER MAX_BYTES`.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
 
 use domain::file::MediaType;
-use probe::corpus::all;
+use probe::corpus::all_files;
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args().skip(1);
     let target = arguments.next().unwrap_or_default();
     let folder = PathBuf::from(arguments.next().unwrap_or_default());
-    let longest = arguments.next().and_then(|it| it.parse().ok());
-    let longest: usize = longest.unwrap_or(usize::MAX);
-    for (index, specimen) in all().into_iter().enumerate() {
-        let mut bytes = specimen.bytes;
+    let max_bytes = arguments.next().and_then(|it| it.parse().ok());
+    let max_bytes: usize = max_bytes.unwrap_or(usize::MAX);
+    for (index, file) in all_files().into_iter().enumerate() {
+        let mut bytes = file.bytes;
         if target == "probe" {
-            let named = MediaType::ALL
+            let position = MediaType::ALL
                 .iter()
-                .position(|it| *it == specimen.media_type);
-            bytes.insert(0, u8::try_from(named.unwrap_or(0)).unwrap_or(0));
+                .position(|it| *it == file.media_type);
+            bytes.insert(0, u8::try_from(position.unwrap_or(0)).unwrap_or(0));
         }
-        if bytes.len() <= longest {
+        if bytes.len() <= max_bytes {
             fs::write(folder.join(index.to_string()), bytes)?;
         }
     }

@@ -1,12 +1,12 @@
-//! First bytes of files: no form is two, and nothing panics.
+//! Magic bytes: the first bytes of a file match at most one format, and nothing panics.
 #![no_main]
 
 use domain::file::MediaType;
-use domain::sniff::fits;
+use domain::magic_bytes::matches_media_type;
 use libfuzzer_sys::fuzz_target;
 
-/// No beginning fits more than one of these.
-const APART: [MediaType; 8] = [
+/// No first bytes match more than one of these.
+const EXCLUSIVE_TYPES: [MediaType; 8] = [
     MediaType::Jpeg,
     MediaType::Png,
     MediaType::Gif,
@@ -18,9 +18,12 @@ const APART: [MediaType; 8] = [
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    let fitting: Vec<_> = APART.iter().filter(|it| fits(**it, bytes)).collect();
-    assert!(fitting.len() <= 1, "{fitting:?}");
+    let matching: Vec<_> = EXCLUSIVE_TYPES
+        .iter()
+        .filter(|it| matches_media_type(**it, bytes))
+        .collect();
+    assert!(matching.len() <= 1, "{matching:?}");
     for media_type in MediaType::ALL {
-        fits(*media_type, bytes);
+        matches_media_type(*media_type, bytes);
     }
 });

@@ -1,4 +1,4 @@
--- Who travels together: cargo of a lane and of one stretch of time, and how far their batch has come.
+-- Batches: cargo of a lane and of one period of time, and the state of each batch.
 
 insert into shard.lane (provider, model, kind, via, turnaround_seconds)
 select provider, name, kind, via, turnaround from model order by number
@@ -8,9 +8,9 @@ create temporary table lane as
 select l.id, m.number as model_number, m.minutes, m.provider, m.via, m.is_mock, m.turnaround
 from shard.lane l join model m on (l.provider, l.model, l.kind, l.via) = (m.provider, m.name, m.kind, m.via);
 
--- One of them has no money left, so nothing new goes there; another has been told to rest by an operator.
+-- One account is paused because it is out of credit.
 insert into shard.provider (name, paused_at, reason, retry_at)
-values ('gemini-main', :'now'::timestamptz - interval '3 hours', 'the account cannot pay', :'now'::timestamptz + interval '20 hours')
+values ('gemini-main', :'now'::timestamptz - interval '3 hours', 'provider account is out of credit (billing limit reached)', :'now'::timestamptz + interval '20 hours')
 on conflict (name) do nothing;
 
 create temporary table load_in_batch as
@@ -18,7 +18,7 @@ select l.id, l.n, l.model_number, l.created_at,
     date_bin(make_interval(mins => lane.minutes), l.created_at, '2026-01-01Z') as stretch
 from load l join lane on lane.model_number = l.model_number;
 
--- Where a batch is: ended, at its provider, kept from it, or not gathered at all.
+-- The state of a batch: ended, at its provider, not accepted by it, or not gathered.
 create temporary table batch as
 with stretches as (
     select b.model_number, b.stretch, lane.id as lane, lane.provider, lane.via, lane.is_mock, lane.turnaround,
@@ -33,7 +33,7 @@ with stretches as (
         + make_interval(secs => turnaround * case
             when not is_mock and pg_temp.chance(n, 21) < 0.015 then 5 + 4 * pg_temp.chance(n, 22)
             else 0.4 + 1.2 * power(pg_temp.chance(n, 22), 2) end),
-        -- The latest are still there, whatever time it is.
+        -- The latest batches are still running.
         case when not is_mock and gathered_at > :'now'::timestamptz - interval '1 second' * turnaround * 1.5
             then :'now'::timestamptz + interval '20 minutes' end) as ends_at
     from stretches
@@ -61,7 +61,7 @@ select id, lane, case stage when 'full' then 'submitting' when 'refused' then 's
         when provider = 'gemini-main' then 'batches/' || substr(md5(id::text), 1, 20)
         else 'msgbatch_01' || substr(md5(id::text), 1, 22) end end,
     case when stage = 'ended' or (stage = 'running' and is_mock) then ends_at
-        -- Nobody is there to ask: not before somebody has looked at this.
+        -- No server answers, so the next poll is hours away.
         else :'now'::timestamptz + interval '6 hours' end,
     case when via = 'batch' and not is_mock then 1 end,
     case when via = 'batch' and not is_mock then sha256(convert_to(id::text, 'UTF8')) end,

@@ -1,10 +1,10 @@
--- How answers were brought to those who asked: every attempt, what is still open, and then the rows of cargo.
+-- Callbacks: every attempt, the open deliveries, and then the rows of cargo.
 
--- For two hours of the day before that a receiver was down, and one has a certificate that ended a while ago.
+-- One receiver was down for two hours on an earlier day, and one has an expired certificate.
 select date_trunc('hour', :'now'::timestamptz - interval '1 day' * (case extract(isodow from :'now'::timestamptz at time zone 'UTC' - interval '4 days') when 6 then 5 when 7 then 6 else 4 end + 1)) + interval '1 hour' * (9 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
     as down_from \gset
 
--- Retries come 30 seconds, 2, 10, 30 and 60 minutes after the end of the one before.
+-- Retries follow 30 seconds, 2, 10, 30 and 60 minutes after the end of the attempt before.
 create temporary table schedule as
 select * from (values (1, 0), (2, 30), (3, 150), (4, 750), (5, 2550), (6, 6150)) as it (number, seconds);
 
@@ -14,7 +14,7 @@ with begun as (
         completed_at + interval '1 millisecond' * (40 + floor(900 * pg_temp.chance(n, 80))) as begins_at,
         case when pg_temp.chance(n, 81) < 0.965 then 1 when pg_temp.chance(n, 81) < 0.985 then 2
             when pg_temp.chance(n, 81) < 0.991 then 3 when pg_temp.chance(n, 81) < 0.994 then 4 else 7 end as usual
-    from told where completed_at is not null and host is not null
+    from priced_cargo where completed_at is not null and host is not null
 ), needed as (
     select b.*, case
         when host = 'hooks.nordlicht-retail.example:443' and begins_at >= :'down_from'::timestamptz and begins_at < :'down_from'::timestamptz + interval '2 hours'
@@ -27,7 +27,7 @@ with begun as (
         else pg_temp.one('{status500,status500,status502,status429,timeout,timeout,reset,redirect,name}', pg_temp.chance(n, 82)) end as fault
     from begun b
 )
--- An attempt that has not ended by now was not made.
+-- Attempts that would end in the future are deleted below.
 select *, least(needs, 6) as wanted, needs <= 6 as arrives from needed;
 
 create temporary table attempt as
@@ -75,13 +75,13 @@ select t.id, t.organization, t.project, t.api_key, t.lane, t.model, t.created_at
     case when d.over then d.ended_at end,
     case when t.reserved_tokens is not null then coalesce(t.held, 0) end, t.price_input, t.price_output, t.reserved_tokens,
     case when t.stage = 'waiting' and t.n % 5 = 0 then :'now'::timestamptz - interval '2 minutes' end
-from told t left join delivered d on d.id = t.id order by t.id;
+from priced_cargo t left join delivered d on d.id = t.id order by t.id;
 
--- What no batch has waits; some of it rests, because a batch came back without an answer to it.
+-- Cargo without a batch waits; some of it is in backoff, because its batch ended without an answer.
 insert into shard.waiting (lane, organization, cargo, due_at)
 select lane, organization, id, case when n % 5 = 0 then :'now'::timestamptz + interval '5 hours' end
-from told where stage = 'waiting';
+from priced_cargo where stage = 'waiting';
 
 update shard.batch b set tokens = s.tokens from (
-    select batch, sum(reserved_tokens) as tokens from told where stage <> 'waiting' group by batch
+    select batch, sum(reserved_tokens) as tokens from priced_cargo where stage <> 'waiting' group by batch
 ) s where s.batch = b.id and b.encoder is not null;

@@ -1,6 +1,6 @@
--- When each cargo is loaded, whose it is and what it asks for; nothing of this is in the schema's tables yet.
+-- For each cargo: when it is loaded, its owner and its request. Nothing is written to the schema's tables yet.
 
--- Which work a project has, how much of it, for which model, and how long an answer may be.
+-- The kinds of work of a project, their shares, models and max_tokens.
 create temporary table work as
 select * from (values
     (1, 'support', 4, 0.0, 0.55, 400), (1, 'support', 3, 0.55, 0.85, 400), (1, 'moderation', 7, 0.85, 1.0, 60),
@@ -15,7 +15,7 @@ select * from (values
     (9, 'translation', 5, 0.8, 1.0, 300)
 ) as it (project, work, model, share_from, share_to, max_tokens);
 
--- Where answers go: a project's receivers, each with its share. Some cargo has none and is asked for instead.
+-- The callback receivers of a project, each with its share. Some cargo has no callback.
 create temporary table receiver as
 select * from (values
     (1, 'hooks.nordlicht-retail.example', '/longshore/tickets', 0.0, 0.7),
@@ -32,8 +32,8 @@ select * from (values
     (9, 'search-ingest.nordlicht-retail.example', '/v2/big', 0.9, 1.0)
 ) as it (project, host, path, share_from, share_to);
 
--- Every hour of the thirty days, and how much of a project's cargo falls into it: by day and night,
--- workdays and Sundays, growth, some noise, and a rush just now, so that something is under way.
+-- Every hour of the thirty days, and the number of a project's cargo in it: by day and night,
+-- workdays and Sundays, growth, some noise, and a peak now, so that some cargo is in flight.
 create temporary table hour as
 with weighed as (
     select p.number as project, at, least(at + interval '1 hour', :'now'::timestamptz - interval '5 seconds') as until,

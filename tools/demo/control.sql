@@ -1,7 +1,7 @@
--- Organizations, projects, keys, people and what they changed. Variables: those of who.sql, shard (any).
+-- Organizations, projects, keys, people and the audit log. Variables: those of tenants.sql, shard (any).
 \set QUIET on
 begin;
-\ir who.sql
+\ir tenants.sql
 
 insert into control.organization (id, name, plan, berth, created_at)
 select id, name, plan, berth, created_at from organization order by number;
@@ -17,7 +17,7 @@ update control.api_key k set successor = next.id
 from api_key old join api_key next on next.project = old.project and next.place = 1
 where old.place = 4 and k.id = old.id;
 
--- Nobody of them has a password: `longshored admin person` gives one to whoever is to sign in.
+-- They have no passwords: `longshored admin person link` creates a link for setting one.
 create temporary table person as
 select number, name, email, organization, role, is_operator, :'now'::timestamptz - interval '1 day' * days as created_at,
     pg_temp.id(:'now'::timestamptz - interval '1 day' * days, 0, number, 4) as id
@@ -40,13 +40,13 @@ on conflict (folded) do nothing;
 insert into control.member (organization, person, role, created_at)
 select o.id, p.id, p.role, p.created_at from person p join organization o on o.number = p.organization;
 
--- An invitation that nobody has answered yet.
+-- An open invitation.
 insert into control.pass (digest, id, kind, organization, role, email, made_by, created_at, expires_at)
 select sha256(convert_to('demo invitation', 'UTF8')), pg_temp.id(:'now'::timestamptz - interval '1 day', 0, 1, 5), 'invitation', o.id, 'developer',
     'nora.haddad@nordlicht-retail.example', p.id, :'now'::timestamptz - interval '1 day', :'now'::timestamptz + interval '6 days'
 from organization o, person p where o.number = 1 and p.number = 2;
 
--- In the order in which it happened.
+-- The audit log, in order of time.
 insert into control.audit (at, person, who, address, organization, project, action, subject, detail)
 select it.at, p.id, coalesce(p.email, 'console'), case when p.id is not null then '203.0.113.' || 10 + p.number end,
     it.organization, it.project, it.action, it.subject, it.detail
@@ -72,7 +72,7 @@ from (
     select :'now'::timestamptz - interval '1 day' * d.days, 1, o.id, null, 'credit.added', d.reference, 'wire transfer'
     from organization o cross join (values (30.0, 'invoice-2026-1007'), (19.0, 'invoice-2026-1152'), (8.0, 'invoice-2026-1298')) d (days, reference)
     union all
-    select :'now'::timestamptz - interval '3 hours', 1, null, null, 'provider.paused', 'gemini-main', 'the account cannot pay'
+    select :'now'::timestamptz - interval '3 hours', 1, null, null, 'provider.paused', 'gemini-main', 'provider account is out of credit (billing limit reached)'
     union all
     select :'now'::timestamptz - interval '4 days', m.number, p.organization, p.id, 'callbacks.resent', 'hooks.nordlicht-retail.example:443', 'after the receiver was down'
     from project p join person m on m.number = 3 where p.number = 1
@@ -80,7 +80,7 @@ from (
 where it.at <= :'now'::timestamptz
 order by it.at;
 
--- Nodes forget what they knew.
+-- Invalidates the key caches of all nodes.
 select pg_advisory_xact_lock(x'63686e67'::int) \gset
 insert into control.change (kind, subject, at)
 select 'organization', id, :'now'::timestamptz from organization
@@ -88,7 +88,7 @@ union all select 'project', id, :'now'::timestamptz from project
 union all select 'key', id, :'now'::timestamptz from api_key;
 commit;
 
--- For whoever called: a key that works, of each project.
+-- Prints an active key of each project.
 \pset tuples_only on
 \pset format unaligned
 \pset fieldsep ' '

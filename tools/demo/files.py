@@ -1,7 +1,7 @@
 """Uploads the files of the demo through the API: files.py BASE_URL, with lines `PROJECT KEY` on its standard input.
 
-They are small and real: proven, scanned, stored. Some fail, one after the other for another reason, and some
-sessions stay open. Then a few cargo are loaded that name them.
+The files are small and real: verified, scanned and stored. Some fail for different reasons, and some upload
+sessions stay open. Then a few cargo that reference them are loaded.
 """
 
 import base64
@@ -19,17 +19,17 @@ from pathlib import Path
 BOUNDARY = "longshore-demo-boundary"
 
 PAGE = Path(__file__).parents[2] / "docs" / "files.md"
-"""Has a second of film for those who have none."""
+"""Contains a video of one second."""
 
 CATALOGUE = "article;name;weight\n" + "\n".join(f"{30000 + n};Fjell {n};{400 + n} g" for n in range(40))
 
 MOVIE = base64.b64decode(re.search(r"base64 -d <<<(AAAAI\S+)", PAGE.read_text()).group(1))
 
-LETTER = "The northern basin is to be dredged before the winter. Costs are borne by the harbour. "
+LETTER = "The northern basin is to be dredged before the winter. Costs are borne by the city. "
 
 
 def picture(width, height, colour):
-    """A PNG of stripes."""
+    """A PNG with a pattern of squares."""
 
     def chunk(kind, data):
         body = kind + data
@@ -69,17 +69,17 @@ def document(title, pages):
 
 
 def film(name):
-    """A second of it, and a name in the padding that players skip."""
+    """A video of one second, with a name in the padding that players skip."""
     padding = name.encode()
     return MOVIE + struct.pack(">I", len(padding) + 8) + b"free" + padding
 
 
 def virus():
-    """The industry's harmless test, in two halves, so that this file is none."""
+    """The EICAR test file, in two halves, so that this script is not detected."""
     return rb"X5O!P%@AP[4\PZX54(P^)7CC)7}" + b"$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
 
 
-def shelf(project, number):
+def sample_files(project, number):
     """The files of a project: name, type, bytes, tags."""
     tone = random.Random(project)
     colour = [tone.randrange(40, 200) for _ in range(3)]
@@ -102,15 +102,15 @@ class Caller:
         headers = {"X-API-Key": self.key, "Content-Type": "application/json"}
         request = urllib.request.Request(self.base + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as refusal:
-            return json.load(refusal)
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            return json.load(error)
 
     def declare(self, name, media_type, data, tags=None):
         digest = hashlib.sha256(data).hexdigest()
-        wanted = {"filename": name, "media_type": media_type, "size_bytes": len(data), "sha256": digest}
-        return self.call("POST", "/files", wanted | ({"metadata": tags} if tags else {}))
+        declaration = {"filename": name, "media_type": media_type, "size_bytes": len(data), "sha256": digest}
+        return self.call("POST", "/files", declaration | ({"metadata": tags} if tags else {}))
 
     def upload(self, name, media_type, data, tags=None):
         session = self.declare(name, media_type, data, tags)
@@ -128,11 +128,11 @@ class Caller:
         self.call("POST", f"/files/{session['id']}/complete", {})
         return session["id"]
 
-    def look(self, file):
-        block = {"type": "image", "source": {"file_id": file}}
-        asked = {"type": "text", "text": "Which colour has it, and is the label readable?"}
-        messages = [{"role": "user", "content": [block, asked]}]
-        params = {"model": "harbour-small", "max_tokens": 64, "messages": messages}
+    def load_with_image(self, file):
+        image = {"type": "image", "source": {"file_id": file}}
+        question = {"type": "text", "text": "Which colour has it, and is the label readable?"}
+        messages = [{"role": "user", "content": [image, question]}]
+        params = {"model": "example-small", "max_tokens": 64, "messages": messages}
         self.call("POST", "/cargo/load", {"params": params, "metadata": {"source": "demo"}})
 
 
@@ -142,10 +142,10 @@ def main():
     for number, line in enumerate(sys.stdin):
         project, key = line.split()
         caller = Caller(base, key)
-        files = [caller.upload(*file) for file in shelf(project, number)]
+        files = [caller.upload(*file) for file in sample_files(project, number)]
         caller.call("PATCH", f"/files/{files[2]}", {"pinned": True})
         for _ in range(3):
-            caller.look(files[0])
+            caller.load_with_image(files[0])
         caller.declare(f"{project}-film.mp4", "video/mp4", bytes(20_000_000 + number))
         count += len(files) + 1
         if number % 3 == 0:

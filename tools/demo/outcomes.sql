@@ -1,11 +1,11 @@
--- What became of each cargo: its batch, whether it succeeded, and why not.
+-- The outcome of each cargo: its batch, whether it succeeded, and its error.
 
--- For one hour of a working day a provider did not know the model's name, and everybody noticed.
+-- For one hour of a working day a provider did not know the model, so most requests failed.
 select date_trunc('hour', :'now'::timestamptz - interval '1 day' * (case extract(isodow from :'now'::timestamptz at time zone 'UTC' - interval '4 days') when 6 then 5 when 7 then 6 else 4 end)) + interval '1 hour' * (14 - extract(hour from :'now'::timestamptz at time zone 'UTC')::int)
     as incident \gset
 
-create temporary table fate as
-with told as (
+create temporary table result as
+with classified as (
     select l.*, m.name as model, lane.id as lane, b.id as batch, b.stage,
         case when b.stage = 'ended' then b.ends_at - interval '1 second' end as completed_at,
         case
@@ -29,9 +29,9 @@ select *, case when stage = 'ended' then ending = 'success' end as success,
         when 'context' then 'This model''s maximum context length is 8192 tokens. However, your messages resulted in '
             || 8200 + floor(4000 * pg_temp.chance(n, 32))::int || ' tokens.'
         when 'blocked' then 'blocked by provider: ' || pg_temp.one('{content_filter,SAFETY,RECITATION}', pg_temp.chance(n, 32))
-        when 'tools' then 'the model stopped for what is not offered: tool_calls'
+        when 'tools' then 'the model stopped for an unsupported feature: tool_calls'
         when 'invalid' then 'Invalid value for messages[0].content: expected a string with at least 1 character.'
         when 'status' then 'the provider answered with status 400' end as error
-from told;
-create index on fate (id);
-analyze fate;
+from classified;
+create index on result (id);
+analyze result;

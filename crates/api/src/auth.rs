@@ -1,53 +1,56 @@
-//! `X-API-Key`: from the header to a caller, or to a refusal in the contract's words.
+//! Authentication by `X-API-Key`: the header becomes a caller, or one of the contract's errors.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
+use crate::api_error::ApiError;
+use crate::api_keys::AuthenticationError;
 use crate::caller::Caller;
-use crate::keys::NotAdmitted;
-use crate::problem::Problem;
 use crate::state::App;
 
-const HEADER: &str = "x-api-key";
+const API_KEY_HEADER: &str = "x-api-key";
 
 impl FromRequestParts<App> for Caller {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        // Extensions are set by this program alone, never by what came over the wire.
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        // Only this program sets extensions. A client cannot.
         if let Some(acting) = parts.extensions.get::<Self>() {
             return Ok(*acting);
         }
         let presented = parts
             .headers
-            .get(HEADER)
+            .get(API_KEY_HEADER)
             .map_or(&[][..], |value| value.as_bytes());
-        Ok(app.keys.admit(presented).await?)
+        Ok(app.keys.authenticate(presented).await?)
     }
 }
 
-/// A caller whose load would find a place in the queue and was counted against the backstop,
-/// before its body is read. In an overload most loads end here, so nothing is spent before.
+/// A caller whose load has room in the writer's queue and is counted against the backstop.
+///
+/// This runs before the body is read. In an overload most loads are refused here, at little cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted(pub(crate) Caller);
+pub(crate) struct AdmittedCaller(pub(crate) Caller);
 
-impl FromRequestParts<App> for Counted {
-    type Rejection = Problem;
+impl FromRequestParts<App> for AdmittedCaller {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        app.quay(caller.berth)?.writer.check_room(&caller)?;
-        app.limiter.count(caller.project).await?;
+        app.shard_handle(caller.berth)?
+            .writer
+            .check_capacity(&caller)?;
+        app.limiter.count_request(caller.project).await?;
         Ok(Self(caller))
     }
 }
 
-impl From<NotAdmitted> for Problem {
-    fn from(reason: NotAdmitted) -> Self {
+impl From<AuthenticationError> for ApiError {
+    fn from(reason: AuthenticationError) -> Self {
         match reason {
-            NotAdmitted::Refused(refusal) => Self::from(refusal),
-            NotAdmitted::ControlAway { retry_after } => Self::unavailable(
-                "API keys cannot be checked at the moment. Please try again.",
+            AuthenticationError::Refused(refusal) => Self::from(refusal),
+            AuthenticationError::ControlUnavailable { retry_after } => Self::unavailable(
+                "API keys cannot be checked at the moment. Retry after the time in Retry-After.",
                 retry_after,
             ),
         }

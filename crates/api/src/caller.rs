@@ -1,31 +1,30 @@
-//! Who is asking. Every check, limit and row of a request goes by this.
+//! The authenticated caller of a request. Every check, limit and row uses it.
 
-use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
 use domain::organization::Plan;
-use store::control::api_key::Holder;
+use store::control::api_key::ApiKeyPrincipal;
 
-/// A project, its organization, and the key in whose name they ask.
+/// A project, its organization, and the API key of the request.
 ///
-/// It is made in two ways only: from a key that was presented and admitted, or
-/// by a part of this program that asks on somebody's behalf and has checked
-/// who that is.
+/// There are two ways to get one: from an API key that was authenticated, or from
+/// a part of this program that calls the API for a signed-in person and has
+/// checked who that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Caller {
     pub organization: OrganizationId,
     pub project: ProjectId,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub plan: Plan,
     pub berth: Berth,
 }
 
 impl Caller {
-    /// For requests made in-process: put into the extensions of the request, it stands
-    /// in for the key that was not presented.
-    pub const fn acting(
+    /// For in-process requests. In the extensions of a request it replaces the API key.
+    pub const fn on_behalf_of(
         organization: OrganizationId,
         project: ProjectId,
-        key: KeyId,
+        key: ApiKeyId,
         plan: Plan,
         berth: Berth,
     ) -> Self {
@@ -38,7 +37,7 @@ impl Caller {
         }
     }
 
-    pub(crate) const fn holding(holder: &Holder) -> Self {
+    pub(crate) const fn from_principal(holder: &ApiKeyPrincipal) -> Self {
         Self {
             organization: holder.organization,
             project: holder.project,

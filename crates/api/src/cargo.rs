@@ -1,7 +1,7 @@
-//! The routes of a cargo.
+//! The cargo routes.
 
 pub(crate) mod load;
 
-mod reference;
+mod file_references;
 
 pub(crate) mod tracking;

@@ -1,7 +1,7 @@
-//! `/docs` and `/openapi.json`: the contract as this very program keeps it.
+//! `/docs` and `/openapi.json`: the OpenAPI document of this version, and its page.
 //!
-//! Schemas are those of `wire`; examples of refusals are made by the code that
-//! refuses. Nothing on these pages is fetched from anywhere else.
+//! The schemas are those of `wire`. The code that returns the errors also makes their
+//! examples. The page loads nothing from other servers.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -14,50 +14,50 @@ use utoipa::openapi::{InfoBuilder, OpenApi, Server};
 
 use crate::trace::API_VERSION;
 
-mod answer;
 mod examples;
 mod files;
 mod health;
-mod limit;
 mod load;
 mod page;
+mod rate_limit;
+mod responses;
 mod tracking;
 
-/// What every request carries, but for `/health` and `/ready`.
-const KEY: &str = "X-API-Key";
+/// Required on every route except `/health` and `/ready`.
+const API_KEY_HEADER: &str = "X-API-Key";
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
     components(schemas(
         wire::load::LoadRequest,
-        wire::load::Loaded,
-        wire::tracking::Tracking,
-        wire::callback::Payload,
-        wire::file::Session,
-        wire::file::Refreshed,
+        wire::load::LoadResponse,
+        wire::tracking::TrackingResponse,
+        wire::callback::CallbackBody,
+        wire::file::UploadSessionResponse,
+        wire::file::RefreshedUploadResponse,
         wire::file::FileRecord,
-        wire::file::FileList,
-        wire::file::Content,
-        wire::file::FileRefusal,
-        wire::file::request::CreateFile,
-        wire::file::request::CompleteFile,
-        wire::file::request::RefreshParts,
-        wire::file::request::ChangeFile,
-        wire::detail::Refusal,
-        wire::health::Health,
-        wire::health::Ready,
+        wire::file::FileListResponse,
+        wire::file::FileContentResponse,
+        wire::file::FileErrorBody,
+        wire::file::request::CreateFileRequest,
+        wire::file::request::CompleteFileRequest,
+        wire::file::request::RefreshPartsRequest,
+        wire::file::request::ChangeFileRequest,
+        wire::error_body::ErrorBody,
+        wire::health::HealthResponse,
+        wire::health::ReadyResponse,
     )),
     tags(
-        (name = "Cargo", description = "Load requests and follow them."),
-        (name = "Files", description = "Store images, documents and videos, and name them in a load."),
-        (name = "Health", description = "For probes and balancers. No key."),
+        (name = "Cargo", description = "Load requests and track them."),
+        (name = "Files", description = "Store images, documents and videos, and reference them in a load."),
+        (name = "Health", description = "For probes and load balancers. No API key is needed."),
     )
 )]
-struct Schemas;
+struct OpenApiSchemas;
 
-/// The description of the whole API, OpenAPI 3.1.
-pub fn openapi() -> OpenApi {
-    let mut openapi = Schemas::openapi();
+/// The OpenAPI 3.1 document of the whole API.
+pub fn openapi_document() -> OpenApi {
+    let mut openapi = OpenApiSchemas::openapi();
     openapi.info = InfoBuilder::new()
         .title("Longshore")
         .version(API_VERSION)
@@ -80,18 +80,22 @@ pub fn openapi() -> OpenApi {
         .path("/health", PathItem::new(HttpMethod::Get, health::health()))
         .path("/ready", PathItem::new(HttpMethod::Get, health::ready()))
         .build();
-    let key = ApiKeyValue::with_description(KEY, "A key of your project: `svc_sk_…`");
+    let key =
+        ApiKeyValue::with_description(API_KEY_HEADER, "An API key of your project: `svc_sk_…`");
     if let Some(components) = &mut openapi.components {
-        components.add_security_scheme(KEY, SecurityScheme::ApiKey(ApiKey::Header(key)));
+        components.add_security_scheme(API_KEY_HEADER, SecurityScheme::ApiKey(ApiKey::Header(key)));
     }
-    openapi.security = Some(vec![SecurityRequirement::new(KEY, Vec::<String>::new())]);
+    openapi.security = Some(vec![SecurityRequirement::new(
+        API_KEY_HEADER,
+        Vec::<String>::new(),
+    )]);
     openapi
 }
 
-/// The routes, which need neither key nor state.
+/// The routes. They need neither an API key nor state.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    // Written once: it cannot change while we run.
-    let json = serde_json::to_vec(&openapi()).map_or_else(|_| Bytes::new(), Bytes::from);
+    // Serialized once, because it cannot change while the process runs.
+    let json = serde_json::to_vec(&openapi_document()).map_or_else(|_| Bytes::new(), Bytes::from);
     let described = move || {
         let answer = ([(CONTENT_TYPE, "application/json")], json.clone());
         std::future::ready(answer)

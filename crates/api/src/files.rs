@@ -1,29 +1,31 @@
-//! The Files routes: sessions, records and what becomes of them.
+//! The Files routes: upload sessions and file records.
 //!
-//! Bytes never pass through here: callers send them to the store with grants
-//! that we sign, and workers read them there. Routes and workers meet in rows.
+//! File bytes never pass through the API. Callers send them to the object store with
+//! presigned grants, and workers read them there. Routes and workers share only rows.
 
 mod change;
-mod check;
 mod complete;
 mod content;
 mod create;
 mod cursor;
 mod delete;
-mod grant;
 mod list;
-mod parts;
+mod presigned_grant;
 mod record;
-mod sought;
+mod refresh_grants;
+mod requested_file;
+mod validation;
 
 use axum::Router;
 use axum::routing::{get, post};
 
 use crate::state::App;
 
-/// What the pages of `/docs` show as refused.
+/// For the error examples in `/docs`.
 pub(crate) mod checked {
-    pub(crate) use super::check::{change, complete, create, force, listing, refresh};
+    pub(crate) use super::validation::{
+        parse_change, parse_complete, parse_create, parse_force, parse_list_query, parse_refresh,
+    };
 }
 
 pub(crate) fn router() -> Router<App> {
@@ -36,6 +38,9 @@ pub(crate) fn router() -> Router<App> {
                 .delete(delete::delete),
         )
         .route("/files/{file_id}/complete", post(complete::complete))
-        .route("/files/{file_id}/parts", post(parts::parts))
+        .route(
+            "/files/{file_id}/parts",
+            post(refresh_grants::refresh_grants),
+        )
         .route("/files/{file_id}/content", get(content::content))
 }

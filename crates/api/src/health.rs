@@ -1,85 +1,89 @@
-//! `GET /health`: the process serves. And the rule behind `GET /ready`: should requests be sent here?
+//! `GET /health`: the process serves. Also the rule behind `GET /ready`: may it get requests?
 
 use std::future;
 use std::time::Duration;
 
 use axum::Json;
 use axum::http::StatusCode;
-use wire::health::{Health, Ready, State, Status};
+use wire::health::{DependencyState, HealthResponse, ReadyResponse, ReadyStatus};
 
-/// Something that we depend on, as it was last seen.
+/// A dependency and the result of its last check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependency {
+pub struct DependencyReachability {
     pub name: String,
-    pub liveness: Liveness,
+    pub reachability: Reachability,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Liveness {
-    /// Nobody has looked yet.
-    NotYet,
-    Answers {
+pub enum Reachability {
+    /// It has not been checked yet.
+    Unknown,
+    Reachable {
         latency: Option<Duration>,
     },
-    Away,
-    /// It answers, but not as it must.
+    Unreachable,
+    /// It answers, but it cannot be used.
     Failed,
 }
 
-pub fn health() -> future::Ready<Json<Health>> {
-    future::ready(Json(Health {
+pub fn health() -> future::Ready<Json<HealthResponse>> {
+    future::ready(Json(HealthResponse {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
     }))
 }
 
-/// A shard that is away takes only its own organizations with it, so the node goes on serving.
+/// Decides whether this node should get requests.
 ///
-/// So it does without Redis, an object store or a scanner, which some installs do not have:
-/// limits are then kept by each process for itself, and only files suffer.
+/// An unreachable shard affects only its own organizations, so the node keeps serving.
+/// It also serves without the `optional` dependencies: Redis, the object store and the
+/// scanner. Each process then limits on its own, and only files are affected.
 ///
-/// `keys_stale`: control has been away for longer than we go on without it.
-/// `spared`: what we go on without.
-pub fn judge(
+/// `keys_stale`: control has been unreachable for so long that cached keys are no longer valid.
+pub fn readiness(
     draining: bool,
-    control: Liveness,
+    control: Reachability,
     keys_stale: bool,
-    shards: &[Dependency],
-    spared: &[Dependency],
-) -> (StatusCode, Ready) {
-    let seen = || std::iter::once(control).chain(shards.iter().map(|shard| shard.liveness));
-    let answers = |liveness: Liveness| matches!(liveness, Liveness::Answers { .. });
+    shards: &[DependencyReachability],
+    optional: &[DependencyReachability],
+) -> (StatusCode, ReadyResponse) {
+    let seen = || std::iter::once(control).chain(shards.iter().map(|shard| shard.reachability));
+    let answers = |liveness: Reachability| matches!(liveness, Reachability::Reachable { .. });
     let detail = if draining {
-        Some("Stopping.")
-    } else if seen().any(|liveness| liveness == Liveness::NotYet) {
-        Some("Starting.")
-    } else if !shards.iter().any(|shard| answers(shard.liveness)) {
-        Some("No shard answers.")
+        Some("The process is shutting down.")
+    } else if seen().any(|liveness| liveness == Reachability::Unknown) {
+        Some("The process is starting.")
+    } else if !shards.iter().any(|shard| answers(shard.reachability)) {
+        Some("No shard is reachable.")
     } else if keys_stale {
-        Some("Control has been away for too long.")
+        Some("The control database has been unreachable for too long.")
     } else {
         None
     };
     let (code, status) = match detail {
-        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, Status::Unavailable),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, ReadyStatus::Unavailable),
         None if seen()
-            .chain(spared.iter().map(|it| it.liveness))
+            .chain(optional.iter().map(|it| it.reachability))
             .all(answers) =>
         {
-            (StatusCode::OK, Status::Ok)
+            (StatusCode::OK, ReadyStatus::Ok)
         }
-        None => (StatusCode::OK, Status::Degraded),
+        None => (StatusCode::OK, ReadyStatus::Degraded),
     };
     let shards = shards
         .iter()
-        .map(|shard| row(format!("shard {}", shard.name), shard.liveness));
-    let dependencies = std::iter::once(row("control".to_owned(), control))
+        .map(|shard| dependency_body(format!("shard {}", shard.name), shard.reachability));
+    let dependencies = std::iter::once(dependency_body("control".to_owned(), control))
         .chain(shards)
-        .chain(spared.iter().map(|it| row(it.name.clone(), it.liveness)))
+        .chain(
+            optional
+                .iter()
+                .map(|it| dependency_body(it.name.clone(), it.reachability)),
+        )
         .collect();
     (
         code,
-        Ready {
+        ReadyResponse {
             status,
             detail,
             dependencies,
@@ -87,15 +91,15 @@ pub fn judge(
     )
 }
 
-fn row(name: String, liveness: Liveness) -> wire::health::Dependency {
+fn dependency_body(name: String, liveness: Reachability) -> wire::health::DependencyBody {
     let (state, latency) = match liveness {
-        Liveness::NotYet => (State::Unknown, None),
-        Liveness::Answers { latency } => (State::Ok, latency),
-        Liveness::Away => (State::Away, None),
-        Liveness::Failed => (State::Failed, None),
+        Reachability::Unknown => (DependencyState::Unknown, None),
+        Reachability::Reachable { latency } => (DependencyState::Ok, latency),
+        Reachability::Unreachable => (DependencyState::Away, None),
+        Reachability::Failed => (DependencyState::Failed, None),
     };
     let latency_ms = latency.map(|latency| latency.as_secs_f64() * 1000.0);
-    wire::health::Dependency {
+    wire::health::DependencyBody {
         name,
         state,
         latency_ms,
@@ -106,28 +110,28 @@ fn row(name: String, liveness: Liveness) -> wire::health::Dependency {
 mod tests {
     use super::*;
 
-    const OK: Liveness = Liveness::Answers {
+    const OK: Reachability = Reachability::Reachable {
         latency: Some(Duration::from_micros(500)),
     };
-    const AWAY: Liveness = Liveness::Away;
+    const AWAY: Reachability = Reachability::Unreachable;
 
-    fn judged(draining: bool, keys_stale: bool, states: [Liveness; 3]) -> String {
-        judged_with(draining, keys_stale, states, &[])
+    fn readiness_text(draining: bool, keys_stale: bool, states: [Reachability; 3]) -> String {
+        readiness_text_with(draining, keys_stale, states, &[])
     }
 
-    fn judged_with(
+    fn readiness_text_with(
         draining: bool,
         keys_stale: bool,
-        [control, north, south]: [Liveness; 3],
-        spared: &[(&str, Liveness)],
+        [control, north, south]: [Reachability; 3],
+        optional: &[(&str, Reachability)],
     ) -> String {
-        let shard = |name: &str, liveness| Dependency {
+        let shard = |name: &str, liveness| DependencyReachability {
             name: name.to_owned(),
-            liveness,
+            reachability: liveness,
         };
         let shards = [shard("north", north), shard("south", south)];
-        let spared: Vec<_> = spared.iter().map(|(name, it)| shard(name, *it)).collect();
-        let (code, ready) = judge(draining, control, keys_stale, &shards, &spared);
+        let optional: Vec<_> = optional.iter().map(|(name, it)| shard(name, *it)).collect();
+        let (code, ready) = readiness(draining, control, keys_stale, &shards, &optional);
         let mut body = serde_json::to_value(ready).unwrap();
         let rows = body["dependencies"].as_array().unwrap().iter();
         let rows: Vec<_> = rows
@@ -140,41 +144,41 @@ mod tests {
 
     #[test]
     fn a_serving_node_is_judged_by_what_answers() {
-        let serving = |states| judged(false, false, states);
+        let serving = |states| readiness_text(false, false, states);
         insta::assert_snapshot!(serving([OK, OK, OK]), @"200 {status:ok}, control ok, shard north ok, shard south ok");
         insta::assert_snapshot!(serving([OK, AWAY, OK]), @"200 {status:degraded}, control ok, shard north away, shard south ok");
         insta::assert_snapshot!(serving([AWAY, OK, OK]), @"200 {status:degraded}, control away, shard north ok, shard south ok");
-        insta::assert_snapshot!(serving([OK, AWAY, AWAY]), @"503 {status:unavailable,detail:No shard answers.}, control ok, shard north away, shard south away");
-        insta::assert_snapshot!(judged(false, true, [AWAY, OK, OK]), @"503 {status:unavailable,detail:Control has been away for too long.}, control away, shard north ok, shard south ok");
+        insta::assert_snapshot!(serving([OK, AWAY, AWAY]), @"503 {status:unavailable,detail:No shard is reachable.}, control ok, shard north away, shard south away");
+        insta::assert_snapshot!(readiness_text(false, true, [AWAY, OK, OK]), @"503 {status:unavailable,detail:The control database has been unreachable for too long.}, control away, shard north ok, shard south ok");
     }
 
     #[test]
     fn a_node_goes_on_without_redis() {
-        let with = |redis| judged_with(false, false, [OK, OK, OK], &[("redis", redis)]);
+        let with = |redis| readiness_text_with(false, false, [OK, OK, OK], &[("redis", redis)]);
         insta::assert_snapshot!(with(OK), @"200 {status:ok}, control ok, shard north ok, shard south ok, redis ok");
         insta::assert_snapshot!(with(AWAY), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis away");
-        insta::assert_snapshot!(with(Liveness::NotYet), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis unknown");
+        insta::assert_snapshot!(with(Reachability::Unknown), @"200 {status:degraded}, control ok, shard north ok, shard south ok, redis unknown");
     }
 
     #[test]
     fn a_node_goes_on_without_files() {
         let with = |store, scanner| {
-            let spared = [("object store", store), ("scanner", scanner)];
-            judged_with(false, false, [OK, OK, OK], &spared)
+            let optional = [("object store", store), ("scanner", scanner)];
+            readiness_text_with(false, false, [OK, OK, OK], &optional)
         };
         insta::assert_snapshot!(with(OK, OK), @"200 {status:ok}, control ok, shard north ok, shard south ok, object store ok, scanner ok");
-        insta::assert_snapshot!(with(AWAY, Liveness::Failed), @"200 {status:degraded}, control ok, shard north ok, shard south ok, object store away, scanner failed");
+        insta::assert_snapshot!(with(AWAY, Reachability::Failed), @"200 {status:degraded}, control ok, shard north ok, shard south ok, object store away, scanner failed");
     }
 
     #[test]
     fn a_node_that_starts_or_stops_is_not_ready() {
-        insta::assert_snapshot!(judged(false, false, [OK, OK, Liveness::NotYet]), @"503 {status:unavailable,detail:Starting.}, control ok, shard north ok, shard south unknown");
-        insta::assert_snapshot!(judged(true, false, [OK, OK, OK]), @"503 {status:unavailable,detail:Stopping.}, control ok, shard north ok, shard south ok");
+        insta::assert_snapshot!(readiness_text(false, false, [OK, OK, Reachability::Unknown]), @"503 {status:unavailable,detail:The process is starting.}, control ok, shard north ok, shard south unknown");
+        insta::assert_snapshot!(readiness_text(true, false, [OK, OK, OK]), @"503 {status:unavailable,detail:The process is shutting down.}, control ok, shard north ok, shard south ok");
     }
 
     #[test]
     fn latency_is_told_in_milliseconds() {
-        let row = row("control".to_owned(), OK);
+        let row = dependency_body("control".to_owned(), OK);
         insta::assert_snapshot!(serde_json::to_string(&row).unwrap(), @r#"{"name":"control","state":"ok","latency_ms":0.5}"#);
     }
 }

@@ -5,33 +5,33 @@ use axum::routing::{get, post};
 
 mod auth;
 
-mod body;
+mod request_body;
 
 pub mod caller;
 
 pub mod cargo;
 
-mod check;
+mod load_validation;
 
 pub mod docs;
 
-mod faults;
+mod validation_errors;
 
 pub mod files;
 
-pub mod harbour;
+pub mod file_access;
 
 pub mod health;
 
-pub mod keys;
+pub mod api_keys;
 
-mod lanes;
+mod lane_id_cache;
 
-pub mod limits;
+pub mod rate_limit;
 
-mod probe;
+mod shard_probe;
 
-pub mod problem;
+pub mod api_error;
 
 mod ready;
 
@@ -39,13 +39,14 @@ pub mod state;
 
 mod trace;
 
-mod writer;
+mod group_commit;
 
-pub use state::{App, Options, Parts};
+pub use state::{App, AppDependencies, Options};
 
-/// Routes of others, with an id, one event in the log and two metrics for each request, as ours have.
-pub fn traced(routes: Router) -> Router {
-    trace::around(routes)
+/// Gives another crate's routes what the API's own routes have: for each request an id, one log
+/// event and two metrics.
+pub fn with_request_tracing(routes: Router) -> Router {
+    trace::trace_requests(routes)
 }
 
 pub fn router(app: App) -> Router {
@@ -56,7 +57,7 @@ pub fn router(app: App) -> Router {
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .merge(docs::router())
-        .method_not_allowed_fallback(problem::method_not_allowed)
-        .fallback(problem::not_found);
-    trace::around(routes).with_state(app)
+        .method_not_allowed_fallback(api_error::method_not_allowed)
+        .fallback(api_error::not_found);
+    trace::trace_requests(routes).with_state(app)
 }

@@ -1,71 +1,79 @@
-//! `GET /ready`: asked of the pulses that are taken anyway, so that it costs nothing.
+//! `GET /ready`: uses the results of the background probes, so it makes no queries.
 
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use outbound::health::Condition;
-use wire::health::Ready;
+use outbound::health::DependencyHealth;
+use wire::health::ReadyResponse;
 
-use crate::health::{self, Dependency, Liveness};
-use crate::limits::RedisContact;
-use crate::probe::Pulse;
+use crate::health::{self, DependencyReachability, Reachability};
+use crate::rate_limit::RedisReachability;
+use crate::shard_probe::ShardReachability;
 use crate::state::App;
 
-pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<Ready>) {
-    let contact = app.keys.contact();
+pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<ReadyResponse>) {
+    let contact = app.keys.control_status();
     let shards: Vec<_> = app
-        .quays()
-        .map(|quay| Dependency {
-            name: quay.shard.name.to_string(),
-            liveness: match quay.probe.last() {
-                Pulse::NotYet => Liveness::NotYet,
-                Pulse::Beats { latency } => Liveness::Answers {
+        .shard_handles()
+        .map(|handle| DependencyReachability {
+            name: handle.shard.name.to_string(),
+            reachability: match handle.probe.last() {
+                ShardReachability::Unknown => Reachability::Unknown,
+                ShardReachability::Reachable { latency } => Reachability::Reachable {
                     latency: Some(latency),
                 },
-                Pulse::Away => Liveness::Away,
+                ShardReachability::Unreachable => Reachability::Unreachable,
             },
         })
         .collect();
-    let control = match (contact.last_seen, contact.away) {
-        (None, _) => Liveness::NotYet,
-        (Some(_), false) => Liveness::Answers { latency: None },
-        (Some(_), true) => Liveness::Away,
+    let control = match (contact.last_seen, contact.is_unreachable) {
+        (None, _) => Reachability::Unknown,
+        (Some(_), false) => Reachability::Reachable { latency: None },
+        (Some(_), true) => Reachability::Unreachable,
     };
-    let spared: Vec<_> = spared(&app).collect();
-    let (status, ready) =
-        health::judge(app.is_draining(), control, contact.stale, &shards, &spared);
+    let optional: Vec<_> = optional_dependencies(&app).collect();
+    let (status, ready) = health::readiness(
+        app.is_draining(),
+        control,
+        contact.is_stale,
+        &shards,
+        &optional,
+    );
     (status, Json(ready))
 }
 
-/// What this install has of what we can go on without.
-fn spared(app: &App) -> impl Iterator<Item = Dependency> {
-    let redis = app.limiter.contact().map(|contact| match contact {
-        RedisContact::NotYet => Liveness::NotYet,
-        RedisContact::Answers { latency } => Liveness::Answers {
-            latency: Some(latency),
-        },
-        RedisContact::Away => Liveness::Away,
-    });
+/// The dependencies that are configured and that the node can serve without.
+fn optional_dependencies(app: &App) -> impl Iterator<Item = DependencyReachability> {
+    let redis = app
+        .limiter
+        .redis_reachability()
+        .map(|contact| match contact {
+            RedisReachability::Unknown => Reachability::Unknown,
+            RedisReachability::Reachable { latency } => Reachability::Reachable {
+                latency: Some(latency),
+            },
+            RedisReachability::Unreachable => Reachability::Unreachable,
+        });
     let health = app.files.health();
     let rows = [
         ("redis", redis),
-        ("object store", condition(&health.store)),
-        ("scanner", condition(&health.scanner)),
+        ("object store", reachability(&health.store)),
+        ("scanner", reachability(&health.scanner)),
     ];
     rows.into_iter().filter_map(|(name, liveness)| {
-        Some(Dependency {
+        Some(DependencyReachability {
             name: name.to_owned(),
-            liveness: liveness?,
+            reachability: liveness?,
         })
     })
 }
 
-const fn condition(condition: &Condition) -> Option<Liveness> {
+const fn reachability(condition: &DependencyHealth) -> Option<Reachability> {
     match condition {
-        Condition::Absent => None,
-        Condition::Unknown => Some(Liveness::NotYet),
-        Condition::Well => Some(Liveness::Answers { latency: None }),
-        Condition::Away(_) => Some(Liveness::Away),
-        Condition::Failed(_) => Some(Liveness::Failed),
+        DependencyHealth::NotConfigured => None,
+        DependencyHealth::Unknown => Some(Reachability::Unknown),
+        DependencyHealth::Healthy => Some(Reachability::Reachable { latency: None }),
+        DependencyHealth::Unreachable(_) => Some(Reachability::Unreachable),
+        DependencyHealth::ProbeFailed(_) => Some(Reachability::Failed),
     }
 }

@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! The state that every handler shares.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -6,105 +6,105 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::TimeDelta;
-use domain::callback::Schemes;
+use domain::callback_url::AllowedSchemes;
 use domain::id::Berth;
-use domain::limit::Limits;
 use domain::model::Catalogue;
+use domain::plan_limits::LimitsByPlan;
 use domain::time::Clock;
-use outbound::counters::Counters;
-use store::control::node::Node;
+use outbound::rate_limits::RedisRateLimiter;
+use store::control::node::ServingNode;
 use store::{Control, Shard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::check::Rules;
-use crate::harbour::Desk;
-use crate::harbour::verdicts::Verdicts;
-use crate::keys::{KeyOptions, Keys};
-use crate::lanes::Lanes;
-use crate::limits::{Limiter, LimiterOptions, Nodes};
-use crate::probe::Probe;
-use crate::problem::Problem;
-use crate::writer::Writer;
+use crate::api_error::ApiError;
+use crate::api_keys::{ApiKeyCache, ApiKeyCacheOptions};
+use crate::file_access::FileService;
+use crate::file_access::verdict_waiters::VerdictWaiters;
+use crate::group_commit::LoadWriter;
+use crate::lane_id_cache::LaneIdCache;
+use crate::load_validation::LoadRules;
+use crate::rate_limit::{NodeHeartbeat, RateLimiter, RateLimiterOptions};
+use crate::shard_probe::ShardProbe;
 
-/// What the API is made of.
+/// Everything that the API is built from.
 #[derive(Debug)]
-pub struct Parts {
+pub struct AppDependencies {
     pub control: Control,
     pub shards: Vec<Arc<Shard>>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
-    /// What each plan allows; a licence may come and go.
-    pub limits: watch::Receiver<Limits>,
-    /// What counts for all nodes; without it each counts for itself.
-    pub counters: Option<Counters>,
-    /// This process among those that serve.
-    pub node: Node,
+    /// The limits of each plan. They change when a licence is added or removed.
+    pub plan_limits: watch::Receiver<LimitsByPlan>,
+    /// Rate limits shared by all nodes. Without Redis each node limits on its own.
+    pub redis: Option<RedisRateLimiter>,
+    /// This process, as one of the serving nodes.
+    pub node: ServingNode,
     pub options: Options,
-    /// The object store of files, and how it is.
-    pub files: Desk,
-    /// For what belongs to no shard: keys and their expiry.
+    /// The object store of files, and its health.
+    pub files: FileService,
+    /// The clock for keys and their expiry, which belong to no shard.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What the API is told by its settings.
+/// The API's settings.
 #[derive(Debug, Clone)]
 pub struct Options {
-    pub keys: KeyOptions,
-    pub limiter: LimiterOptions,
-    /// Where a caller is sent whose plan is too small.
+    pub keys: ApiKeyCacheOptions,
+    pub limiter: RateLimiterOptions,
+    /// The URL in rate-limit errors where a caller can upgrade the plan.
     pub upgrade_url: String,
-    pub schemes: Schemes,
+    pub schemes: AllowedSchemes,
     pub max_body_bytes: usize,
     pub max_messages: usize,
     pub max_references: usize,
     pub max_stop_sequences: usize,
-    /// How long a lane rests between batches that are not full.
+    /// The minimum time between two batches of a lane that are not full.
     pub linger: TimeDelta,
 }
 
-/// Cloned several times for every request, so all of it lies behind one pointer.
+/// Cloned several times for every request, so everything is behind one pointer.
 #[derive(Debug, Clone)]
-pub struct App(Arc<Shared>);
+pub struct App(Arc<AppInner>);
 
 #[derive(Debug)]
-pub struct Shared {
-    pub(crate) keys: Arc<Keys>,
+pub struct AppInner {
+    pub(crate) keys: Arc<ApiKeyCache>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
-    pub(crate) limits: watch::Receiver<Limits>,
-    pub(crate) limiter: Limiter,
+    pub(crate) plan_limits: watch::Receiver<LimitsByPlan>,
+    pub(crate) limiter: RateLimiter,
     pub(crate) upgrade_url: String,
-    pub(crate) rules: Rules,
+    pub(crate) rules: LoadRules,
     pub(crate) max_body_bytes: usize,
     pub(crate) linger: TimeDelta,
-    pub(crate) files: Desk,
-    quays: HashMap<Arc<str>, Quay>,
-    names: Vec<Arc<str>>,
-    draining: AtomicBool,
+    pub(crate) files: FileService,
+    shard_handles: HashMap<Arc<str>, ShardHandle>,
+    shard_names: Vec<Arc<str>>,
+    is_draining: AtomicBool,
 }
 
 impl Deref for App {
-    type Target = Shared;
+    type Target = AppInner;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &AppInner {
         &self.0
     }
 }
 
-/// One shard, seen from the API: its rows, its writer, its lanes and its pulse.
+/// Everything that the API keeps for one shard.
 #[derive(Debug)]
-pub(crate) struct Quay {
+pub(crate) struct ShardHandle {
     pub(crate) shard: Arc<Shard>,
-    pub(crate) writer: Writer,
-    pub(crate) lanes: Lanes,
-    pub(crate) probe: Probe,
-    pub(crate) verdicts: Verdicts,
+    pub(crate) writer: LoadWriter,
+    pub(crate) lanes: LaneIdCache,
+    pub(crate) probe: ShardProbe,
+    pub(crate) verdict_waiters: VerdictWaiters,
 }
 
 impl App {
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: AppDependencies) -> Self {
         let options = parts.options;
-        let rules = Rules {
+        let rules = LoadRules {
             schemes: options.schemes,
             max_messages: options.max_messages,
             max_references: options.max_references,
@@ -115,99 +115,102 @@ impl App {
             .iter()
             .map(|shard| shard.name.clone())
             .collect();
-        let quays = parts.shards.into_iter().map(|shard| {
-            let writer = Writer::new(shard.clone());
-            let verdicts = Verdicts::new(shard.clone());
+        let handles = parts.shards.into_iter().map(|shard| {
+            let writer = LoadWriter::new(shard.clone());
+            let verdicts = VerdictWaiters::new(shard.clone());
             let name = shard.name.clone();
             (
                 name,
-                Quay {
+                ShardHandle {
                     shard,
                     writer,
-                    lanes: Lanes::default(),
-                    probe: Probe::default(),
-                    verdicts,
+                    lanes: LaneIdCache::default(),
+                    probe: ShardProbe::default(),
+                    verdict_waiters: verdicts,
                 },
             )
         });
-        let nodes = Nodes::new(parts.control.clone(), parts.node);
-        Self(Arc::new(Shared {
-            limiter: Limiter::new(parts.counters, nodes, options.limiter),
+        let nodes = NodeHeartbeat::new(parts.control.clone(), parts.node);
+        Self(Arc::new(AppInner {
+            limiter: RateLimiter::new(parts.redis, nodes, options.limiter),
             upgrade_url: options.upgrade_url,
-            keys: Arc::new(Keys::new(parts.control, options.keys, parts.clock)),
+            keys: Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock)),
             catalogue: parts.catalogue,
-            limits: parts.limits,
+            plan_limits: parts.plan_limits,
             rules,
             max_body_bytes: options.max_body_bytes,
             linger: options.linger,
             files: parts.files,
-            quays: quays.collect(),
-            names,
-            draining: AtomicBool::new(false),
+            shard_handles: handles.collect(),
+            shard_names: names,
+            is_draining: AtomicBool::new(false),
         }))
     }
 
-    /// Starts what works beside the requests: the key feed, the limiter, the writers, the probes.
+    /// Starts the background tasks: the key feed, the rate limiter, the writers, the probes.
     ///
-    /// All but the writers stop when told to; these stop after [`App::flush`].
+    /// `stop` ends all of them but the writers, which end after [`App::flush`].
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
         let (keys, stopped) = (self.keys.clone(), stop.clone());
         tracker.spawn(async move { keys.run(stopped).await });
         self.limiter.spawn(tracker, stop);
-        for name in &self.names {
-            let Some(quay) = self.quays.get(name) else {
+        for name in &self.shard_names {
+            let Some(handle) = self.shard_handles.get(name) else {
                 continue;
             };
-            quay.writer.spawn(tracker);
+            handle.writer.spawn(tracker);
             let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
-                if let Some(quay) = app.quays.get(&name) {
-                    let probed = quay.probe.run(&quay.shard, stopped.clone());
-                    tokio::join!(probed, quay.verdicts.run(stopped));
+                if let Some(handle) = app.shard_handles.get(&name) {
+                    let probed = handle.probe.run(&handle.shard, stopped.clone());
+                    tokio::join!(probed, handle.verdict_waiters.run(stopped));
                 }
             });
         }
     }
 
-    /// Reads the key feed to its end, as the feed follower does by itself every half second.
-    pub async fn refresh(&self) {
-        self.keys.refresh().await;
+    /// Reads the key feed to its end. The background task does the same every half second.
+    pub async fn refresh_keys(&self) {
+        self.keys.read_feed().await;
     }
 
-    /// From now on `/ready` tells balancers to look elsewhere.
+    /// From now on `/ready` answers 503, so that load balancers send no more requests here.
     pub fn drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
+        self.is_draining.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until everything that was accepted is written, then lets the writers go.
+    /// Waits until all accepted loads are written, then ends the writers.
     pub async fn flush(&self) {
-        for quay in self.quays.values() {
-            quay.writer.close().await;
+        for handle in self.shard_handles.values() {
+            handle.writer.close().await;
         }
-        self.keys.flush().await;
+        self.keys.flush_usage().await;
     }
 
-    pub fn limiter(&self) -> &Limiter {
+    pub fn limiter(&self) -> &RateLimiter {
         &self.limiter
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        self.is_draining.load(Ordering::Relaxed)
     }
 
-    /// The shards in the order of the settings.
-    pub(crate) fn quays(&self) -> impl Iterator<Item = &Quay> {
-        self.names.iter().filter_map(|name| self.quays.get(name))
+    /// All shards, in the order of the settings.
+    pub(crate) fn shard_handles(&self) -> impl Iterator<Item = &ShardHandle> {
+        self.shard_names
+            .iter()
+            .filter_map(|name| self.shard_handles.get(name))
     }
 
-    /// Where a berth lies.
-    pub(crate) fn quay(&self, berth: Berth) -> Result<&Quay, Problem> {
+    /// The shard that a berth is assigned to.
+    pub(crate) fn shard_handle(&self, berth: Berth) -> Result<&ShardHandle, ApiError> {
         let name = self.keys.shard_of(berth);
-        name.and_then(|name| self.quays.get(&name)).ok_or_else(|| {
-            Problem::unavailable(
-                "The organization's shard is not available. Retry shortly.",
-                5,
-            )
-        })
+        name.and_then(|name| self.shard_handles.get(&name))
+            .ok_or_else(|| {
+                ApiError::unavailable(
+                    "The database shard of your organization is unavailable. Retry shortly.",
+                    5,
+                )
+            })
     }
 }

@@ -1,6 +1,6 @@
-//! Around every request: its id, one event in the log, two metrics.
+//! Gives every request an id, one log event and two metrics.
 //!
-//! Neither bodies, nor keys, nor query strings are ever written here.
+//! Bodies, keys and query strings are never logged here.
 
 use std::error::Error;
 use std::fmt;
@@ -15,24 +15,24 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::problem::{Cause, Problem};
+use crate::api_error::{ApiError, ErrorCause};
 
-/// The date of the contract that we speak. Changes within it only add.
+/// The date of the contract. Changes under the same date only add fields.
 pub(crate) const API_VERSION: &str = "2026-11-15";
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("x-api-version");
 const ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Traces every route and fallback that the router has so far.
-pub(crate) fn around<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
+pub(crate) fn trace_requests<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
     routes.layer(middleware::from_fn(trace))
 }
 
 async fn trace(request: Request, next: Next) -> Response {
     let began = Instant::now();
-    let method = name(request.method());
+    let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = surviving(next.run(request)).await;
+    let mut response = catch_panic(next.run(request)).await;
     let id = format!("{:032x}", rand::random::<u128>());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(ID_HEADER, value);
@@ -40,7 +40,7 @@ async fn trace(request: Request, next: Next) -> Response {
     response
         .headers_mut()
         .insert(VERSION_HEADER, HeaderValue::from_static(API_VERSION));
-    let served = Served {
+    let served = ServedRequest {
         method,
         route: route.as_ref().map_or("none", MatchedPath::as_str),
         status: response.status(),
@@ -52,7 +52,7 @@ async fn trace(request: Request, next: Next) -> Response {
     response
 }
 
-struct Served<'a> {
+struct ServedRequest<'a> {
     method: &'static str,
     route: &'a str,
     status: StatusCode,
@@ -60,17 +60,17 @@ struct Served<'a> {
     id: &'a str,
 }
 
-impl Served<'_> {
+impl ServedRequest<'_> {
     fn count(&self) {
         let route = self.route.to_owned();
         let status = self.status.as_str().to_owned();
-        metrics::histogram!("http_request_seconds", "route" => route.clone())
+        metrics::histogram!("longshore_http_request_duration_seconds", "route" => route.clone())
             .record(self.latency.as_secs_f64());
-        metrics::counter!("http_requests_total", "route" => route, "method" => self.method, "status" => status)
+        metrics::counter!("longshore_http_requests_total", "route" => route, "method" => self.method, "status" => status)
             .increment(1);
     }
 
-    fn log(&self, cause: Option<&Cause>) {
+    fn log(&self, cause: Option<&ErrorCause>) {
         let Self {
             method,
             route,
@@ -80,10 +80,11 @@ impl Served<'_> {
         } = self;
         let status = status.as_u16();
         let milliseconds = latency.as_secs_f64() * 1000.0;
-        let cause = cause.map(|Cause(cause)| Chain(cause.as_ref()));
-        // 503 is said on purpose: while starting or draining, or while a shard is away.
-        let ours = self.status.is_server_error() && self.status != StatusCode::SERVICE_UNAVAILABLE;
-        if ours {
+        let cause = cause.map(|ErrorCause(cause)| ErrorChain(cause.as_ref()));
+        // 503 is not a failure: the process is starting or draining, or a shard is unreachable.
+        let is_failure =
+            self.status.is_server_error() && self.status != StatusCode::SERVICE_UNAVAILABLE;
+        if is_failure {
             let cause = cause.as_ref().map(tracing::field::display);
             tracing::error!(
                 request.id = id,
@@ -92,7 +93,7 @@ impl Served<'_> {
                 http.status = status,
                 http.milliseconds = milliseconds,
                 error = cause,
-                "request {id} failed"
+                "request failed"
             );
         } else if self.status.is_client_error() || self.status.is_server_error() {
             let cause = cause.as_ref().map(tracing::field::display);
@@ -103,7 +104,7 @@ impl Served<'_> {
                 http.status = status,
                 http.milliseconds = milliseconds,
                 error = cause,
-                "request {id} refused"
+                "request refused"
             );
         } else {
             tracing::debug!(
@@ -112,42 +113,42 @@ impl Served<'_> {
                 http.route = route,
                 http.status = status,
                 http.milliseconds = milliseconds,
-                "request {id} answered"
+                "request answered"
             );
         }
     }
 }
 
-/// A failure and what is behind it, outermost first.
-struct Chain<'a>(&'a (dyn Error + Send + Sync));
+/// An error and its sources, outermost first.
+struct ErrorChain<'a>(&'a (dyn Error + Send + Sync));
 
-impl fmt::Display for Chain<'_> {
+impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
-        let mut behind = self.0.source();
-        while let Some(error) = behind {
+        let mut source = self.0.source();
+        while let Some(error) = source {
             write!(f, ": {error}")?;
-            behind = error.source();
+            source = error.source();
         }
         Ok(())
     }
 }
 
 /// A panic in a handler ends its request, not the connection.
-async fn surviving(answer: impl Future<Output = Response>) -> Response {
+async fn catch_panic(answer: impl Future<Output = Response>) -> Response {
     let mut answer = pin!(answer);
     std::future::poll_fn(|context| {
-        // What panicked is never polled again, so nobody sees it half done.
+        // A future that panicked is never polled again, so its state is never observed.
         let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
         polled.unwrap_or_else(|_| {
-            Poll::Ready(Problem::internal("a handler panicked").into_response())
+            Poll::Ready(ApiError::internal("a handler panicked").into_response())
         })
     })
     .await
 }
 
-/// The method, as one of few words: a caller may invent others.
-fn name(method: &Method) -> &'static str {
+/// The method as one of few metric labels, because a caller may invent methods.
+fn method_label(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     known
         .into_iter()

@@ -1,35 +1,35 @@
-// What pages do besides showing: ages that count, copies, questions before harm, live parts, light and dark.
+// Scripts of all pages: relative times, copy buttons, confirmations, live updates, theme.
 "use strict";
 
 const units = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
-function age(milliseconds) {
+function formatAge(milliseconds) {
   const future = milliseconds < 0;
   let seconds = Math.floor(Math.abs(milliseconds) / 1000);
   if (seconds < 1) return "now";
-  const place = units.findIndex(([size]) => seconds >= size);
-  const [size, name] = units[place];
+  const index = units.findIndex(([size]) => seconds >= size);
+  const [size, name] = units[index];
   let text = `${Math.floor(seconds / size)} ${name}`;
-  const next = units[place + 1];
+  const next = units[index + 1];
   const rest = next ? Math.floor((seconds % size) / next[0]) : 0;
   if (rest && size < 86400 * 7) text += ` ${rest} ${next[1]}`;
   return future ? `in ${text}` : `${text} ago`;
 }
-function ages(root = document) {
+function updateAges(root = document) {
   for (const time of root.querySelectorAll("time[data-age]")) {
-    const text = age(Date.now() - Date.parse(time.dateTime));
+    const text = formatAge(Date.now() - Date.parse(time.dateTime));
     if (time.textContent !== text) time.textContent = text;
   }
 }
-ages();
-setInterval(ages, 1000);
+updateAges();
+setInterval(updateAges, 1000);
 
 document.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     navigator.clipboard?.writeText(document.getElementById(copy.dataset.copy).textContent.trim());
-    const said = copy.textContent;
+    const label = copy.textContent;
     copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = said; }, 1500);
+    setTimeout(() => { copy.textContent = label; }, 1500);
   }
   if (event.target.closest("[data-theme-switch]")) {
     const root = document.documentElement;
@@ -39,48 +39,48 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Whatever cannot be taken back says first what it will do.
+// Forms with data-confirm ask before they submit.
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;
   if (question && !confirm(question)) event.preventDefault();
 }, true);
 
-// On wide screens the menu is always there.
+// On wide screens the menu is always open.
 const menu = document.querySelector(".menu");
 const wide = matchMedia("(min-width: 861px)");
-const spread = () => { if (menu) menu.open = wide.matches; };
-spread();
-wide.addEventListener("change", spread);
+const syncMenu = () => { if (menu) menu.open = wide.matches; };
+syncMenu();
+wide.addEventListener("change", syncMenu);
 
-// A live page: the server sends its main part whenever that changed; elements marked data-live are replaced.
+// Live pages: the server sends the main element when it changes; elements with data-live are replaced.
 const dot = () => document.querySelector("[data-dot]");
 let source = null;
-function say(state, text) {
+function showLiveStatus(state, text) {
   const mark = dot();
   if (!mark) return;
   mark.className = `dot ${state}`;
   mark.firstElementChild.textContent = text;
 }
-function follow() {
+function connect() {
   if (source || document.hidden || !document.body.hasAttribute("data-live-page")) return;
   const page = location.pathname + location.search;
   source = new EventSource(`/dashboard/live?page=${encodeURIComponent(page)}`);
-  source.addEventListener("open", () => say("on", "live"));
-  source.addEventListener("error", () => say("off", "not connected"));
+  source.addEventListener("open", () => showLiveStatus("on", "live"));
+  source.addEventListener("error", () => showLiveStatus("off", "disconnected"));
   source.addEventListener("page", (event) => {
     const fresh = new DOMParser().parseFromString(event.data, "text/html");
     const parts = (root) => [...root.querySelectorAll("[data-live]")].map((part) => part.id).join();
-    // Something is there that was not, such as a first row: then the page is another.
+    // Live elements were added or removed: replace the whole page.
     if (parts(fresh) !== parts(document)) {
       document.querySelector("main").replaceWith(document.importNode(fresh.querySelector("main"), true));
-      ages();
+      updateAges();
       htmx.process(document.querySelector("main"));
-      say("on", "live");
+      showLiveStatus("on", "live");
     }
     for (const old of document.querySelectorAll("[data-live]")) {
       const now = fresh.getElementById(old.id);
       if (!now) continue;
-      ages(now);
+      updateAges(now);
       if (now.outerHTML === old.outerHTML || old.contains(document.activeElement) && old.matches("form, form *")) continue;
       old.replaceWith(document.importNode(now, true));
       htmx.process(document.getElementById(old.id));
@@ -88,8 +88,8 @@ function follow() {
     document.dispatchEvent(new CustomEvent("page:changed"));
   });
 }
-function rest() { source?.close(); source = null; say("", "paused"); }
-document.addEventListener("visibilitychange", () => (document.hidden ? rest() : follow()));
-addEventListener("pagehide", rest);
-document.addEventListener("htmx:pushedIntoHistory", () => { if (source) { rest(); follow(); } });
-addEventListener("load", follow);
+function disconnect() { source?.close(); source = null; showLiveStatus("", "paused"); }
+document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
+addEventListener("pagehide", disconnect);
+document.addEventListener("htmx:pushedIntoHistory", () => { if (source) { disconnect(); connect(); } });
+addEventListener("load", connect);

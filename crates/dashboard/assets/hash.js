@@ -1,4 +1,4 @@
-// SHA-256 of files of any size, a piece at a time, beside the page: a worker that is given files and says how far it is.
+// Web worker: SHA-256 of files of any size, in chunks, with progress messages.
 "use strict";
 
 const K = new Uint32Array([
@@ -62,29 +62,29 @@ class Sha256 {
     const end = new Uint8Array((this.held < 56 ? 64 : 128) - this.held);
     const view = new DataView(end.buffer);
     end[0] = 0x80;
-    // Of a file below 2^53 bits; nobody's is larger.
+    // Correct for files below 2^53 bits, far above the size limit.
     view.setUint32(end.length - 8, Math.floor(bits / 2 ** 32));
     view.setUint32(end.length - 4, bits >>> 0);
     this.update(end);
     const out = new Uint8Array(32);
     const words = new DataView(out.buffer);
-    this.state.forEach((word, place) => words.setInt32(place * 4, word));
+    this.state.forEach((word, index) => words.setInt32(index * 4, word));
     return out;
   }
 }
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
-const PIECE = 4 << 20;
+const CHUNK = 4 << 20;
 
-// The browser's own hash is quicker and takes whole buffers only: enough for a part. It is absent where pages come over http.
+// The browser's hash is faster but needs the whole buffer, which is fine for a part. It does not exist on plain HTTP pages.
 async function digest(bytes) {
-  const own = globalThis.crypto?.subtle;
-  return own ? new Uint8Array(await own.digest("SHA-256", bytes)) : new Sha256().update(bytes).digest();
+  const subtle = globalThis.crypto?.subtle;
+  return subtle ? new Uint8Array(await subtle.digest("SHA-256", bytes)) : new Sha256().update(bytes).digest();
 }
 
-// The digest of the whole, and those of its parts; every byte is read once.
-async function hash(file, part, told) {
+// The digests of the file and of its parts. Reads every byte once.
+async function hash(file, part, onProgress) {
   const whole = new Sha256();
   const parts = [];
   let last = null;
@@ -93,9 +93,9 @@ async function hash(file, part, told) {
     last = await digest(bytes);
     parts.push(base64(last));
     if (file.size <= part) break;
-    for (let at = 0; at < bytes.length; at += PIECE) {
-      whole.update(bytes.subarray(at, at + PIECE));
-      told(Math.min(from + at + PIECE, file.size));
+    for (let at = 0; at < bytes.length; at += CHUNK) {
+      whole.update(bytes.subarray(at, at + CHUNK));
+      onProgress(Math.min(from + at + CHUNK, file.size));
     }
   }
   return { sha256: hex(parts.length === 1 ? last : whole.digest()), parts };
@@ -104,9 +104,9 @@ async function hash(file, part, told) {
 if (typeof module === "object") {
   module.exports = { Sha256, hash };
 } else {
-  let turn = Promise.resolve();
+  let queue = Promise.resolve();
   onmessage = ({ data: { number, file, part } }) => {
-    turn = turn.then(async () => {
+    queue = queue.then(async () => {
       try {
         postMessage({ number, ...await hash(file, part, (done) => postMessage({ number, done })) });
       } catch (failure) {

@@ -1,4 +1,4 @@
-//! What browsers are given besides pages: all of it ours to serve, none of it from elsewhere.
+//! Static files, embedded in the binary.
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
@@ -14,7 +14,7 @@ struct Asset {
 
 static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// An address that changes with the bytes behind it.
+/// A URL with a version that changes with the content.
 pub(crate) fn url(name: &str) -> String {
     let version = ASSETS.iter().find(|asset| asset.name == name);
     let version = version.map_or("none", |asset| asset.version);

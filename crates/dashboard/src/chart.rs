@@ -1,50 +1,51 @@
-//! Pictures of numbers: SVG from the server, which prints, needs no script and can be read aloud.
+//! Charts as SVG: they need no script, print well and work with screen readers.
 
 use std::fmt::Write as _;
 
-use crate::text::{Markup, count, escaped};
+use crate::text::{Markup, count, escape_html};
 
-/// One column of a histogram.
+/// One column of a column chart.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Column {
-    /// What it stands for: an hour, a day.
+pub(crate) struct ChartColumn {
+    /// The hour or day that it shows.
     pub(crate) label: String,
-    /// Where it leads, such as the same page for this time alone.
+    /// The link target, such as the same page filtered to this hour.
     pub(crate) href: Option<String>,
-    pub(crate) is_chosen: bool,
-    /// From the bottom up: a class of style.css (`good`, `bad`, `calm`, `warm`, `s1` to `s6`), its name, its size.
+    pub(crate) is_selected: bool,
+    /// From bottom to top: a class of style.css (`good`, `bad`, `calm`, `warm`, `s1` to `s6`),
+    /// the label, the size.
     pub(crate) parts: Vec<(&'static str, String, u64)>,
 }
 
 const WIDTH: f64 = 1000.0;
 
-/// Stacked columns over the whole width.
-pub(crate) fn columns(name: &str, height: f64, columns: &[Column]) -> Markup {
-    columns_in(name, height, columns, count)
+/// A chart of stacked columns.
+pub(crate) fn column_chart(name: &str, height: f64, columns: &[ChartColumn]) -> Markup {
+    column_chart_with(name, height, columns, count)
 }
 
-/// The same, of sizes that are written in another way, such as money.
+/// A chart of stacked columns whose sizes are formatted by `write`.
 #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
-pub(crate) fn columns_in(
+pub(crate) fn column_chart_with(
     name: &str,
     height: f64,
-    columns: &[Column],
+    columns: &[ChartColumn],
     write: fn(u64) -> String,
 ) -> Markup {
-    let total = |column: &Column| column.parts.iter().map(|(_, _, size)| size).sum::<u64>();
+    let total = |column: &ChartColumn| column.parts.iter().map(|(_, _, size)| size).sum::<u64>();
     let highest = columns.iter().map(total).max().unwrap_or_default().max(1);
     let step = WIDTH / columns.len().max(1) as f64;
     let gap = (step * 0.15).min(3.0);
-    // What holds links is no picture to those who hear it.
+    // Screen readers skip links inside role="img".
     let has_links = columns.iter().any(|column| column.href.is_some());
     let role = if has_links { "group" } else { "img" };
     let mut svg = format!(
         "<svg class=\"columns\" viewBox=\"0 0 {WIDTH} {height}\" preserveAspectRatio=\"none\" \
          role=\"{role}\" aria-label=\"{}\">",
-        escaped(name)
+        escape_html(name)
     );
-    for (place, column) in columns.iter().enumerate() {
-        let left = place as f64 * step;
+    for (index, column) in columns.iter().enumerate() {
+        let left = index as f64 * step;
         let mut title = column.label.clone();
         for (_, part, size) in &column.parts {
             let _ = write!(title, "\n{part}: {}", write(*size));
@@ -53,21 +54,21 @@ pub(crate) fn columns_in(
             let _ = write!(
                 svg,
                 "<a href=\"{}\" aria-label=\"{}\">",
-                escaped(href),
-                escaped(&title)
+                escape_html(href),
+                escape_html(&title)
             );
         }
-        let chosen = if column.is_chosen { " chosen" } else { "" };
+        let chosen = if column.is_selected { " chosen" } else { "" };
         let _ = write!(
             svg,
             "<g class=\"column{chosen}\"><title>{}</title>\
              <rect class=\"behind\" x=\"{left:.2}\" y=\"0\" width=\"{step:.2}\" height=\"{height}\"/>",
-            escaped(&title)
+            escape_html(&title)
         );
         let mut bottom = height;
         for (class, _, size) in &column.parts {
             let tall = *size as f64 / highest as f64 * height;
-            // What is there at all can be seen.
+            // Every part above zero stays visible.
             let tall = if *size > 0 { tall.max(1.0) } else { 0.0 };
             bottom -= tall;
             let _ = write!(
@@ -86,15 +87,15 @@ pub(crate) fn columns_in(
     Markup(svg)
 }
 
-/// A small line without axes.
+/// A sparkline: a small line chart without axes.
 #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
-pub(crate) fn spark(name: &str, values: &[u64]) -> Markup {
+pub(crate) fn sparkline(name: &str, values: &[u64]) -> Markup {
     let highest = values.iter().copied().max().unwrap_or_default().max(1) as f64;
     let step = 100.0 / values.len().saturating_sub(1).max(1) as f64;
-    let points = values.iter().enumerate().map(|(place, value)| {
+    let points = values.iter().enumerate().map(|(index, value)| {
         format!(
             "{:.1},{:.1}",
-            place as f64 * step,
+            index as f64 * step,
             23.0 - *value as f64 / highest * 22.0
         )
     });
@@ -102,35 +103,35 @@ pub(crate) fn spark(name: &str, values: &[u64]) -> Markup {
     Markup(format!(
         "<svg class=\"spark\" viewBox=\"0 0 100 24\" preserveAspectRatio=\"none\" role=\"img\" \
          aria-label=\"{}\"><polyline points=\"{points}\"/></svg>",
-        escaped(name)
+        escape_html(name)
     ))
 }
 
-/// A bar of parts of a whole: class, name, size. What is missing stays empty.
+/// A progress bar. Each part has a class, a label and a size; the rest of `whole` stays empty.
 #[expect(clippy::cast_precision_loss, reason = "pixels are coarser")]
-pub(crate) fn bar(name: &str, whole: u64, parts: &[(&'static str, &str, u64)]) -> Markup {
-    let mut told = name.to_owned();
+pub(crate) fn progress_bar(name: &str, whole: u64, parts: &[(&'static str, &str, u64)]) -> Markup {
+    let mut label = name.to_owned();
     let mut svg = String::new();
     let mut left = 0.0;
     for (class, part, size) in parts {
         let wide = *size as f64 * 100.0 / whole.max(1) as f64;
-        let _ = write!(told, ", {part}: {}", count(*size));
+        let _ = write!(label, ", {part}: {}", count(*size));
         let _ = write!(
             svg,
             "<rect class=\"{class}\" x=\"{left:.2}\" y=\"0\" width=\"{wide:.2}\" height=\"8\"/>"
         );
         left += wide;
     }
-    let told = escaped(&told);
+    let label = escape_html(&label);
     Markup(format!(
         "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"{told}\"><title>{told}</title>\
+         aria-label=\"{label}\"><title>{label}</title>\
          <rect class=\"behind\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>{svg}</svg>"
     ))
 }
 
-/// A bar of parts that are the whole together: class and size. `name` tells what they are.
-pub(crate) fn shares(name: &str, parts: &[(&'static str, u64)]) -> Markup {
+/// A stacked bar whose parts fill it, each with a class and a size. `name` describes the parts.
+pub(crate) fn stacked_bar(name: &str, parts: &[(&'static str, u64)]) -> Markup {
     let whole = parts.iter().map(|(_, size)| size).sum::<u64>().max(1);
     let mut svg = String::new();
     let mut left = 0.0;
@@ -143,10 +144,10 @@ pub(crate) fn shares(name: &str, parts: &[(&'static str, u64)]) -> Markup {
         );
         left += wide;
     }
-    let told = escaped(name);
+    let label = escape_html(name);
     Markup(format!(
         "<svg class=\"bar\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"{told}\"><title>{told}</title>\
+         aria-label=\"{label}\"><title>{label}</title>\
          <rect class=\"behind\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>{svg}</svg>"
     ))
 }

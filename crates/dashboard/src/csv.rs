@@ -1,10 +1,10 @@
-//! Tables for spreadsheets: RFC 4180, and nothing in them is ever a formula.
+//! CSV files (RFC 4180), protected against formula injection.
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-/// A file that browsers keep under a name of ours.
+/// A response that browsers save as a file.
 pub(crate) fn download(name: &str, body: impl Into<Body>) -> Response {
     let headers = [
         (CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
@@ -17,12 +17,12 @@ pub(crate) fn download(name: &str, body: impl Into<Body>) -> Response {
 }
 
 pub(crate) fn record<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
-    let fields: Vec<String> = fields.into_iter().map(quoted).collect();
+    let fields: Vec<String> = fields.into_iter().map(quote).collect();
     fields.join(",") + "\r\n"
 }
 
-/// What people wrote may begin like a formula, which a spreadsheet would carry out.
-pub(crate) fn harmless(text: &str) -> String {
+/// Escapes user text that a spreadsheet would run as a formula.
+pub(crate) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")
     } else {
@@ -30,7 +30,7 @@ pub(crate) fn harmless(text: &str) -> String {
     }
 }
 
-fn quoted(field: &str) -> String {
+fn quote(field: &str) -> String {
     if field.contains([',', '"', '\r', '\n']) || field.trim() != field {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -46,7 +46,7 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         let line = record(["a", "b,c", "say \"d\"", " e"]);
         assert_eq!(line, "a,\"b,c\",\"say \"\"d\"\"\",\" e\"\r\n");
-        assert_eq!(harmless("=1+1"), "'=1+1");
-        assert_eq!(harmless("a=1"), "a=1");
+        assert_eq!(escape_formula("=1+1"), "'=1+1");
+        assert_eq!(escape_formula("a=1"), "a=1");
     }
 }

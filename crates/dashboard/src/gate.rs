@@ -1,4 +1,4 @@
-//! Who may pass: asked once for every route, before its handler, by what the table of routes says.
+//! Access control: one middleware checks session, role and CSRF token before every handler.
 
 use std::sync::Arc;
 
@@ -8,155 +8,175 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use domain::person::Role;
 use http::{HeaderMap, Method};
-use store::control::seat::{self, Place};
+use store::control::membership::{self, Scope};
 use store::control::session;
 
+use crate::access::{Access, ClientInfo, SignedIn};
 use crate::cookie;
-use crate::form;
-use crate::no::No;
-use crate::seat::{Guest, Seat, Visitor};
-use crate::state::Desk;
+use crate::csrf;
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
-/// What a route asks of whoever comes.
+/// The access that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Anybody: to sign in, or to see how a page looks.
-    Nobody,
-    /// Somebody who is signed in.
-    Person,
-    /// Somebody who runs the service.
+pub enum RequiredAccess {
+    /// Everyone, without signing in.
+    Public,
+    /// Any signed-in user.
+    AnyUser,
+    /// Operators of the service.
     Operator,
-    /// At least this role in the organization that `{organization}` names.
+    /// At least this role in the organization in the path, `{organization}`.
     Organization(Role),
-    /// At least this role in the organization of the project that `{project}` names.
+    /// At least this role in the organization that owns the project in the path, `{project}`.
     Project(Role),
 }
 
-/// How many choices the switcher offers.
-const CHOICES: u32 = 200;
+/// How many projects the project switcher lists.
+const MAX_SWITCHER_PROJECTS: u32 = 200;
 
 pub(crate) async fn enforce(
-    State((desk, needs)): State<(Desk, Needs)>,
+    State((state, needs)): State<(DashboardState, RequiredAccess)>,
     request: Request,
     next: Next,
 ) -> Response {
-    match admit(&desk, needs, request).await {
+    match authorize(&state, needs, request).await {
         Ok(request) => next.run(request).await,
-        Err(no) => no.into_response(),
+        Err(error) => error.into_response(),
     }
 }
 
-async fn admit(desk: &Desk, needs: Needs, request: Request) -> Result<Request, No> {
+async fn authorize(
+    state: &DashboardState,
+    needs: RequiredAccess,
+    request: Request,
+) -> Result<Request, PageError> {
     let changes = *request.method() != Method::GET;
-    if changes && !is_from_here(request.headers(), &desk.options.public_url) {
-        return Err(No::Forged);
+    if changes && !is_same_origin(request.headers(), &state.options.public_url) {
+        return Err(PageError::CsrfMismatch);
     }
     let (mut parts, body) = request.into_parts();
-    let Ok(visitor) = Visitor::from_request_parts(&mut parts, desk).await;
-    let guest = guest(desk, &parts.headers, &visitor).await?;
-    let seat = if needs == Needs::Nobody {
+    let Ok(client) = ClientInfo::from_request_parts(&mut parts, state).await;
+    let signed_in = find_signed_in(state, &parts.headers, &client).await?;
+    let access = if needs == RequiredAccess::Public {
         None
     } else {
         let next = (!changes).then(|| parts.uri.to_string());
-        let guest = guest.clone().ok_or(No::SignIn { next })?;
+        let signed_in = signed_in.clone().ok_or(PageError::NotSignedIn { next })?;
         let named = Path::<Vec<(String, String)>>::from_request_parts(&mut parts, &()).await;
         let named = named.map(|Path(named)| named).unwrap_or_default();
-        Some(take_seat(desk, needs, guest, &named).await?)
+        Some(grant_access(state, needs, signed_in, &named).await?)
     };
     let mut request = Request::from_parts(parts, body);
-    if let Some(seat) = seat.as_ref().filter(|_| changes) {
-        request = form::unseal(request, &seat.guest.seal).await?;
+    if let Some(access) = access.as_ref().filter(|_| changes) {
+        request = csrf::verify_csrf(request, &access.signed_in.csrf_token).await?;
     }
-    if let Some(seat) = seat {
-        request.extensions_mut().insert(seat);
+    if let Some(access) = access {
+        request.extensions_mut().insert(access);
     }
     Ok(request)
 }
 
-/// A browser says where a request comes from; another page's is refused, whatever it carries.
-fn is_from_here(headers: &HeaderMap, public_url: &str) -> bool {
+/// Rejects requests that a browser sends from another site's page.
+fn is_same_origin(headers: &HeaderMap, public_url: &str) -> bool {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match (value("sec-fetch-site"), value("origin"), value("host")) {
         (Some(site), _, _) => matches!(site, "same-origin" | "none"),
         (None, Some(origin), Some(host)) => {
             origin == public_url || origin.split_once("://").is_some_and(|(_, of)| of == host)
         }
-        // No browser: then no cookie came along by itself either.
+        // Not a browser: no ambient cookie, so no CSRF risk.
         (None, Some(_), None) | (None, None, _) => value("origin").is_none(),
     }
 }
 
-async fn guest(desk: &Desk, headers: &HeaderMap, visitor: &Visitor) -> Result<Option<Guest>, No> {
-    let Some(token) = cookie::session(headers, &desk.options) else {
+async fn find_signed_in(
+    state: &DashboardState,
+    headers: &HeaderMap,
+    client: &ClientInfo,
+) -> Result<Option<SignedIn>, PageError> {
+    let Some(token) = cookie::read_session(headers, &state.options) else {
         return Ok(None);
     };
-    let found = session::find(&desk.control, token.digest(), desk.clock.now()).await?;
-    Ok(found.map(|(session, person)| Guest {
+    let found = session::find(&state.control, token.digest(), state.clock.now()).await?;
+    Ok(found.map(|(session, person)| SignedIn {
         person,
         session,
-        seal: token.seal(),
+        csrf_token: token.csrf_token(),
         digest: token.digest(),
-        address: visitor.address.clone(),
+        address: client.address.clone(),
     }))
 }
 
-async fn take_seat(
-    desk: &Desk,
-    needs: Needs,
-    guest: Guest,
+async fn grant_access(
+    state: &DashboardState,
+    needs: RequiredAccess,
+    signed_in: SignedIn,
     named: &[(String, String)],
-) -> Result<Arc<Seat>, No> {
-    let person = guest.person.id;
+) -> Result<Arc<Access>, PageError> {
+    let person = signed_in.person.id;
     let part = |name: &str| {
         let found = named.iter().find(|(part, _)| part == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     };
-    let (place, least) = match needs {
-        Needs::Nobody | Needs::Person => (None, Role::Viewer),
-        Needs::Operator if guest.person.is_operator => (None, Role::Viewer),
-        Needs::Operator => return Err(No::NotFound),
-        Needs::Organization(least) => {
-            let id = part("organization").parse().map_err(|_| No::NotFound)?;
-            let place = seat::in_organization(&desk.control, person, id).await?;
-            (Some(place.ok_or(No::NotFound)?), least)
+    let (scope, least) = match needs {
+        RequiredAccess::Public | RequiredAccess::AnyUser => (None, Role::Viewer),
+        RequiredAccess::Operator if signed_in.person.is_operator => (None, Role::Viewer),
+        RequiredAccess::Operator => return Err(PageError::NotFound),
+        RequiredAccess::Organization(least) => {
+            let id = part("organization")
+                .parse()
+                .map_err(|_| PageError::NotFound)?;
+            let scope = membership::find_in_organization(&state.control, person, id).await?;
+            (Some(scope.ok_or(PageError::NotFound)?), least)
         }
-        Needs::Project(least) => {
-            let slug = part("project").parse().map_err(|_| No::NotFound)?;
-            let place = seat::in_project(&desk.control, person, &slug).await?;
-            (Some(place.ok_or(No::NotFound)?), least)
+        RequiredAccess::Project(least) => {
+            let slug = part("project").parse().map_err(|_| PageError::NotFound)?;
+            let scope = membership::find_in_project(&state.control, person, &slug).await?;
+            (Some(scope.ok_or(PageError::NotFound)?), least)
         }
     };
-    let place = place
-        .map(|place| enter(desk, &guest, place, least))
+    let scope = scope
+        .map(|scope| check_role(state, &signed_in, scope, least))
         .transpose()?;
-    let is_operator = guest.person.is_operator;
-    let choices = seat::choices(&desk.control, person, is_operator, CHOICES).await?;
-    Ok(Arc::new(Seat {
-        guest,
-        place,
+    let is_operator = signed_in.person.is_operator;
+    let choices =
+        membership::list_choices(&state.control, person, is_operator, MAX_SWITCHER_PROJECTS)
+            .await?;
+    Ok(Arc::new(Access {
+        signed_in,
+        scope,
         choices,
     }))
 }
 
-/// Whoever is not a member learns nothing, not even that it exists.
-fn enter(desk: &Desk, guest: &Guest, place: Place, least: Role) -> Result<crate::seat::Place, No> {
-    let operator = guest.person.is_operator.then_some(Role::Owner);
-    let role = operator.or(place.role).ok_or(No::NotFound)?;
+/// Non-members get 404, so that they do not learn whether the organization exists.
+fn check_role(
+    state: &DashboardState,
+    signed_in: &SignedIn,
+    scope: Scope,
+    least: Role,
+) -> Result<crate::access::PageScope, PageError> {
+    let operator = signed_in.person.is_operator.then_some(Role::Owner);
+    let role = operator.or(scope.role).ok_or(PageError::NotFound)?;
     if role < least {
-        return Err(No::Forbidden(match least {
+        return Err(PageError::Forbidden(match least {
             Role::Viewer | Role::Developer => {
-                "Your role here is viewer. An owner of the organization can make you a developer."
+                "You need the developer role. Ask an owner of the organization to change your role."
             }
-            Role::Owner => "This is for owners of the organization.",
+            Role::Owner => "You need the owner role in this organization.",
         }));
     }
-    let shard = desk.shard(&place.shard).cloned().ok_or(No::NotFound)?;
-    Ok(crate::seat::Place {
-        organization: place.organization,
-        organization_name: place.organization_name,
-        plan: place.plan,
-        berth: place.berth,
-        project: place.project,
+    let shard = state
+        .shard(&scope.shard)
+        .cloned()
+        .ok_or(PageError::NotFound)?;
+    Ok(crate::access::PageScope {
+        organization: scope.organization,
+        organization_name: scope.organization_name,
+        plan: scope.plan,
+        berth: scope.berth,
+        project: scope.project,
         role,
         shard,
     })
@@ -169,14 +189,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_pages_may_change_anything() {
+    fn only_same_origin_requests_may_change_data() {
         let ours = "https://dash.example";
         let from = |pairs: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.insert(*name, HeaderValue::from_static(value));
             }
-            is_from_here(&headers, ours)
+            is_same_origin(&headers, ours)
         };
         assert!(from(&[("sec-fetch-site", "same-origin")]));
         assert!(!from(&[("sec-fetch-site", "same-site")]));

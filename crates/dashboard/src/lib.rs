@@ -1,6 +1,6 @@
-//! The dashboard: pages for people, rendered here, changed by forms, live by server-sent events.
+//! The dashboard: server-rendered pages, changed by forms, updated by server-sent events.
 //!
-//! `routes` is the table of all there is; `gate` lets in whom each row allows.
+//! `routes` is the table of all pages. `gate` checks the access that each route requires.
 
 use axum::Router;
 
@@ -12,15 +12,15 @@ mod cookie;
 
 mod csv;
 
-mod form;
+mod csrf;
 
 mod gate;
 
-mod headers;
+mod security_headers;
 
 mod live;
 
-mod no;
+mod page_error;
 
 mod operations;
 
@@ -32,26 +32,29 @@ mod project;
 
 mod routes;
 
-mod seat;
+mod access;
 
 pub mod state;
 
 mod text;
 
-pub use gate::Needs;
-pub use people::setup::offer as offer_setup;
-pub use state::{Acting, Api, Desk, House, Options, Parts};
+pub use gate::RequiredAccess;
+pub use people::setup::offer_setup;
+pub use state::{
+    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+};
 
-/// Every route: its method, its path, and whom it lets in.
-pub fn listed() -> Vec<(http::Method, &'static str, Needs)> {
-    let table = routes::table().into_iter();
+/// Every route: its method, its path, and the access that it requires.
+pub fn list_routes() -> Vec<(http::Method, &'static str, RequiredAccess)> {
+    let table = routes::all_routes().into_iter();
     table
-        .map(|route| (route.method, route.path, route.needs))
+        .map(|route| (route.method, route.path, route.required_access))
         .collect()
 }
 
-pub fn router(desk: &Desk) -> Router {
-    let pages = headers::around(routes::router(desk), desk).with_state(desk.clone());
-    desk.keep_pages(pages.clone());
+pub fn router(state: &DashboardState) -> Router {
+    let pages = security_headers::with_security_headers(routes::router(state), state)
+        .with_state(state.clone());
+    state.set_router(pages.clone());
     pages
 }

@@ -1,4 +1,4 @@
-//! Pages that change while they are looked at: the page itself is asked again, and what changed is sent.
+//! Live pages: the server renders the page again every second and sends it if it changed.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,69 +15,69 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::no::No;
-use crate::state::Desk;
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
-/// How often a page is asked for again.
-const EVERY: Duration = Duration::from_secs(1);
-const LARGEST: usize = 4 << 20;
+/// How often a live page is rendered again.
+const RENDER_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_PAGE_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Of {
+pub(crate) struct LiveQuery {
     page: String,
 }
 
-struct Watch {
-    pages: Router,
-    page: String,
+struct LivePage {
+    router: Router,
+    path: String,
     cookie: HeaderValue,
     stop: CancellationToken,
-    seen: Option<[u8; 32]>,
+    last_digest: Option<[u8; 32]>,
 }
 
-/// The stream ends with the session: each look is a request like any other.
-pub(crate) async fn live(
-    State(desk): State<Desk>,
-    Query(of): Query<Of>,
+/// Each rendering is a normal request, so the stream ends when the session ends.
+pub(crate) async fn stream_page(
+    State(state): State<DashboardState>,
+    Query(of): Query<LiveQuery>,
     request: Request,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, No> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, PageError> {
     let is_page = of.page.starts_with("/dashboard/") && !of.page.starts_with("/dashboard/live");
     let cookie = request.headers().get(COOKIE).cloned();
-    let (true, Some(cookie), Some(pages)) = (is_page, cookie, desk.pages()) else {
-        return Err(No::NotFound);
+    let (true, Some(cookie), Some(pages)) = (is_page, cookie, state.router()) else {
+        return Err(PageError::NotFound);
     };
-    let watch = Watch {
-        pages,
-        page: of.page,
+    let watch = LivePage {
+        router: pages,
+        path: of.page,
         cookie,
-        stop: desk.stop.clone(),
-        seen: None,
+        stop: state.stop.clone(),
+        last_digest: None,
     };
     let events = stream::unfold(watch, |mut watch| async move {
         loop {
-            let changed = watch.look().await?;
+            let changed = watch.render_if_changed().await?;
             if let Some(main) = changed {
                 return Some((Ok(Event::default().event("page").data(main)), watch));
             }
             let stopped = watch.stop.cancelled();
-            tokio::time::timeout(EVERY, stopped).await.err()?;
+            tokio::time::timeout(RENDER_INTERVAL, stopped).await.err()?;
         }
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-impl Watch {
-    /// What the page's main part is now, if that is new. Nothing at all ends the stream.
-    async fn look(&mut self) -> Option<Option<String>> {
-        let request = Request::get(&self.page)
+impl LivePage {
+    /// The `<main>` element if it changed, `Some(None)` if not. `None` ends the stream.
+    async fn render_if_changed(&mut self) -> Option<Option<String>> {
+        let request = Request::get(&self.path)
             .header(COOKIE, &self.cookie)
             .body(axum::body::Body::empty())
             .ok()?;
-        let Ok(answer) = self.pages.clone().oneshot(request).await;
-        if !answer.status().is_success() {
-            return answer.status().is_server_error().then_some(None);
+        let Ok(response) = self.router.clone().oneshot(request).await;
+        if !response.status().is_success() {
+            return response.status().is_server_error().then_some(None);
         }
-        let body = Limited::new(answer.into_body(), LARGEST)
+        let body = Limited::new(response.into_body(), MAX_PAGE_BYTES)
             .collect()
             .await
             .ok()?;
@@ -86,8 +86,8 @@ impl Watch {
         let to = html.rfind("</main>")?;
         let main = html.get(from..to)?;
         let digest: [u8; 32] = Sha256::digest(main.as_bytes()).into();
-        let is_new = self.seen != Some(digest);
-        self.seen = Some(digest);
+        let is_new = self.last_digest != Some(digest);
+        self.last_digest = Some(digest);
         Some(is_new.then(|| format!("{main}</main>")))
     }
 }

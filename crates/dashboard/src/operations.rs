@@ -1,58 +1,59 @@
-//! For those who run the service: every shard at a glance, and what can be stopped.
+//! Operations pages: shards, lanes, provider accounts, batches and nodes.
 
-pub(crate) mod audit;
+pub(crate) mod audit_log;
 
 pub(crate) mod pause;
 
 pub(crate) mod people;
 
-mod shard;
+mod shard_status;
 
-mod words;
+mod formatting;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use futures::future::join_all;
-use store::view::operations::{self, Node};
+use store::view::operations::{self, NodeStatus};
 
-use crate::no::No;
-use crate::operations::shard::{Report, Told};
-use crate::page::{Here, Page, show};
-use crate::seat::{Seated, Visitor};
-use crate::state::Desk;
+use crate::access::{Authenticated, ClientInfo};
+use crate::operations::shard_status::{ShardReport, ShardStatus};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text;
 
 #[derive(Debug, Template)]
 #[template(path = "operations.html")]
-struct Operations {
-    page: Page,
-    /// Every shard: what it told, or nothing.
-    shards: Vec<Told>,
-    serving: Vec<Node>,
+struct OperationsPage {
+    page: PageLayout,
+    shards: Vec<ShardStatus>,
+    serving_nodes: Vec<NodeStatus>,
 }
 
-impl Operations {
-    fn reports(&self) -> impl Iterator<Item = (&str, &Report)> {
-        let told = self.shards.iter();
-        told.filter_map(|told| Some((told.name.as_str(), told.report.as_ref()?)))
+impl OperationsPage {
+    fn reports(&self) -> impl Iterator<Item = (&str, &ShardReport)> {
+        let shards = self.shards.iter();
+        shards.filter_map(|shard| Some((shard.name.as_str(), shard.report.as_ref()?)))
     }
 
-    fn away(&self) -> Vec<&str> {
-        let away = self.shards.iter().filter(|told| told.report.is_none());
-        away.map(|told| told.name.as_str()).collect()
+    fn unreachable_shards(&self) -> Vec<&str> {
+        let unreachable = self.shards.iter().filter(|shard| shard.report.is_none());
+        unreachable.map(|shard| shard.name.as_str()).collect()
     }
 
     fn has_lanes(&self) -> bool {
         self.reports().any(|(_, report)| !report.lanes.is_empty())
     }
 
-    fn has_flights(&self) -> bool {
-        self.reports().any(|(_, report)| !report.flights.is_empty())
+    fn has_open_batches(&self) -> bool {
+        self.reports()
+            .any(|(_, report)| !report.open_batches.is_empty())
     }
 
-    fn has_odd(&self) -> bool {
-        self.reports().any(|(_, report)| !report.odd.is_empty())
+    fn has_delayed_batches(&self) -> bool {
+        self.reports()
+            .any(|(_, report)| !report.delayed_batches.is_empty())
     }
 
     fn has_accounts(&self) -> bool {
@@ -62,15 +63,18 @@ impl Operations {
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    let asked = desk.shards.iter().map(shard::ask);
-    let (shards, serving) = tokio::join!(join_all(asked), operations::serving(&desk.control));
-    Ok(show(&Operations {
-        page: Page::new("Operations", Here::Operations, &seat, &visitor).live(),
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    let checks = state.shards.iter().map(shard_status::check_shard);
+    let (shards, serving) = tokio::join!(
+        join_all(checks),
+        operations::list_serving_nodes(&state.control)
+    );
+    Ok(render_page(&OperationsPage {
+        page: PageLayout::new("Operations", NavItem::Operations, &access, &client).live(),
         shards,
-        serving: serving?,
+        serving_nodes: serving?,
     }))
 }

@@ -1,4 +1,4 @@
-//! What is around every page: who is here, where, and what else there is.
+//! The layout around every page: user, scope and navigation.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use askama::Template;
 use axum::response::{Html, IntoResponse as _, Response};
 use domain::person::Role;
 use http::StatusCode;
-use store::control::seat::Choice;
+use store::control::membership::ScopeChoice;
 
-use crate::seat::{InOrganization, InProject, Place, Seat, Visitor};
+use crate::access::{Access, ClientInfo, OrganizationAccess, PageScope, ProjectAccess};
 
-/// Where in the navigation a page is.
+/// An entry of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Here {
+pub(crate) enum NavItem {
     Overview,
     Cargo,
     Batches,
@@ -27,8 +27,8 @@ pub(crate) enum Here {
     Account,
 }
 
-impl Here {
-    /// Those of a project, in the order in which they are shown: the path, and the name.
+impl NavItem {
+    /// The entries of a project in display order, each with its path and name.
     pub(crate) const PROJECT: [(Self, &'static str, &'static str); 9] = [
         (Self::Overview, "", "Overview"),
         (Self::Cargo, "/cargo", "Cargo"),
@@ -37,55 +37,55 @@ impl Here {
         (Self::Callbacks, "/callbacks", "Callbacks"),
         (Self::Usage, "/usage", "Usage"),
         (Self::Models, "/models", "Models"),
-        (Self::Keys, "/keys", "Keys"),
+        (Self::Keys, "/keys", "API keys"),
         (Self::Settings, "/settings", "Settings"),
     ];
 }
 
-/// The frame of a page. Templates that extend `layout.html` have it as `page`.
+/// What `layout.html` shows. Templates that extend it have this as `page`.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct PageLayout {
     pub(crate) title: String,
-    pub(crate) here: Here,
-    pub(crate) seat: Arc<Seat>,
-    pub(crate) place: Option<Place>,
+    pub(crate) nav_item: NavItem,
+    pub(crate) access: Arc<Access>,
+    pub(crate) scope: Option<PageScope>,
     pub(crate) theme: &'static str,
-    /// Whether it changes by itself while it is looked at.
+    /// Whether the page updates live.
     pub(crate) live: bool,
 }
 
-impl Page {
+impl PageLayout {
     pub(crate) fn new(
         title: impl Into<String>,
-        here: Here,
-        seat: &Arc<Seat>,
-        visitor: &Visitor,
+        here: NavItem,
+        access: &Arc<Access>,
+        client: &ClientInfo,
     ) -> Self {
         Self {
             title: title.into(),
-            here,
-            place: seat.place.clone(),
-            seat: Arc::clone(seat),
-            theme: visitor.theme,
+            nav_item: here,
+            scope: access.scope.clone(),
+            access: Arc::clone(access),
+            theme: client.theme,
             live: false,
         }
     }
 
-    pub(crate) fn of_project(
+    pub(crate) fn for_project(
         title: impl Into<String>,
-        here: Here,
-        within: &InProject,
-        visitor: &Visitor,
+        here: NavItem,
+        within: &ProjectAccess,
+        client: &ClientInfo,
     ) -> Self {
-        Self::new(title, here, &within.seat, visitor)
+        Self::new(title, here, &within.access, client)
     }
 
-    pub(crate) fn of_organization(
+    pub(crate) fn for_organization(
         title: impl Into<String>,
-        within: &InOrganization,
-        visitor: &Visitor,
+        within: &OrganizationAccess,
+        client: &ClientInfo,
     ) -> Self {
-        Self::new(title, Here::Organization, &within.seat, visitor)
+        Self::new(title, NavItem::Organization, &within.access, client)
     }
 
     pub(crate) const fn live(mut self) -> Self {
@@ -93,23 +93,22 @@ impl Page {
         self
     }
 
-    pub(crate) fn seal(&self) -> &str {
-        &self.seat.guest.seal
+    pub(crate) fn csrf_token(&self) -> &str {
+        &self.access.signed_in.csrf_token
     }
 
-    /// The slug of the project whose page this is.
     pub(crate) fn slug(&self) -> Option<&str> {
-        let project = self.place.as_ref()?.project.as_ref()?;
+        let project = self.scope.as_ref()?.project.as_ref()?;
         Some(&project.slug)
     }
 
-    /// The address that a project's pages begin with.
+    /// The path prefix of the project's pages.
     pub(crate) fn base(&self) -> String {
         format!("/dashboard/project/{}", self.slug().unwrap_or_default())
     }
 
     pub(crate) fn is_inactive(&self) -> bool {
-        let project = self.place.as_ref().and_then(|place| place.project.as_ref());
+        let project = self.scope.as_ref().and_then(|scope| scope.project.as_ref());
         project.is_some_and(|project| !project.is_active)
     }
 
@@ -122,24 +121,23 @@ impl Page {
     }
 
     fn may(&self, least: Role) -> bool {
-        self.place.as_ref().is_some_and(|place| place.role >= least)
+        self.scope.as_ref().is_some_and(|scope| scope.role >= least)
     }
 
-    pub(crate) fn choices(&self) -> &[Choice] {
-        &self.seat.choices
+    pub(crate) fn choices(&self) -> &[ScopeChoice] {
+        &self.access.choices
     }
 }
 
-/// A page, rendered.
-pub(crate) fn show(page: &impl Template) -> Response {
-    show_with(StatusCode::OK, page)
+pub(crate) fn render_page(page: &impl Template) -> Response {
+    render_page_with_status(StatusCode::OK, page)
 }
 
-pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Response {
+pub(crate) fn render_page_with_status(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(html) => (status, Html(html)).into_response(),
         Err(failure) => {
-            tracing::error!(failure = %failure, "a page could not be rendered");
+            tracing::error!(failure = %failure, "dashboard page failed to render");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

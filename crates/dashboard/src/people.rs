@@ -1,12 +1,12 @@
-//! People: how they come in, what they belong to, and what they changed.
+//! Users and organizations: sign-in, invitations, members, balance, audit log.
 
 pub(crate) mod account;
 
-pub(crate) mod audit;
+pub(crate) mod audit_log;
 
 pub(crate) mod balance;
 
-pub(crate) mod elsewhere;
+pub(crate) mod oidc;
 
 pub(crate) mod home;
 
@@ -18,7 +18,7 @@ pub(crate) mod organizations;
 
 mod password;
 
-pub(crate) mod reset;
+pub(crate) mod password_reset;
 
 pub(crate) mod setup;
 

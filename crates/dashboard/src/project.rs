@@ -1,4 +1,4 @@
-//! A project: its batches, files and callbacks, what it used, its models, keys and settings.
+//! Pages of a project: overview, cargo, batches, files, callbacks, usage, models, keys, settings.
 
 pub(crate) mod batches;
 
@@ -14,7 +14,7 @@ pub(crate) mod keys;
 
 pub(crate) mod models;
 
-mod needs;
+mod alerts;
 
 pub(crate) mod overview;
 

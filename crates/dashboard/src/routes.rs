@@ -1,4 +1,4 @@
-//! Every route, and what it asks of whoever comes. Nothing is served that is not in this table.
+//! All routes with the access that each requires. The dashboard serves only these.
 
 use axum::Router;
 use axum::handler::Handler;
@@ -8,179 +8,181 @@ use domain::person::Role::{Developer, Owner, Viewer};
 use http::Method;
 
 use crate::assets;
-use crate::gate::{self, Needs};
+use crate::gate::{self, RequiredAccess};
 use crate::live;
 use crate::operations;
 use crate::people;
 use crate::project;
-use crate::state::Desk;
+use crate::state::DashboardState;
 
-/// A row of the table.
 #[derive(Debug)]
-pub(crate) struct Route {
+pub(crate) struct PageRoute {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
-    pub(crate) needs: Needs,
-    handler: MethodRouter<Desk>,
+    pub(crate) required_access: RequiredAccess,
+    handler: MethodRouter<DashboardState>,
 }
 
-/// A page.
-fn see<H: Handler<T, Desk>, T: 'static>(path: &'static str, needs: Needs, handler: H) -> Route {
-    Route {
+/// A page or a download.
+fn get_route<H: Handler<T, DashboardState>, T: 'static>(
+    path: &'static str,
+    needs: RequiredAccess,
+    handler: H,
+) -> PageRoute {
+    PageRoute {
         method: Method::GET,
         path,
-        needs,
+        required_access: needs,
         handler: get(handler),
     }
 }
 
-/// Something that changes something.
-fn act<H: Handler<T, Desk>, T: 'static>(path: &'static str, needs: Needs, handler: H) -> Route {
-    Route {
+/// A form or script request that changes data.
+fn post_route<H: Handler<T, DashboardState>, T: 'static>(
+    path: &'static str,
+    needs: RequiredAccess,
+    handler: H,
+) -> PageRoute {
+    PageRoute {
         method: Method::POST,
         path,
-        needs,
+        required_access: needs,
         handler: post(handler),
     }
 }
 
-pub(crate) fn table() -> Vec<Route> {
+pub(crate) fn all_routes() -> Vec<PageRoute> {
     let mut table = people();
     table.extend(organizations());
     table.extend(projects());
     table.extend(cargo());
-    table.extend(numbers());
+    table.extend(reports());
     table.extend(files());
     table.extend(operations());
     table
 }
 
-fn people() -> Vec<Route> {
-    use Needs::{Nobody, Person};
+fn people() -> Vec<PageRoute> {
+    use RequiredAccess::{AnyUser, Public};
+    use people::{account, home, invitation, oidc, password_reset, setup, sign_in};
     vec![
-        see("/dashboard", Person, people::home::home),
-        see("/dashboard/assets/{name}", Nobody, assets::asset),
-        see("/dashboard/live", Person, live::live),
-        see("/dashboard/setup", Nobody, people::setup::page),
-        act("/dashboard/setup", Nobody, people::setup::set_up),
-        see("/dashboard/sign-in", Nobody, people::sign_in::page),
-        act("/dashboard/sign-in", Nobody, people::sign_in::sign_in),
-        act("/dashboard/sign-out", Person, people::sign_in::sign_out),
-        see("/dashboard/invitation", Nobody, people::invitation::page),
-        act("/dashboard/invitation", Nobody, people::invitation::join),
-        see("/dashboard/reset", Nobody, people::reset::page),
-        act("/dashboard/reset", Nobody, people::reset::reset),
-        see("/dashboard/elsewhere", Nobody, people::elsewhere::start),
-        see("/dashboard/elsewhere/back", Nobody, people::elsewhere::back),
-        see("/dashboard/account", Person, people::account::page),
-        act(
+        get_route("/dashboard", AnyUser, home::home),
+        get_route("/dashboard/assets/{name}", Public, assets::asset),
+        get_route("/dashboard/live", AnyUser, live::stream_page),
+        get_route("/dashboard/setup", Public, setup::page),
+        post_route("/dashboard/setup", Public, setup::set_up),
+        get_route("/dashboard/sign-in", Public, sign_in::page),
+        post_route("/dashboard/sign-in", Public, sign_in::sign_in),
+        post_route("/dashboard/sign-out", AnyUser, sign_in::sign_out),
+        get_route("/dashboard/invitation", Public, invitation::page),
+        post_route("/dashboard/invitation", Public, invitation::accept),
+        get_route("/dashboard/reset", Public, password_reset::page),
+        post_route("/dashboard/reset", Public, password_reset::reset_password),
+        get_route("/dashboard/oidc", Public, oidc::start_login),
+        get_route(oidc::CALLBACK_PATH, Public, oidc::callback),
+        get_route(oidc::OLD_CALLBACK_PATH, Public, oidc::callback),
+        get_route("/dashboard/account", AnyUser, account::page),
+        post_route(
             "/dashboard/account/password",
-            Person,
-            people::account::password,
+            AnyUser,
+            account::change_password,
         ),
-        act(
+        post_route(
             "/dashboard/account/sessions/end",
-            Person,
-            people::account::end,
+            AnyUser,
+            account::end_sessions,
         ),
     ]
 }
 
-fn organizations() -> Vec<Route> {
-    use Needs::{Operator, Organization};
+fn organizations() -> Vec<PageRoute> {
+    use RequiredAccess::{AnyUser, Operator, Organization};
+    use people::{audit_log, members, organizations};
     vec![
-        act(
-            "/dashboard/organizations",
-            Operator,
-            people::organizations::create,
-        ),
-        see(
-            "/dashboard/organizations",
-            Needs::Person,
-            people::organizations::list,
-        ),
-        see(
+        post_route("/dashboard/organizations", Operator, organizations::create),
+        get_route("/dashboard/organizations", AnyUser, organizations::list),
+        get_route(
             "/dashboard/organization/{organization}",
             Organization(Viewer),
-            people::organizations::page,
+            organizations::page,
         ),
-        act(
+        post_route(
             "/dashboard/organization/{organization}/projects",
             Organization(Owner),
-            people::organizations::create_project,
+            organizations::create_project,
         ),
-        see(
+        get_route(
             "/dashboard/organization/{organization}/members",
             Organization(Viewer),
-            people::members::page,
+            members::page,
         ),
-        act(
+        post_route(
             "/dashboard/organization/{organization}/members/invite",
             Organization(Owner),
-            people::members::invite,
+            members::invite,
         ),
-        act(
+        post_route(
             "/dashboard/organization/{organization}/members/withdraw",
             Organization(Owner),
-            people::members::withdraw,
+            members::revoke_invitation,
         ),
-        act(
+        post_route(
             "/dashboard/organization/{organization}/members/change",
             Organization(Owner),
-            people::members::change,
+            members::change_role,
         ),
-        see(
+        get_route(
             "/dashboard/organization/{organization}/audit",
             Organization(Owner),
-            people::audit::page,
+            audit_log::page,
         ),
     ]
 }
 
-fn projects() -> Vec<Route> {
-    use Needs::Project;
+fn projects() -> Vec<PageRoute> {
+    use RequiredAccess::Project;
     vec![
-        see(
+        get_route(
             "/dashboard/project/{project}",
             Project(Viewer),
             project::overview::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/keys",
             Project(Developer),
             project::keys::page,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/keys",
             Project(Developer),
             project::keys::create,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/keys/rotate",
             Project(Developer),
             project::keys::rotate,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/keys/activate",
             Project(Developer),
             project::keys::activate,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/keys/deactivate",
             Project(Developer),
             project::keys::deactivate,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/settings",
             Project(Viewer),
             project::settings::page,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/settings/activate",
             Project(Owner),
             project::settings::activate,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/settings/deactivate",
             Project(Owner),
             project::settings::deactivate,
@@ -188,207 +190,208 @@ fn projects() -> Vec<Route> {
     ]
 }
 
-fn cargo() -> Vec<Route> {
-    use Needs::Project;
+fn cargo() -> Vec<PageRoute> {
+    use RequiredAccess::Project;
     use project::cargo;
     vec![
-        see(
+        get_route(
             "/dashboard/project/{project}/cargo",
             Project(Viewer),
             cargo::list::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/cargo/new",
             Project(Developer),
-            cargo::new::page,
+            cargo::load_form::page,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/cargo/new",
             Project(Developer),
-            cargo::new::load,
+            cargo::load_form::load,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/cargo/{cargo}",
             Project(Viewer),
-            cargo::one::page,
+            cargo::detail::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/cargo/{cargo}/input.json",
             Project(Viewer),
-            cargo::raw::input,
+            cargo::downloads::input,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/cargo/{cargo}/output.json",
             Project(Viewer),
-            cargo::raw::output,
+            cargo::downloads::output,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/cargo/{cargo}/resend",
             Project(Developer),
-            cargo::resend::one,
+            cargo::resend::resend_callback,
         ),
     ]
 }
 
-/// What was used, spent and done.
-fn numbers() -> Vec<Route> {
-    use Needs::{Organization, Project};
+/// Balance, usage, models, batches and callbacks.
+fn reports() -> Vec<PageRoute> {
+    use RequiredAccess::{Organization, Project};
     vec![
-        see(
+        get_route(
             "/dashboard/organization/{organization}/balance",
             Organization(Viewer),
             people::balance::page,
         ),
-        see(
+        get_route(
             "/dashboard/organization/{organization}/balance.csv",
             Organization(Viewer),
-            people::balance::table,
+            people::balance::download_csv,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/usage",
             Project(Viewer),
             project::usage::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/usage.csv",
             Project(Viewer),
-            project::usage::table,
+            project::usage::download_csv,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/models",
             Project(Viewer),
             project::models::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/batches",
             Project(Viewer),
             project::batches::list,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/batches/{batch}",
             Project(Viewer),
-            project::batches::one,
+            project::batches::detail,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/callbacks",
             Project(Viewer),
             project::callbacks::page,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/callbacks/resend",
             Project(Developer),
-            project::callbacks::again::start,
+            project::callbacks::bulk_resend::start,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/callbacks/stop",
             Project(Developer),
-            project::callbacks::again::stop,
+            project::callbacks::bulk_resend::stop,
         ),
     ]
 }
 
-fn files() -> Vec<Route> {
-    use Needs::Project;
+fn files() -> Vec<PageRoute> {
+    use RequiredAccess::Project;
     vec![
-        see(
+        get_route(
             "/dashboard/project/{project}/files",
             Project(Viewer),
             project::files::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/files/{file}",
             Project(Viewer),
-            project::files::one::page,
+            project::files::detail::page,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/files/{file}/content",
             Project(Viewer),
-            project::files::one::content,
+            project::files::detail::content,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/files/{file}/change",
             Project(Developer),
-            project::files::one::change,
+            project::files::detail::change,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/files/{file}/delete",
             Project(Developer),
-            project::files::one::delete,
+            project::files::detail::delete,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/api/files",
             Project(Developer),
-            project::files::proxy::create,
+            project::files::api_proxy::create,
         ),
-        see(
+        get_route(
             "/dashboard/project/{project}/api/files/{file}",
             Project(Developer),
-            project::files::proxy::record,
+            project::files::api_proxy::read_record,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/api/files/{file}/parts",
             Project(Developer),
-            project::files::proxy::parts,
+            project::files::api_proxy::parts,
         ),
-        act(
+        post_route(
             "/dashboard/project/{project}/api/files/{file}/complete",
             Project(Developer),
-            project::files::proxy::complete,
+            project::files::api_proxy::complete,
         ),
     ]
 }
 
-fn operations() -> Vec<Route> {
-    use Needs::Operator;
+fn operations() -> Vec<PageRoute> {
+    use RequiredAccess::Operator;
     vec![
-        see("/dashboard/operations", Operator, operations::page),
-        see(
+        get_route("/dashboard/operations", Operator, operations::page),
+        get_route(
             "/dashboard/operations/pause",
             Operator,
             operations::pause::page,
         ),
-        act(
+        post_route(
             "/dashboard/operations/pause",
             Operator,
             operations::pause::pause,
         ),
-        act(
+        post_route(
             "/dashboard/operations/resume",
             Operator,
             operations::pause::resume,
         ),
-        see(
+        get_route(
             "/dashboard/operations/audit",
             Operator,
-            operations::audit::page,
+            operations::audit_log::page,
         ),
-        see(
+        get_route(
             "/dashboard/operations/people",
             Operator,
             operations::people::page,
         ),
-        act(
+        post_route(
             "/dashboard/operations/people/active",
             Operator,
             operations::people::set_active,
         ),
-        act(
+        post_route(
             "/dashboard/operations/people/operator",
             Operator,
             operations::people::set_operator,
         ),
-        act(
+        post_route(
             "/dashboard/operations/people/link",
             Operator,
-            operations::people::link,
+            operations::people::create_reset_link,
         ),
     ]
 }
 
-pub(crate) fn router(desk: &Desk) -> Router<Desk> {
+pub(crate) fn router(state: &DashboardState) -> Router<DashboardState> {
     let mut router = Router::new();
-    for route in table() {
-        let gate = middleware::from_fn_with_state((desk.clone(), route.needs), gate::enforce);
+    for route in all_routes() {
+        let gate =
+            middleware::from_fn_with_state((state.clone(), route.required_access), gate::enforce);
         router = router.route(route.path, route.handler.layer(gate));
     }
     router

@@ -1,4 +1,4 @@
-//! What every page can reach.
+//! Shared state of all pages.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -7,134 +7,139 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
-use domain::house::{Stranger, Visit};
-use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
-use domain::limit::Limits;
+use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
 use domain::model::Catalogue;
+use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
+use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock, Timestamp};
 use ipnet::IpNet;
 use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-/// In whose name a page asks the API.
+/// The caller on whose behalf a page calls the API.
 #[derive(Debug, Clone, Copy)]
-pub struct Acting {
+pub struct CallerIdentity {
     pub organization: OrganizationId,
     pub project: ProjectId,
-    /// No key of anybody's: what pages load is counted under the project's own id.
-    pub key: KeyId,
+    /// Not a real key: cargo loaded from the dashboard is counted under the project's id.
+    pub key: ApiKeyId,
     pub plan: Plan,
     pub berth: Berth,
 }
 
-/// The API, asked in-process: every check, limit and hold is the same code.
+/// The API, called in-process, so that pages pass the same checks, limits and holds.
 #[async_trait::async_trait]
-pub trait Api: Send + Sync + std::fmt::Debug {
-    async fn ask(&self, acting: Acting, request: Request) -> Response;
+pub trait ApiService: Send + Sync + std::fmt::Debug {
+    async fn call(&self, acting: CallerIdentity, request: Request) -> Response;
 }
 
-/// A house where people can sign in instead. What it says no with is for people.
+/// Single sign-on with an OIDC provider. Errors are messages for the user.
 #[async_trait::async_trait]
-pub trait House: Send + Sync + std::fmt::Debug {
-    async fn door(&self, visit: &Visit) -> Result<String, String>;
+pub trait IdentityProvider: Send + Sync + std::fmt::Debug {
+    async fn authorization_url(&self, visit: &LoginAttempt) -> Result<String, String>;
 
-    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String>;
+    async fn exchange_code(
+        &self,
+        code: &str,
+        visit: &LoginAttempt,
+        now: Timestamp,
+    ) -> Result<ExternalIdentity, String>;
 }
 
-/// What the dashboard is made of.
+/// Dependencies of the dashboard.
 #[derive(Debug)]
-pub struct Parts {
+pub struct DashboardDeps {
     pub control: Control,
     pub shards: Vec<Arc<Shard>>,
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
-    pub limits: watch::Receiver<Limits>,
-    /// Control's.
+    pub limits: watch::Receiver<LimitsByPlan>,
+    /// The clock of the control database.
     pub clock: Arc<dyn Clock>,
-    pub api: Arc<dyn Api>,
-    /// Nothing where people sign in with a password alone.
-    pub house: Option<Arc<dyn House>>,
-    /// From then on nobody watches a page any longer.
+    pub api: Arc<dyn ApiService>,
+    /// None if users sign in with passwords only.
+    pub identity_provider: Option<Arc<dyn IdentityProvider>>,
+    /// Ends all live streams at shutdown.
     pub stop: CancellationToken,
     pub options: Options,
 }
 
-/// What the dashboard is told by its settings.
+/// Settings of the dashboard.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How browsers reach us, without a slash at the end.
+    /// The base URL for browsers, without a trailing slash.
     pub public_url: String,
-    /// Where browsers upload to: the one other origin that they may ask.
+    /// The object store's origin. Browsers may send requests to it and to our own origin only.
     pub store_origin: Option<String>,
-    /// Those whose word about a browser's address is believed.
-    pub proxies: Vec<IpNet>,
-    /// Of the organization that the first start makes.
-    pub first_plan: Plan,
-    /// How long a lane rests between batches that are not full.
-    pub linger: TimeDelta,
+    /// Proxies whose `X-Forwarded-For` header is trusted.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The plan of the organization that setup creates.
+    pub setup_plan: Plan,
+    /// How long a lane waits for more cargo before it sends a batch that is not full.
+    pub batch_linger: TimeDelta,
 }
 
 impl Options {
-    /// Whether browsers come over https.
+    /// Whether browsers connect over HTTPS.
     pub(crate) fn is_secure(&self) -> bool {
         self.public_url.starts_with("https://")
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Desk(Arc<Shared>);
+pub struct DashboardState(Arc<DashboardStateInner>);
 
 #[derive(Debug)]
-pub struct Shared {
+pub struct DashboardStateInner {
     pub(crate) control: Control,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
-    pub(crate) limits: watch::Receiver<Limits>,
+    pub(crate) limits: watch::Receiver<LimitsByPlan>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) api: Arc<dyn Api>,
-    pub(crate) house: Option<Arc<dyn House>>,
+    pub(crate) api: Arc<dyn ApiService>,
+    pub(crate) identity_provider: Option<Arc<dyn IdentityProvider>>,
     pub(crate) stop: CancellationToken,
     pub(crate) options: Options,
-    /// All pages, for those that watch one.
-    pages: OnceLock<Router>,
-    /// A password takes memory and time to check: so many at once.
-    pub(crate) hashing: Semaphore,
+    /// Renders pages for live streams.
+    router: OnceLock<Router>,
+    /// Limits concurrent password hashing, which needs much memory and CPU.
+    pub(crate) password_hash_permits: Semaphore,
 }
 
-impl Deref for Desk {
-    type Target = Shared;
+impl Deref for DashboardState {
+    type Target = DashboardStateInner;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &DashboardStateInner {
         &self.0
     }
 }
 
-impl Desk {
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Shared {
+impl DashboardState {
+    pub fn new(parts: DashboardDeps) -> Self {
+        Self(Arc::new(DashboardStateInner {
             control: parts.control,
             shards: parts.shards,
             catalogue: parts.catalogue,
             limits: parts.limits,
             clock: parts.clock,
             api: parts.api,
-            house: parts.house,
+            identity_provider: parts.identity_provider,
             stop: parts.stop,
             options: parts.options,
-            pages: OnceLock::new(),
-            hashing: Semaphore::new(2),
+            router: OnceLock::new(),
+            password_hash_permits: Semaphore::new(2),
         }))
     }
 
-    /// Told once, when the pages are put together.
-    pub(crate) fn keep_pages(&self, pages: Router) {
-        // A second telling would be of the same pages.
-        let _ = self.pages.set(pages);
+    /// Called once, when the router is built.
+    pub(crate) fn set_router(&self, pages: Router) {
+        // A second call would pass the same router.
+        let _ = self.router.set(pages);
     }
 
-    pub(crate) fn pages(&self) -> Option<Router> {
-        self.pages.get().cloned()
+    pub(crate) fn router(&self) -> Option<Router> {
+        self.router.get().cloned()
     }
 
     pub(crate) fn shard(&self, name: &str) -> Option<&Arc<Shard>> {

@@ -1,4 +1,4 @@
-//! How numbers, money and moments are written.
+//! Formatting of numbers, money, sizes, durations and timestamps.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,7 +8,7 @@ use chrono::{SecondsFormat, TimeDelta};
 use domain::money::Money;
 use domain::time::Timestamp;
 
-/// Markup of ours, put into a page as it is.
+/// Trusted HTML, inserted without escaping.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Markup(pub(crate) String);
 
@@ -20,8 +20,8 @@ impl fmt::Display for Markup {
 
 impl HtmlSafe for Markup {}
 
-/// Text of a stranger, made harmless, for markup that is put together by hand.
-pub(crate) fn escaped(text: &str) -> String {
+/// Escapes untrusted text for hand-built HTML.
+pub(crate) fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -36,12 +36,12 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// A whole number, however a template hands it over.
+/// Any integer type, by value or by reference, as templates pass it.
 pub(crate) trait Number {
     fn number(&self) -> i128;
 }
 
-macro_rules! numbers {
+macro_rules! impl_number {
     ($($kind:ty)*) => {$(
         impl Number for $kind {
             fn number(&self) -> i128 {
@@ -50,7 +50,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u16 i32 u32 i64 u64 usize i128 u128);
+impl_number!(u16 i32 u32 i64 u64 usize i128 u128);
 
 impl<N: Number> Number for &N {
     fn number(&self) -> i128 {
@@ -63,8 +63,8 @@ pub(crate) fn count(number: impl Number) -> String {
     let number = number.number();
     let digits = number.unsigned_abs().to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -76,7 +76,7 @@ pub(crate) fn count(number: impl Number) -> String {
     }
 }
 
-/// 1234567 as 1.2 M, where room is short.
+/// 1234567 as 1.2 M.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
 pub(crate) fn short(number: impl Number) -> String {
     let number = number.number();
@@ -96,7 +96,7 @@ pub(crate) fn short(number: impl Number) -> String {
     }
 }
 
-/// Dollars: to the cent from a dollar on, to as many places as it takes below.
+/// Dollars with cents; amounts below one dollar with three significant digits.
 pub(crate) fn money(amount: impl Borrow<Money>) -> String {
     let nanos = i128::from(amount.borrow().nanos());
     let (sign, size) = (if nanos < 0 { "−" } else { "" }, nanos.unsigned_abs());
@@ -108,7 +108,6 @@ pub(crate) fn money(amount: impl Borrow<Money>) -> String {
         return format!("{sign}${}.{:02}", count(cents / 100), cents % 100);
     }
     let places = format!("{size:09}");
-    // Three digits that say something.
     let zeros = places.bytes().take_while(|digit| *digit == b'0').count();
     let shown = places.get(..(zeros + 3).min(9)).unwrap_or(&places);
     format!("{sign}$0.{}", shown.trim_end_matches('0'))
@@ -135,7 +134,7 @@ pub(crate) fn bytes(number: impl Number) -> String {
     }
 }
 
-/// How long: 850 ms, 12.3 s, 4 m 05 s, 3 h 12 m, 2 d 4 h.
+/// 850 ms, 12.3 s, 4 m 05 s, 3 h 12 m, 2 d 4 h.
 pub(crate) fn duration(time: impl Borrow<TimeDelta>) -> String {
     let millis = time.borrow().num_milliseconds().max(0);
     let seconds = millis / 1000;
@@ -148,8 +147,8 @@ pub(crate) fn duration(time: impl Borrow<TimeDelta>) -> String {
     }
 }
 
-/// A moment, to the second, in UTC; a script may show it in local time.
-pub(crate) fn moment(at: impl Borrow<Timestamp>) -> Markup {
+/// A timestamp to the second, in UTC.
+pub(crate) fn timestamp(at: impl Borrow<Timestamp>) -> Markup {
     let at = at.borrow();
     let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let people = at.format("%Y-%m-%d %H:%M:%S");
@@ -158,7 +157,7 @@ pub(crate) fn moment(at: impl Borrow<Timestamp>) -> Markup {
     ))
 }
 
-/// The same, as an age that goes on counting: "3 m ago".
+/// A timestamp that `app.js` shows as an age and keeps current: "3 m ago".
 pub(crate) fn age(at: impl Borrow<Timestamp>) -> Markup {
     let at = at.borrow();
     let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -168,8 +167,8 @@ pub(crate) fn age(at: impl Borrow<Timestamp>) -> Markup {
     ))
 }
 
-/// Enough of an id to tell it from others, where room is short.
-pub(crate) fn brief(id: impl fmt::Display) -> String {
+/// A long id, shortened in the middle.
+pub(crate) fn short_id(id: impl fmt::Display) -> String {
     let id = id.to_string();
     let end = id.len().checked_sub(6).and_then(|from| id.get(from..));
     match (id.get(..12), end) {
@@ -178,15 +177,15 @@ pub(crate) fn brief(id: impl fmt::Display) -> String {
     }
 }
 
-/// The same, to the millisecond.
-pub(crate) fn exact(at: impl Borrow<Timestamp>) -> Markup {
+/// A timestamp to the millisecond, in UTC.
+pub(crate) fn timestamp_millis(at: impl Borrow<Timestamp>) -> Markup {
     let at = at.borrow();
     let machine = at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let people = at.format("%Y-%m-%d %H:%M:%S%.3f");
     Markup(format!("<time datetime=\"{machine}\">{people}</time>"))
 }
 
-/// Per cent with one place where it matters: 0.3 %, 12 %, 100 %.
+/// A percentage: 0.3 %, 12 %, 100 %.
 #[expect(clippy::cast_precision_loss, reason = "rounded to two digits anyway")]
 pub(crate) fn percent(part: impl Number, whole: impl Number) -> String {
     let (part, whole) = (part.number(), whole.number());
@@ -270,14 +269,14 @@ mod tests {
     #[test]
     fn ids_are_shortened_in_the_middle() {
         let id = "crg_01a1dfe53684756880295bf87dcbe977";
-        assert_eq!(brief(id), "crg_01a1dfe5…cbe977");
-        assert_eq!(brief("short"), "short");
+        assert_eq!(short_id(id), "crg_01a1dfe5…cbe977");
+        assert_eq!(short_id("short"), "short");
     }
 
     #[test]
-    fn markup_of_strangers_is_text() {
+    fn untrusted_markup_is_escaped() {
         assert_eq!(
-            escaped("<b a='1' c=\"2\">&"),
+            escape_html("<b a='1' c=\"2\">&"),
             "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;"
         );
     }

@@ -1,7 +1,7 @@
 //! An organization's account on its shard: credit, and the tokens of the month.
 //!
 //! The row is locked for every group of loads and for every group of outcomes,
-//! so what is decided here is what happens.
+//! so no other transaction can change it in between.
 
 use chrono::{Datelike as _, Months, NaiveDate, NaiveTime};
 
@@ -16,30 +16,30 @@ pub struct Account {
     pub organization: OrganizationId,
     /// Paid in and not yet charged.
     pub posted: Money,
-    /// Of that, set aside for cargo under way.
+    /// Of that, set aside for cargo in flight.
     pub held: Money,
     /// How many postings the ledger has for it.
     pub postings: u64,
-    pub tokens: Tokens,
+    pub tokens: MonthlyTokenQuota,
 }
 
-/// What counts toward the monthly quota.
+/// The monthly token quota, and what counts toward it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tokens {
-    /// The organization's own quota; without one its plan's applies.
-    pub own: Option<u64>,
-    /// The first day of the month that `used` and `reserved` are of.
+pub struct MonthlyTokenQuota {
+    /// The quota of this organization; without one, the plan's applies.
+    pub custom_quota: Option<u64>,
+    /// The first day of the month that `used` and `reserved` belong to.
     pub period: NaiveDate,
     pub used: u64,
     pub reserved: u64,
 }
 
-/// Why an account cannot take a load.
+/// Why an account refuses a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountRefusal {
     QuotaExceeded {
         monthly: u64,
-        /// Used, or reserved for cargo under way.
+        /// Used, or reserved for cargo in flight.
         spoken_for: u64,
         required: u64,
         resets_at: Timestamp,
@@ -55,16 +55,16 @@ impl Account {
         self.posted - self.held
     }
 
-    /// Places a hold. Asked load by load, in the order in which the loads came.
-    pub fn place(
+    /// Places a hold. Loads are checked one by one, in the order in which they arrived.
+    pub fn place_hold(
         &mut self,
         hold: &Hold,
         plan_tokens: Option<u64>,
         now: Timestamp,
     ) -> Result<(), AccountRefusal> {
         if hold.tokens > 0 {
-            self.tokens.turn_to(month(now));
-            self.tokens.room_for(hold.tokens, plan_tokens)?;
+            self.tokens.roll_over_to(first_day_of_month(now));
+            self.tokens.check_room_for(hold.tokens, plan_tokens)?;
         }
         if hold.amount > self.available() {
             return Err(AccountRefusal::InsufficientCredit {
@@ -72,41 +72,41 @@ impl Account {
                 available: self.available(),
             });
         }
-        // A clock that is a moment behind the month's turn reserves nothing in the new
-        // month: nobody would give it back.
-        if self.tokens.period == month(now) {
+        // A clock slightly behind the turn of the month reserves nothing in the new month:
+        // the reservation would never be released.
+        if self.tokens.period == first_day_of_month(now) {
             self.tokens.reserved = self.tokens.reserved.saturating_add(hold.tokens);
         }
         self.held = self.held + hold.amount;
         Ok(())
     }
 
-    /// Ends a hold that was placed at `placed_at`. What it reserved is settled in the month
-    /// of then; once that month is over it no longer matters.
-    pub fn end(&mut self, hold: &Hold, settlement: &Settlement, placed_at: Timestamp) {
+    /// Ends a hold that was placed at `placed_at`. Its reservation is settled in the month of
+    /// `placed_at`; once that month is over, the reservation no longer counts.
+    pub fn end_hold(&mut self, hold: &Hold, settlement: &Settlement, placed_at: Timestamp) {
         self.held = self.held - hold.amount;
         self.posted = self.posted - settlement.charged;
-        if self.tokens.period == month(placed_at) {
+        if self.tokens.period == first_day_of_month(placed_at) {
             self.tokens.reserved = self.tokens.reserved.saturating_sub(hold.tokens);
             self.tokens.used = self.tokens.used.saturating_add(settlement.tokens);
         }
     }
 }
 
-impl Tokens {
-    /// As they stand in a moment's month: what an earlier month counted is over.
+impl MonthlyTokenQuota {
+    /// The quota as of `now`: the counts of an earlier month are reset.
     #[must_use]
-    pub fn at(mut self, now: Timestamp) -> Self {
-        self.turn_to(month(now));
+    pub fn in_month_of(mut self, now: Timestamp) -> Self {
+        self.roll_over_to(first_day_of_month(now));
         self
     }
 
-    /// When they are counted from nothing again.
+    /// When the quota resets.
     pub fn resets_at(&self) -> Timestamp {
-        after(self.period)
+        next_month(self.period)
     }
 
-    fn turn_to(&mut self, period: NaiveDate) {
+    fn roll_over_to(&mut self, period: NaiveDate) {
         if period > self.period {
             self.period = period;
             self.used = 0;
@@ -114,8 +114,12 @@ impl Tokens {
         }
     }
 
-    fn room_for(&self, required: u64, plan_tokens: Option<u64>) -> Result<(), AccountRefusal> {
-        let Some(monthly) = self.own.or(plan_tokens) else {
+    fn check_room_for(
+        &self,
+        required: u64,
+        plan_tokens: Option<u64>,
+    ) -> Result<(), AccountRefusal> {
+        let Some(monthly) = self.custom_quota.or(plan_tokens) else {
             return Ok(());
         };
         let spoken_for = self.used.saturating_add(self.reserved);
@@ -126,19 +130,19 @@ impl Tokens {
             monthly,
             spoken_for,
             required,
-            resets_at: after(self.period),
+            resets_at: next_month(self.period),
         })
     }
 }
 
-/// The first day of a moment's month (UTC).
-pub fn month(moment: Timestamp) -> NaiveDate {
+/// The first day of the month (UTC).
+pub fn first_day_of_month(moment: Timestamp) -> NaiveDate {
     let day = moment.date_naive();
     day.with_day(1).unwrap_or(day)
 }
 
 /// When the next month begins.
-fn after(period: NaiveDate) -> Timestamp {
+fn next_month(period: NaiveDate) -> Timestamp {
     let next = period.checked_add_months(Months::new(1)).unwrap_or(period);
     next.and_time(NaiveTime::MIN).and_utc()
 }

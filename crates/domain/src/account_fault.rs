@@ -2,7 +2,7 @@
 //!
 //! An organization chooses what its items say, and so can make a provider refuse them with any
 //! error. Its items alone never pause an account that others use too: items of a second
-//! organization must meet an account fault as well, or a control call of ours (create, poll,
+//! organization must meet an account fault as well, or one of our control calls (create, poll,
 //! list) must fail for the account.
 
 use crate::id::OrganizationId;

@@ -1,5 +1,5 @@
-//! May this be loaded? The checks that need the catalogue, and then those that need the
-//! files, in the contract's order.
+//! Admission of loads: the checks that need the catalogue, then those that need the files, in the
+//! contract's order.
 
 #[cfg(test)]
 mod tests;
@@ -7,29 +7,29 @@ mod tests;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-use crate::file::{self, Referenced};
+use crate::file::{self, ReferencedFile};
 use crate::id::FileId;
-use crate::model::{Capability, Catalogue, Kind, Model};
-use crate::nearest::nearest;
+use crate::model::{Capability, Catalogue, Model, ModelKind};
 use crate::params::Params;
+use crate::suggestion::closest_name;
 use crate::time::Timestamp;
 
-/// A token is three or four bytes of most texts; a text with one for eight is not met.
-const BYTES_PER_TOKEN: u64 = 8;
+/// Most texts have three or four bytes per token. Texts with more than eight do not occur.
+const MAX_BYTES_PER_TOKEN: u64 = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadRefusal {
     UnknownModel {
         supported: Vec<String>,
-        /// The one that was meant, if the id looks like a slip.
+        /// The id that was probably meant, if the given one looks like a typo.
         nearest: Option<String>,
     },
-    /// The model is of the other kind than the request.
+    /// The model is of another kind than the request.
     KindMismatch {
-        model: Kind,
+        model: ModelKind,
     },
-    /// More than the model takes or gives; all of it at once.
-    TooMuch(Vec<Excess>),
+    /// The load exceeds limits of the model. All of them are listed.
+    TooManyTokens(Vec<TokenExcess>),
     CapabilityMissing {
         capability: Capability,
     },
@@ -37,45 +37,45 @@ pub enum LoadRefusal {
     FileNotFound {
         file_id: String,
     },
-    /// It is still on its way, or no longer there.
+    /// The file is not ready yet, or has expired.
     FileNotReady {
         file_id: String,
     },
-    /// The block says another kind than the file is.
+    /// The content block names another kind than the file has.
     FileKindMismatch {
         file_id: String,
-        block: file::Kind,
-        file: file::Kind,
+        block: file::FileKind,
+        file: file::FileKind,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
-    /// The text cannot fit the tokens that the model reads at once.
-    Input { kind: Kind, context: u64 },
-    /// `max_tokens` is more than the model answers with.
+pub enum TokenExcess {
+    /// The text cannot fit into the context of the model.
+    Input { kind: ModelKind, context: u64 },
+    /// `max_tokens` is above the maximum output of the model.
     Output { most: u32 },
 }
 
-/// The model that the load asks for, if it may.
+/// The model that the load asks for, if the load is admitted.
 pub fn admit<'a>(params: &Params, catalogue: &'a Catalogue) -> Result<&'a Model, LoadRefusal> {
     let Some(model) = catalogue.find(params.model()) else {
         let supported = catalogue.ids().map(str::to_owned).collect();
-        let nearest = nearest(params.model(), catalogue.ids()).map(str::to_owned);
+        let nearest = closest_name(params.model(), catalogue.ids()).map(str::to_owned);
         return Err(LoadRefusal::UnknownModel { supported, nearest });
     };
     if model.kind != params.kind() {
         return Err(LoadRefusal::KindMismatch { model: model.kind });
     }
-    let excesses: Vec<Excess> = [output(params, model), input(params, model)]
+    let excesses: Vec<TokenExcess> = [output_excess(params, model), input_excess(params, model)]
         .into_iter()
         .flatten()
         .collect();
     if !excesses.is_empty() {
-        return Err(LoadRefusal::TooMuch(excesses));
+        return Err(LoadRefusal::TooManyTokens(excesses));
     }
     let unreadable = params
-        .references()
+        .file_references()
         .map(|(kind, _)| kind.capability())
         .find(|wanted| !model.capabilities.contains(wanted));
     if let Some(capability) = unreadable {
@@ -84,13 +84,14 @@ pub fn admit<'a>(params: &Params, catalogue: &'a Catalogue) -> Result<&'a Model,
     Ok(model)
 }
 
-/// The files that the load names, one for each naming. `found` are those of the caller's project.
-pub fn refer<S: BuildHasher>(
+/// The files that the load references, one for each reference. `found` has those of the caller's
+/// project.
+pub fn resolve_file_references<S: BuildHasher>(
     params: &Params,
-    found: &HashMap<FileId, Referenced, S>,
+    found: &HashMap<FileId, ReferencedFile, S>,
     now: Timestamp,
-) -> Result<Vec<Referenced>, LoadRefusal> {
-    let named = params.references().map(|(block, file_id)| {
+) -> Result<Vec<ReferencedFile>, LoadRefusal> {
+    let named = params.file_references().map(|(block, file_id)| {
         let file = file_id.parse().ok().and_then(|id| found.get(&id));
         let file_id = || file_id.to_owned();
         let Some(file) = file else {
@@ -112,18 +113,18 @@ pub fn refer<S: BuildHasher>(
     named.collect()
 }
 
-/// Only what cannot fit whatever the tokenizer: the provider counts what is near the edge.
-fn input(params: &Params, model: &Model) -> Option<Excess> {
+/// Refuses only input that cannot fit with any tokenizer. Near the limit, the provider counts.
+fn input_excess(params: &Params, model: &Model) -> Option<TokenExcess> {
     let context = model.context?;
-    let longest = u64::try_from(params.longest_input()).unwrap_or(u64::MAX);
+    let longest = u64::try_from(params.longest_input_bytes()).unwrap_or(u64::MAX);
     let kind = params.kind();
-    (longest / BYTES_PER_TOKEN > context).then_some(Excess::Input { kind, context })
+    (longest / MAX_BYTES_PER_TOKEN > context).then_some(TokenExcess::Input { kind, context })
 }
 
-fn output(params: &Params, model: &Model) -> Option<Excess> {
+fn output_excess(params: &Params, model: &Model) -> Option<TokenExcess> {
     let most = model.max_output?;
     match params {
-        Params::Chat(chat) if chat.max_tokens > most => Some(Excess::Output { most }),
+        Params::Chat(chat) if chat.max_tokens > most => Some(TokenExcess::Output { most }),
         Params::Chat(_) | Params::Embedding(_) => None,
     }
 }

@@ -9,22 +9,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::time::Timestamp;
 
-const PREFIX: &str = "svc_sk_";
-const RANDOM: usize = 32;
-const SHOWN: usize = 12;
+const KEY_PREFIX: &str = "svc_sk_";
+const RANDOM_CHARS: usize = 32;
+const DISPLAY_PREFIX_CHARS: usize = 12;
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A whole key. It is shown once, and `Debug` never shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// What we keep of a key.
+/// The SHA-256 digest of a key or a token: all that is stored of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Digest(pub [u8; 32]);
+pub struct SecretDigest(pub [u8; 32]);
 
 /// Why a key is refused; the texts are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyRefusal {
+pub enum ApiKeyRefusal {
     Missing,
     Malformed,
     Unknown,
@@ -33,38 +33,38 @@ pub enum KeyRefusal {
 }
 
 impl ApiKey {
-    /// Makes a key from numbers drawn at random; those beyond the alphabet are passed over.
-    pub fn draw(random: impl IntoIterator<Item = u8>) -> Option<Self> {
+    /// Makes a key from random bytes. Bytes that would favour some letters are skipped.
+    pub fn generate(random: impl IntoIterator<Item = u8>) -> Option<Self> {
         // 248 is the largest multiple of 62 in a byte: every letter is equally likely.
         let letters = random.into_iter().filter(|byte| *byte < 248);
         let letters = letters.filter_map(|byte| ALPHABET.get(usize::from(byte) % 62).copied());
-        let drawn: String = letters.take(RANDOM).map(char::from).collect();
-        (drawn.len() == RANDOM).then(|| Self(format!("{PREFIX}{drawn}")))
+        let drawn: String = letters.take(RANDOM_CHARS).map(char::from).collect();
+        (drawn.len() == RANDOM_CHARS).then(|| Self(format!("{KEY_PREFIX}{drawn}")))
     }
 
-    pub fn parse(text: &[u8]) -> Result<Self, KeyRefusal> {
+    pub fn parse(text: &[u8]) -> Result<Self, ApiKeyRefusal> {
         let random = text
-            .strip_prefix(PREFIX.as_bytes())
-            .ok_or(KeyRefusal::Malformed)?;
-        if random.len() != RANDOM || !random.iter().all(u8::is_ascii_alphanumeric) {
-            return Err(KeyRefusal::Malformed);
+            .strip_prefix(KEY_PREFIX.as_bytes())
+            .ok_or(ApiKeyRefusal::Malformed)?;
+        if random.len() != RANDOM_CHARS || !random.iter().all(u8::is_ascii_alphanumeric) {
+            return Err(ApiKeyRefusal::Malformed);
         }
-        let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::Malformed)?;
+        let text = std::str::from_utf8(text).map_err(|_| ApiKeyRefusal::Malformed)?;
         Ok(Self(text.to_owned()))
     }
 
-    /// The one moment in which the key is shown.
+    /// The whole key, for the one time that it is shown.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    pub fn digest(&self) -> Digest {
-        Digest(Sha256::digest(self.0.as_bytes()).into())
+    pub fn digest(&self) -> SecretDigest {
+        SecretDigest(Sha256::digest(self.0.as_bytes()).into())
     }
 
     /// The first 12 characters, for identification.
-    pub fn shown(&self) -> &str {
-        self.0.get(..SHOWN).unwrap_or_default()
+    pub fn display_prefix(&self) -> &str {
+        self.0.get(..DISPLAY_PREFIX_CHARS).unwrap_or_default()
     }
 }
 
@@ -74,37 +74,37 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for SecretDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Digest(…)")
+        f.write_str("SecretDigest(…)")
     }
 }
 
-/// What a key's row says about its use.
+/// Whether a key may be used, as its row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct ApiKeyStatus {
     pub is_active: bool,
     pub expires_at: Option<Timestamp>,
-    pub project_active: bool,
+    pub is_project_active: bool,
 }
 
-impl Standing {
-    /// A deactivated key answers as an unknown one.
-    pub fn admit(self, now: Timestamp) -> Result<(), KeyRefusal> {
+impl ApiKeyStatus {
+    /// A deactivated key is refused like an unknown one.
+    pub fn admit(self, now: Timestamp) -> Result<(), ApiKeyRefusal> {
         if !self.is_active {
-            return Err(KeyRefusal::Unknown);
+            return Err(ApiKeyRefusal::Unknown);
         }
         if self.expires_at.is_some_and(|expiry| expiry <= now) {
-            return Err(KeyRefusal::Expired);
+            return Err(ApiKeyRefusal::Expired);
         }
-        if !self.project_active {
-            return Err(KeyRefusal::ProjectInactive);
+        if !self.is_project_active {
+            return Err(ApiKeyRefusal::ProjectInactive);
         }
         Ok(())
     }
 }
 
-impl KeyRefusal {
+impl ApiKeyRefusal {
     pub const fn detail(self) -> &'static str {
         match self {
             Self::Missing => "API key required. Include X-API-Key header.",
@@ -123,39 +123,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawn_key_has_the_promised_form() {
-        let key = ApiKey::draw((0..=255).cycle().take(1000)).unwrap();
+    fn a_generated_key_has_the_promised_form() {
+        let key = ApiKey::generate((0..=255).cycle().take(1000)).unwrap();
         assert_eq!(key.reveal().len(), 39);
-        assert_eq!(key.shown(), "svc_sk_ABCDE");
+        assert_eq!(key.display_prefix(), "svc_sk_ABCDE");
         assert_eq!(ApiKey::parse(key.reveal().as_bytes()), Ok(key.clone()));
         assert_eq!(format!("{key:?}"), "ApiKey(…)");
     }
 
     #[test]
     fn too_little_randomness_makes_no_key() {
-        assert_eq!(ApiKey::draw([255; 100]), None);
+        assert_eq!(ApiKey::generate([255; 100]), None);
     }
 
     #[test]
     fn a_deactivated_key_is_unknown_even_when_expired() {
         let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
-        let standing = Standing {
+        let standing = ApiKeyStatus {
             is_active: false,
             expires_at: Some(now),
-            project_active: false,
+            is_project_active: false,
         };
-        assert_eq!(standing.admit(now), Err(KeyRefusal::Unknown));
+        assert_eq!(standing.admit(now), Err(ApiKeyRefusal::Unknown));
     }
 
     #[test]
     fn a_key_expires_at_its_moment() {
         let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
-        let mut standing = Standing {
+        let mut standing = ApiKeyStatus {
             is_active: true,
             expires_at: Some(now),
-            project_active: true,
+            is_project_active: true,
         };
-        assert_eq!(standing.admit(now), Err(KeyRefusal::Expired));
+        assert_eq!(standing.admit(now), Err(ApiKeyRefusal::Expired));
         standing.expires_at = Some(now + chrono::TimeDelta::microseconds(1));
         assert_eq!(standing.admit(now), Ok(()));
     }

@@ -1,4 +1,4 @@
-//! A batch: cargo of one lane that goes to a provider together.
+//! A batch: cargo of one lane that is sent to a provider together.
 //!
 //! ```text
 //! Gathered ─▶ Submitting ─▶ Running ─▶ Ended
@@ -6,14 +6,14 @@
 //! `Submitting` is the intent, written before the provider is called.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum BatchState {
     Gathered,
     Submitting,
     Running,
     Ended,
 }
 
-impl State {
+impl BatchState {
     pub const ALL: [Self; 4] = [Self::Gathered, Self::Submitting, Self::Running, Self::Ended];
 
     pub const fn as_str(self) -> &'static str {
@@ -30,25 +30,25 @@ impl State {
     }
 }
 
-/// Why a batch was not sent when it was tried.
+/// Why the last attempt to submit a batch did not send it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Delay {
-    /// As much waits at the provider as the account may have there.
-    Full,
-    /// The provider takes nothing for now.
-    Refused,
-    /// It could not be put together.
-    Unready,
+pub enum SubmissionDelay {
+    /// The account has as much queued at the provider as it may.
+    AccountFull,
+    /// The provider accepts no batches for now.
+    ProviderRefused,
+    /// The batch could not be assembled.
+    NotAssembled,
 }
 
-impl Delay {
-    pub const ALL: [Self; 3] = [Self::Full, Self::Refused, Self::Unready];
+impl SubmissionDelay {
+    pub const ALL: [Self; 3] = [Self::AccountFull, Self::ProviderRefused, Self::NotAssembled];
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Full => "full",
-            Self::Refused => "refused",
-            Self::Unready => "unready",
+            Self::AccountFull => "full",
+            Self::ProviderRefused => "refused",
+            Self::NotAssembled => "unready",
         }
     }
 
@@ -57,41 +57,41 @@ impl Delay {
     }
 }
 
-/// How many times a crash may take an item over before it is set aside,
-/// so that one poisonous row cannot stop a lane for ever.
-pub const MOST_TAKEOVERS: i32 = 5;
+/// How often another worker may take an item over after a crash. Then the item counts as a poison
+/// pill, so that it cannot stop a lane for ever.
+pub const MAX_TAKEOVERS: i32 = 5;
 
-/// How carefully results are processed, after so many workers died over them.
+/// How the results of a batch are stored, after a number of workers crashed while storing them.
 ///
-/// Forward one by one, then backward one by one: what is still open then lies between the first
-/// and the last result that kills a worker, and mostly that is one.
+/// They are stored one by one forward, then one by one backward. The cargo that is still open
+/// then lies between the first and the last result that crashes a worker; mostly it is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
-    Usual,
-    InSmallGroups,
+pub enum ResultIngestionMode {
+    Normal,
+    SmallGroups,
     OneByOne,
-    OneByOneFromTheEnd,
-    /// What is open fails without being looked at.
-    SetAside,
+    OneByOneBackward,
+    /// Open cargo fails, and its results are not read.
+    FailRemaining,
 }
 
-impl Care {
-    pub const fn after(takeovers: i32) -> Self {
-        match takeovers.saturating_sub(MOST_TAKEOVERS) {
-            ..0 => Self::Usual,
-            0 => Self::InSmallGroups,
+impl ResultIngestionMode {
+    pub const fn after_takeovers(takeovers: i32) -> Self {
+        match takeovers.saturating_sub(MAX_TAKEOVERS) {
+            ..0 => Self::Normal,
+            0 => Self::SmallGroups,
             1 => Self::OneByOne,
-            2 => Self::OneByOneFromTheEnd,
-            3.. => Self::SetAside,
+            2 => Self::OneByOneBackward,
+            3.. => Self::FailRemaining,
         }
     }
 
-    /// How many results are stored together, of so many usually.
-    pub const fn group(self, usual: usize) -> usize {
+    /// How many results are stored together; `usual` in the normal mode.
+    pub const fn group_size(self, usual: usize) -> usize {
         match self {
-            Self::Usual => usual,
-            Self::InSmallGroups => 16,
-            Self::OneByOne | Self::OneByOneFromTheEnd | Self::SetAside => 1,
+            Self::Normal => usual,
+            Self::SmallGroups => 16,
+            Self::OneByOne | Self::OneByOneBackward | Self::FailRemaining => 1,
         }
     }
 }
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn care_grows_with_every_takeover_and_ends() {
-        let care = |more| Care::after(MOST_TAKEOVERS + more);
-        assert_eq!(care(-1), Care::Usual);
-        let groups: Vec<_> = (-1..4).map(|more| care(more).group(500)).collect();
+    fn groups_shrink_with_every_takeover_until_the_rest_fails() {
+        let care = |more| ResultIngestionMode::after_takeovers(MAX_TAKEOVERS + more);
+        assert_eq!(care(-1), ResultIngestionMode::Normal);
+        let groups: Vec<_> = (-1..4).map(|more| care(more).group_size(500)).collect();
         assert_eq!(groups, [500, 16, 1, 1, 1]);
-        assert_eq!(care(3), Care::SetAside);
-        assert_eq!(care(30), Care::SetAside);
+        assert_eq!(care(3), ResultIngestionMode::FailRemaining);
+        assert_eq!(care(30), ResultIngestionMode::FailRemaining);
     }
 }

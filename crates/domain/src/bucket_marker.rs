@@ -1,5 +1,5 @@
-//! Whether rows and bucket belong together: a database that was restored, promoted or copied may
-//! lack the rows of bytes that lie in the bucket, and then no bytes may be removed.
+//! Whether database and bucket belong together. A database that was restored, promoted or copied
+//! may lack the rows of objects in the bucket; then no object may be removed.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// Which server, timeline and database answers: `server/timeline/database`.
+/// The PostgreSQL server, timeline and database: `server/timeline/database`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct DatabaseOrigin {
     server: String,
     timeline: String,
     database: String,
 }
 
-impl Origin {
+impl DatabaseOrigin {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/').map(str::to_owned);
         let (server, timeline, database) = (parts.next()?, parts.next()?, parts.next()?);
@@ -27,15 +27,15 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for DatabaseOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.server, self.timeline, self.database)
     }
 }
 
-/// A marker in a bucket. Rows name the next one before it is written there.
+/// A marker in a bucket. The database stores the next marker before it is written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marker {
+pub struct BucketMarker {
     pub generation: i64,
     /// Tells two databases apart that began the same generation.
     pub nonce: Uuid,
@@ -43,14 +43,14 @@ pub struct Marker {
 
 /// Removal is held until an operator confirms.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
+pub struct RemovalHold {
     pub since: Timestamp,
     pub reason: String,
 }
 
 /// Why removal must be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HoldReason {
+pub enum RemovalHoldReason {
     #[error("the rows are on another PostgreSQL server than before")]
     OtherServer,
     #[error("PostgreSQL's timeline changed: a standby was promoted, or a backup was restored")]
@@ -61,33 +61,33 @@ pub enum HoldReason {
     BucketIsNewer,
     #[error("another database has written the bucket's marker")]
     OtherWriter,
-    #[error("the rows are older than this process has seen them")]
+    #[error("the rows are older than those that this process has seen before")]
     RowsWentBack,
 }
 
-/// `origin` and `ours` are what the rows say, `found` what the bucket has; None where there is
-/// nothing or where it was not looked at.
-pub fn judge(
-    origin: Option<&Origin>,
-    current: &Origin,
-    ours: Marker,
-    found: Option<Marker>,
-) -> Result<(), HoldReason> {
+/// `origin` and `ours` come from the database, `found` from the bucket. None: there is none, or it
+/// was not read.
+pub fn check_bucket_marker(
+    origin: Option<&DatabaseOrigin>,
+    current: &DatabaseOrigin,
+    ours: BucketMarker,
+    found: Option<BucketMarker>,
+) -> Result<(), RemovalHoldReason> {
     if let Some(origin) = origin {
         if origin.server != current.server {
-            return Err(HoldReason::OtherServer);
+            return Err(RemovalHoldReason::OtherServer);
         }
         if origin.timeline != current.timeline {
-            return Err(HoldReason::NewTimeline);
+            return Err(RemovalHoldReason::NewTimeline);
         }
         if origin.database != current.database {
-            return Err(HoldReason::OtherDatabase);
+            return Err(RemovalHoldReason::OtherDatabase);
         }
     }
     match found {
-        Some(found) if found.generation > ours.generation => Err(HoldReason::BucketIsNewer),
+        Some(found) if found.generation > ours.generation => Err(RemovalHoldReason::BucketIsNewer),
         Some(found) if found.generation == ours.generation && found.nonce != ours.nonce => {
-            Err(HoldReason::OtherWriter)
+            Err(RemovalHoldReason::OtherWriter)
         }
         Some(_) | None => Ok(()),
     }
@@ -97,47 +97,53 @@ pub fn judge(
 mod tests {
     use super::*;
 
-    const OURS: Marker = Marker {
+    const OURS: BucketMarker = BucketMarker {
         generation: 7,
         nonce: Uuid::from_u128(7),
     };
 
-    fn origin(text: &str) -> Origin {
-        Origin::parse(text).unwrap()
+    fn origin(text: &str) -> DatabaseOrigin {
+        DatabaseOrigin::parse(text).unwrap()
     }
 
-    fn judged(known: Option<&str>, found: Option<(i64, u128)>) -> Result<(), HoldReason> {
-        let found = found.map(|(generation, nonce)| Marker {
+    fn check(known: Option<&str>, found: Option<(i64, u128)>) -> Result<(), RemovalHoldReason> {
+        let found = found.map(|(generation, nonce)| BucketMarker {
             generation,
             nonce: Uuid::from_u128(nonce),
         });
         let known = known.map(origin);
-        judge(known.as_ref(), &origin("1/00000001/5"), OURS, found)
+        check_bucket_marker(known.as_ref(), &origin("1/00000001/5"), OURS, found)
     }
 
     #[test]
     fn rows_of_the_same_database_may_be_as_new_as_the_bucket_or_newer() {
         for found in [None, Some((0, 1)), Some((6, 1)), Some((7, 7))] {
-            assert_eq!(judged(Some("1/00000001/5"), found), Ok(()), "{found:?}");
-            assert_eq!(judged(None, found), Ok(()), "{found:?}");
+            assert_eq!(check(Some("1/00000001/5"), found), Ok(()), "{found:?}");
+            assert_eq!(check(None, found), Ok(()), "{found:?}");
         }
     }
 
     #[test]
     fn a_newer_bucket_holds_removal() {
-        assert_eq!(judged(None, Some((8, 8))), Err(HoldReason::BucketIsNewer));
-        assert_eq!(judged(None, Some((7, 8))), Err(HoldReason::OtherWriter));
+        assert_eq!(
+            check(None, Some((8, 8))),
+            Err(RemovalHoldReason::BucketIsNewer)
+        );
+        assert_eq!(
+            check(None, Some((7, 8))),
+            Err(RemovalHoldReason::OtherWriter)
+        );
     }
 
     #[test]
-    fn another_origin_holds_removal_whatever_the_bucket_has() {
+    fn another_origin_holds_removal_with_any_bucket() {
         for (known, reason) in [
-            ("2/00000001/5", HoldReason::OtherServer),
-            ("1/00000002/5", HoldReason::NewTimeline),
-            ("1/00000001/6", HoldReason::OtherDatabase),
+            ("2/00000001/5", RemovalHoldReason::OtherServer),
+            ("1/00000002/5", RemovalHoldReason::NewTimeline),
+            ("1/00000001/6", RemovalHoldReason::OtherDatabase),
         ] {
-            assert_eq!(judged(Some(known), Some((7, 7))), Err(reason));
-            assert_eq!(judged(Some(known), None), Err(reason));
+            assert_eq!(check(Some(known), Some((7, 7))), Err(reason));
+            assert_eq!(check(Some(known), None), Err(reason));
         }
     }
 
@@ -145,7 +151,7 @@ mod tests {
     fn an_origin_has_three_parts() {
         assert_eq!(origin("1/2/3").to_string(), "1/2/3");
         for bad in ["", "1", "1/2", "1/2/3/4"] {
-            assert_eq!(Origin::parse(bad), None, "{bad}");
+            assert_eq!(DatabaseOrigin::parse(bad), None, "{bad}");
         }
     }
 }

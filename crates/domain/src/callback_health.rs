@@ -1,4 +1,4 @@
-//! How the callbacks to a host fare: how attempts end, and how long they take.
+//! Callback health by host: results and latency of the attempts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use crate::id::ProjectId;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Ending {
+pub enum CallbackAttemptResult {
     Delivered,
-    /// Another status than was hoped for.
+    /// The receiver answered with another status than 2xx.
     Refused,
-    /// No status at all.
+    /// The receiver sent no status.
     Unreachable,
 }
 
-impl Ending {
+impl CallbackAttemptResult {
     pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Unreachable];
 
     pub const fn of(status: Option<u16>, is_delivered: bool) -> Self {
@@ -39,25 +39,25 @@ impl Ending {
     }
 }
 
-/// The upper bounds of all classes but the last, which has none, in milliseconds.
-const BOUNDS: [u64; 9] = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000];
+/// The upper bounds of the buckets. The last bucket has none.
+const BUCKET_BOUNDS_MS: [u64; 9] = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000];
 
-/// A class of durations, each wider than the one before.
+/// A histogram bucket of durations. Each is wider than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Class(u8);
+pub struct LatencyBucket(u8);
 
-impl Class {
-    /// A duration on a bound is below it.
+impl LatencyBucket {
+    /// A duration equal to a bound belongs to the lower bucket.
     pub fn of(took: Duration) -> Self {
-        let passed = BOUNDS
+        let passed = BUCKET_BOUNDS_MS
             .iter()
             .take_while(|bound| took > Duration::from_millis(**bound));
         Self(u8::try_from(passed.count()).unwrap_or_default())
     }
 
-    /// What a row says; a number that no class has is that of the last.
+    /// Reads the number in a row. A number above the last bucket becomes the last bucket.
     pub fn from_number(number: i16) -> Self {
-        let last = u8::try_from(BOUNDS.len()).unwrap_or_default();
+        let last = u8::try_from(BUCKET_BOUNDS_MS.len()).unwrap_or_default();
         Self(u8::try_from(number).unwrap_or_default().min(last))
     }
 
@@ -65,9 +65,14 @@ impl Class {
         i16::from(self.0)
     }
 
-    /// Where it begins, and where it ends unless it is the last.
+    /// The lower and the upper bound. The last bucket has no upper bound.
     pub fn bounds(self) -> (Duration, Option<Duration>) {
-        let bound = |index: usize| BOUNDS.get(index).copied().map(Duration::from_millis);
+        let bound = |index: usize| {
+            BUCKET_BOUNDS_MS
+                .get(index)
+                .copied()
+                .map(Duration::from_millis)
+        };
         let index = usize::from(self.0);
         let begin = index.checked_sub(1).and_then(bound);
         (begin.unwrap_or_default(), bound(index))
@@ -76,16 +81,16 @@ impl Class {
 
 /// How many attempts took how long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Latencies(BTreeMap<Class, u64>);
+pub struct LatencyHistogram(BTreeMap<LatencyBucket, u64>);
 
-impl Latencies {
-    pub fn add(&mut self, class: Class, count: u64) {
+impl LatencyHistogram {
+    pub fn add(&mut self, class: LatencyBucket, count: u64) {
         let sum = self.0.entry(class).or_default();
         *sum = sum.saturating_add(count);
     }
 
-    /// So much that `percent` of them took no longer, as if each class were evenly filled. What
-    /// lies in the last one took at least what is told.
+    /// Estimates a percentile, as if the durations were spread evenly in each bucket. In the last
+    /// bucket the estimate is its lower bound.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {
         let total: u64 = self.0.values().sum();
         let rank = (u128::from(total) * u128::from(percent.min(100))).div_ceil(100);
@@ -104,25 +109,25 @@ impl Latencies {
     }
 }
 
-/// The attempts of one group, to be appended with it.
+/// The attempts of one group, counted; they are appended together with the group.
 #[derive(Debug, Default)]
-pub struct Tally(BTreeMap<Attempts, u64>);
+pub struct CallbackTally(BTreeMap<CallbackTallyKey, u64>);
 
-/// Attempts that are counted together.
+/// What attempts are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Attempts {
+pub struct CallbackTallyKey {
     pub project: ProjectId,
     pub host: String,
-    pub ending: Ending,
-    pub class: Class,
+    pub result: CallbackAttemptResult,
+    pub latency: LatencyBucket,
 }
 
-impl Tally {
-    pub fn count(&mut self, attempt: Attempts) {
+impl CallbackTally {
+    pub fn count(&mut self, attempt: CallbackTallyKey) {
         *self.0.entry(attempt).or_default() += 1;
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Attempts, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&CallbackTallyKey, u64)> {
         self.0.iter().map(|(attempts, count)| (attempts, *count))
     }
 }

@@ -13,12 +13,12 @@ use chrono::TimeDelta;
 use crate::batch;
 use crate::time::Timestamp;
 
-/// A target: at it, what is not at a provider fails.
-pub const DEADLINE: TimeDelta = TimeDelta::hours(24);
+/// The target. At the deadline, cargo that is not at a provider fails.
+pub const CARGO_DEADLINE: TimeDelta = TimeDelta::hours(24);
 
 /// The six statuses of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum CargoStatus {
     Pending,
     Batched,
     Processing,
@@ -27,16 +27,16 @@ pub enum Status {
     Undeliverable,
 }
 
-/// How the callback of a completed cargo stands.
+/// The state of a completed cargo's callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackState {
-    /// None was asked for, or it is still being tried.
+    /// No callback was requested, or it is still being tried.
     Open,
     Delivered,
     Failed,
 }
 
-impl Status {
+impl CargoStatus {
     pub const ALL: [Self; 6] = [
         Self::Pending,
         Self::Batched,
@@ -46,33 +46,38 @@ impl Status {
         Self::Undeliverable,
     ];
 
-    /// What the rows say: the batch it is in, whether it has an outcome, how its callback stands.
-    pub const fn read(batch: Option<batch::State>, completed: Option<CallbackState>) -> Self {
+    /// Derives the status from the state of the batch and, once completed, of the callback.
+    pub const fn from_rows(
+        batch: Option<batch::BatchState>,
+        completed: Option<CallbackState>,
+    ) -> Self {
         match (completed, batch) {
             (Some(CallbackState::Open), _) => Self::Completed,
             (Some(CallbackState::Delivered), _) => Self::Delivered,
             (Some(CallbackState::Failed), _) => Self::Undeliverable,
             (None, None) => Self::Pending,
-            (None, Some(batch::State::Gathered | batch::State::Submitting)) => Self::Batched,
+            (None, Some(batch::BatchState::Gathered | batch::BatchState::Submitting)) => {
+                Self::Batched
+            }
             // A batch ends in the transaction that completes its last cargo.
-            (None, Some(batch::State::Running | batch::State::Ended)) => Self::Processing,
+            (None, Some(batch::BatchState::Running | batch::BatchState::Ended)) => Self::Processing,
         }
     }
 
-    /// The whole diagram.
+    /// The state diagram.
     #[expect(clippy::unnested_or_patterns, reason = "one line for each move")]
-    pub const fn may_become(self, next: Self) -> bool {
+    pub const fn can_become(self, next: Self) -> bool {
         matches!(
             (self, next),
             (Self::Pending, Self::Batched)
                 | (Self::Batched, Self::Processing)
                 | (Self::Processing, Self::Completed)
                 | (Self::Completed, Self::Delivered | Self::Undeliverable)
-                // A batch that the provider refused or lost goes back to the dock.
+                // The provider refused or lost the batch, and the cargo is requeued.
                 | (Self::Batched | Self::Processing, Self::Pending)
-                // What missed its deadline, or was set aside, fails where it stands.
+                // Cargo that missed its deadline or is a poison pill fails before it is processed.
                 | (Self::Pending | Self::Batched, Self::Completed)
-                // Somebody asked for its callback again.
+                // The callback was resent.
                 | (Self::Undeliverable, Self::Delivered)
         )
     }
@@ -90,7 +95,7 @@ impl Status {
 }
 
 pub fn deadline(loaded_at: Timestamp) -> Timestamp {
-    loaded_at + DEADLINE
+    loaded_at + CARGO_DEADLINE
 }
 
 #[cfg(test)]
@@ -102,8 +107,11 @@ mod tests {
     #[test]
     fn the_diagram_is_the_documented_one() {
         let mut drawn = String::new();
-        for from in Status::ALL {
-            for to in Status::ALL.into_iter().filter(|to| from.may_become(*to)) {
+        for from in CargoStatus::ALL {
+            for to in CargoStatus::ALL
+                .into_iter()
+                .filter(|to| from.can_become(*to))
+            {
                 writeln!(drawn, "{} -> {}", from.as_wire(), to.as_wire()).unwrap();
             }
         }
@@ -123,13 +131,25 @@ mod tests {
 
     #[test]
     fn a_status_is_read_from_the_rows() {
-        use batch::State::{Gathered, Running, Submitting};
+        use batch::BatchState::{Gathered, Running, Submitting};
         let open = Some(CallbackState::Open);
-        assert_eq!(Status::read(None, None), Status::Pending);
-        assert_eq!(Status::read(Some(Gathered), None), Status::Batched);
-        assert_eq!(Status::read(Some(Submitting), None), Status::Batched);
-        assert_eq!(Status::read(Some(Running), None), Status::Processing);
-        assert_eq!(Status::read(Some(Running), open), Status::Completed);
-        assert_eq!(Status::read(None, open), Status::Completed);
+        assert_eq!(CargoStatus::from_rows(None, None), CargoStatus::Pending);
+        assert_eq!(
+            CargoStatus::from_rows(Some(Gathered), None),
+            CargoStatus::Batched
+        );
+        assert_eq!(
+            CargoStatus::from_rows(Some(Submitting), None),
+            CargoStatus::Batched
+        );
+        assert_eq!(
+            CargoStatus::from_rows(Some(Running), None),
+            CargoStatus::Processing
+        );
+        assert_eq!(
+            CargoStatus::from_rows(Some(Running), open),
+            CargoStatus::Completed
+        );
+        assert_eq!(CargoStatus::from_rows(None, open), CargoStatus::Completed);
     }
 }

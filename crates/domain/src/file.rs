@@ -5,7 +5,7 @@
 //!                 │                     │
 //!                 └────────► failed ◄───┘          failed ─► expired (deleted)
 //! ```
-//! Nothing is ever ready whose bytes were not read, hashed, probed and scanned.
+//! A file is ready only after its bytes were read, hashed, probed and scanned.
 
 use std::time::Duration;
 
@@ -15,21 +15,19 @@ use crate::time::Timestamp;
 /// One MB of the contract.
 const MB: u64 = 1 << 20;
 
-/// A PDF has at most so many pages.
-pub const MOST_PAGES: u32 = 100;
-/// A video is at most so long.
-pub const LONGEST_VIDEO: Duration = Duration::from_mins(30);
-pub const LONGEST_FILENAME: usize = 512;
-/// Of the tags, serialized.
-pub const MOST_METADATA: usize = 4096;
+pub const MAX_PDF_PAGES: u32 = 100;
+pub const MAX_VIDEO_DURATION: Duration = Duration::from_mins(30);
+pub const MAX_FILENAME_CHARS: usize = 512;
+/// The size of the tags as JSON.
+pub const MAX_METADATA_BYTES: usize = 4096;
 
 /// How long a file lives once it is ready, in seconds.
-pub const SHORTEST_TTL: u32 = 3_600;
-pub const LONGEST_TTL: u32 = 31_536_000;
-pub const DEFAULT_TTL: u32 = 2_592_000;
+pub const MIN_TTL_SECONDS: u32 = 3_600;
+pub const MAX_TTL_SECONDS: u32 = 31_536_000;
+pub const DEFAULT_TTL_SECONDS: u32 = 2_592_000;
 
-/// Enums that are one word on the wire and in the row.
-macro_rules! words {
+/// Enums that are written as one string, in JSON and in rows.
+macro_rules! string_enums {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident $word:literal,)* })*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,13 +47,13 @@ macro_rules! words {
     )*};
 }
 
-words! {
-    Kind {
+string_enums! {
+    FileKind {
         Image "image",
         Document "document",
         Video "video",
     }
-    /// The allowlist.
+    /// The allowlist of media types.
     MediaType {
         Jpeg "image/jpeg",
         Png "image/png",
@@ -70,14 +68,14 @@ words! {
         Webm "video/webm",
         Matroska "video/x-matroska",
     }
-    Status {
+    FileStatus {
         Uploading "uploading",
         Validating "validating",
         Ready "ready",
         Failed "failed",
         Expired "expired",
     }
-    /// What the malware scanner said.
+    /// The result of the malware scan.
     ScanStatus {
         Pending "pending",
         Clean "clean",
@@ -86,7 +84,7 @@ words! {
         Timeout "timeout",
     }
     /// Why a file failed: the code of the 422, and `failure_reason`.
-    Flaw {
+    FileFailureReason {
         SizeMismatch "size_mismatch",
         ChecksumMismatch "checksum_mismatch",
         MagicByteMismatch "magic_byte_mismatch",
@@ -105,8 +103,8 @@ words! {
     }
 }
 
-impl Kind {
-    pub const fn most_bytes(self) -> u64 {
+impl FileKind {
+    pub const fn max_bytes(self) -> u64 {
         match self {
             Self::Image => 20 * MB,
             Self::Document => 50 * MB,
@@ -114,7 +112,7 @@ impl Kind {
         }
     }
 
-    /// What a model must be able to read.
+    /// The capability that a model needs for files of this kind.
     pub const fn capability(self) -> Capability {
         match self {
             Self::Image => Capability::Vision,
@@ -123,35 +121,35 @@ impl Kind {
         }
     }
 
-    /// A file of this kind that cannot be read.
-    pub const fn malformed(self) -> Flaw {
+    /// Why a file of this kind fails that cannot be parsed.
+    pub const fn malformed_reason(self) -> FileFailureReason {
         match self {
-            Self::Image => Flaw::MalformedImage,
-            Self::Document => Flaw::MalformedDocument,
-            Self::Video => Flaw::MalformedVideo,
+            Self::Image => FileFailureReason::MalformedImage,
+            Self::Document => FileFailureReason::MalformedDocument,
+            Self::Video => FileFailureReason::MalformedVideo,
         }
     }
 }
 
 impl MediaType {
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> FileKind {
         match self {
-            Self::Jpeg | Self::Png | Self::Gif | Self::Webp => Kind::Image,
-            Self::Pdf | Self::Text | Self::Csv | Self::Markdown => Kind::Document,
-            Self::Mp4 | Self::QuickTime | Self::Webm | Self::Matroska => Kind::Video,
+            Self::Jpeg | Self::Png | Self::Gif | Self::Webp => FileKind::Image,
+            Self::Pdf | Self::Text | Self::Csv | Self::Markdown => FileKind::Document,
+            Self::Mp4 | Self::QuickTime | Self::Webm | Self::Matroska => FileKind::Video,
         }
     }
 }
 
-impl Status {
-    /// Nothing more is expected of the caller's bytes.
+impl FileStatus {
+    /// Whether upload and validation are over.
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Ready | Self::Failed | Self::Expired)
     }
 }
 
-impl Flaw {
-    /// What a failed file says of its scan.
+impl FileFailureReason {
+    /// The scan status of a file that failed for this reason.
     pub const fn scan_status(self) -> ScanStatus {
         match self {
             Self::MalwareDetected => ScanStatus::Infected,
@@ -177,17 +175,17 @@ impl Flaw {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256(pub [u8; 32]);
 
-/// What a caller says that the bytes are. Other bytes never become ready.
+/// The caller's declaration of the bytes. Other bytes never become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Declared {
+pub struct FileDeclaration {
     pub media_type: MediaType,
     pub size_bytes: u64,
     pub sha256: Sha256,
 }
 
-/// What was read from the bytes themselves; the hold of a load is sized by it.
+/// What the probe read from the bytes. It sizes the hold of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Structure {
+pub enum FileStructure {
     Image {
         width: u32,
         height: u32,
@@ -200,28 +198,28 @@ pub enum Structure {
     },
 }
 
-/// When a file that is ready from `now` on is no longer.
-pub fn expiry(now: Timestamp, ttl_seconds: u32) -> Timestamp {
+/// When a file that becomes ready `now` expires.
+pub fn expires_at(now: Timestamp, ttl_seconds: u32) -> Timestamp {
     now + Duration::from_secs(u64::from(ttl_seconds))
 }
 
-/// A file as a load sees it that names it.
+/// A file that a load references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Referenced {
-    pub status: Status,
+pub struct ReferencedFile {
+    pub status: FileStatus,
     pub media_type: MediaType,
     pub size_bytes: u64,
-    /// Of its bytes, while it is ready.
-    pub structure: Option<Structure>,
+    /// Known while the file is ready.
+    pub structure: Option<FileStructure>,
     pub expires_at: Option<Timestamp>,
     pub pinned: bool,
 }
 
-impl Referenced {
-    /// Whether a load may name it. One that is past its time is not swept away while
-    /// others still name it, but it takes on no more.
+impl ReferencedFile {
+    /// Whether a load may reference it. Sweep keeps a file past its expiry while cargo still
+    /// references it, but no new load may.
     pub fn is_ready(&self, now: Timestamp) -> bool {
         let lives = self.pinned || self.expires_at.is_none_or(|end| now < end);
-        self.status == Status::Ready && lives
+        self.status == FileStatus::Ready && lives
     }
 }

@@ -15,7 +15,7 @@ const MAX_SAMPLE: Duration = Duration::from_secs(4);
 const LIMIT_AFTER_QUICK_ANSWER: usize = 4;
 /// After so many failures in a row a host that has answered before counts as failing.
 const MAX_FAILURES_IN_A_ROW: u32 = 3;
-/// A host with callbacks in flight that answers none for so long gets no more until it does.
+/// A host that answers none of its callbacks in flight for so long gets no more until it does.
 const STALL_TIMEOUT: TimeDelta = TimeDelta::seconds(2);
 
 /// What a host's answers say about it. Hosts of one class share a part of all slots.
@@ -54,9 +54,9 @@ impl HostClass {
 /// How one attempt ended, for the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostAnswer {
-    /// A whole answer, whatever its status.
+    /// A complete answer with any status.
     Answered(Duration),
-    /// No whole answer: refused, timed out, cut, or the name has no address.
+    /// No complete answer: refused, timed out, cut off, or the name has no address.
     Failed(Duration),
 }
 

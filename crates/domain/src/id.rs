@@ -1,4 +1,4 @@
-//! Identity: a prefix and 32 hex digits, a `UUIDv7` that carries the berth.
+//! Ids: a prefix and 32 hex digits, which are a `UUIDv7` that carries the berth.
 //!
 //! ```text
 //! 48 bits milliseconds · 7 · 12 bits fraction · 10 · 10 bits berth · 52 bits random
@@ -35,8 +35,8 @@ impl Berth {
     }
 }
 
-/// What an id names; the prefix is its wire form.
-pub trait Named {
+/// What an id identifies, and the prefix that it is written with.
+pub trait IdKind {
     const PREFIX: &'static str;
 }
 
@@ -46,32 +46,32 @@ pub struct Id<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-macro_rules! named {
+macro_rules! id_types {
     ($($alias:ident $kind:ident $prefix:literal;)*) => {$(
         #[derive(Debug)]
         pub enum $kind {}
-        impl Named for $kind {
+        impl IdKind for $kind {
             const PREFIX: &'static str = $prefix;
         }
         pub type $alias = Id<$kind>;
     )*};
 }
 
-named! {
+id_types! {
     OrganizationId OrganizationKind "org_";
     ProjectId ProjectKind "prj_";
-    KeyId KeyKind "key_";
+    ApiKeyId ApiKeyKind "key_";
     CargoId CargoKind "crg_";
     BatchId BatchKind "bat_";
     FileId FileKind "file_";
     PersonId PersonKind "usr_";
     SessionId SessionKind "ses_";
-    PassId PassKind "pas_";
+    OneTimeLinkId OneTimeLinkKind "pas_";
     ResendId ResendKind "rsd_";
 }
 
 impl<T> Id<T> {
-    /// `entropy` fills the 52 random bits; what is above them is ignored.
+    /// `entropy` fills the 52 random bits; higher bits are ignored.
     pub fn new(now: Timestamp, berth: Berth, entropy: u64) -> Self {
         let micros = u64::try_from(now.timestamp_micros()).unwrap_or_default();
         let (milliseconds, rest) = (micros / 1000, micros % 1000);
@@ -99,47 +99,47 @@ impl<T> Id<T> {
     }
 }
 
-/// The smallest id of a moment: where a day's partition begins.
-pub fn floor(moment: Timestamp) -> Uuid {
+/// The smallest id of a time; a day's partition begins there.
+pub fn first_id_at(moment: Timestamp) -> Uuid {
     let milliseconds = u64::try_from(moment.timestamp_millis()).unwrap_or_default();
     Uuid::from_u64_pair(milliseconds << 16, 0)
 }
 
-/// The moment of an id.
-pub fn moment(id: Uuid) -> Timestamp {
+/// The time that an id carries.
+pub fn timestamp_of(id: Uuid) -> Timestamp {
     let milliseconds = i64::try_from(id.as_u128() >> 80).unwrap_or_default();
     Timestamp::from_timestamp_millis(milliseconds).unwrap_or_default()
 }
 
-impl<T: Named> fmt::Display for Id<T> {
+impl<T: IdKind> fmt::Display for Id<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", T::PREFIX, self.uuid.simple())
     }
 }
 
-impl<T: Named> fmt::Debug for Id<T> {
+impl<T: IdKind> fmt::Debug for Id<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Not an id of this kind; what a caller sent is not repeated.
+/// Not an id of this kind. The text does not repeat the caller's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of this kind")]
-pub struct NotAnId;
+pub struct InvalidId;
 
-impl<T: Named> FromStr for Id<T> {
-    type Err = NotAnId;
+impl<T: IdKind> FromStr for Id<T> {
+    type Err = InvalidId;
 
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let digits = text.strip_prefix(T::PREFIX).ok_or(NotAnId)?;
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let digits = text.strip_prefix(T::PREFIX).ok_or(InvalidId)?;
         let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if digits.len() != 32 || !digits.bytes().all(lower_hex) {
-            return Err(NotAnId);
+            return Err(InvalidId);
         }
         Uuid::try_parse(digits)
             .map(Self::from_uuid)
-            .map_err(|_| NotAnId)
+            .map_err(|_| InvalidId)
     }
 }
 
@@ -207,10 +207,10 @@ mod tests {
             "crg_short",
             "file_019b76da807b774b805000000000002a",
         ] {
-            assert_eq!(text.parse::<CargoId>(), Err(NotAnId), "{text}");
+            assert_eq!(text.parse::<CargoId>(), Err(InvalidId), "{text}");
         }
         let upper = "crg_019B76DA807B774B805000000000002A";
-        assert_eq!(upper.parse::<CargoId>(), Err(NotAnId));
+        assert_eq!(upper.parse::<CargoId>(), Err(InvalidId));
     }
 
     proptest! {
@@ -228,7 +228,7 @@ mod tests {
             let first = CargoId::new(moment(earlier), berth, a);
             let second = CargoId::new(moment(earlier + later), berth, b);
             prop_assert!(first < second);
-            prop_assert!(floor(moment(earlier)) <= first.uuid());
+            prop_assert!(first_id_at(moment(earlier)) <= first.uuid());
         }
     }
 }

@@ -1,42 +1,41 @@
-//! `Idempotency-Key`: a caller's own name for a load, so that repeating it is safe.
+//! `Idempotency-Key`: a caller's name for a load, so that repeating the load is safe.
 
 use chrono::TimeDelta;
 use sha2::{Digest as _, Sha256};
 
 /// How long a key is remembered.
-pub const KEPT: TimeDelta = TimeDelta::hours(24);
-/// The longest key.
-pub const LONGEST: usize = 255;
+pub const IDEMPOTENCY_KEY_RETENTION: TimeDelta = TimeDelta::hours(24);
+pub const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 
 /// A key and the digest of the body that came with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct IdempotencyKey {
     pub key: String,
-    pub digest: [u8; 32],
+    pub body_digest: [u8; 32],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("Idempotency-Key must be 1 to 255 visible ASCII characters")]
-pub struct NotAKey;
+pub struct InvalidIdempotencyKey;
 
-impl Named {
-    pub fn new(key: &[u8], body: &[u8]) -> Result<Self, NotAKey> {
+impl IdempotencyKey {
+    pub fn new(key: &[u8], body: &[u8]) -> Result<Self, InvalidIdempotencyKey> {
         let visible = key
             .iter()
             .all(|byte| byte.is_ascii_graphic() || *byte == b' ');
-        if key.is_empty() || key.len() > LONGEST || !visible {
-            return Err(NotAKey);
+        if key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY_BYTES || !visible {
+            return Err(InvalidIdempotencyKey);
         }
         let key = String::from_utf8_lossy(key).into_owned();
         Ok(Self {
             key,
-            digest: Sha256::digest(body).into(),
+            body_digest: Sha256::digest(body).into(),
         })
     }
 
-    /// The same key with the same body is the same load; with another it is a mistake.
-    pub fn repeats(&self, digest: &[u8]) -> bool {
-        self.digest == digest
+    /// The same key with the same body is the same load; with another body it is an error.
+    pub fn matches_body(&self, digest: &[u8]) -> bool {
+        self.body_digest == digest
     }
 }
 
@@ -46,16 +45,16 @@ mod tests {
 
     #[test]
     fn a_key_is_short_and_visible() {
-        assert!(Named::new(&[b'k'; 255], b"").is_ok());
+        assert!(IdempotencyKey::new(&[b'k'; 255], b"").is_ok());
         for bad in [&b""[..], &[b'k'; 256], b"a\nb", &[0xff]] {
-            assert_eq!(Named::new(bad, b""), Err(NotAKey));
+            assert_eq!(IdempotencyKey::new(bad, b""), Err(InvalidIdempotencyKey));
         }
     }
 
     #[test]
     fn a_load_repeats_when_its_body_does() {
-        let first = Named::new(b"k", b"body").unwrap();
-        assert!(first.repeats(&Named::new(b"k", b"body").unwrap().digest));
-        assert!(!first.repeats(&Named::new(b"k", b"other").unwrap().digest));
+        let first = IdempotencyKey::new(b"k", b"body").unwrap();
+        assert!(first.matches_body(&IdempotencyKey::new(b"k", b"body").unwrap().body_digest));
+        assert!(!first.matches_body(&IdempotencyKey::new(b"k", b"other").unwrap().body_digest));
     }
 }

@@ -1,19 +1,19 @@
-//! A lane: what may travel together. On one shard, one provider, one model, one kind,
-//! one way.
+//! A lane: the cargo that may share a batch. On one shard it has one provider, one model, one kind
+//! and one inference mode.
 
-use crate::model::{Kind, Model};
-use crate::route::{Route, Via};
+use crate::model::{Model, ModelKind};
+use crate::route::{InferenceMode, Route};
 
-/// The name of a lane within its shard.
+/// What identifies a lane within its shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane {
     pub provider: String,
     pub model: String,
-    pub kind: Kind,
-    pub via: Via,
+    pub kind: ModelKind,
+    pub via: InferenceMode,
 }
 
-/// A lane's row on its shard.
+/// The id of a lane's row on its shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneId(pub i32);
 
@@ -27,8 +27,8 @@ impl Lane {
         }
     }
 
-    /// The lane that a load enters.
-    pub fn entered(model: &Model, shard: &str) -> Self {
+    /// The lane of a new load.
+    pub fn for_load(model: &Model, shard: &str) -> Self {
         Self::of(model, model.routes.preferred(shard))
     }
 }

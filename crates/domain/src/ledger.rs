@@ -1,8 +1,8 @@
-//! The ledger: postings across four accounts that always sum to nothing.
+//! The double-entry ledger: postings across four accounts that always sum to zero.
 //!
 //! ```text
 //! deposit      funding ──▶ credit            what a customer paid in
-//! withdrawal   credit  ──▶ funding           what was paid out again
+//! withdrawal   credit  ──▶ funding           what was paid back
 //! settlement   credit  ──▶ revenue           what a finished cargo cost
 //!              loss    ──▶ revenue           and what it cost beyond its hold
 //! ```
@@ -11,13 +11,13 @@ use crate::money::Money;
 
 /// Why a balance changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PostingKind {
     Deposit,
     Withdrawal,
     Settlement,
 }
 
-impl Kind {
+impl PostingKind {
     pub const ALL: [Self; 3] = [Self::Deposit, Self::Withdrawal, Self::Settlement];
 
     pub const fn as_str(self) -> &'static str {
@@ -33,9 +33,9 @@ impl Kind {
     }
 }
 
-/// One posting's change of each account; together they are nothing.
+/// One posting: the change of each account. The changes sum to zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Entries {
+pub struct DoubleEntry {
     /// What we owe the organization.
     pub credit: Money,
     pub revenue: Money,
@@ -44,7 +44,7 @@ pub struct Entries {
     pub funding: Money,
 }
 
-impl Entries {
+impl DoubleEntry {
     pub fn deposit(amount: Money) -> Self {
         Self {
             credit: amount,
@@ -79,9 +79,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn entries_sum_to_nothing(amount in 0..=i64::MAX / 4, lost in 0..=i64::MAX / 4) {
+        fn entries_sum_to_zero(amount in 0..=i64::MAX / 4, lost in 0..=i64::MAX / 4) {
             let (amount, lost) = (Money(amount), Money(lost));
-            for entries in [Entries::deposit(amount), Entries::withdrawal(amount), Entries::settlement(amount, lost)] {
+            for entries in [DoubleEntry::deposit(amount), DoubleEntry::withdrawal(amount), DoubleEntry::settlement(amount, lost)] {
                 prop_assert_eq!(entries.sum(), Money::ZERO);
             }
         }

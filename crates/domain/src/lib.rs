@@ -1,7 +1,7 @@
-//! The nouns of Longshore and their rules, in the order of the path.
+//! The domain types of Longshore and their rules, in the order of the request path.
 //!
-//! Nothing here reads a clock, draws a random number or talks to anyone:
-//! what a rule needs to know is an argument.
+//! Nothing here reads a clock, draws a random number or does I/O. Rules take all that they need
+//! as arguments.
 
 pub mod time;
 
@@ -13,15 +13,15 @@ pub mod project;
 
 pub mod api_key;
 
-pub mod token;
+pub mod secret_token;
 
 pub mod person;
 
-pub mod house;
+pub mod oidc;
 
 pub mod money;
 
-pub mod nearest;
+pub mod suggestion;
 
 pub mod route;
 
@@ -29,23 +29,23 @@ pub mod model;
 
 pub mod params;
 
-pub mod callback;
+pub mod callback_url;
 
 pub mod file;
 
 pub mod upload;
 
-pub mod sniff;
+pub mod magic_bytes;
 
-pub mod probe;
+pub mod probe_protocol;
 
-pub mod storage;
+pub mod storage_quota;
 
-pub mod verdict;
+pub mod file_validation;
 
 pub mod patrol;
 
-pub mod address;
+pub mod ssrf_guard;
 
 pub mod cargo;
 
@@ -53,13 +53,13 @@ pub mod idempotency;
 
 pub mod hold;
 
-pub mod limit;
+pub mod plan_limits;
 
-pub mod bucket;
+pub mod token_bucket;
 
 pub mod bucket_marker;
 
-pub mod window;
+pub mod fixed_window;
 
 pub mod account;
 
@@ -69,25 +69,25 @@ pub mod admission;
 
 pub mod lane;
 
-pub mod turns;
+pub mod fair_queue;
 
 pub mod batch;
 
-pub mod breaker;
+pub mod circuit_breaker;
 
-pub mod waiting;
+pub mod waiting_status;
 
 pub mod outcome;
 
-pub mod trouble;
+pub mod failure_label;
 
 pub mod account_fault;
 
-pub mod again;
+pub mod retry;
 
 pub mod saving;
 
-pub mod delivery;
+pub mod retry_schedule;
 
 pub mod resend;
 

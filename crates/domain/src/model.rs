@@ -1,18 +1,18 @@
-//! Models: what a caller may name, who serves it and what it can read.
+//! Models: the ids that callers may use, who serves them and what they can read.
 
 use std::collections::BTreeMap;
 
 use crate::money::Money;
-use crate::route::{Route, Routes, Via};
+use crate::route::{InferenceMode, Route, Routes};
 
 /// Chat takes messages, embedding takes texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ModelKind {
     Chat,
     Embedding,
 }
 
-impl Kind {
+impl ModelKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -53,7 +53,7 @@ impl Capability {
 
 /// How the mock provider answers for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Mocking {
+pub enum MockBehaviour {
     #[default]
     Echo,
     /// Every request fails with this text.
@@ -67,14 +67,14 @@ pub struct Price {
     pub output: Money,
 }
 
-/// What callers pay, and what the same work costs us when there is no time for a batch.
+/// What callers pay for a batch, and what the same work costs in realtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prices {
     pub batch: Price,
     pub realtime: Option<Price>,
 }
 
-/// The most tokens that a part of a file can come to.
+/// The most tokens that an image, a page or a second of video can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InputBounds {
     pub image: u64,
@@ -86,27 +86,27 @@ pub struct InputBounds {
 pub struct Model {
     pub id: String,
     pub routes: Routes,
-    pub kind: Kind,
+    pub kind: ModelKind,
     pub capabilities: Vec<Capability>,
-    /// The tokens that it can read at once.
+    /// The context window in tokens.
     pub context: Option<u64>,
-    /// The most tokens that it answers with.
+    /// The most tokens of an answer.
     pub max_output: Option<u32>,
-    /// Nothing for what is free.
+    /// None for a free model.
     pub prices: Option<Prices>,
     pub bounds: InputBounds,
-    pub mocking: Mocking,
+    pub mock_behaviour: MockBehaviour,
 }
 
 impl Model {
-    /// A free model without limits of its own.
-    pub fn plain(id: &str, provider: &str, kind: Kind) -> Self {
+    /// A free model without limits.
+    pub fn plain(id: &str, provider: &str, kind: ModelKind) -> Self {
         Self {
             id: id.to_owned(),
             routes: Routes::from(Route {
                 provider: provider.to_owned(),
-                upstream: id.to_owned(),
-                via: Via::Batch,
+                upstream_model: id.to_owned(),
+                via: InferenceMode::Batch,
                 shards: Vec::new(),
             }),
             kind,
@@ -115,20 +115,20 @@ impl Model {
             max_output: None,
             prices: None,
             bounds: InputBounds::default(),
-            mocking: Mocking::Echo,
+            mock_behaviour: MockBehaviour::Echo,
         }
     }
 
-    /// What the same work costs without a batch, if that is known.
+    /// The realtime price, if it is known.
     pub fn realtime(&self) -> Option<Price> {
         self.prices.and_then(|prices| prices.realtime)
     }
 }
 
-/// The free synthetic model; its callers may steer it with `[mock:…]`.
+/// The free synthetic model. Callers can control its answers with `[mock:…]`.
 pub const SVC_MOCK: &str = "svc-mock";
 
-/// Every model that may be loaded for, by id. Ids are case-sensitive.
+/// The models that loads may use, by id. Ids are case-sensitive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Catalogue {
     models: BTreeMap<String, Model>,

@@ -5,13 +5,13 @@ use std::ops::{Add, Neg, Sub};
 use std::str::FromStr;
 
 /// Nano-dollars in a dollar.
-const DOLLAR: i64 = 1_000_000_000;
+const NANOS_PER_DOLLAR: i64 = 1_000_000_000;
 /// Decimals of a dollar that can be written.
 const SCALE: usize = 9;
 
 /// An amount in nano-dollars.
 ///
-/// Sums stay far from the edge (nine billion dollars), and stop there instead of turning round.
+/// Sums stay far below the maximum (nine billion dollars), and saturate there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Money(pub i64);
 
@@ -59,13 +59,13 @@ impl std::iter::Sum for Money {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an amount is written in dollars with at most nine decimals, such as 12.50")]
-pub struct NotMoney;
+pub struct InvalidAmount;
 
 /// Dollars, such as `12.50`.
 impl FromStr for Money {
-    type Err = NotMoney;
+    type Err = InvalidAmount;
 
-    fn from_str(text: &str) -> Result<Self, NotMoney> {
+    fn from_str(text: &str) -> Result<Self, InvalidAmount> {
         let (negative, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, text),
@@ -73,16 +73,16 @@ impl FromStr for Money {
         let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
         let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         if !plain(whole) || !plain(decimals) || decimals.len() > SCALE {
-            return Err(NotMoney);
+            return Err(InvalidAmount);
         }
-        let whole: i64 = whole.parse().map_err(|_| NotMoney)?;
+        let whole: i64 = whole.parse().map_err(|_| InvalidAmount)?;
         let decimals: i64 = format!("{decimals:0<SCALE$}")
             .parse()
-            .map_err(|_| NotMoney)?;
+            .map_err(|_| InvalidAmount)?;
         let nanos = whole
-            .checked_mul(DOLLAR)
+            .checked_mul(NANOS_PER_DOLLAR)
             .and_then(|nanos| nanos.checked_add(decimals))
-            .ok_or(NotMoney)?;
+            .ok_or(InvalidAmount)?;
         Ok(Self(if negative { -nanos } else { nanos }))
     }
 }
@@ -92,7 +92,10 @@ impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let nanos = self.0.unsigned_abs();
-        let (dollars, rest) = (nanos / DOLLAR.unsigned_abs(), nanos % DOLLAR.unsigned_abs());
+        let (dollars, rest) = (
+            nanos / NANOS_PER_DOLLAR.unsigned_abs(),
+            nanos % NANOS_PER_DOLLAR.unsigned_abs(),
+        );
         let decimals = format!("{rest:0SCALE$}");
         let (cents, finer) = decimals.split_at(2);
         write!(f, "{sign}{dollars}.{cents}{}", finer.trim_end_matches('0'))
@@ -136,7 +139,7 @@ mod tests {
             "1 ",
             "١",
         ] {
-            assert_eq!(text.parse::<Money>(), Err(NotMoney), "{text}");
+            assert_eq!(text.parse::<Money>(), Err(InvalidAmount), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! An organization: who pays. Its plan names its limits.
+//! An organization pays for its projects. Its plan sets its limits.
 
 use std::str::FromStr;
 
@@ -26,15 +26,15 @@ impl Plan {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a plan is free, starter, pro or enterprise")]
-pub struct NotAPlan;
+pub struct InvalidPlan;
 
 impl FromStr for Plan {
-    type Err = NotAPlan;
+    type Err = InvalidPlan;
 
-    fn from_str(text: &str) -> Result<Self, NotAPlan> {
+    fn from_str(text: &str) -> Result<Self, InvalidPlan> {
         Self::ALL
             .into_iter()
             .find(|plan| plan.as_str() == text)
-            .ok_or(NotAPlan)
+            .ok_or(InvalidPlan)
     }
 }

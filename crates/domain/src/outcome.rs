@@ -1,4 +1,4 @@
-//! What came back. Failure is an outcome too: it is delivered like any other.
+//! The outcome of a cargo. A failure is an outcome too and is delivered like a success.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,10 @@ pub struct ChatCompletion {
     #[serde(rename = "type")]
     pub kind: String,
     pub role: String,
-    pub content: Vec<Text>,
+    pub content: Vec<CompletionText>,
     pub model: String,
     pub stop_reason: StopReason,
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,11 +35,11 @@ pub struct EmbeddingCompletion {
     pub kind: String,
     pub model: String,
     pub embeddings: Vec<Vec<f32>>,
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Text {
+pub struct CompletionText {
     #[serde(rename = "type")]
     pub kind: String,
     pub text: String,
@@ -54,18 +54,18 @@ pub enum StopReason {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     pub const fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 
-impl Text {
+impl CompletionText {
     pub fn of(text: String) -> Self {
         Self {
             kind: "text".to_owned(),
@@ -75,14 +75,14 @@ impl Text {
 }
 
 impl Completion {
-    pub const fn usage(&self) -> Usage {
+    pub const fn usage(&self) -> TokenUsage {
         match self {
             Self::Embedding(completion) => completion.usage,
             Self::Chat(completion) => completion.usage,
         }
     }
 
-    pub const fn set_usage(&mut self, usage: Usage) {
+    pub const fn set_usage(&mut self, usage: TokenUsage) {
         match self {
             Self::Embedding(completion) => completion.usage = usage,
             Self::Chat(completion) => completion.usage = usage,
@@ -91,10 +91,10 @@ impl Completion {
 }
 
 impl Outcome {
-    pub const fn usage(&self) -> Usage {
+    pub const fn usage(&self) -> TokenUsage {
         match self {
             Self::Success(completion) => completion.usage(),
-            Self::Failure(_) => Usage {
+            Self::Failure(_) => TokenUsage {
                 input_tokens: 0,
                 output_tokens: 0,
             },

@@ -1,7 +1,7 @@
-//! What a caller asks of a model: the contract's `params`, checked.
+//! A caller's request to a model: the contract's `params`, validated.
 //!
-//! This document is the same on the wire, in the row and on the way to a
-//! provider, so it is the one noun that is serialized here.
+//! This document is the same in the API, in the row and on the way to a provider, so it is
+//! serialized here.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::file;
 use crate::id::FileId;
-use crate::model::Kind;
+use crate::model::ModelKind;
 
-/// A checked request: chat or embedding.
+/// A validated request: chat or embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Params {
-    Chat(Chat),
-    Embedding(Embedding),
+    Chat(ChatParams),
+    Embedding(EmbeddingParams),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Chat {
+pub struct ChatParams {
     pub model: String,
     pub max_tokens: u32,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct Chat {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Embedding {
+pub struct EmbeddingParams {
     pub model: String,
     pub input_text: InputText,
 }
@@ -51,30 +51,30 @@ pub enum InputText {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct ChatMessage {
     pub role: String,
-    pub content: Content,
+    pub content: MessageContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Content {
+pub enum MessageContent {
     Text(String),
-    Blocks(Vec<Block>),
+    Blocks(Vec<ContentBlock>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Block {
+pub enum ContentBlock {
     Text { text: String },
-    Image { source: Source },
-    Document { source: Source },
-    Video { source: Source },
+    Image { source: FileSource },
+    Document { source: FileSource },
+    Video { source: FileSource },
 }
 
-/// A stored file, named by its id as the caller wrote it.
+/// A reference to a stored file, with the id as the caller wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct FileSource {
     pub file_id: String,
 }
 
@@ -86,15 +86,15 @@ impl Params {
         }
     }
 
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> ModelKind {
         match self {
-            Self::Chat(_) => Kind::Chat,
-            Self::Embedding(_) => Kind::Embedding,
+            Self::Chat(_) => ModelKind::Chat,
+            Self::Embedding(_) => ModelKind::Embedding,
         }
     }
 
-    /// The bytes of what is read at once: a whole chat, or the longest of the texts.
-    pub fn longest_input(&self) -> usize {
+    /// The bytes of the longest input that is read at once: a whole chat, or one text.
+    pub fn longest_input_bytes(&self) -> usize {
         match self {
             Self::Chat(chat) => chat.text_bytes(),
             Self::Embedding(embedding) => {
@@ -104,8 +104,8 @@ impl Params {
         }
     }
 
-    /// Every naming of a file, in order, with what the file must be.
-    pub fn references(&self) -> impl Iterator<Item = (file::Kind, &str)> {
+    /// Every reference to a file, in order, with the kind that the file must have.
+    pub fn file_references(&self) -> impl Iterator<Item = (file::FileKind, &str)> {
         let messages = match self {
             Self::Chat(chat) => chat.messages.as_slice(),
             Self::Embedding(_) => &[],
@@ -113,17 +113,17 @@ impl Params {
         messages
             .iter()
             .flat_map(|message| message.content.blocks())
-            .filter_map(Block::reference)
+            .filter_map(ContentBlock::file_reference)
     }
 
-    /// The files that are named, each once. What is no id of a file names none.
-    pub fn files(&self) -> BTreeSet<FileId> {
-        let named = self.references();
+    /// The ids of the referenced files, each once. Malformed ids are skipped.
+    pub fn file_ids(&self) -> BTreeSet<FileId> {
+        let named = self.file_references();
         named.filter_map(|(_, id)| id.parse().ok()).collect()
     }
 }
 
-impl Chat {
+impl ChatParams {
     /// How long its texts are in bytes, system prompt and roles included.
     pub fn text_bytes(&self) -> usize {
         let said = self.messages.iter().map(|message| {
@@ -133,15 +133,15 @@ impl Chat {
     }
 }
 
-impl Content {
-    pub fn blocks(&self) -> &[Block] {
+impl MessageContent {
+    pub fn blocks(&self) -> &[ContentBlock] {
         match self {
             Self::Text(_) => &[],
             Self::Blocks(blocks) => blocks,
         }
     }
 
-    /// Every text of it, in order.
+    /// Its texts, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let whole = match self {
             Self::Text(text) => Some(text.as_str()),
@@ -150,19 +150,21 @@ impl Content {
         whole
             .into_iter()
             .chain(self.blocks().iter().filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
-                Block::Image { .. } | Block::Document { .. } | Block::Video { .. } => None,
+                ContentBlock::Text { text } => Some(text.as_str()),
+                ContentBlock::Image { .. }
+                | ContentBlock::Document { .. }
+                | ContentBlock::Video { .. } => None,
             }))
     }
 }
 
-impl Block {
-    fn reference(&self) -> Option<(file::Kind, &str)> {
+impl ContentBlock {
+    fn file_reference(&self) -> Option<(file::FileKind, &str)> {
         match self {
             Self::Text { .. } => None,
-            Self::Image { source } => Some((file::Kind::Image, &source.file_id)),
-            Self::Document { source } => Some((file::Kind::Document, &source.file_id)),
-            Self::Video { source } => Some((file::Kind::Video, &source.file_id)),
+            Self::Image { source } => Some((file::FileKind::Image, &source.file_id)),
+            Self::Document { source } => Some((file::FileKind::Document, &source.file_id)),
+            Self::Video { source } => Some((file::FileKind::Video, &source.file_id)),
         }
     }
 }
@@ -184,16 +186,16 @@ mod tests {
     fn the_stored_form_is_the_wire_form() {
         let json = r#"{"model":"svc-mock","max_tokens":5,"messages":[{"role":"user","content":[{"type":"text","text":"a\u0000b"},{"type":"image","source":{"file_id":"file_1"}}]}],"temperature":0.5}"#;
         let params: Params = serde_json::from_str(json).unwrap();
-        assert_eq!(params.kind(), Kind::Chat);
+        assert_eq!(params.kind(), ModelKind::Chat);
         assert_eq!(
-            params.references().collect::<Vec<_>>(),
-            [(file::Kind::Image, "file_1")]
+            params.file_references().collect::<Vec<_>>(),
+            [(file::FileKind::Image, "file_1")]
         );
         assert_eq!(serde_json::to_string(&params).unwrap(), json);
     }
 
     #[test]
-    fn a_file_that_is_named_twice_is_one_file() {
+    fn a_file_that_is_referenced_twice_is_one_file() {
         let id = |digit: u8| format!("file_{digit:032x}");
         let block =
             |kind: &str, id: &str| serde_json::json!({"type": kind, "source": {"file_id": id}});
@@ -208,8 +210,8 @@ mod tests {
             "model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": blocks}],
         });
         let params: Params = serde_json::from_value(json).unwrap();
-        assert_eq!(params.references().count(), 4);
-        let files: Vec<String> = params.files().iter().map(ToString::to_string).collect();
+        assert_eq!(params.file_references().count(), 4);
+        let files: Vec<String> = params.file_ids().iter().map(ToString::to_string).collect();
         assert_eq!(files, [first, second]);
     }
 
@@ -227,7 +229,7 @@ mod tests {
         let longest = |json: &str| {
             serde_json::from_str::<Params>(json)
                 .unwrap()
-                .longest_input()
+                .longest_input_bytes()
         };
         let chat = r#"{"model":"m","max_tokens":5,"system":"é","messages":[{"role":"user","content":"abc"},{"role":"user","content":[{"type":"text","text":"de"},{"type":"image","source":{"file_id":"f"}}]}]}"#;
         assert_eq!(longest(chat), 2 + 4 + 3 + 4 + 2);

@@ -1,70 +1,81 @@
-//! Patrol: what lies in the object store, held against the rows.
+//! Patrol compares the object store with the rows and removes objects that no row needs.
 //!
-//! The listing is older than the rows that are read after it, and what is settled stays
-//! settled. So nothing is removed here that anybody could still come to want.
+//! Patrol reads the rows after the listing, and a settled file stays settled. So it never removes
+//! an object that a file may still need.
 
 use chrono::TimeDelta;
 
-use crate::file::Status;
+use crate::file::FileStatus;
 
 #[cfg(test)]
 mod tests;
 
-/// What no row knows may be about to get one, or its row was just taken back.
-pub const GRACE: TimeDelta = TimeDelta::minutes(10);
+/// How long an object without a row is kept: its row may be about to be written.
+pub const UNKNOWN_OBJECT_GRACE: TimeDelta = TimeDelta::minutes(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum PatrolAction {
     Keep,
     Remove,
 }
 
-/// Of an object in staging, by its file.
-pub fn of_staged(file: Option<Status>, age: TimeDelta, grace: TimeDelta) -> Deed {
+/// Decides about an object in staging, by its file.
+pub fn judge_staged_object(
+    file: Option<FileStatus>,
+    age: TimeDelta,
+    grace: TimeDelta,
+) -> PatrolAction {
     match file {
-        Some(Status::Uploading | Status::Validating) => Deed::Keep,
-        Some(Status::Ready | Status::Failed | Status::Expired) => Deed::Remove,
-        None => unless_young(age, grace),
+        Some(FileStatus::Uploading | FileStatus::Validating) => PatrolAction::Keep,
+        Some(FileStatus::Ready | FileStatus::Failed | FileStatus::Expired) => PatrolAction::Remove,
+        None => remove_if_older(age, grace),
     }
 }
 
-/// Of published bytes, by the file that brought them. `is_live`: files have them.
-pub fn of_published(is_live: bool, file: Option<Status>, age: TimeDelta, grace: TimeDelta) -> Deed {
+/// Decides about a published object, by the file that uploaded it. `is_live`: files use it.
+pub fn judge_published_object(
+    is_live: bool,
+    file: Option<FileStatus>,
+    age: TimeDelta,
+    grace: TimeDelta,
+) -> PatrolAction {
     if is_live {
-        return Deed::Keep;
+        return PatrolAction::Keep;
     }
     match file {
-        // Copied, and about to be written down.
-        Some(Status::Uploading | Status::Validating) => Deed::Keep,
-        // Settled without them: a twin was first, or all who had them are gone.
-        Some(Status::Ready | Status::Failed | Status::Expired) => Deed::Remove,
-        None => unless_young(age, grace),
+        // Copied, and its row is about to be written.
+        Some(FileStatus::Uploading | FileStatus::Validating) => PatrolAction::Keep,
+        // Settled without it: a duplicate was published first, or all its files are gone.
+        Some(FileStatus::Ready | FileStatus::Failed | FileStatus::Expired) => PatrolAction::Remove,
+        None => remove_if_older(age, grace),
     }
 }
 
-/// Of a multipart upload, by its file and the upload that the file's row names.
-pub fn of_upload(
-    file: Option<(Status, Option<&str>)>,
+/// Decides about a multipart upload, by its file and the upload that the file's row names.
+pub fn judge_multipart_upload(
+    file: Option<(FileStatus, Option<&str>)>,
     upload: &str,
     age: TimeDelta,
     grace: TimeDelta,
-) -> Deed {
+) -> PatrolAction {
     let Some((status, named)) = file else {
-        return unless_young(age, grace);
+        return remove_if_older(age, grace);
     };
     match (status, named) {
-        (Status::Ready | Status::Failed | Status::Expired, _) => Deed::Remove,
-        (Status::Uploading | Status::Validating, Some(named)) if named != upload => Deed::Remove,
-        (Status::Uploading | Status::Validating, Some(_)) => Deed::Keep,
-        // Begun, and about to be named.
-        (Status::Uploading | Status::Validating, None) => unless_young(age, grace),
+        (FileStatus::Ready | FileStatus::Failed | FileStatus::Expired, _) => PatrolAction::Remove,
+        (FileStatus::Uploading | FileStatus::Validating, Some(named)) if named != upload => {
+            PatrolAction::Remove
+        }
+        (FileStatus::Uploading | FileStatus::Validating, Some(_)) => PatrolAction::Keep,
+        // Begun, and the row is about to name it.
+        (FileStatus::Uploading | FileStatus::Validating, None) => remove_if_older(age, grace),
     }
 }
 
-fn unless_young(age: TimeDelta, grace: TimeDelta) -> Deed {
+fn remove_if_older(age: TimeDelta, grace: TimeDelta) -> PatrolAction {
     if age > grace {
-        Deed::Remove
+        PatrolAction::Remove
     } else {
-        Deed::Keep
+        PatrolAction::Keep
     }
 }

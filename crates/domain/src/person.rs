@@ -1,18 +1,18 @@
-//! A person: who may look, who may change, and for how long somebody who guesses is kept out.
+//! A person: roles, e-mail addresses, passwords, and the lockout after failed sign-ins.
 
 use std::fmt;
 use std::str::FromStr;
 
 use chrono::TimeDelta;
 
-/// What a member may do in an organization; each may what those before it may.
+/// What a member may do in an organization. Each role includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Sees everything but keys.
     Viewer,
-    /// Loads cargo, uploads files, makes keys, sends callbacks again.
+    /// Loads cargo, uploads files, creates keys, resends callbacks.
     Developer,
-    /// Members, projects, and what concerns money.
+    /// Manages members, projects and money.
     Owner,
 }
 
@@ -36,24 +36,24 @@ impl fmt::Display for Role {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a role is viewer, developer or owner")]
-pub struct NotARole;
+pub struct InvalidRole;
 
 impl FromStr for Role {
-    type Err = NotARole;
+    type Err = InvalidRole;
 
-    fn from_str(text: &str) -> Result<Self, NotARole> {
+    fn from_str(text: &str) -> Result<Self, InvalidRole> {
         let role = Self::ALL.into_iter().find(|role| role.as_str() == text);
-        role.ok_or(NotARole)
+        role.ok_or(InvalidRole)
     }
 }
 
-/// An address as it was typed. Who may read its mail is for others to know.
+/// An e-mail address as it was typed. Ownership is not verified here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Email(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an e-mail address looks like name@host, with at most 254 characters")]
-pub struct NotAnEmail;
+pub struct InvalidEmail;
 
 impl Email {
     pub fn as_str(&self) -> &str {
@@ -61,47 +61,47 @@ impl Email {
     }
 
     /// The same for every spelling of one address.
-    pub fn folded(&self) -> String {
+    pub fn normalized(&self) -> String {
         self.0.to_lowercase()
     }
 }
 
 impl FromStr for Email {
-    type Err = NotAnEmail;
+    type Err = InvalidEmail;
 
-    fn from_str(text: &str) -> Result<Self, NotAnEmail> {
+    fn from_str(text: &str) -> Result<Self, InvalidEmail> {
         let text = text.trim();
-        let (name, host) = text.rsplit_once('@').ok_or(NotAnEmail)?;
+        let (name, host) = text.rsplit_once('@').ok_or(InvalidEmail)?;
         let odd = |c: char| c.is_whitespace() || c.is_control();
         let good = !name.is_empty() && !host.is_empty() && text.len() <= 254 && !text.contains(odd);
-        good.then(|| Self(text.to_owned())).ok_or(NotAnEmail)
+        good.then(|| Self(text.to_owned())).ok_or(InvalidEmail)
     }
 }
 
-pub const SHORTEST_PASSWORD: usize = 12;
-/// Beyond it nobody types; hashing it would only cost.
-pub const LONGEST_PASSWORD: usize = 256;
+pub const MIN_PASSWORD_CHARS: usize = 12;
+/// People do not type longer ones, and hashing them would only cost time.
+pub const MAX_PASSWORD_CHARS: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")]
-pub struct NotAPassword;
+#[error("a password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters")]
+pub struct InvalidPassword;
 
-/// Length is all that is asked: rules about letters make passwords worse.
-pub fn check_password(text: &str) -> Result<(), NotAPassword> {
+/// Checks the length alone: rules about characters make passwords worse.
+pub fn check_password(text: &str) -> Result<(), InvalidPassword> {
     let length = text.chars().count();
-    let good = (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&length);
-    good.then_some(()).ok_or(NotAPassword)
+    let good = (MIN_PASSWORD_CHARS..=MAX_PASSWORD_CHARS).contains(&length);
+    good.then_some(()).ok_or(InvalidPassword)
 }
 
-/// For how long nobody may try again, after so many failures within [`FORGOTTEN_AFTER`].
+/// How long sign-in is locked after so many failures within [`SIGN_IN_FAILURE_WINDOW`].
 ///
-/// `free` failures cost nothing; then each doubles the wait, to a quarter of an hour at most.
-pub fn kept_out(failures: u32, free: u32) -> Option<TimeDelta> {
+/// `free` failures cost nothing. Then each doubles the lockout, up to a quarter of an hour.
+pub fn sign_in_lockout(failures: u32, free: u32) -> Option<TimeDelta> {
     let beyond = failures.checked_sub(free)?;
     Some(TimeDelta::seconds(2_i64.pow(beyond.min(10))).min(TimeDelta::minutes(15)))
 }
 
-pub const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(1);
+pub const SIGN_IN_FAILURE_WINDOW: TimeDelta = TimeDelta::hours(1);
 
 #[cfg(test)]
 mod tests {
@@ -116,13 +116,13 @@ mod tests {
             assert!(bad.parse::<Email>().is_err(), "{bad}");
         }
         let typed: Email = "Ada@Example.ORG".parse().unwrap();
-        assert_eq!(typed.folded(), "ada@example.org");
+        assert_eq!(typed.normalized(), "ada@example.org");
     }
 
     #[test]
-    fn who_guesses_waits_longer_each_time() {
+    fn each_failed_sign_in_doubles_the_lockout() {
         let waits: Vec<_> = (0..=16)
-            .map(|failures| kept_out(failures, 5).map_or(0, |wait| wait.num_seconds()))
+            .map(|failures| sign_in_lockout(failures, 5).map_or(0, |wait| wait.num_seconds()))
             .collect();
         assert_eq!(
             waits,
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn passwords_are_long() {
-        assert_eq!(check_password("eleven char"), Err(NotAPassword));
+        assert_eq!(check_password("eleven char"), Err(InvalidPassword));
         assert_eq!(check_password("twelve chars"), Ok(()));
-        assert_eq!(check_password(&"x".repeat(257)), Err(NotAPassword));
+        assert_eq!(check_password(&"x".repeat(257)), Err(InvalidPassword));
     }
 }

@@ -1,9 +1,9 @@
-//! A project: who owns cargo, files and keys.
+//! A project owns cargo, files and API keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a project in addresses: 1 to 63 of `a-z 0-9 -`, not at an end a `-`.
+/// The name of a project in URLs: 1 to 63 of `a-z 0-9 -`, without `-` at either end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Slug(String);
 
@@ -21,12 +21,12 @@ impl fmt::Display for Slug {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a slug is 1 to 63 characters of a-z, 0-9 and -, and neither begins nor ends with -")]
-pub struct NotASlug;
+pub struct InvalidSlug;
 
 impl FromStr for Slug {
-    type Err = NotASlug;
+    type Err = InvalidSlug;
 
-    fn from_str(text: &str) -> Result<Self, NotASlug> {
+    fn from_str(text: &str) -> Result<Self, InvalidSlug> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let good = (1..=63).contains(&text.len())
             && text.bytes().all(allowed)
@@ -35,7 +35,7 @@ impl FromStr for Slug {
         if good {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NotASlug)
+            Err(InvalidSlug)
         }
     }
 }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn slugs() {
-        for good in ["a", "a1", "north-quay", &"x".repeat(63)] {
+        for good in ["a", "a1", "north-demo", &"x".repeat(63)] {
             assert!(good.parse::<Slug>().is_ok(), "{good}");
         }
         for bad in ["", "-a", "a-", "A", "a_b", "a b", &"x".repeat(64)] {

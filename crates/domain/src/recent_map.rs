@@ -1,4 +1,4 @@
-//! A map that remembers what was used lately and forgets the rest, within a bound.
+//! A bounded map that keeps recently changed entries and drops the rest.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -1,22 +1,22 @@
-//! Routes: the ways that a model's work can take, and which one is next.
+//! Routes: the providers that serve a model, and which one a cargo takes next.
 
 use chrono::TimeDelta;
 
-/// From this age on a cargo no longer waits for a batch, if there is another way.
-pub const URGENT: TimeDelta = TimeDelta::hours(20);
+/// From this age on, a cargo takes a realtime route, if there is one.
+pub const REALTIME_FALLBACK_AGE: TimeDelta = TimeDelta::hours(20);
 
-/// A job that takes longer than this is believed to be stuck: what is open in it takes the batches
-/// of another account, if there is one. Two accounts have their turn before it is urgent.
-pub const SLOW: TimeDelta = TimeDelta::hours(10);
+/// A job that takes longer than this counts as stuck: its open cargo moves to batches of another
+/// account, if there is one. Two accounts can be tried before the realtime fallback.
+pub const SLOW_JOB_TIMEOUT: TimeDelta = TimeDelta::hours(10);
 
-/// Whether work is handed over as a whole job, or asked for one by one.
+/// Whether a provider takes cargo as a batch job, or one request at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Via {
+pub enum InferenceMode {
     Batch,
     Realtime,
 }
 
-impl Via {
+impl InferenceMode {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Batch => "batch",
@@ -36,10 +36,10 @@ impl Via {
 pub struct Route {
     /// Its name in `providers.toml`, or `mock`.
     pub provider: String,
-    /// What the provider calls the model.
-    pub upstream: String,
-    pub via: Via,
-    /// The only shards that it serves; empty: all of them.
+    /// The provider's name for the model.
+    pub upstream_model: String,
+    pub via: InferenceMode,
+    /// The shards that it serves; empty means all.
     pub shards: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Route {
     }
 }
 
-/// The routes of a model, the preferred first. There is always one.
+/// The routes of a model, the preferred first. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     first: Route,
@@ -65,21 +65,21 @@ impl Routes {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    pub fn find(&self, provider: &str, via: Via) -> Option<&Route> {
+    pub fn find(&self, provider: &str, via: InferenceMode) -> Option<&Route> {
         self.iter()
             .find(|route| route.provider == provider && route.via == via)
     }
 
-    /// The one that a cargo of a shard takes which has tried none.
+    /// The route of a new cargo on a shard.
     pub fn preferred(&self, shard: &str) -> &Route {
         let here = || self.iter().filter(|route| route.serves(shard));
-        let batch = here().find(|route| route.via == Via::Batch);
+        let batch = here().find(|route| route.via == InferenceMode::Batch);
         batch.or_else(|| here().next()).unwrap_or(&self.first)
     }
 
-    /// Those that serve a shard; all, if none does.
+    /// The routes that serve a shard; all routes, if none does.
     #[must_use]
-    pub fn on(&self, shard: &str) -> Self {
+    pub fn for_shard(&self, shard: &str) -> Self {
         let mut here = self.iter().filter(|route| route.serves(shard)).cloned();
         match here.next() {
             Some(first) => Self::new(first, here.collect()),
@@ -87,21 +87,26 @@ impl Routes {
         }
     }
 
-    /// The one after `tried`, in turn; `is_open` says who can be asked now. When nobody can, the
-    /// cargo waits where the turn has come to.
+    /// The route after `tried`, round robin, among the routes that are open. If none is open, the
+    /// cargo waits for the next route in order.
     ///
-    /// Realtime costs us twice as much: with a batch to be had, it is for what is urgent.
+    /// Realtime costs us twice as much. A model with a batch route uses it only for urgent cargo.
     pub fn next(
         &self,
-        tried: Option<(&str, Via)>,
+        tried: Option<(&str, InferenceMode)>,
         age: TimeDelta,
         is_open: impl Fn(&Route) -> bool,
     ) -> &Route {
-        let is_urgent = age >= URGENT && self.iter().any(|route| route.via == Via::Realtime);
+        let is_urgent = age >= REALTIME_FALLBACK_AGE
+            && self
+                .iter()
+                .any(|route| route.via == InferenceMode::Realtime);
         let ways: Vec<&Route> = if is_urgent {
-            self.iter().filter(|it| it.via == Via::Realtime).collect()
+            self.iter()
+                .filter(|it| it.via == InferenceMode::Realtime)
+                .collect()
         } else {
-            self.usual().collect()
+            self.default_routes().collect()
         };
         let before = tried.and_then(|(provider, via)| {
             ways.iter()
@@ -113,11 +118,11 @@ impl Routes {
         open.or_else(|| in_turn().next()).unwrap_or(&&self.first)
     }
 
-    /// Batches, or else what there is.
-    fn usual(&self) -> impl Iterator<Item = &Route> {
-        let has_batch = self.iter().any(|route| route.via == Via::Batch);
+    /// The batch routes, or all routes if there are none.
+    fn default_routes(&self) -> impl Iterator<Item = &Route> {
+        let has_batch = self.iter().any(|route| route.via == InferenceMode::Batch);
         self.iter()
-            .filter(move |route| !has_batch || route.via == Via::Batch)
+            .filter(move |route| !has_batch || route.via == InferenceMode::Batch)
     }
 }
 
@@ -131,10 +136,10 @@ impl From<Route> for Routes {
 mod tests {
     use super::*;
 
-    fn route(provider: &str, via: Via) -> Route {
+    fn route(provider: &str, via: InferenceMode) -> Route {
         Route {
             provider: provider.to_owned(),
-            upstream: "theirs".to_owned(),
+            upstream_model: "theirs".to_owned(),
             via,
             shards: Vec::new(),
         }
@@ -142,16 +147,16 @@ mod tests {
 
     fn routes() -> Routes {
         Routes::new(
-            route("spare", Via::Realtime),
+            route("spare", InferenceMode::Realtime),
             vec![
-                route("a", Via::Batch),
-                route("b", Via::Batch),
-                route("own", Via::Realtime),
+                route("a", InferenceMode::Batch),
+                route("b", InferenceMode::Batch),
+                route("own", InferenceMode::Realtime),
             ],
         )
     }
 
-    fn next(tried: Option<(&str, Via)>, hours: i64, closed: &[&str]) -> String {
+    fn next(tried: Option<(&str, InferenceMode)>, hours: i64, closed: &[&str]) -> String {
         let routes = routes();
         let next = routes.next(tried, TimeDelta::hours(hours), |it| {
             !closed.contains(&it.provider.as_str())
@@ -160,32 +165,39 @@ mod tests {
     }
 
     #[test]
-    fn batches_take_turns_until_it_is_urgent() {
+    fn batch_routes_take_turns_until_the_realtime_fallback() {
         assert_eq!(routes().preferred("north").provider, "a");
         assert_eq!(next(None, 0, &[]), "a");
-        assert_eq!(next(Some(("a", Via::Batch)), 1, &[]), "b");
-        assert_eq!(next(Some(("b", Via::Batch)), 19, &[]), "a");
-        assert_eq!(next(Some(("b", Via::Batch)), 20, &[]), "spare");
-        assert_eq!(next(Some(("spare", Via::Realtime)), 21, &[]), "own");
+        assert_eq!(next(Some(("a", InferenceMode::Batch)), 1, &[]), "b");
+        assert_eq!(next(Some(("b", InferenceMode::Batch)), 19, &[]), "a");
+        assert_eq!(next(Some(("b", InferenceMode::Batch)), 20, &[]), "spare");
+        assert_eq!(
+            next(Some(("spare", InferenceMode::Realtime)), 21, &[]),
+            "own"
+        );
     }
 
     #[test]
-    fn who_cannot_be_asked_is_passed_over_unless_nobody_can() {
+    fn a_closed_route_is_skipped_unless_all_are_closed() {
         assert_eq!(next(None, 0, &["a"]), "b");
-        assert_eq!(next(Some(("a", Via::Batch)), 0, &["b"]), "a");
-        assert_eq!(next(Some(("a", Via::Batch)), 0, &["a", "b"]), "b");
+        assert_eq!(next(Some(("a", InferenceMode::Batch)), 0, &["b"]), "a");
+        assert_eq!(next(Some(("a", InferenceMode::Batch)), 0, &["a", "b"]), "b");
     }
 
     #[test]
     fn a_route_of_another_shard_is_never_taken() {
         let of = |provider: &str, shard: &str| Route {
             shards: vec![shard.to_owned()],
-            ..route(provider, Via::Batch)
+            ..route(provider, InferenceMode::Batch)
         };
         let routes = Routes::new(of("a", "north"), vec![of("b", "south")]);
         assert_eq!(routes.preferred("south").provider, "b");
-        let south = routes.on("south");
-        for tried in [None, Some(("a", Via::Batch)), Some(("b", Via::Batch))] {
+        let south = routes.for_shard("south");
+        for tried in [
+            None,
+            Some(("a", InferenceMode::Batch)),
+            Some(("b", InferenceMode::Batch)),
+        ] {
             let next = south.next(tried, TimeDelta::zero(), |_| false);
             assert_eq!(next.provider, "b");
         }
@@ -193,12 +205,20 @@ mod tests {
 
     #[test]
     fn a_model_of_servers_alone_is_asked_for_at_any_age() {
-        let only = Routes::from(route("own", Via::Realtime));
+        let only = Routes::from(route("own", InferenceMode::Realtime));
         assert_eq!(only.preferred("north").provider, "own");
-        let next = only.next(Some(("own", Via::Realtime)), TimeDelta::zero(), |_| true);
+        let next = only.next(
+            Some(("own", InferenceMode::Realtime)),
+            TimeDelta::zero(),
+            |_| true,
+        );
         assert_eq!(next.provider, "own");
-        let batch = Routes::from(route("a", Via::Batch));
-        let next = batch.next(Some(("a", Via::Batch)), URGENT, |_| true);
+        let batch = Routes::from(route("a", InferenceMode::Batch));
+        let next = batch.next(
+            Some(("a", InferenceMode::Batch)),
+            REALTIME_FALLBACK_AGE,
+            |_| true,
+        );
         assert_eq!(next.provider, "a");
     }
 }

@@ -1,21 +1,21 @@
-//! What batching saved: the price of the same work in realtime, beside what was charged.
+//! What batching saved: the realtime price of the same work, compared with the charge.
 
 use crate::model::Price;
 use crate::money::Money;
-use crate::outcome::Usage;
+use crate::outcome::TokenUsage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Saving {
     /// What the same tokens would have cost in realtime.
     pub realtime: Money,
-    /// Never below nothing: a batch that was dearer saved nothing.
+    /// Never negative: a batch that cost more than realtime saved nothing.
     pub saved: Money,
 }
 
 impl Saving {
-    /// Rounded once, as a charge is.
-    pub fn of(realtime: Price, usage: Usage, charged: Money) -> Self {
-        Self::between(realtime.nearest(usage), charged)
+    /// The realtime price is rounded as a charge is.
+    pub fn of(realtime: Price, usage: TokenUsage, charged: Money) -> Self {
+        Self::between(realtime.rounded_cost(usage), charged)
     }
 
     pub fn between(realtime: Money, charged: Money) -> Self {
@@ -51,8 +51,8 @@ mod tests {
         }
     }
 
-    fn used(input_tokens: u64, output_tokens: u64) -> Usage {
-        Usage {
+    fn used(input_tokens: u64, output_tokens: u64) -> TokenUsage {
+        TokenUsage {
             input_tokens,
             output_tokens,
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     proptest! {
-        /// The one rounding is the same, so at the same price nothing is saved or lost.
+        /// Both amounts are rounded alike, so the same price saves and loses nothing.
         #[test]
         fn the_same_price_saves_nothing(
             (input, output) in (0..10_000_000_000_000_i64, 0..10_000_000_000_000_i64),

@@ -1,20 +1,20 @@
-//! Moments. Everything with a moment is compared with a `now` that is passed in.
+//! Timestamps. They are compared with a `now` that the caller passes in.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// A moment in UTC, to the microsecond, as PostgreSQL keeps it.
+/// A time in UTC, to the microsecond, as PostgreSQL stores it.
 pub type Timestamp = DateTime<Utc>;
 
-/// Who knows what time it is: the shard's clock in production, a hand-moved one in tests.
+/// The source of the time: the shard's clock in production, a manual clock in tests.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     fn now(&self) -> Timestamp;
 
-    /// Learns the time that the shard itself just told.
-    fn learn(&self, told: Timestamp);
+    /// Adjusts the clock to the time that the shard just reported.
+    fn synchronize(&self, shard_time: Timestamp);
 }
 
-/// The hour that a moment lies in, by which is counted.
-pub fn hour(moment: Timestamp) -> Timestamp {
+/// The start of the hour. Events are counted by hour.
+pub fn start_of_hour(moment: Timestamp) -> Timestamp {
     let seconds = moment.timestamp().div_euclid(3600) * 3600;
     Timestamp::from_timestamp(seconds, 0).unwrap_or(moment)
 }
@@ -31,12 +31,15 @@ mod tests {
     #[test]
     fn an_hour_begins_at_its_first_moment() {
         let at = |seconds| DateTime::from_timestamp(seconds, 7).unwrap();
-        let begins = |seconds| hour(at(seconds)).timestamp();
+        let begins = |seconds| start_of_hour(at(seconds)).timestamp();
         assert_eq!(
             [7200, 10_799, 10_800, -1].map(begins),
             [7200, 7200, 10_800, -3600]
         );
-        assert_eq!(hour(at(7200)), DateTime::from_timestamp(7200, 0).unwrap());
+        assert_eq!(
+            start_of_hour(at(7200)),
+            DateTime::from_timestamp(7200, 0).unwrap()
+        );
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! What happened, counted: the rows from which histograms and usage are read.
+//! Counts of events: charts and usage are read from them.
 
 use std::collections::BTreeMap;
 
-use crate::id::{KeyId, ProjectId};
+use crate::id::{ApiKeyId, ProjectId};
 use crate::money::Money;
-use crate::outcome::Usage;
+use crate::outcome::TokenUsage;
 use crate::saving::Saving;
 
-/// A fact worth counting.
+/// An event that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Event {
+pub enum UsageEvent {
     Loaded,
     Succeeded,
     Failed,
@@ -17,7 +17,7 @@ pub enum Event {
     CallbackFailed,
 }
 
-impl Event {
+impl UsageEvent {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Loaded => "loaded",
@@ -29,40 +29,43 @@ impl Event {
     }
 }
 
-/// Whose, and of which model.
+/// What events are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Counted {
+pub struct UsageKey {
     pub project: ProjectId,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub model: String,
-    pub event: Event,
+    pub event: UsageEvent,
 }
 
-/// What something came to.
+/// Tokens, charge and saving of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Work {
-    pub usage: Usage,
+pub struct UsageAmounts {
+    pub usage: TokenUsage,
     pub charged: Money,
-    /// Nothing where no realtime price is known.
+    /// Zero where no realtime price is known.
     pub saving: Saving,
 }
 
-/// How often, and what it came to together.
+/// The number of events, and the sum of their amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sum {
+pub struct UsageSum {
     pub count: u64,
-    pub work: Work,
+    pub amounts: UsageAmounts,
 }
 
-/// The counts of one group, to be appended with it.
+/// The counts of one group; they are appended together with the group.
 #[derive(Debug, Default)]
-pub struct Tally {
-    counts: BTreeMap<Counted, Sum>,
+pub struct UsageTally {
+    counts: BTreeMap<UsageKey, UsageSum>,
 }
 
-impl Tally {
-    pub fn count(&mut self, what: Counted, work: Work) {
-        let Sum { count, work: sum } = self.counts.entry(what).or_default();
+impl UsageTally {
+    pub fn count(&mut self, what: UsageKey, work: UsageAmounts) {
+        let UsageSum {
+            count,
+            amounts: sum,
+        } = self.counts.entry(what).or_default();
         *count += 1;
         let (used, more) = (&mut sum.usage, work.usage);
         used.input_tokens = used.input_tokens.saturating_add(more.input_tokens);
@@ -75,7 +78,7 @@ impl Tally {
         self.counts.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Counted, Sum)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&UsageKey, UsageSum)> {
         self.counts.iter().map(|(what, sum)| (what, *sum))
     }
 }

@@ -1,4 +1,4 @@
-//! The callback: one POST, within one deadline, to an address that may be called.
+//! The callback client: one POST, within one deadline, to an allowed address.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::address::Allowed;
+use domain::ssrf_guard::AllowedAddresses;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
@@ -17,61 +17,62 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use ipnet::IpNet;
 use tokio_rustls::rustls::RootCertStore;
 
-mod connect;
+mod callback_url;
+mod dns;
 mod failure;
+mod limited_stream;
 mod lookup_slots;
-mod resolve;
-mod stream;
-mod target;
-mod trust;
+mod ssrf_guard;
+mod tls_config;
 
-pub use resolve::{Resolve, System};
-pub(crate) use trust::connector as tls;
-pub use trust::{SetupFailure, native_roots};
+pub use dns::{DnsResolver, SystemResolver};
+pub(crate) use tls_config::tls_connector as tls;
+pub use tls_config::{TlsSetupFailure, native_roots};
 
-use connect::Connector;
 use failure::ExchangeFailure;
+use ssrf_guard::GuardedConnector;
 
-/// How much of an answer's body is read; what comes after it is left unread.
-const MOST_READ: usize = 64 * 1024;
-/// How much of it is kept for the caller to see.
-const MOST_KEPT: usize = 1024;
-/// How large status line and headers may be together.
-const MOST_HEAD: usize = 64 * 1024;
-/// Receivers commonly close what idles for 5 s. Leaving earlier, we never send into a closing door.
-const IDLE: Duration = Duration::from_secs(4);
-const MOST_IDLE_PER_HOST: usize = 1024;
-/// Beyond this many open connections none is kept for later, however many hosts there are.
-const MOST_OPEN: usize = 8192;
+/// The rest of a longer body is left unread.
+const MAX_BODY_BYTES_READ: usize = 64 * 1024;
+/// Kept for the caller to see.
+const MAX_BODY_BYTES_KEPT: usize = 1024;
+/// Status line and headers together.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Receivers commonly close connections that idle for 5 s. A shorter timeout keeps us from
+/// sending on a connection that is being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const MAX_IDLE_PER_HOST: usize = 1024;
+/// Above this number of open connections none is kept alive.
+const MAX_OPEN_CONNECTIONS: usize = 8192;
 
 #[derive(Debug, Clone)]
 pub struct Options {
     /// For the whole exchange: resolving, connecting, sending and reading.
     pub timeout: Duration,
-    /// Ranges that may be called although they are not global.
-    pub allow: Vec<IpNet>,
+    /// Private ranges that callbacks may reach.
+    pub allowed_ranges: Vec<IpNet>,
 }
 
-/// What a client of ours finds around it: the system's, unless a test says otherwise.
+/// The resolver and root certificates: the system's, except in tests.
 #[derive(Debug)]
-pub struct Surroundings {
-    pub resolver: Arc<dyn Resolve>,
+pub struct CallbackDeps {
+    pub resolver: Arc<dyn DnsResolver>,
     pub roots: RootCertStore,
 }
 
-/// What became of one POST.
+/// The result of one POST.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Attempt {
+pub struct CallbackAttempt {
     pub status: Option<u16>,
-    /// Short and for the caller to read. A whole answer that is no success may have none.
+    /// Short and readable for the caller. A complete response with an error status may have none.
     pub error: Option<String>,
     pub latency: Duration,
-    /// The first bytes of the answer's body.
-    pub answer: Bytes,
+    /// The first bytes of the response body.
+    pub response_excerpt: Bytes,
 }
 
-impl Attempt {
-    /// A status counts only when the exchange ended well and in time.
+impl CallbackAttempt {
+    /// A 2xx status counts only if the exchange completed in time.
     pub fn is_success(&self) -> bool {
         self.error.is_none()
             && self
@@ -80,66 +81,66 @@ impl Attempt {
     }
 }
 
-/// Who makes the POSTs: [`Callbacks`], or a receiver inside a test.
+/// Implemented by [`HttpCallbackClient`], and by receivers inside tests.
 #[async_trait]
 pub trait CallbackClient: Send + Sync + fmt::Debug {
-    /// POSTs once. Whatever happens is told in the attempt.
-    async fn post(&self, url: &str, body: Bytes) -> Attempt;
+    /// POSTs once. The attempt records the result or the error.
+    async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt;
 }
 
-/// Sends callbacks over connections that are kept and used again.
+/// Sends callbacks over kept-alive connections.
 #[derive(Debug, Clone)]
-pub struct Callbacks {
-    client: Client<Connector, Full<Bytes>>,
+pub struct HttpCallbackClient {
+    client: Client<GuardedConnector, Full<Bytes>>,
     timeout: Duration,
-    open: Arc<AtomicUsize>,
+    open_connections: Arc<AtomicUsize>,
 }
 
-impl Callbacks {
-    pub fn new(options: Options) -> Result<Self, SetupFailure> {
+impl HttpCallbackClient {
+    pub fn new(options: Options) -> Result<Self, TlsSetupFailure> {
         let roots = native_roots();
         if roots.is_empty() {
-            tracing::warn!("the system trusts no certificate: every https callback will fail");
+            tracing::warn!("no root certificate is trusted: every https callback will fail");
         }
-        Self::within(
+        Self::with_deps(
             options,
-            Surroundings {
-                resolver: Arc::new(System::default()),
+            CallbackDeps {
+                resolver: Arc::new(SystemResolver::default()),
                 roots,
             },
         )
     }
 
-    pub fn within(options: Options, surroundings: Surroundings) -> Result<Self, SetupFailure> {
+    pub fn with_deps(options: Options, deps: CallbackDeps) -> Result<Self, TlsSetupFailure> {
         let open = Arc::new(AtomicUsize::new(0));
-        let connector = Connector::new(connect::Rules {
-            resolver: surroundings.resolver,
-            allowed: Allowed {
-                ranges: options.allow,
+        let connector = GuardedConnector::new(ssrf_guard::ConnectorConfig {
+            resolver: deps.resolver,
+            allowed: AllowedAddresses {
+                ranges: options.allowed_ranges,
             },
-            tls: trust::connector(surroundings.roots)?,
+            tls: tls_config::tls_connector(deps.roots)?,
             timeout: options.timeout,
-            open: Arc::clone(&open),
+            open_connections: Arc::clone(&open),
         });
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MOST_IDLE_PER_HOST)
-            .http1_max_buf_size(MOST_HEAD)
-            // Only what was certainly not sent goes out again, over another connection.
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            // Retries only a request that was certainly not sent, on another connection.
             .retry_canceled_requests(true)
             .build(connector);
         Ok(Self {
             client,
             timeout: options.timeout,
-            open,
+            open_connections: open,
         })
     }
 
-    /// POSTs once. Whatever happens is told in the attempt.
-    pub async fn post(&self, url: &str, body: Bytes) -> Attempt {
+    /// POSTs once. The attempt records the result or the error.
+    pub async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt {
         let started = Instant::now();
-        let mut attempt = Attempt::default();
+        let mut attempt = CallbackAttempt::default();
         let exchange = self.exchange(url, body, &mut attempt);
         let ended = tokio::time::timeout(self.timeout, exchange).await;
         let failure = match ended {
@@ -152,21 +153,21 @@ impl Callbacks {
         attempt
     }
 
-    /// Notes in `attempt` what is known so far, so that it survives the deadline.
+    /// Writes into `attempt` as it goes, so that a timeout keeps the status and the excerpt.
     async fn exchange(
         &self,
         url: &str,
         body: Bytes,
-        attempt: &mut Attempt,
+        attempt: &mut CallbackAttempt,
     ) -> Result<(), ExchangeFailure> {
-        let uri = target::read(url).ok_or(ExchangeFailure::NotAUrl)?;
+        let uri = callback_url::parse(url).ok_or(ExchangeFailure::InvalidUrl)?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        if self.open.load(Ordering::Relaxed) > MOST_OPEN {
+        headers.insert(USER_AGENT, HeaderValue::from_static(LONGSHORE_USER_AGENT));
+        if self.open_connections.load(Ordering::Relaxed) > MAX_OPEN_CONNECTIONS {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let response = self
@@ -175,12 +176,12 @@ impl Callbacks {
             .await
             .map_err(ExchangeFailure::from_client)?;
         attempt.status = Some(response.status().as_u16());
-        let elsewhere =
+        let is_redirect =
             response.status().is_redirection() && response.headers().contains_key(LOCATION);
-        read(response.into_body(), attempt)
+        read_body(response.into_body(), attempt)
             .await
-            .map_err(ExchangeFailure::Cut)?;
-        if elsewhere {
+            .map_err(ExchangeFailure::ResponseCut)?;
+        if is_redirect {
             Err(ExchangeFailure::Redirect)
         } else {
             Ok(())
@@ -189,22 +190,22 @@ impl Callbacks {
 }
 
 #[async_trait]
-impl CallbackClient for Callbacks {
-    async fn post(&self, url: &str, body: Bytes) -> Attempt {
+impl CallbackClient for HttpCallbackClient {
+    async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt {
         Self::post(self, url, body).await
     }
 }
 
-const AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
+const LONGSHORE_USER_AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
-/// Reads the answer to its end or to its limit. A body dropped before its end takes its connection along.
-async fn read(mut body: Incoming, attempt: &mut Attempt) -> Result<(), hyper::Error> {
-    let mut left = MOST_READ;
+/// Reads the body to its end or to the limit. Dropping a body early closes its connection.
+async fn read_body(mut body: Incoming, attempt: &mut CallbackAttempt) -> Result<(), hyper::Error> {
+    let mut left = MAX_BODY_BYTES_READ;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else {
             continue;
         };
-        keep(&data, &mut attempt.answer);
+        keep_excerpt(&data, &mut attempt.response_excerpt);
         match left.checked_sub(data.len()) {
             Some(rest) => left = rest,
             None => break,
@@ -213,9 +214,11 @@ async fn read(mut body: Incoming, attempt: &mut Attempt) -> Result<(), hyper::Er
     Ok(())
 }
 
-/// Copies, because a slice would hold the whole read buffer.
-fn keep(data: &Bytes, answer: &mut Bytes) {
-    let room = MOST_KEPT.saturating_sub(answer.len()).min(data.len());
+/// Copies, because a slice would keep the whole read buffer alive.
+fn keep_excerpt(data: &Bytes, answer: &mut Bytes) {
+    let room = MAX_BODY_BYTES_KEPT
+        .saturating_sub(answer.len())
+        .min(data.len());
     if room > 0 {
         let kept = data.get(..room).unwrap_or_default();
         *answer = [answer, kept].concat().into();

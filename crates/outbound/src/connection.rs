@@ -1,4 +1,4 @@
-//! One connection, plain or secured.
+//! One connection, plain TCP or TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,23 +9,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-mod dial;
+mod dialer;
 
-pub(crate) use dial::Dialer;
+pub(crate) use dialer::Dialer;
 
 #[derive(Debug)]
-pub(crate) enum Wire {
+pub(crate) enum MaybeTlsStream {
     Plain(TcpStream),
-    Secured(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Connection for Wire {
+impl Connection for MaybeTlsStream {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for MaybeTlsStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -33,17 +33,17 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let read = match &mut *self {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Self::Secured(tls) => Pin::new(tls).poll_read(cx, buf),
+            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
         };
         match ready!(read) {
-            // Many servers leave TLS without a word. Whether the answer was whole, its length tells.
+            // Many servers close TLS without close_notify. Content-Length shows a cut response.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
             other => Poll::Ready(other),
         }
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for MaybeTlsStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl AsyncWrite for Wire {
     ) -> Poll<io::Result<usize>> {
         match &mut *self {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            Self::Secured(tls) => Pin::new(tls).poll_write(cx, buf),
+            Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
         }
     }
 
@@ -62,28 +62,28 @@ impl AsyncWrite for Wire {
     ) -> Poll<io::Result<usize>> {
         match &mut *self {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            Self::Secured(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+            Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Plain(tcp) => tcp.is_write_vectored(),
-            Self::Secured(tls) => tls.is_write_vectored(),
+            Self::Tls(tls) => tls.is_write_vectored(),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
-            Self::Secured(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Secured(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }
 }

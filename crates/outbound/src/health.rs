@@ -1,40 +1,39 @@
-//! How the object store and the scanner are, as the process's watcher saw them last.
+//! The health of the object store and the malware scanner, as last checked by this process.
 
-/// What the routes ask before they admit a file, and patrol before it removes one.
+/// Routes read it before they admit a file, and patrol before it removes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesHealth {
-    pub store: Condition,
-    pub scanner: Condition,
+    pub store: DependencyHealth,
+    pub scanner: DependencyHealth,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
-    /// Not looked at yet.
+pub enum DependencyHealth {
+    /// Not checked yet.
     Unknown,
-    /// It answers, and every probe of it has passed.
-    Well,
+    /// It answers and passed every probe.
+    Healthy,
     /// It does not answer.
-    Away(String),
-    /// It answers, but not as it must: a probe failed.
-    Failed(String),
-    /// None is configured.
-    Absent,
+    Unreachable(String),
+    /// It answers but failed a probe.
+    ProbeFailed(String),
+    NotConfigured,
 }
 
 impl FilesHealth {
     pub const UNKNOWN: Self = Self {
-        store: Condition::Unknown,
-        scanner: Condition::Unknown,
+        store: DependencyHealth::Unknown,
+        scanner: DependencyHealth::Unknown,
     };
 
-    pub const ABSENT: Self = Self {
-        store: Condition::Absent,
-        scanner: Condition::Absent,
+    pub const NOT_CONFIGURED: Self = Self {
+        store: DependencyHealth::NotConfigured,
+        scanner: DependencyHealth::NotConfigured,
     };
 }
 
-impl Condition {
-    pub const fn is_well(&self) -> bool {
-        matches!(self, Self::Well)
+impl DependencyHealth {
+    pub const fn is_healthy(&self) -> bool {
+        matches!(self, Self::Healthy)
     }
 }

@@ -1,4 +1,5 @@
-//! Every call to someone else's machine: providers that run models, callers' receivers, counters.
+//! Every call to another machine: providers, callback receivers, the OIDC provider, Redis, the
+//! object store and the malware scanner.
 
 mod connection;
 
@@ -6,14 +7,14 @@ pub mod provider;
 
 pub mod callback;
 
-pub mod house;
+pub mod oidc;
 
-pub mod counters;
+pub mod rate_limits;
 
 pub mod health;
 
 pub mod probe;
 
-pub mod objects;
+pub mod object_store;
 
-pub mod scanner;
+pub mod malware_scanner;

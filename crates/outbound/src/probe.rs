@@ -1,8 +1,8 @@
-//! The child process that reads untrusted bytes: `longshored probe MEDIA_TYPE`.
+//! The sandboxed child process that reads untrusted bytes: `longshored probe MEDIA_TYPE`.
 //!
-//! It confines itself before it reads, says that it is ready, takes the bytes on its standard
-//! input and answers with one line. Whatever else becomes of it once it was ready (a crash, a
-//! signal, silence) is the file's doing, and means that the file is malformed.
+//! The child enters its sandbox, reports that it is ready, reads the bytes from standard input
+//! and answers with one line. If it crashes, dies by a signal or hangs after it was ready, the
+//! file is malformed.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,126 +11,125 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::file::{Flaw, MediaType, Structure};
-use domain::probe::{LONGEST_LINE, READY, hear};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
+use domain::probe_protocol::{MAX_LINE_BYTES, READY_LINE, decode_result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// So long may a child take over a chunk, or over its answer.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// All that a child ever says.
-const LONGEST_OUTPUT: u64 = (READY.len() + LONGEST_LINE) as u64;
-/// SIGHUP, SIGINT, SIGQUIT and SIGTERM, which have these numbers on every Linux.
-const ASKING: [i32; 4] = [1, 2, 3, 15];
+/// For the child to read one chunk, or to answer.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_OUTPUT_BYTES: u64 = (READY_LINE.len() + MAX_LINE_BYTES) as u64;
+/// SIGHUP, SIGINT, SIGQUIT and SIGTERM, which have these numbers on every Linux system.
+const TERMINATION_SIGNALS: [i32; 4] = [1, 2, 3, 15];
 
-/// Starts children.
+/// Starts child processes.
 #[derive(Debug, Clone)]
 pub struct Prober {
     program: PathBuf,
-    patience: Duration,
-    limits: Option<Limits>,
+    response_timeout: Duration,
+    limits: Option<ProbeLimits>,
 }
 
-/// What one file may cost a child, where it is not to decide by itself.
+/// Limits of one child. Without them the child uses its defaults.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ProbeLimits {
     pub memory_bytes: u64,
     pub cpu: Duration,
 }
 
-/// Ours: it says nothing about the file.
+/// Our own failure: it says nothing about the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeFailure {
     #[error("the probe cannot be started")]
     Start(#[source] io::Error),
-    /// No sandbox on this host, or no longshored: how it ended.
+    /// The sandbox is not available, or the program is not longshored. Says how the child ended.
     #[error("the probe ended before it was confined: {0}")]
     NotReady(String),
-    #[error("the probe was stopped from outside")]
-    Stopped,
-    #[error("the probe does not read what is right")]
-    Wrong,
+    #[error("the probe was terminated by a signal")]
+    Terminated,
+    #[error("the probe gave a wrong answer for a valid file")]
+    WrongAnswer,
 }
 
-/// Whether a child takes more.
+/// Whether the child reads more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appetite {
-    Hungry,
-    /// It knows its answer: [`Probing::finish`] has it, at once.
-    Full,
+pub enum FeedStatus {
+    WantsMore,
+    /// It has its answer or has ended: call [`ProbeProcess::finish`].
+    Finished,
 }
 
-/// A child that reads one file. Dropped, it is killed.
+/// A child that reads one file. It is killed on drop.
 #[derive(Debug)]
-pub struct Probing {
+pub struct ProbeProcess {
     media_type: MediaType,
-    patience: Duration,
+    response_timeout: Duration,
     child: Child,
     input: Option<ChildStdin>,
     output: ChildStdout,
 }
 
 impl Prober {
-    /// `program` is longshored itself.
+    /// `program` is the longshored binary.
     pub fn new(program: PathBuf) -> Self {
-        Self::with_patience(program, PATIENCE)
+        Self::with_timeout(program, RESPONSE_TIMEOUT)
     }
 
-    /// The patience counts only while the child keeps us waiting: a slow store costs it nothing.
-    pub fn with_patience(program: PathBuf, patience: Duration) -> Self {
+    /// The timeout counts only while we wait for the child, not for a slow object store.
+    pub fn with_timeout(program: PathBuf, response_timeout: Duration) -> Self {
         Self {
             program,
-            patience,
+            response_timeout,
             limits: None,
         }
     }
 
     #[must_use]
-    pub fn limited(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ProbeLimits) -> Self {
         Self {
             limits: Some(limits),
             ..self
         }
     }
 
-    pub fn start(&self, media_type: MediaType) -> Result<Probing, ProbeFailure> {
+    pub fn start(&self, media_type: MediaType) -> Result<ProbeProcess, ProbeFailure> {
         let mut child = Command::new(&self.program)
             .args(["probe", media_type.as_str()])
-            .args(self.limits.iter().flat_map(Limits::arguments))
+            .args(self.limits.iter().flat_map(ProbeLimits::arguments))
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What a parser says in its last moment may be made of the file.
+            // A parser's last message may contain bytes of the file.
             .stderr(Stdio::null())
             .kill_on_drop(true)
-            // A terminal's interrupt is for us; we decide what becomes of the child.
+            // A terminal's interrupt must reach longshored only; it decides when the child ends.
             .process_group(0)
             .spawn()
             .map_err(ProbeFailure::Start)?;
         let output = child.stdout.take();
-        Ok(Probing {
+        Ok(ProbeProcess {
             media_type,
-            patience: self.patience,
+            response_timeout: self.response_timeout,
             input: child.stdin.take(),
             output: output.ok_or_else(|| ProbeFailure::Start(io::ErrorKind::BrokenPipe.into()))?,
             child,
         })
     }
 
-    /// Reads a word, to learn whether files can be probed on this host.
-    pub async fn rehearse(&self) -> Result<(), ProbeFailure> {
+    /// Probes a small text to check that the sandbox works on this host.
+    pub async fn check_sandbox(&self) -> Result<(), ProbeFailure> {
         let mut probing = self.start(MediaType::Text)?;
         probing.feed(Bytes::from_static(b"ahoy")).await;
         match probing.finish().await? {
-            Ok(Structure::Text) => Ok(()),
-            _ => Err(ProbeFailure::Wrong),
+            Ok(FileStructure::Text) => Ok(()),
+            _ => Err(ProbeFailure::WrongAnswer),
         }
     }
 }
 
-impl Limits {
+impl ProbeLimits {
     fn arguments(&self) -> [String; 2] {
         [
             format!("--memory-bytes={}", self.memory_bytes),
@@ -139,89 +138,90 @@ impl Limits {
     }
 }
 
-impl Probing {
-    /// The process, while it is one.
+impl ProbeProcess {
+    /// The process id, while the child runs.
     pub fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Never fails: what a child that has gone has to say is heard in the end.
-    pub async fn feed(&mut self, bytes: Bytes) -> Appetite {
+    /// Never fails: [`Self::finish`] reports a child that has ended.
+    pub async fn feed(&mut self, bytes: Bytes) -> FeedStatus {
         let Some(input) = &mut self.input else {
-            return Appetite::Full;
+            return FeedStatus::Finished;
         };
-        match timeout(self.patience, input.write_all(&bytes)).await {
-            Ok(Ok(())) => Appetite::Hungry,
+        match timeout(self.response_timeout, input.write_all(&bytes)).await {
+            Ok(Ok(())) => FeedStatus::WantsMore,
             Ok(Err(_)) => self.stop_feeding(),
             Err(_) => {
-                // It cannot be stopped twice, and is waited for below.
+                // Fails only if the child has ended. `finish` waits for it.
                 let _ended_already = self.child.start_kill();
                 self.stop_feeding()
             }
         }
     }
 
-    fn stop_feeding(&mut self) -> Appetite {
+    fn stop_feeding(&mut self) -> FeedStatus {
         self.input = None;
-        Appetite::Full
+        FeedStatus::Finished
     }
 
-    /// The answer, once all bytes were fed or the child wants no more.
-    pub async fn finish(self) -> Result<Result<Structure, Flaw>, ProbeFailure> {
+    /// Reads the answer after all bytes were fed or the child stopped reading.
+    pub async fn finish(self) -> Result<Result<FileStructure, FileFailureReason>, ProbeFailure> {
         let Self {
             media_type,
-            patience,
+            response_timeout,
             mut child,
             input,
             output,
         } = self;
         drop(input);
-        let mut said = Vec::new();
+        let mut written = Vec::new();
         let ending = async {
-            let mut few = output.take(LONGEST_OUTPUT);
-            few.read_to_end(&mut said).await?;
-            // Whoever says more than that finds nobody who listens.
-            drop(few);
+            let mut limited = output.take(MAX_OUTPUT_BYTES);
+            limited.read_to_end(&mut written).await?;
+            // A child that writes more gets a broken pipe.
+            drop(limited);
             child.wait().await
         };
-        let status = match timeout(patience, ending).await {
+        let status = match timeout(response_timeout, ending).await {
             Ok(ended) => ended.ok(),
             Err(_) => child.kill().await.ok().and(None),
         };
-        let Some(answer) = said.strip_prefix(READY.as_bytes()) else {
-            return Err(ProbeFailure::NotReady(last_words(&said, status)));
+        let Some(answer) = written.strip_prefix(READY_LINE.as_bytes()) else {
+            return Err(ProbeFailure::NotReady(describe_exit(&written, status)));
         };
-        if status.is_some_and(was_asked_to_end) {
-            return Err(ProbeFailure::Stopped);
+        if status.is_some_and(was_terminated) {
+            return Err(ProbeFailure::Terminated);
         }
-        Ok(understood(media_type, status, answer).unwrap_or(Err(media_type.kind().malformed())))
+        Ok(parse_answer(media_type, status, answer)
+            .unwrap_or(Err(media_type.kind().malformed_reason())))
     }
 }
 
-/// What a child that ended well has answered.
-fn understood(
+/// The answer of a child that exited successfully.
+fn parse_answer(
     media_type: MediaType,
     status: Option<ExitStatus>,
     answer: &[u8],
-) -> Option<Result<Structure, Flaw>> {
+) -> Option<Result<FileStructure, FileFailureReason>> {
     status.filter(ExitStatus::success)?;
     let line = str::from_utf8(answer).ok()?.strip_suffix('\n')?;
-    hear(media_type, line)
+    decode_result(media_type, line)
 }
 
-/// By a service manager or a terminal that ends us all. No file can bring this about.
-fn was_asked_to_end(status: ExitStatus) -> bool {
+/// A service manager or a terminal sent the signal. No file can cause this.
+fn was_terminated(status: ExitStatus) -> bool {
     status
         .signal()
-        .is_some_and(|signal| ASKING.contains(&signal))
+        .is_some_and(|signal| TERMINATION_SIGNALS.contains(&signal))
 }
 
-/// Before it was ready it had read nothing, so its words are its own.
-fn last_words(said: &[u8], status: Option<ExitStatus>) -> String {
-    let said = String::from_utf8_lossy(said);
-    match (said.trim(), status) {
+/// Before it was ready the child had read nothing, so its output contains no bytes of the file.
+fn describe_exit(written: &[u8], status: Option<ExitStatus>) -> String {
+    let written = String::from_utf8_lossy(written);
+    match (written.trim(), status) {
         ("", Some(status)) => status.to_string(),
         ("", None) => "no answer in time".to_owned(),
-        (said, _) => said.to_owned(),
+        (written, _) => written.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Providers run models: a batch is submitted as a job, and polled until every answer is there.
+//! Providers run models: a batch is submitted as a job and polled until every answer has arrived.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ pub mod mock;
 
 pub mod credential;
 
-mod no;
+mod provider_error;
 
-pub mod key;
+pub mod item_key;
 
 pub mod spool;
 
 pub mod media;
 
-pub mod ending;
+pub mod item_result;
 
-pub mod call;
+pub mod client;
 
-pub mod jobs;
+pub mod batch_provider;
 
-mod pages;
+mod job_listing;
 
-mod completions;
+mod openai_compatible;
 
 pub mod openai;
 
@@ -37,50 +37,51 @@ pub mod anthropic;
 
 pub mod gemini;
 
-pub mod server;
+pub mod realtime;
 
 #[cfg(test)]
-mod samples;
+mod fixtures;
 
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
-    /// Hands a batch over. The intent was written before, so an unknown end can be looked into.
+    /// Submits a batch. The caller stored the intent before, so it can reconcile an
+    /// indeterminate result.
     async fn submit(
         &self,
-        submission: &Submission,
-        items: &mut dyn Manifest,
+        submission: &BatchSubmission,
+        items: &mut dyn BatchItems,
         now: Timestamp,
-    ) -> Result<Submitted, SubmitFailure>;
+    ) -> Result<SubmissionReceipt, SubmitFailure>;
 
-    /// What has come back since: answers to items that have none yet, and whether more will come.
+    /// Returns outcomes of open items, and whether more will follow.
     async fn poll(
         &self,
-        job: &Job,
-        submission: &Submission,
-        items: &mut dyn Manifest,
+        job: &ProviderJobId,
+        submission: &BatchSubmission,
+        items: &mut dyn BatchItems,
         now: Timestamp,
-    ) -> Result<Polled, PollFailure>;
+    ) -> Result<PollResponse, PollFailure>;
 }
 
-/// The cargo of a batch, read only when a provider asks for it.
+/// The items of a batch, read only when a provider needs them.
 #[async_trait]
-pub trait Manifest: Send {
-    /// Those that have no outcome yet.
-    async fn open_items(&mut self) -> Result<Vec<Item>, ManifestFailure>;
+pub trait BatchItems: Send {
+    /// Items without an outcome.
+    async fn open_items(&mut self) -> Result<Vec<BatchItem>, BatchItemsFailure>;
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct BatchItem {
     pub cargo: CargoId,
     pub attempt: u32,
     pub loaded_at: Timestamp,
     pub params: Params,
 }
 
-impl Item {
-    /// What a provider knows it by.
-    pub const fn key(&self) -> key::ItemKey {
-        key::ItemKey {
+impl BatchItem {
+    /// The id of this item inside the provider's job.
+    pub const fn key(&self) -> item_key::ItemKey {
+        item_key::ItemKey {
             cargo: self.cargo,
             attempt: self.attempt,
         }
@@ -88,32 +89,32 @@ impl Item {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submission {
+pub struct BatchSubmission {
     pub batch: BatchId,
     pub model: Model,
 }
 
-/// The provider's name for a batch it has taken.
+/// The provider's id for a submitted batch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Job(pub String);
+pub struct ProviderJobId(pub String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submitted {
-    pub job: Job,
+pub struct SubmissionReceipt {
+    pub job: ProviderJobId,
     pub next_poll_at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitFailure {
-    /// The provider said no, for good.
+    /// The provider refused the batch. A retry would fail too.
     #[error("refused: {0}")]
     Refused(String),
-    /// Certainly not submitted; it may be tried again.
+    /// The batch was not submitted. A retry is safe.
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// It may have been submitted: a second submission could be billed twice.
-    #[error("unknown: {0}")]
-    Unknown(String),
+    /// The batch may have been submitted: a second submission could be billed twice.
+    #[error("submission result unknown: {0}")]
+    Indeterminate(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,23 +123,23 @@ pub struct PollFailure(pub String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct ManifestFailure(pub String);
+pub struct BatchItemsFailure(pub String);
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Polled {
-    pub results: Vec<Answer>,
-    pub progress: Progress,
+pub struct PollResponse {
+    pub results: Vec<ItemOutcome>,
+    pub progress: PollProgress,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ItemOutcome {
     pub cargo: CargoId,
     pub attempt: u32,
     pub outcome: Outcome,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum PollProgress {
     Running { next_poll_at: Timestamp },
     Ended,
 }

@@ -1,7 +1,7 @@
-//! A child that enters the sandbox and then does what it must not: `overrun memory|time|…`.
+//! A child that enters the sandbox and then breaks a rule: `overrun memory|time|…`.
 //!
-//! The tests of the sandbox start it and look at what becomes of it.
-#![expect(clippy::print_stdout, reason = "its parent listens")]
+//! The tests of the sandbox start it and check how it ends.
+#![expect(clippy::print_stdout, reason = "its parent reads it")]
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -9,26 +9,26 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 use std::{env, hint, io, thread};
 
-use probe::sandbox::{Held, Limits, limit, seal};
+use probe::sandbox::{LimitsInForce, SandboxLimits, apply_limits, install_seccomp_filter};
 
-const LIMITS: Limits = Limits {
+const LIMITS: SandboxLimits = SandboxLimits {
     memory_bytes: 128 << 20,
     cpu_seconds: 1,
 };
 
 fn main() -> ExitCode {
-    let deed = env::args().nth(1).unwrap_or_default();
-    if matches!(limit(&LIMITS), Ok(Held::FromNowOn)) {
-        let failure = Command::new("/proc/self/exe").arg(&deed).exec();
+    let action = env::args().nth(1).unwrap_or_default();
+    if matches!(apply_limits(&LIMITS), Ok(LimitsInForce::RestartNeeded)) {
+        let failure = Command::new("/proc/self/exe").arg(&action).exec();
         println!("{failure}");
         return ExitCode::FAILURE;
     }
-    if let Err(failure) = seal() {
+    if let Err(failure) = install_seccomp_filter() {
         println!("{failure}");
         return ExitCode::FAILURE;
     }
     println!("ready");
-    let escaped = match deed.as_str() {
+    let escaped = match action.as_str() {
         "nothing" => return ExitCode::SUCCESS,
         "memory" => take_memory(),
         "time" => loop {
@@ -42,11 +42,11 @@ fn main() -> ExitCode {
         "error" => io::Write::write(&mut io::stderr(), b"the file says").is_ok(),
         _ => false,
     };
-    println!("went on after {deed}: {escaped}");
+    println!("went on after {action}: {escaped}");
     ExitCode::SUCCESS
 }
 
-/// Touches it, too: what is only promised costs nothing.
+/// Touches the memory, too: untouched pages cost nothing.
 fn take_memory() -> bool {
     let mut taken = Vec::new();
     while taken.len() < 4096 {

@@ -1,92 +1,102 @@
-//! Files that no reader must choke on: sound ones, broken ones and bombs, made here.
+//! Generated test files: valid ones, malformed ones and decompression bombs.
 //!
-//! Tests feed them to the library and to the child; fuzzing begins with them.
+//! Tests feed them to the library and to the child. Fuzzing begins with them.
 #![expect(
     clippy::indexing_slicing,
-    reason = "what is cut here was made a line above"
+    reason = "the sliced bytes were made a line above"
 )]
 
-mod forms;
+mod building_blocks;
 mod images;
-mod iso;
 mod matroska;
+mod mp4;
 mod pdf;
 mod text;
 
-use domain::file::{Flaw, MediaType, Structure};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-/// What must come of a file.
+/// What probing a file must result in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    Sound(Structure),
-    Refused(Flaw),
-    /// Any flaw of its kind.
-    NeverSound,
-    /// What readers may repair: this, or any flaw of its kind.
-    Mended(Structure),
+pub enum ExpectedResult {
+    Valid(FileStructure),
+    Refused(FileFailureReason),
+    /// Any failure reason.
+    AnyFailure,
+    /// A file that readers may repair: this structure, or any failure reason.
+    ValidOrFailure(FileStructure),
 }
 
 #[derive(Debug, Clone)]
-pub struct Specimen {
+pub struct CorpusFile {
     pub name: String,
     pub media_type: MediaType,
     pub bytes: Vec<u8>,
-    pub fate: Fate,
+    pub expected: ExpectedResult,
 }
 
-impl Specimen {
-    /// Whether that is what must come of it.
-    pub fn allows(&self, found: Result<Structure, Flaw>) -> bool {
-        match self.fate {
-            Fate::Sound(structure) => found == Ok(structure),
-            Fate::Refused(flaw) => found == Err(flaw),
-            Fate::NeverSound => found.is_err(),
-            Fate::Mended(structure) => found.is_err() || found == Ok(structure),
+impl CorpusFile {
+    /// Whether the result is an expected one.
+    pub fn allows(&self, found: Result<FileStructure, FileFailureReason>) -> bool {
+        match self.expected {
+            ExpectedResult::Valid(structure) => found == Ok(structure),
+            ExpectedResult::Refused(flaw) => found == Err(flaw),
+            ExpectedResult::AnyFailure => found.is_err(),
+            ExpectedResult::ValidOrFailure(structure) => found.is_err() || found == Ok(structure),
         }
     }
 }
 
-/// All of them, in no order that matters.
-pub fn all() -> Vec<Specimen> {
-    let mut all = Shelf(Vec::new());
-    images::fill(&mut all);
-    pdf::fill(&mut all);
-    text::fill(&mut all);
-    iso::fill(&mut all);
-    matroska::fill(&mut all);
+/// All files, in no particular order.
+pub fn all_files() -> Vec<CorpusFile> {
+    let mut all = CorpusBuilder(Vec::new());
+    images::add_files(&mut all);
+    pdf::add_files(&mut all);
+    text::add_files(&mut all);
+    mp4::add_files(&mut all);
+    matroska::add_files(&mut all);
     all.0
 }
 
-/// So often a sound file is cut off.
-const PLACES: usize = 12;
+/// How often a valid file is truncated.
+const TRUNCATIONS_PER_FILE: usize = 12;
 
-struct Shelf(Vec<Specimen>);
+struct CorpusBuilder(Vec<CorpusFile>);
 
-impl Shelf {
-    fn put(&mut self, name: &str, media_type: MediaType, bytes: Vec<u8>, fate: Fate) {
+impl CorpusBuilder {
+    fn add(&mut self, name: &str, media_type: MediaType, bytes: Vec<u8>, fate: ExpectedResult) {
         let name = format!("{} {name}", media_type.as_str());
-        self.0.push(Specimen {
+        self.0.push(CorpusFile {
             name,
             media_type,
             bytes,
-            fate,
+            expected: fate,
         });
     }
 
-    fn malformed(&mut self, name: &str, media_type: MediaType, bytes: Vec<u8>) {
-        let flaw = media_type.kind().malformed();
-        self.put(name, media_type, bytes, Fate::Refused(flaw));
+    fn add_malformed(&mut self, name: &str, media_type: MediaType, bytes: Vec<u8>) {
+        let flaw = media_type.kind().malformed_reason();
+        self.add(name, media_type, bytes, ExpectedResult::Refused(flaw));
     }
 
-    /// A sound file, and what is left of it when it is cut off at so many places.
-    fn cut(&mut self, media_type: MediaType, sound: &[u8], structure: Structure) {
-        self.put("sound", media_type, sound.to_vec(), Fate::Sound(structure));
-        for place in 0..PLACES {
-            let length = sound.len() * place / PLACES;
+    /// Adds a valid file, and truncations of it.
+    fn add_with_truncations(
+        &mut self,
+        media_type: MediaType,
+        sound: &[u8],
+        structure: FileStructure,
+    ) {
+        self.add(
+            "sound",
+            media_type,
+            sound.to_vec(),
+            ExpectedResult::Valid(structure),
+        );
+        for place in 0..TRUNCATIONS_PER_FILE {
+            let length = sound.len() * place / TRUNCATIONS_PER_FILE;
             let name = format!("cut off after {length} bytes");
-            self.malformed(&name, media_type, sound[..length].to_vec());
+            self.add_malformed(&name, media_type, sound[..length].to_vec());
         }
         let name = "cut off before the last byte";
-        self.malformed(name, media_type, sound[..sound.len() - 1].to_vec());
+        self.add_malformed(name, media_type, sound[..sound.len() - 1].to_vec());
     }
 }

@@ -1,34 +1,32 @@
-//! Images: the header, the dimensions in it, and an end.
+//! Images: reads the dimensions in the header, and checks that the file is complete.
 //!
-//! No pixel is decoded. What a hold needs to know stands in the header, and a decoder is where a
-//! small file becomes a large memory.
+//! No pixel is decoded. The header has all that a hold needs, and a decoder can turn a small file
+//! into a large allocation.
 
+mod completeness;
 mod header;
-mod whole;
 
 use std::io::Read;
 
-use domain::file::{Flaw, MediaType, Structure};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use crate::source::{Broken, Result, Source};
+use crate::bounded_reader::{BoundedReader, Malformed, ReadResult};
 
-use header::header;
+use header::read_header;
 
-/// No more pixels a side.
-const LONGEST_SIDE: u32 = 50_000;
-/// Nor in all: from here on even one byte a pixel is a bomb.
-const MOST_PIXELS: u64 = 1 << 28;
+const MAX_SIDE_PIXELS: u32 = 50_000;
+/// Above this, even one byte per pixel is a decompression bomb.
+const MAX_PIXELS: u64 = 1 << 28;
 
-/// What an image can be.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum ImageFormat {
     Png,
     Jpeg,
     Gif,
     Webp,
 }
 
-impl Form {
+impl ImageFormat {
     const fn of(media_type: MediaType) -> Option<Self> {
         Some(match media_type {
             MediaType::Png => Self::Png,
@@ -49,26 +47,29 @@ impl Form {
 
 pub(crate) fn read<R: Read>(
     media_type: MediaType,
-    source: Source<R>,
-) -> std::result::Result<Structure, Flaw> {
-    match dimensions(media_type, source) {
-        Ok((width, height)) => Ok(Structure::Image { width, height }),
-        Err(Broken) => Err(Flaw::MalformedImage),
+    source: BoundedReader<R>,
+) -> std::result::Result<FileStructure, FileFailureReason> {
+    match read_dimensions(media_type, source) {
+        Ok((width, height)) => Ok(FileStructure::Image { width, height }),
+        Err(Malformed) => Err(FileFailureReason::MalformedImage),
     }
 }
 
-fn dimensions<R: Read>(media_type: MediaType, source: Source<R>) -> Result<(u32, u32)> {
-    let form = Form::of(media_type).ok_or(Broken)?;
-    let whole = source.whole()?;
-    if !whole::is_whole(form, &whole) {
-        return Err(Broken);
+fn read_dimensions<R: Read>(
+    media_type: MediaType,
+    source: BoundedReader<R>,
+) -> ReadResult<(u32, u32)> {
+    let form = ImageFormat::of(media_type).ok_or(Malformed)?;
+    let whole = source.read_to_end()?;
+    if !completeness::is_complete(form, &whole) {
+        return Err(Malformed);
     }
-    let (width, height) = header(form, &whole)?;
-    let is_within = |side| (1..=LONGEST_SIDE).contains(&side);
+    let (width, height) = read_header(form, &whole)?;
+    let is_within = |side| (1..=MAX_SIDE_PIXELS).contains(&side);
     let pixels = u64::from(width) * u64::from(height);
-    if is_within(width) && is_within(height) && pixels <= MOST_PIXELS {
+    if is_within(width) && is_within(height) && pixels <= MAX_PIXELS {
         Ok((width, height))
     } else {
-        Err(Broken)
+        Err(Malformed)
     }
 }

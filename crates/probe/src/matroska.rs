@@ -1,67 +1,69 @@
-//! Matroska and WebM: a walk over the elements, in the order in which they come.
+//! Matroska and WebM: walks the elements in the order of the file.
 //!
-//! Live recordings know neither their length nor the size of their segment and clusters; then the
-//! time of the last block is the length. Otherwise it is the more of the two.
+//! Live recordings state neither their length nor the size of segment and clusters; then the time
+//! of the last block is the length. Otherwise the longer of the two counts.
 
 mod element;
 mod segment;
 
 use std::io::Read;
 
-use domain::file::{Flaw, Structure};
+use domain::file::{FileFailureReason, FileStructure};
 
-use self::element::{Size, body, header};
+use self::element::{ElementSize, read_body, read_element_header};
 use self::segment::Segment;
-use crate::source::{Broken, Result, Source};
-use crate::video::{Length, judge};
+use crate::bounded_reader::{BoundedReader, Malformed, ReadResult};
+use crate::video::{VideoLength, check_length};
 
 const EBML: u32 = 0x1a45_dfa3;
-const DOCTYPE: u32 = 0x4282;
+const DOCTYPE_ID: u32 = 0x4282;
 const SEGMENT: u32 = 0x1853_8067;
 const VOID: u32 = 0xec;
 
-/// More than any writer puts there.
-const LONGEST_HEADER: u64 = 4096;
+/// Real headers are shorter.
+const MAX_HEADER_BYTES: u64 = 4096;
 
 pub(crate) fn read<R: Read>(
-    mut source: Source<R>,
+    mut source: BoundedReader<R>,
     doctype: &[u8],
-) -> std::result::Result<Structure, Flaw> {
-    judge(length(&mut source, doctype))
+) -> std::result::Result<FileStructure, FileFailureReason> {
+    check_length(read_length(&mut source, doctype))
 }
 
-fn length<R: Read>(source: &mut Source<R>, doctype: &[u8]) -> Result<Length> {
-    head(source, doctype)?;
+fn read_length<R: Read>(source: &mut BoundedReader<R>, doctype: &[u8]) -> ReadResult<VideoLength> {
+    check_header(source, doctype)?;
     loop {
-        let (id, size) = header(source)?;
+        let (id, size) = read_element_header(source)?;
         match (id, size) {
             (SEGMENT, size) => return Segment::read(source, size)?.length(),
-            (VOID, Size::Of(length)) => source.skip(length)?,
-            _ => return Err(Broken),
+            (VOID, ElementSize::Known(length)) => source.skip(length)?,
+            _ => return Err(Malformed),
         }
     }
 }
 
-/// The header must be readable, and of the form that was declared.
-fn head<R: Read>(source: &mut Source<R>, doctype: &[u8]) -> Result<()> {
-    let (EBML, Size::Of(length @ ..=LONGEST_HEADER)) = header(source)? else {
-        return Err(Broken);
+/// The header must be readable and have the declared document type.
+fn check_header<R: Read>(source: &mut BoundedReader<R>, doctype: &[u8]) -> ReadResult<()> {
+    let (EBML, ElementSize::Known(length @ ..=MAX_HEADER_BYTES)) = read_element_header(source)?
+    else {
+        return Err(Malformed);
     };
-    let end = source.at() + length;
+    let end = source.position() + length;
     let mut is_of_it = false;
-    while source.at() < end {
-        let (id, Size::Of(length @ ..=LONGEST_HEADER)) = header(source)? else {
-            return Err(Broken);
+    while source.position() < end {
+        let (id, ElementSize::Known(length @ ..=MAX_HEADER_BYTES)) = read_element_header(source)?
+        else {
+            return Err(Malformed);
         };
-        let found = body(source, length)?;
-        if id == DOCTYPE {
+        let found = read_body(source, length)?;
+        if id == DOCTYPE_ID {
             let text = found.split(|byte| *byte == 0).next();
             is_of_it = text == Some(doctype);
         }
     }
-    if is_of_it && source.at() == end {
+    if is_of_it && source.position() == end {
         Ok(())
     } else {
-        Err(Broken)
+        Err(Malformed)
     }
 }

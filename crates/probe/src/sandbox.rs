@@ -1,11 +1,11 @@
-//! What the child gives up before it reads a byte.
+//! The sandbox of the probe: what the child gives up before it reads a byte.
 //!
-//! Two steps, since an allocator takes its first memory before `main`: [`limit`] sets the limits,
-//! and the program starts itself again to live under them from its first moment; [`seal`] then
-//! lays down every system call but those that reading, thinking, answering and ending need. Both
-//! work for any user, in a container too, and neither needs a privilege.
+//! It has two steps, since an allocator takes its first memory before `main`. [`apply_limits`] sets the
+//! limits, and the program executes itself again, so that they are in force from the start.
+//! [`install_seccomp_filter`] then forbids all system calls but those for reading, computing, answering and exiting.
+//! Both work for any user, also in a container, and need no privilege.
 //!
-//! A host that lacks one of them is not read on: the child refuses. There is no switch for it.
+//! On a host that lacks one of them, the child refuses to read. No setting turns the sandbox off.
 
 use std::env::consts::ARCH;
 use std::io;
@@ -19,64 +19,74 @@ use seccompiler::{
 };
 
 const MB: u64 = 1 << 20;
-/// What starting again needs: standard streams, and libraries one after the other.
-const FEW_FILES: u64 = 16;
+/// Executing again needs the standard streams, and the libraries one after the other.
+const MAX_OPEN_FILES: u64 = 16;
 
-/// What one file may cost.
+/// The resources that one file may use.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Address space, the program's own included.
+pub struct SandboxLimits {
+    /// Address space, including the program.
     pub memory_bytes: u64,
     pub cpu_seconds: u64,
 }
 
-/// The largest PDF is 50 MB and lies in memory; a GB of video passes through in a few seconds.
-pub const LIMITS: Limits = Limits {
+/// The largest PDF is 50 MB and is held in memory. A GB of video is read in a few seconds.
+pub const DEFAULT_LIMITS: SandboxLimits = SandboxLimits {
     memory_bytes: 384 * MB,
     cpu_seconds: 10,
 };
 
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxFailure {
-    #[error("the limit on {0} cannot be set")]
+    #[error("cannot set the limit on {0}")]
     Limit(&'static str, #[source] io::Error),
-    #[error("privileges cannot be given up")]
+    #[error("cannot drop privileges")]
     Privileges(#[source] io::Error),
-    #[error("the filter of system calls cannot be made for this machine")]
+    #[error("cannot build the seccomp filter for this architecture")]
     Filter(#[from] BackendError),
-    #[error("system calls cannot be filtered on this host")]
-    Seal(#[from] seccompiler::Error),
+    #[error("cannot install the seccomp filter on this host")]
+    Install(#[from] seccompiler::Error),
 }
 
-/// Whether the limits held when the program began.
+/// Whether the limits were in force when the program started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    FromTheStart,
-    /// What was allocated before does not count: the program must begin again.
-    FromNowOn,
+pub enum LimitsInForce {
+    SinceStart,
+    /// Memory allocated before does not count: the program must execute itself again.
+    RestartNeeded,
 }
 
-pub fn limit(limits: &Limits) -> Result<Held, SandboxFailure> {
+pub fn apply_limits(limits: &SandboxLimits) -> Result<LimitsInForce, SandboxFailure> {
     let before = getrlimit(Resource::As).maximum;
     set_no_new_privs(true).map_err(|error| SandboxFailure::Privileges(error.into()))?;
-    // No traces: a core holds the file.
-    lower(Resource::Core, "core files", 0, 0)?;
-    lower(Resource::Fsize, "written files", 0, 0)?;
-    lower(Resource::Nofile, "open files", FEW_FILES, FEW_FILES)?;
-    // The signal at the soft limit tells it from a kill by others; the hard one cannot be caught.
+    // No core files: they would contain the file.
+    lower_limit(Resource::Core, "core files", 0, 0)?;
+    lower_limit(Resource::Fsize, "written files", 0, 0)?;
+    lower_limit(
+        Resource::Nofile,
+        "open files",
+        MAX_OPEN_FILES,
+        MAX_OPEN_FILES,
+    )?;
+    // The signal at the soft limit differs from other kills. The hard limit cannot be caught.
     let seconds = limits.cpu_seconds;
-    lower(Resource::Cpu, "CPU time", seconds, seconds + 1)?;
+    lower_limit(Resource::Cpu, "CPU time", seconds, seconds + 1)?;
     let memory = limits.memory_bytes;
-    lower(Resource::As, "memory", memory, memory)?;
+    lower_limit(Resource::As, "memory", memory, memory)?;
     if before.is_some_and(|before| before <= memory) {
-        Ok(Held::FromTheStart)
+        Ok(LimitsInForce::SinceStart)
     } else {
-        Ok(Held::FromNowOn)
+        Ok(LimitsInForce::RestartNeeded)
     }
 }
 
-/// Never raises what a host has set lower.
-fn lower(what: Resource, name: &'static str, soft: u64, hard: u64) -> Result<(), SandboxFailure> {
+/// Never raises a limit that the host has set lower.
+fn lower_limit(
+    what: Resource,
+    name: &'static str,
+    soft: u64,
+    hard: u64,
+) -> Result<(), SandboxFailure> {
     let before = getrlimit(what);
     let hard = before.maximum.map_or(hard, |before| before.min(hard));
     let limit = Rlimit {
@@ -87,10 +97,10 @@ fn lower(what: Resource, name: &'static str, soft: u64, hard: u64) -> Result<(),
     set.map_err(|error: Errno| SandboxFailure::Limit(name, error.into()))
 }
 
-/// From here on another system call is the end of the process.
-pub fn seal() -> Result<(), SandboxFailure> {
+/// From here on, any other system call kills the process.
+pub fn install_seccomp_filter() -> Result<(), SandboxFailure> {
     let filter = SeccompFilter::new(
-        rules()?.into_iter().collect(),
+        syscall_rules()?.into_iter().collect(),
         SeccompAction::KillProcess,
         SeccompAction::Allow,
         ARCH.try_into()?,
@@ -100,15 +110,15 @@ pub fn seal() -> Result<(), SandboxFailure> {
 }
 
 /// A system call, and when it is allowed: always, if there are no rules.
-type Allowed = (i64, Vec<SeccompRule>);
+type AllowedSyscall = (i64, Vec<SeccompRule>);
 
-fn rules() -> Result<Vec<Allowed>, SandboxFailure> {
+fn syscall_rules() -> Result<Vec<AllowedSyscall>, SandboxFailure> {
     let always = |call| (call, Vec::new());
-    // Memory may be had, but not to be run.
-    let protection = |call| when(call, 2, SeccompCmpOp::MaskedEq(EXECUTABLE), 0);
+    // Memory may be allocated, but not executed.
+    let protection = |call| allow_when(call, 2, SeccompCmpOp::MaskedEq(PROT_EXEC), 0);
     Ok(vec![
-        when(libc::SYS_read, 0, SeccompCmpOp::Eq, STANDARD_INPUT)?,
-        when(libc::SYS_write, 0, SeccompCmpOp::Eq, STANDARD_OUTPUT)?,
+        allow_when(libc::SYS_read, 0, SeccompCmpOp::Eq, STDIN_FD)?,
+        allow_when(libc::SYS_write, 0, SeccompCmpOp::Eq, STDOUT_FD)?,
         protection(libc::SYS_mmap)?,
         protection(libc::SYS_mprotect)?,
         always(libc::SYS_munmap),
@@ -117,32 +127,30 @@ fn rules() -> Result<Vec<Allowed>, SandboxFailure> {
         always(libc::SYS_brk),
         always(libc::SYS_futex),
         always(libc::SYS_sched_yield),
-        // The allocator names its memory, and asks which node of a large machine it is on.
-        when(libc::SYS_prctl, 0, SeccompCmpOp::Eq, NAME_OF_MEMORY)?,
+        // The allocator names its memory, and asks for its NUMA node.
+        allow_when(libc::SYS_prctl, 0, SeccompCmpOp::Eq, PR_SET_VMA)?,
         always(libc::SYS_getcpu),
         always(libc::SYS_clock_gettime),
-        // Hash tables are seeded.
+        // Hash tables need a seed.
         always(libc::SYS_getrandom),
-        // Ending: the alternate stack is given back, and nothing else is left to do.
+        // Exit: the alternate stack is released first.
         always(libc::SYS_sigaltstack),
         always(libc::SYS_exit),
         always(libc::SYS_exit_group),
     ])
 }
 
-const STANDARD_INPUT: u64 = 0;
-const STANDARD_OUTPUT: u64 = 1;
-/// `PR_SET_VMA`.
-const NAME_OF_MEMORY: u64 = 0x5356_4d41;
-/// `PROT_EXEC`.
-const EXECUTABLE: u64 = 4;
+const STDIN_FD: u64 = 0;
+const STDOUT_FD: u64 = 1;
+const PR_SET_VMA: u64 = 0x5356_4d41;
+const PROT_EXEC: u64 = 4;
 
-fn when(
+fn allow_when(
     call: i64,
     argument: u8,
     comparison: SeccompCmpOp,
     value: u64,
-) -> Result<Allowed, SandboxFailure> {
+) -> Result<AllowedSyscall, SandboxFailure> {
     let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value)?;
     Ok((call, vec![SeccompRule::new(vec![condition])?]))
 }

@@ -1,15 +1,15 @@
-//! Every file of the corpus, in this process: quick, and without mercy for panics.
+//! Every file of the corpus, in this process, without catching panics.
 
 use std::collections::HashSet;
 
-use domain::probe::{hear, say};
+use domain::probe_protocol::{decode_result, encode_result};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::corpus::{Fate, all};
+use crate::corpus::{ExpectedResult, all_files};
 use crate::read_unguarded;
 
-/// A bomb that goes off here must not take the machine with it.
-fn within_memory() {
+/// Limits memory, so that a decompression bomb cannot take down the machine.
+fn limit_memory() {
     let most = Some(4 << 30);
     let limit = Rlimit {
         current: most,
@@ -19,13 +19,13 @@ fn within_memory() {
 }
 
 #[test]
-fn every_file_of_the_corpus_meets_its_fate() {
-    within_memory();
-    let wrong: Vec<String> = all()
+fn every_file_of_the_corpus_has_its_expected_result() {
+    limit_memory();
+    let wrong: Vec<String> = all_files()
         .iter()
         .filter_map(|specimen| {
             let found = read_unguarded(specimen.media_type, specimen.bytes.as_slice());
-            let told = format!("{}: {found:?}, not {:?}", specimen.name, specimen.fate);
+            let told = format!("{}: {found:?}, not {:?}", specimen.name, specimen.expected);
             (!specimen.allows(found)).then_some(told)
         })
         .collect();
@@ -34,33 +34,38 @@ fn every_file_of_the_corpus_meets_its_fate() {
 
 #[test]
 fn the_corpus_has_hundreds_of_files_that_are_refused() {
-    let all = all();
+    let all = all_files();
     let names: HashSet<&str> = all.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names.len(), all.len());
-    let refused = all.iter().filter(|it| !matches!(it.fate, Fate::Sound(_)));
+    let refused = all
+        .iter()
+        .filter(|it| !matches!(it.expected, ExpectedResult::Valid(_)));
     assert!(refused.count() >= 200);
 }
 
 /// Longer files are mutated by the fuzzer.
-const LONGEST: usize = 64 << 10;
+const MAX_MUTATED_BYTES: usize = 64 << 10;
 /// How often each file is changed.
-const ROUNDS: u64 = 40;
+const MUTATIONS_PER_FILE: u64 = 40;
 
 #[test]
 fn no_changed_file_of_the_corpus_panics_or_says_what_the_parent_does_not_believe() {
-    within_memory();
-    for specimen in all().iter().filter(|it| it.bytes.len() <= LONGEST) {
-        for round in 1..=ROUNDS {
-            let bytes = changed(&specimen.bytes, round);
+    limit_memory();
+    for specimen in all_files()
+        .iter()
+        .filter(|it| it.bytes.len() <= MAX_MUTATED_BYTES)
+    {
+        for round in 1..=MUTATIONS_PER_FILE {
+            let bytes = mutate(&specimen.bytes, round);
             let found = read_unguarded(specimen.media_type, bytes.as_slice());
-            let heard = hear(specimen.media_type, &say(found));
+            let heard = decode_result(specimen.media_type, &encode_result(found));
             assert_eq!(heard, Some(found), "{} in round {round}", specimen.name);
         }
     }
 }
 
-/// The same bytes with a few of them changed, doubled or left out; the same for the same round.
-fn changed(bytes: &[u8], round: u64) -> Vec<u8> {
+/// Changes, doubles or removes a few of the bytes. The same round gives the same result.
+fn mutate(bytes: &[u8], round: u64) -> Vec<u8> {
     let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut draw = |below: usize| {
         state ^= state << 13;

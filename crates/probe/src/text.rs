@@ -1,23 +1,24 @@
-//! Text is UTF-8, all of it.
+//! Text: the whole file must be UTF-8.
 
 use std::io::Read;
 use std::str;
 
-use domain::file::{Flaw, Structure};
+use domain::file::{FileFailureReason, FileStructure};
 
-use crate::source::{Broken, Result, Source};
+use crate::bounded_reader::{BoundedReader, Malformed, ReadResult};
 
-/// No character is longer.
-const LONGEST_CHARACTER: usize = 4;
+const MAX_CHARACTER_BYTES: usize = 4;
 
-pub(crate) fn read<R: Read>(mut source: Source<R>) -> std::result::Result<Structure, Flaw> {
-    match all_of(&mut source) {
-        Ok(()) => Ok(Structure::Text),
-        Err(Broken) => Err(Flaw::MalformedDocument),
+pub(crate) fn read<R: Read>(
+    mut source: BoundedReader<R>,
+) -> std::result::Result<FileStructure, FileFailureReason> {
+    match check_utf8(&mut source) {
+        Ok(()) => Ok(FileStructure::Text),
+        Err(Malformed) => Err(FileFailureReason::MalformedDocument),
     }
 }
 
-fn all_of<R: Read>(source: &mut Source<R>) -> Result<()> {
+fn check_utf8<R: Read>(source: &mut BoundedReader<R>) -> ReadResult<()> {
     loop {
         let here = source.peek()?;
         if here.is_empty() {
@@ -25,28 +26,28 @@ fn all_of<R: Read>(source: &mut Source<R>) -> Result<()> {
         }
         let read = match str::from_utf8(here) {
             Ok(_) => here.len(),
-            Err(wrong) if wrong.error_len().is_some() => return Err(Broken),
+            Err(wrong) if wrong.error_len().is_some() => return Err(Malformed),
             Err(cut) => cut.valid_up_to(),
         };
         if read > 0 {
-            source.take(read);
+            source.consume(read);
         } else {
-            across_the_border(source)?;
+            check_split_character(source)?;
         }
     }
 }
 
-/// A character that begins in one chunk and ends in the next.
-fn across_the_border<R: Read>(source: &mut Source<R>) -> Result<()> {
-    let mut character = Vec::with_capacity(LONGEST_CHARACTER);
-    while character.len() < LONGEST_CHARACTER {
-        let [byte] = source.exactly()?;
+/// Checks a character that begins in one chunk and ends in the next.
+fn check_split_character<R: Read>(source: &mut BoundedReader<R>) -> ReadResult<()> {
+    let mut character = Vec::with_capacity(MAX_CHARACTER_BYTES);
+    while character.len() < MAX_CHARACTER_BYTES {
+        let [byte] = source.read_array()?;
         character.push(byte);
         match str::from_utf8(&character) {
             Ok(_) => return Ok(()),
-            Err(wrong) if wrong.error_len().is_some() => return Err(Broken),
+            Err(wrong) if wrong.error_len().is_some() => return Err(Malformed),
             Err(_) => {}
         }
     }
-    Err(Broken)
+    Err(Malformed)
 }

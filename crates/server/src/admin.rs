@@ -1,7 +1,8 @@
-//! `longshored admin`: organizations, projects, keys, people, money, files and providers, for
-//! people and scripts.
+//! `longshored admin`: commands for organizations, projects, API keys, people, credit, files and
+//! providers.
 
 mod argument;
+mod consistency_check;
 mod credit;
 mod failure;
 mod files;
@@ -12,7 +13,6 @@ mod organization;
 mod person;
 mod printer;
 mod project;
-mod proof;
 mod provider;
 mod random;
 mod savings;
@@ -23,7 +23,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use domain::limit::Limits;
+use domain::plan_limits::LimitsByPlan;
 use domain::time::Timestamp;
 use store::{Control, Shard, migrate};
 
@@ -40,85 +40,85 @@ use crate::admin::project::ProjectCommand;
 use crate::admin::provider::ProviderCommand;
 use crate::admin::savings::SavingsCommand;
 use crate::dashboard;
-use crate::providers::Accounts;
-use crate::providers::credential::Credentials;
+use crate::databases::Stores;
+use crate::providers::ProviderAccounts;
+use crate::providers::credential::CredentialAccess;
 use crate::settings::Settings;
-use crate::settings::table::Values;
-use crate::wiring::Stores;
+use crate::settings::table::SettingValues;
 
-/// Rows read at once, where all are shown.
-const PAGE: u32 = 1000;
+/// Rows per query when a command reads all of them.
+const ROWS_PER_PAGE: u32 = 1000;
 
-/// Make and change organizations, projects and keys, and keep their money.
+/// Manage organizations, projects, API keys, people, credit, files and providers.
 #[derive(Debug, Args)]
 pub struct AdminCommand {
     /// Print one JSON object or array instead of text.
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    subject: Subject,
+    subcommand: AdminSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Subject {
-    /// Who pays: made with a plan, in a berth of one shard.
+enum AdminSubcommand {
+    /// Organizations: the customers who pay; each has a plan and a berth on one shard.
     #[command(subcommand)]
     Organization(OrganizationCommand),
-    /// Who owns cargo and keys; belongs to an organization.
+    /// Projects: they own cargo and API keys, and belong to an organization.
     #[command(subcommand)]
     Project(ProjectCommand),
-    /// What a caller sends as X-API-Key; belongs to a project.
+    /// API keys, which callers send as X-API-Key; each belongs to a project.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Who signs in to the dashboard.
+    /// People who sign in to the dashboard.
     #[command(subcommand)]
     Person(PersonCommand),
-    /// What organizations have paid for; posted to the ledger.
+    /// Prepaid credit of organizations, posted to the ledger.
     #[command(subcommand)]
     Credit(CreditCommand),
-    /// Statements, and the proof that every nano-dollar is where it belongs.
+    /// Account statements, and the consistency check of the ledger.
     #[command(subcommand)]
     Ledger(LedgerCommand),
-    /// The proof that files, objects and storage are counted right.
+    /// Consistency check of files, and the removal of objects from the bucket.
     #[command(subcommand)]
     Files(FilesCommand),
-    /// The accounts at providers: their limits, and whether they are paused.
+    /// Provider accounts: their limits, and whether they are paused.
     #[command(subcommand)]
     Provider(ProviderCommand),
-    /// What batching saved, by organization and model: the price in realtime less what was charged.
+    /// What batching saved, by organization and model: the realtime price minus the charge.
     Savings(SavingsCommand),
-    /// What the enterprise plan of a self-hosted install allows; no database is asked.
+    /// The licence of a self-hosted installation; needs no database.
     #[command(subcommand)]
     Licence(LicenceCommand),
 }
 
 /// A command that needs no database.
 #[derive(Debug)]
-pub struct Alone<'a> {
+pub struct OfflineCommand<'a> {
     command: &'a LicenceCommand,
     printer: Printer,
 }
 
-impl Alone<'_> {
-    pub fn run(&self, values: &Values, now: Timestamp) -> Result<(), AdminFailure> {
-        say(&licence::run(self.command, values, self.printer, now)?)
+impl OfflineCommand<'_> {
+    pub fn run(&self, values: &SettingValues, now: Timestamp) -> Result<(), AdminFailure> {
+        print_output(&licence::run(self.command, values, self.printer, now)?)
     }
 }
 
 impl AdminCommand {
-    pub const fn alone(&self) -> Option<Alone<'_>> {
+    pub const fn offline_command(&self) -> Option<OfflineCommand<'_>> {
         let printer = self.printer();
-        match &self.subject {
-            Subject::Licence(command) => Some(Alone { command, printer }),
-            Subject::Organization(_)
-            | Subject::Project(_)
-            | Subject::Key(_)
-            | Subject::Person(_)
-            | Subject::Credit(_)
-            | Subject::Ledger(_)
-            | Subject::Files(_)
-            | Subject::Provider(_)
-            | Subject::Savings(_) => None,
+        match &self.subcommand {
+            AdminSubcommand::Licence(command) => Some(OfflineCommand { command, printer }),
+            AdminSubcommand::Organization(_)
+            | AdminSubcommand::Project(_)
+            | AdminSubcommand::Key(_)
+            | AdminSubcommand::Person(_)
+            | AdminSubcommand::Credit(_)
+            | AdminSubcommand::Ledger(_)
+            | AdminSubcommand::Files(_)
+            | AdminSubcommand::Provider(_)
+            | AdminSubcommand::Savings(_) => None,
         }
     }
 
@@ -131,62 +131,62 @@ impl AdminCommand {
     }
 }
 
-/// What a command works with.
+/// What every command needs.
 #[derive(Debug, Clone, Copy)]
-struct Desk<'a> {
+struct AdminContext<'a> {
     control: &'a Control,
     shards: &'a [Arc<Shard>],
-    limits: &'a Limits,
+    limits: &'a LimitsByPlan,
     printer: Printer,
     now: Timestamp,
 }
 
-/// Carries out one command and prints what came of it.
+/// Runs one command and prints its result.
 pub async fn run(
     command: AdminCommand,
     stores: &Stores,
-    limits: Limits,
+    limits: LimitsByPlan,
     settings: &Settings,
     now: Timestamp,
 ) -> Result<(), AdminFailure> {
     let (control, shards) = (&stores.control, stores.shards.as_slice());
     let state = migrate::control_state(control).await?;
-    if !state.serves() {
+    if !state.can_serve() {
         return Err(AdminFailure::Schema(state));
     }
     let printer = command.printer();
-    let desk = Desk {
+    let context = AdminContext {
         control,
         shards,
         limits: &limits,
         printer,
         now,
     };
-    let answer = match command.subject {
-        Subject::Organization(command) => organization::run(command, desk).await?,
-        Subject::Project(command) => project::run(command, desk).await?,
-        Subject::Key(command) => key::run(command, desk).await?,
-        Subject::Person(command) => {
-            let at = dashboard::public_url(&settings.values, settings.values.listen);
-            person::run(command, &at, desk).await?
+    let answer = match command.subcommand {
+        AdminSubcommand::Organization(command) => organization::run(command, context).await?,
+        AdminSubcommand::Project(command) => project::run(command, context).await?,
+        AdminSubcommand::Key(command) => key::run(command, context).await?,
+        AdminSubcommand::Person(command) => {
+            let public_url = dashboard::public_url(&settings.values, settings.values.listen);
+            person::run(command, &public_url, context).await?
         }
-        Subject::Credit(command) => credit::run(command, desk).await?,
-        Subject::Ledger(command) => return ledger::run(command, desk).await,
-        Subject::Files(command) => return files::run(command, desk).await,
-        Subject::Provider(command) => {
-            // Read for these alone: a file with a mistake stops no other command.
-            let accounts = Accounts::of(settings, Credentials::Unread)?;
-            provider::run(command, &accounts, desk).await?
+        AdminSubcommand::Credit(command) => credit::run(command, context).await?,
+        AdminSubcommand::Ledger(command) => return ledger::run(command, context).await,
+        AdminSubcommand::Files(command) => return files::run(command, context).await,
+        AdminSubcommand::Provider(command) => {
+            // Read only here: an invalid providers file stops no other command.
+            let accounts = ProviderAccounts::from_settings(settings, CredentialAccess::Skip)?;
+            provider::run(command, &accounts, context).await?
         }
-        Subject::Savings(command) => savings::run(command, desk).await?,
-        // Answered before: no database needs to be there.
-        Subject::Licence(_) => String::new(),
+        AdminSubcommand::Savings(command) => savings::run(command, context).await?,
+        // Handled by `offline_command`, before the databases are opened.
+        AdminSubcommand::Licence(_) => String::new(),
     };
-    say(&answer)
+    print_output(&answer)
 }
 
-/// All at once, at the end: a reader gets a whole answer or none.
-fn say(answer: &str) -> Result<(), AdminFailure> {
+/// Writes the whole answer at the end, so that a reader never gets a part of it.
+fn print_output(answer: &str) -> Result<(), AdminFailure> {
     let mut out = std::io::stdout().lock();
     out.write_all(answer.as_bytes())
         .and_then(|()| out.flush())

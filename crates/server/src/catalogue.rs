@@ -1,4 +1,5 @@
-//! The catalogue of models, read from a `models.toml`; the one beside this code explains its fields.
+//! The model catalogue, read from a `models.toml`; the example file in the repository explains its
+//! fields.
 
 mod check;
 mod entry;
@@ -12,32 +13,35 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::model::{Catalogue, Kind, Model, SVC_MOCK};
+use domain::model::{Catalogue, Model, ModelKind, SVC_MOCK};
 use tokio::sync::watch;
 
-use crate::catalogue::entry::File;
-use crate::notes::Notes;
-use crate::providers::{Accounts, MOCK};
+use crate::catalogue::entry::CatalogueFile;
+use crate::entry_errors::EntryErrors;
+use crate::providers::{MOCK, ProviderAccounts};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFailure {
-    #[error("the catalogue {} cannot be read: {source}", .path.display())]
-    Unread { path: PathBuf, source: io::Error },
-    #[error("the catalogue {} is wrong:\n{faults}", .path.display())]
-    Wrong { path: PathBuf, faults: String },
+    #[error("the model catalogue {} cannot be read: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the model catalogue {} is invalid:\n{errors}", .path.display())]
+    Invalid { path: PathBuf, errors: String },
 }
 
-/// Where the catalogue comes from, and who is told when it is read again.
+/// The catalogue, its file, and the channel that publishes it after a reload.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct CatalogueStore {
     path: Option<PathBuf>,
-    /// Those that models may name; they stay what they are until the next start.
-    accounts: Accounts,
+    /// The accounts that models may name; they change only with a restart.
+    accounts: ProviderAccounts,
     sender: watch::Sender<Arc<Catalogue>>,
 }
 
-impl Shelf {
-    pub fn open(path: Option<PathBuf>, accounts: Accounts) -> Result<Self, CatalogueFailure> {
+impl CatalogueStore {
+    pub fn open(
+        path: Option<PathBuf>,
+        accounts: ProviderAccounts,
+    ) -> Result<Self, CatalogueFailure> {
         let catalogue = read(path.as_deref(), &accounts)?;
         let (sender, _) = watch::channel(Arc::new(catalogue));
         Ok(Self {
@@ -47,7 +51,7 @@ impl Shelf {
         })
     }
 
-    pub const fn accounts(&self) -> &Accounts {
+    pub const fn accounts(&self) -> &ProviderAccounts {
         &self.accounts
     }
 
@@ -55,62 +59,65 @@ impl Shelf {
         self.sender.subscribe()
     }
 
-    /// Reads the file again. A broken one leaves everything as it was.
+    /// Reads the file again. An invalid file keeps the current catalogue.
     pub fn reload(&self) {
         let Some(path) = self.path.as_deref() else {
-            tracing::info!("there is no SVC_MODELS_FILE to read again");
+            tracing::info!("catalogue not reloaded: SVC_MODELS_FILE is not set");
             return;
         };
         match read(Some(path), &self.accounts) {
             Ok(catalogue) => {
                 let models = catalogue.ids().count();
                 self.sender.send_replace(Arc::new(catalogue));
-                tracing::info!(catalogue.models = models, "catalogue read again");
+                tracing::info!(catalogue.models = models, "catalogue reloaded");
             }
             Err(failure) => {
-                tracing::error!(error = %failure, "catalogue kept as it was");
+                tracing::error!(
+                    error = %failure,
+                    "catalogue reload failed: the current catalogue stays in use"
+                );
             }
         }
     }
 }
 
-fn read(path: Option<&Path>, accounts: &Accounts) -> Result<Catalogue, CatalogueFailure> {
+fn read(path: Option<&Path>, accounts: &ProviderAccounts) -> Result<Catalogue, CatalogueFailure> {
     let Some(path) = path else {
         return Ok(Catalogue::new([svc_mock()]));
     };
-    let text = std::fs::read_to_string(path).map_err(|source| CatalogueFailure::Unread {
+    let text = std::fs::read_to_string(path).map_err(|source| CatalogueFailure::Unreadable {
         path: path.to_owned(),
         source,
     })?;
-    parse(&text, accounts).map_err(|faults| CatalogueFailure::Wrong {
+    parse(&text, accounts).map_err(|errors| CatalogueFailure::Invalid {
         path: path.to_owned(),
-        faults,
+        errors,
     })
 }
 
-/// An error is every fault, one a line.
-fn parse(text: &str, accounts: &Accounts) -> Result<Catalogue, String> {
-    let file: File = toml::from_str(text).map_err(|fault| fault.to_string())?;
-    let mut faults = Vec::new();
+/// The error lists everything that is wrong, one line each.
+fn parse(text: &str, accounts: &ProviderAccounts) -> Result<Catalogue, String> {
+    let file: CatalogueFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut errors = Vec::new();
     let mut ids = BTreeSet::new();
     let mut models = Vec::with_capacity(file.model.len() + 1);
     for entry in &file.model {
-        let mut notes = Notes::of("model", &entry.id, &mut faults);
+        let mut entry_errors = EntryErrors::for_entry("model", &entry.id, &mut errors);
         if !ids.insert(entry.id.as_str()) {
-            notes.fault("this id stands in the file twice");
+            entry_errors.add("this id is in the file twice");
         }
-        models.extend(entry.checked(accounts, &mut notes));
+        models.extend(entry.validate(accounts, &mut entry_errors));
     }
     if !ids.contains(SVC_MOCK) {
         models.push(svc_mock());
     }
-    if faults.is_empty() {
+    if errors.is_empty() {
         Ok(Catalogue::new(models))
     } else {
-        Err(faults.join("\n"))
+        Err(errors.join("\n"))
     }
 }
 
 fn svc_mock() -> Model {
-    Model::plain(SVC_MOCK, MOCK, Kind::Chat)
+    Model::plain(SVC_MOCK, MOCK, ModelKind::Chat)
 }

@@ -1,8 +1,8 @@
-//! The clock of one database, as near as this process can know it without asking.
+//! The clock of one database, estimated from this host's clock and a measured offset.
 //!
-//! Moments are the database's own, so that nodes agree whatever their hosts
-//! say. What the database tells is always a little old when it arrives, never
-//! early: of the offsets measured lately the largest is the nearest to the truth.
+//! All times are the database's, so that nodes agree even when their hosts' clocks differ. A time
+//! that the database reports is a little old when it arrives, never early, so the largest of the
+//! recent offsets is the most accurate.
 
 #[cfg(test)]
 mod tests;
@@ -13,26 +13,26 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use domain::time::{Clock, Timestamp};
 
-/// How long a measured offset counts, in microseconds: from one to two windows.
-const WINDOW: i64 = 30_000_000;
+/// A measured offset counts for one to two windows.
+const OFFSET_WINDOW_MICROS: i64 = 30_000_000;
 
-/// This machine's clock and its offset to one database.
+/// This host's clock with an offset to one database.
 #[derive(Debug)]
-pub struct SystemClock {
-    /// Time is counted from the start, so that setting the host's clock moves nothing.
+pub struct DatabaseClock {
+    /// Time is measured from the start, so that setting the host's clock has no effect.
     started: Instant,
     started_at: i64,
     offset: AtomicI64,
-    learned: Mutex<Learned>,
+    offsets: Mutex<MeasuredOffsets>,
 }
 
-impl SystemClock {
+impl DatabaseClock {
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
             started_at: host_micros(),
             offset: AtomicI64::new(0),
-            learned: Mutex::default(),
+            offsets: Mutex::default(),
         }
     }
 
@@ -41,51 +41,51 @@ impl SystemClock {
         (self.now() - host_now()).as_seconds_f64()
     }
 
-    fn local(&self) -> i64 {
+    fn local_micros(&self) -> i64 {
         let elapsed = i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
         self.started_at.saturating_add(elapsed)
     }
 }
 
-impl Clock for SystemClock {
+impl Clock for DatabaseClock {
     fn now(&self) -> Timestamp {
         let micros = self
-            .local()
+            .local_micros()
             .saturating_add(self.offset.load(Ordering::Relaxed));
         Timestamp::from_timestamp_micros(micros).unwrap_or_default()
     }
 
-    fn learn(&self, told: Timestamp) {
-        let local = self.local();
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let offset = learned.learn(local, told.timestamp_micros().saturating_sub(local));
+    fn synchronize(&self, reported: Timestamp) {
+        let local = self.local_micros();
+        let mut learned = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset = learned.record(local, reported.timestamp_micros().saturating_sub(local));
         self.offset.store(offset, Ordering::Relaxed);
     }
 }
 
-/// A clock that stands still.
+/// A clock that never advances.
 #[derive(Debug)]
-pub struct Held(pub i64);
+pub struct FrozenClock(pub i64);
 
-impl Clock for Held {
+impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_timestamp_micros(self.0).unwrap_or_default()
     }
 
-    fn learn(&self, _told: Timestamp) {}
+    fn synchronize(&self, _reported: Timestamp) {}
 }
 
-/// The largest offset of this window and of the one before.
+/// The largest offsets of this window and of the previous one.
 #[derive(Debug, Default)]
-struct Learned {
+struct MeasuredOffsets {
     window: Option<i64>,
     current: Option<i64>,
     previous: Option<i64>,
 }
 
-impl Learned {
-    fn learn(&mut self, local: i64, measured: i64) -> i64 {
-        let window = local.div_euclid(WINDOW);
+impl MeasuredOffsets {
+    fn record(&mut self, local: i64, measured: i64) -> i64 {
+        let window = local.div_euclid(OFFSET_WINDOW_MICROS);
         if self.window != Some(window) {
             let follows = self.window == Some(window - 1);
             self.previous = if follows { self.current } else { None };
@@ -97,14 +97,14 @@ impl Learned {
     }
 }
 
-/// What this host's own clock says, for who compares it with others.
+/// The time of this host's clock, for comparisons with other clocks.
 pub fn host_now() -> Timestamp {
     Timestamp::from_timestamp_micros(host_micros()).unwrap_or_default()
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the one reader of the host's clock"
+    reason = "this is the only reader of the host's clock"
 )]
 fn host_micros() -> i64 {
     let now = SystemTime::now()

@@ -1,60 +1,62 @@
-//! `longshored config`: every setting with its value and who gave it.
+//! `longshored config`: every setting with its value and its origin.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::settings::{Fault, Origin, Reading};
+use crate::settings::{InvalidSetting, ParsedSettings, SettingOrigin};
 
-/// For people: a setting a paragraph, what is wrong at the end.
-pub fn text(reading: &Reading) -> String {
+/// For people: one paragraph per setting, invalid settings at the end.
+pub fn render_text(reading: &ParsedSettings) -> String {
     let mut page = String::new();
     for row in &reading.rows {
         let declaration = row.declaration;
         let origin = match row.origin {
-            Origin::Default if row.shown.is_empty() => "not set".to_owned(),
-            Origin::Default => "default".to_owned(),
-            Origin::Environment if declaration.default.is_empty() => "environment".to_owned(),
-            Origin::Environment => format!("environment; default {}", declaration.default),
+            SettingOrigin::Default if row.display_value.is_empty() => "not set".to_owned(),
+            SettingOrigin::Default => "default".to_owned(),
+            SettingOrigin::Environment if declaration.default.is_empty() => {
+                "environment".to_owned()
+            }
+            SettingOrigin::Environment => format!("environment; default {}", declaration.default),
         };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _written = write!(
             page,
             "{}={}  ({origin})\n    {}\n",
-            declaration.name, row.shown, declaration.help
+            declaration.name, row.display_value, declaration.help
         );
     }
     for fault in &reading.faults {
-        let _written = write!(page, "\nwrong: {}: {}", fault.name, fault.text);
+        let _written = write!(page, "\ninvalid: {}: {}", fault.name, fault.text);
     }
     page.trim_end().to_owned()
 }
 
-/// For programs: one object.
+/// For scripts: one JSON object.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    settings: Vec<Setting<'a>>,
-    faults: &'a [Fault],
+pub struct ConfigReport<'a> {
+    settings: Vec<ConfigSetting<'a>>,
+    faults: &'a [InvalidSetting],
 }
 
 #[derive(Debug, Serialize)]
-struct Setting<'a> {
+struct ConfigSetting<'a> {
     name: &'static str,
     value: &'a str,
-    origin: Origin,
+    origin: SettingOrigin,
     default: &'static str,
     help: &'static str,
 }
 
-pub fn document(reading: &Reading) -> Document<'_> {
-    let settings = reading.rows.iter().map(|row| Setting {
+pub fn build_report(reading: &ParsedSettings) -> ConfigReport<'_> {
+    let settings = reading.rows.iter().map(|row| ConfigSetting {
         name: row.declaration.name,
-        value: &row.shown,
+        value: &row.display_value,
         origin: row.origin,
         default: row.declaration.default,
         help: row.declaration.help,
     });
-    Document {
+    ConfigReport {
         settings: settings.collect(),
         faults: &reading.faults,
     }
@@ -63,7 +65,7 @@ pub fn document(reading: &Reading) -> Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::read;
+    use crate::settings::read_variables;
 
     #[test]
     fn every_setting_is_shown_with_its_origin_and_without_secrets() {
@@ -74,15 +76,15 @@ mod tests {
             ),
             ("SVC_LISTEN", "0.0.0.0:80"),
             ("SVC_LOG_FORMAT", "yaml"),
-            ("HOME", "/home/someone"),
+            ("HOME", "/home/ada"),
         ];
-        let reading = read(given.map(|(name, value)| (name.into(), value.into())));
-        let page = text(&reading);
+        let reading = read_variables(given.map(|(name, value)| (name.into(), value.into())));
+        let page = render_text(&reading);
         assert!(!page.contains("hunter2"));
         insta::assert_snapshot!(page);
-        let document = document(&reading);
-        let whole = serde_json::to_string(&document).unwrap();
-        assert!(!whole.contains("hunter2"));
+        let document = build_report(&reading);
+        let json = serde_json::to_string(&document).unwrap();
+        assert!(!json.contains("hunter2"));
         let mut settings = document.settings.iter();
         let listen = settings.find(|setting| setting.name == "SVC_LISTEN");
         let listen = serde_json::to_string_pretty(&listen).unwrap();
@@ -92,7 +94,7 @@ mod tests {
           "value": "0.0.0.0:80",
           "origin": "environment",
           "default": "127.0.0.1:8080",
-          "help": "Where the API listens; port 0 takes any free one."
+          "help": "Address and port of the API and the dashboard. Port 0 picks a free port."
         }
         "#);
         insta::assert_snapshot!(serde_json::to_string(document.faults).unwrap(), @r#"[{"name":"SVC_LOG_FORMAT","message":"`yaml` is not json or text"}]"#);

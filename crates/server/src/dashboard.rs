@@ -1,4 +1,4 @@
-//! The dashboard, wired: how browsers reach it, and the API that it asks in-process.
+//! Builds the dashboard: its public URL, its in-process API, single sign-on and the setup link.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -10,35 +10,37 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
-use dashboard::{Acting, Api, Desk, House, Options, Parts};
-use domain::house::{Stranger, Visit};
-use domain::limit::Limits;
+use dashboard::{
+    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+};
 use domain::model::Catalogue;
+use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
+use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock as _, Timestamp};
 use outbound::callback::native_roots;
-use outbound::house::HouseFailure;
+use outbound::oidc::OidcFailure;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
 
-use crate::settings::choice::{Deployment, Style};
-use crate::settings::table::Values;
-use crate::wiring::Stores;
+use crate::databases::Stores;
+use crate::settings::choice::{BucketStyle, Deployment};
+use crate::settings::table::SettingValues;
 
-/// How long to wait for control before it is asked again.
-const AGAIN: Duration = Duration::from_secs(2);
+/// How long to wait before control is asked again.
+const CONTROL_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// The routes of the contract, with a caller whom the dashboard has checked.
+/// Calls the API's routes in-process, for a user whom the dashboard has authorized.
 #[derive(Debug)]
-struct Inside(Router);
+struct RouterApi(Router);
 
 #[async_trait::async_trait]
-impl Api for Inside {
-    async fn ask(&self, acting: Acting, mut request: Request) -> Response {
-        let caller = Caller::acting(
+impl ApiService for RouterApi {
+    async fn call(&self, acting: CallerIdentity, mut request: Request) -> Response {
+        let caller = Caller::on_behalf_of(
             acting.organization,
             acting.project,
             acting.key,
@@ -52,7 +54,7 @@ impl Api for Inside {
 }
 
 #[derive(Debug)]
-pub struct Pages {
+pub struct DashboardPages {
     pub router: Router,
     pub public_url: String,
 }
@@ -60,115 +62,125 @@ pub struct Pages {
 pub fn pages(
     listener: &TcpListener,
     stores: &Stores,
-    (catalogue, limits): (watch::Receiver<Arc<Catalogue>>, watch::Receiver<Limits>),
+    (catalogue, limits): (
+        watch::Receiver<Arc<Catalogue>>,
+        watch::Receiver<LimitsByPlan>,
+    ),
     api: Router,
     stop: &CancellationToken,
-    values: &Values,
-) -> Pages {
+    values: &SettingValues,
+) -> DashboardPages {
     let options = options(listener, values);
     let public_url = options.public_url.clone();
-    let desk = Desk::new(Parts {
+    let state = DashboardState::new(DashboardDeps {
         control: stores.control.clone(),
         shards: stores.shards.clone(),
         catalogue,
         limits,
         clock: stores.clock.clone(),
-        api: Arc::new(Inside(api)),
-        house: house(values),
+        api: Arc::new(RouterApi(api)),
+        identity_provider: identity_provider(values),
         stop: stop.clone(),
         options,
     });
-    Pages {
-        router: api::traced(dashboard::router(&desk)),
+    DashboardPages {
+        router: api::with_request_tracing(dashboard::router(&state)),
         public_url,
     }
 }
 
-fn options(listener: &TcpListener, values: &Values) -> Options {
-    let listens = listener.local_addr().unwrap_or(values.listen);
+fn options(listener: &TcpListener, values: &SettingValues) -> Options {
+    let address = listener.local_addr().unwrap_or(values.listen);
     Options {
-        public_url: public_url(values, listens),
+        public_url: public_url(values, address),
         store_origin: store_origin(values),
-        proxies: values.trusted_proxies.clone(),
-        first_plan: match values.deployment {
+        trusted_proxies: values.trusted_proxies.clone(),
+        setup_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
         },
-        linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
+        batch_linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
     }
 }
 
-/// Another house where people sign in, if there is one.
+/// Single sign-on with an external OIDC provider.
 #[derive(Debug)]
-struct Elsewhere(outbound::house::House);
+struct OidcIdentityProvider(outbound::oidc::OidcClient);
 
-/// What people are told; what exactly was wrong is for our log.
-fn said(failure: &HouseFailure) -> String {
-    tracing::warn!(%failure, "a sign-in elsewhere failed");
+/// The message for the user; the details go to the log.
+fn sign_in_error(failure: &OidcFailure) -> String {
+    tracing::warn!(%failure, "single sign-on failed");
     match failure {
-        HouseFailure::Away(_) => "Single sign-on does not answer. Try again in a minute.",
-        HouseFailure::Refused(_) | HouseFailure::NotProved(_) => {
-            "Single sign-on did not work. Begin again; the log of the server says why."
+        OidcFailure::Unreachable(_) => {
+            "The single sign-on provider does not answer. Try again in a minute."
+        }
+        OidcFailure::Refused(_) | OidcFailure::InvalidIdToken(_) => {
+            "Single sign-on failed. Try again; the server's log has the reason."
         }
     }
     .to_owned()
 }
 
 #[async_trait::async_trait]
-impl House for Elsewhere {
-    async fn door(&self, visit: &Visit) -> Result<String, String> {
-        let door = self.0.door(visit).await;
-        door.map_err(|failure| said(&failure))
+impl IdentityProvider for OidcIdentityProvider {
+    async fn authorization_url(&self, visit: &LoginAttempt) -> Result<String, String> {
+        let url = self.0.authorization_url(visit).await;
+        url.map_err(|failure| sign_in_error(&failure))
     }
 
-    async fn who(&self, code: &str, visit: &Visit, now: Timestamp) -> Result<Stranger, String> {
-        let who = self.0.who(code, visit, now).await;
-        who.map_err(|failure| said(&failure))
+    async fn exchange_code(
+        &self,
+        code: &str,
+        visit: &LoginAttempt,
+        now: Timestamp,
+    ) -> Result<ExternalIdentity, String> {
+        let identity = self.0.exchange_code(code, visit, now).await;
+        identity.map_err(|failure| sign_in_error(&failure))
     }
 }
 
-fn house(values: &Values) -> Option<Arc<dyn House>> {
-    let options = outbound::house::Options {
+fn identity_provider(values: &SettingValues) -> Option<Arc<dyn IdentityProvider>> {
+    let options = outbound::oidc::Options {
         issuer: values.oidc_issuer.clone()?,
-        client: values.oidc_client.clone()?,
-        secret: values
+        client_id: values.oidc_client.clone()?,
+        client_secret: values
             .oidc_secret
             .as_ref()
             .map(|secret| secret.reveal().to_owned()),
     };
-    match outbound::house::House::new(options, native_roots()) {
-        Ok(house) => Some(Arc::new(Elsewhere(house))),
+    match outbound::oidc::OidcClient::new(options, native_roots()) {
+        Ok(client) => Some(Arc::new(OidcIdentityProvider(client))),
         Err(failure) => {
-            tracing::error!(%failure, "single sign-on cannot be set up");
+            tracing::error!(%failure, "single sign-on is disabled: its client cannot be set up");
             None
         }
     }
 }
 
-/// How browsers reach us, without a slash at the end.
-pub fn public_url(values: &Values, listens: SocketAddr) -> String {
+/// The URL under which browsers reach this server, without a trailing slash.
+pub fn public_url(values: &SettingValues, address: SocketAddr) -> String {
     values.public_url.as_ref().map_or_else(
-        || format!("http://{listens}"),
+        || format!("http://{address}"),
         |url| url.as_str().trim_end_matches('/').to_owned(),
     )
 }
 
-/// Where grants of ours send a browser.
-fn store_origin(values: &Values) -> Option<String> {
+/// The origin of upload and download URLs, for the content security policy.
+fn store_origin(values: &SettingValues) -> Option<String> {
     let store = values
         .objects_public_url
         .as_ref()
         .or(values.objects_url.as_ref())?;
     let mut origin = Url::parse(&store.origin().ascii_serialization()).ok()?;
-    if let (Style::Virtual, Some(bucket)) = (values.objects_style, &values.objects_bucket) {
+    if let (BucketStyle::Virtual, Some(bucket)) = (values.objects_style, &values.objects_bucket) {
         let host = format!("{bucket}.{}", origin.host_str()?);
         origin.set_host(Some(&host)).ok()?;
     }
     Some(origin.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Says how to begin, as long as nobody has; asks until control answers.
-pub fn offer_setup(
+/// Logs a setup link while no users exist; retries until control answers.
+pub fn offer_setup_link(
     public_url: String,
     stores: &Stores,
     stop: CancellationToken,
@@ -178,12 +190,15 @@ pub fn offer_setup(
         while !stop.is_cancelled() {
             match dashboard::offer_setup(&control, &public_url, clock.now()).await {
                 Ok(Some(link)) => {
-                    tracing::info!(link, "nobody is here yet: open {link} within 24 hours");
+                    tracing::info!(
+                        link,
+                        "No users exist yet. Open this setup link within 24 hours: {link}"
+                    );
                     return;
                 }
                 Ok(None) => return,
                 Err(_) => tokio::select! {
-                    () = tokio::time::sleep(AGAIN) => {}
+                    () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
                     () = stop.cancelled() => {}
                 },
             }

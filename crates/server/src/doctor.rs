@@ -1,4 +1,4 @@
-//! `longshored doctor`: what is wrong with each dependency, and how to mend it.
+//! `longshored doctor`: checks every dependency and says how to fix what is wrong.
 
 mod berths;
 mod database;
@@ -16,67 +16,67 @@ use serde::Serialize;
 use store::control::installation;
 
 use crate::clock;
+use crate::databases;
 use crate::settings::Settings;
-use crate::wiring;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FindingState {
     Ok,
-    /// It works, but somebody should look.
+    /// It works, but needs attention.
     Warning,
     Wrong,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub dependency: String,
     pub check: &'static str,
-    pub state: State,
+    pub state: FindingState,
     pub found: String,
     /// What to do about it.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
-/// Everything that was looked at, in order.
+/// The results of all checks, in order.
 #[derive(Debug, Serialize)]
-pub struct Report {
-    /// Nothing is wrong; there may be warnings.
+pub struct DoctorReport {
+    /// No check found an error; there may be warnings.
     pub ok: bool,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
-/// Looks at everything that the settings name. Nothing is changed, but that an empty bucket
-/// becomes ours.
-pub async fn examine(settings: &Settings) -> Report {
+/// Checks everything that the settings name. It changes nothing, except that it marks an empty
+/// bucket with the id of this installation.
+pub async fn examine(settings: &Settings) -> DoctorReport {
     let mut findings = Vec::new();
     let mut installation = None;
     let mut shards = Vec::new();
     let databases = &settings.databases;
-    match wiring::connect_for_command(settings) {
+    match databases::connect_for_command(settings) {
         Ok(stores) => {
-            let mut control = Findings::of("control");
-            let now = database::control(&mut control, settings, &stores).await;
+            let mut control = DependencyFindings::new("control");
+            let now = database::check_control(&mut control, settings, &stores).await;
             findings.append(&mut control.list);
             if now.is_some() {
-                installation = installation::id(&stores.control).await.ok();
+                installation = installation::read_id(&stores.control).await.ok();
             }
             for (shard, address) in stores.shards.iter().zip(&databases.shards) {
-                let mut found = Findings::of(&format!("shard {}", shard.name));
-                let place = (&**shard, &address.url);
-                database::shard(&mut found, settings, place, now).await;
+                let mut found = DependencyFindings::new(&format!("shard {}", shard.name));
+                let target = (&**shard, &address.url);
+                database::check_shard(&mut found, settings, target, now).await;
                 findings.append(&mut found.list);
             }
             shards = stores.shards;
         }
         Err(failure) => {
-            let mut found = Findings::of("databases");
+            let mut found = DependencyFindings::new("databases");
             let text = failure.to_string();
             found.wrong(
                 "address",
                 &text,
-                "correct the address; see: longshored config",
+                "correct the database address; `longshored config` shows the settings",
             );
             findings.append(&mut found.list);
         }
@@ -94,19 +94,21 @@ pub async fn examine(settings: &Settings) -> Report {
     }
     findings.append(&mut licence::examine(&settings.values, clock::host_now()).list);
     findings.append(&mut host::examine(settings).list);
-    let ok = findings.iter().all(|finding| finding.state != State::Wrong);
-    Report { ok, findings }
+    let ok = findings
+        .iter()
+        .all(|finding| finding.state != FindingState::Wrong);
+    DoctorReport { ok, findings }
 }
 
-/// The findings about one dependency.
+/// The findings for one dependency.
 #[derive(Debug)]
-struct Findings {
+struct DependencyFindings {
     dependency: String,
-    list: Vec<Finding>,
+    list: Vec<DoctorFinding>,
 }
 
-impl Findings {
-    fn of(dependency: &str) -> Self {
+impl DependencyFindings {
+    fn new(dependency: &str) -> Self {
         Self {
             dependency: dependency.to_owned(),
             list: Vec::new(),
@@ -114,49 +116,49 @@ impl Findings {
     }
 
     fn ok(&mut self, check: &'static str, found: &str) {
-        self.add(check, State::Ok, found, None);
+        self.add(check, FindingState::Ok, found, None);
     }
 
-    fn warning(&mut self, check: &'static str, found: &str, mend: &str) {
-        self.add(check, State::Warning, found, Some(mend));
+    fn warning(&mut self, check: &'static str, found: &str, fix: &str) {
+        self.add(check, FindingState::Warning, found, Some(fix));
     }
 
-    fn wrong(&mut self, check: &'static str, found: &str, mend: &str) {
-        self.add(check, State::Wrong, found, Some(mend));
+    fn wrong(&mut self, check: &'static str, found: &str, fix: &str) {
+        self.add(check, FindingState::Wrong, found, Some(fix));
     }
 
-    fn add(&mut self, check: &'static str, state: State, found: &str, mend: Option<&str>) {
+    fn add(&mut self, check: &'static str, state: FindingState, found: &str, fix: Option<&str>) {
         let dependency = self.dependency.clone();
-        let (found, mend) = (found.to_owned(), mend.map(str::to_owned));
-        self.list.push(Finding {
+        let (found, fix) = (found.to_owned(), fix.map(str::to_owned));
+        self.list.push(DoctorFinding {
             dependency,
             check,
             state,
             found,
-            mend,
+            fix,
         });
     }
 }
 
-/// For people: a paragraph per dependency, and the verdict last.
-pub fn text(report: &Report) -> String {
+/// For people: a paragraph per dependency, and the summary last.
+pub fn render_text(report: &DoctorReport) -> String {
     let mut page = String::new();
     let mut last = "";
     for finding in &report.findings {
         let break_before = if last.is_empty() { "" } else { "\n" };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         if finding.dependency != last {
             let _written = writeln!(page, "{break_before}{}", finding.dependency);
             last = &finding.dependency;
         }
         let state = match finding.state {
-            State::Ok => "ok",
-            State::Warning => "warning",
-            State::Wrong => "WRONG",
+            FindingState::Ok => "ok",
+            FindingState::Warning => "warning",
+            FindingState::Wrong => "ERROR",
         };
         let _written = writeln!(page, "  {state:<8}{:<20}{}", finding.check, finding.found);
-        if let Some(mend) = &finding.mend {
-            let _written = writeln!(page, "          to mend it: {mend}");
+        if let Some(fix) = &finding.fix {
+            let _written = writeln!(page, "          fix: {fix}");
         }
     }
     let count = |state| {
@@ -166,12 +168,12 @@ pub fn text(report: &Report) -> String {
             .filter(|finding| finding.state == state)
             .count()
     };
-    let verdict = match (count(State::Wrong), count(State::Warning)) {
-        (0, 0) => "all is well".to_owned(),
-        (0, warnings) => format!("nothing is wrong; {warnings} to look at"),
-        (wrong, 0) => format!("{wrong} wrong"),
-        (wrong, warnings) => format!("{wrong} wrong; {warnings} more to look at"),
+    let summary = match (count(FindingState::Wrong), count(FindingState::Warning)) {
+        (0, 0) => "no problems found".to_owned(),
+        (0, warnings) => format!("no errors; warnings: {warnings}"),
+        (errors, 0) => format!("errors: {errors}"),
+        (errors, warnings) => format!("errors: {errors}; warnings: {warnings}"),
     };
-    let _written = write!(page, "\n{verdict}");
+    let _written = write!(page, "\n{summary}");
     page
 }

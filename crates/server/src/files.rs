@@ -1,87 +1,101 @@
-//! The object store and the scanner of this process: made once, watched all the time.
+//! The object store and the malware scanner of this process, and their health.
 
-mod watcher;
+mod health_check;
 
 use std::sync::Arc;
 
-use api::harbour::{Desk, FilesOptions};
+use api::file_access::{FileService, FileServiceOptions};
 use domain::time::Clock;
 use outbound::health::FilesHealth;
-use outbound::objects::{self, Objects, Patience, SetupFailure};
-use outbound::scanner::{Address, Scanner};
+use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
+use outbound::object_store::{self, ObjectStore, ObjectStoreSetupFailure, ObjectStoreTimeouts};
 use store::Control;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::watcher::Watcher;
-use crate::settings::choice::{Deployment, Style};
+use crate::files::health_check::FileHealthChecker;
+use crate::settings::choice::{BucketStyle, Deployment};
 use crate::settings::files::ScannerAddress;
-use crate::settings::table::Values;
+use crate::settings::table::SettingValues;
 use crate::work;
 
-/// Where files lie, and who scans them. Nothing is connected before it is asked.
+/// Clients of the object store and of the scanner. They connect with the first call.
 #[derive(Debug, Clone)]
-pub struct Harbour {
-    pub objects: Objects,
-    pub scanner: Scanner,
+pub struct FileBackends {
+    pub objects: ObjectStore,
+    pub scanner: MalwareScanner,
 }
 
-/// A harbour, if there is one, and how it is.
+/// The backends, if files are configured, and their health.
 #[derive(Debug)]
-pub struct Files {
-    harbour: Option<Harbour>,
+pub struct MonitoredFileBackends {
+    backends: Option<FileBackends>,
     sender: watch::Sender<FilesHealth>,
 }
 
-impl Files {
-    pub fn open(values: &Values, clock: Arc<dyn Clock>) -> Result<Self, SetupFailure> {
-        let harbour = harbour(values, clock)?;
-        let health = if harbour.is_some() {
+impl MonitoredFileBackends {
+    pub fn open(
+        values: &SettingValues,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ObjectStoreSetupFailure> {
+        let backends = open_backends(values, clock)?;
+        let health = if backends.is_some() {
             FilesHealth::UNKNOWN
         } else {
-            tracing::warn!("SVC_OBJECTS_URL is not set: there are no files");
-            FilesHealth::ABSENT
+            tracing::warn!("SVC_OBJECTS_URL is not set: files are disabled");
+            FilesHealth::NOT_CONFIGURED
         };
         let (sender, _) = watch::channel(health);
-        Ok(Self { harbour, sender })
+        Ok(Self { backends, sender })
     }
 
     pub fn health(&self) -> watch::Receiver<FilesHealth> {
         self.sender.subscribe()
     }
 
-    /// What the API asks.
-    pub fn desk(&self, values: &Values) -> Desk {
-        let objects = self.harbour.as_ref().map(|harbour| harbour.objects.clone());
-        let options = FilesOptions {
-            free_plan: values.deployment == Deployment::SelfHosted,
-            complete_wait: values.complete_wait,
+    /// The file service of the API.
+    pub fn file_service(&self, values: &SettingValues) -> FileService {
+        let objects = self
+            .backends
+            .as_ref()
+            .map(|backends| backends.objects.clone());
+        let options = FileServiceOptions {
+            allows_free_plan: values.deployment == Deployment::SelfHosted,
+            verdict_timeout: values.complete_wait,
         };
-        Desk::new(objects, self.health(), options)
+        FileService::new(objects, self.health(), options)
     }
 
-    /// What the stages of files need.
-    pub fn for_workers(&self, values: &Values) -> Option<workers::Files> {
-        let Harbour { objects, scanner } = self.harbour.clone()?;
-        Some(work::files(objects, scanner, self.health(), values))
+    /// The dependencies of the workers' file stages.
+    pub fn for_workers(&self, values: &SettingValues) -> Option<workers::FileStageDeps> {
+        let FileBackends { objects, scanner } = self.backends.clone()?;
+        Some(work::file_stage_deps(
+            objects,
+            scanner,
+            self.health(),
+            values,
+        ))
     }
 
-    /// Looks after both until told to stop; `control` knows who we are to a store.
-    pub async fn watch(&self, control: Control, stop: CancellationToken) {
-        let Some(harbour) = self.harbour.clone() else {
+    /// Checks the health of both until `stop`; `control` knows the id of this installation.
+    pub async fn run_health_checks(&self, control: Control, stop: CancellationToken) {
+        let Some(backends) = self.backends.clone() else {
             return;
         };
-        let watcher = Watcher::new(harbour, control, self.sender.clone());
+        let checker = FileHealthChecker::new(backends, control, self.sender.clone());
         tokio::select! {
-            () = watcher.run() => {}
+            () = checker.run() => {}
             () = stop.cancelled() => {}
         }
     }
 }
 
-/// Nothing when the settings name no store.
-pub fn harbour(values: &Values, clock: Arc<dyn Clock>) -> Result<Option<Harbour>, SetupFailure> {
-    // The settings take no store without all of these.
+/// None when the settings name no object store.
+pub fn open_backends(
+    values: &SettingValues,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<FileBackends>, ObjectStoreSetupFailure> {
+    // The settings require all of these together.
     let (Some(internal), Some(bucket), Some(access_key), Some(secret_key), Some(scanner)) = (
         &values.objects_url,
         &values.objects_bucket,
@@ -92,28 +106,28 @@ pub fn harbour(values: &Values, clock: Arc<dyn Clock>) -> Result<Option<Harbour>
         return Ok(None);
     };
     let public = values.objects_public_url.as_ref().unwrap_or(internal);
-    let options = objects::Options {
+    let options = object_store::Options {
         internal: internal.clone(),
         public: public.clone(),
         bucket: bucket.clone(),
         region: values.objects_region.clone(),
         style: match values.objects_style {
-            Style::Path => objects::Style::Path,
-            Style::Virtual => objects::Style::Virtual,
+            BucketStyle::Path => object_store::AddressingStyle::Path,
+            BucketStyle::Virtual => object_store::AddressingStyle::Virtual,
         },
         access_key: access_key.reveal().to_owned(),
         secret_key: secret_key.reveal().to_owned(),
         prefix: values.objects_prefix.clone(),
-        grant: values.upload_grant,
-        origins: values.objects_cors_origins.0.clone(),
-        patience: Patience::default(),
+        grant_lifetime: values.upload_grant,
+        cors_origins: values.objects_cors_origins.0.clone(),
+        timeouts: ObjectStoreTimeouts::default(),
     };
     let address = match scanner {
-        ScannerAddress::Tcp(at) => Address::Tcp(at.clone()),
-        ScannerAddress::Unix(path) => Address::Unix(path.clone()),
+        ScannerAddress::Tcp(at) => ClamdAddress::Tcp(at.clone()),
+        ScannerAddress::Unix(path) => ClamdAddress::Unix(path.clone()),
     };
-    Ok(Some(Harbour {
-        objects: Objects::new(options, clock)?,
-        scanner: Scanner::new(address, values.scan_timeout),
+    Ok(Some(FileBackends {
+        objects: ObjectStore::new(options, clock)?,
+        scanner: MalwareScanner::new(address, values.scan_timeout),
     }))
 }

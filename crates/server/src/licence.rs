@@ -1,21 +1,21 @@
-//! The licence of a self-hosted install: what its enterprise plan allows, signed by who sold it.
+//! The licence of a self-hosted installation: signed limits for its enterprise plan.
 
 mod document;
-pub mod keeper;
 #[cfg(test)]
 mod tests;
+pub mod watcher;
 
 use std::path::{Path, PathBuf};
 
-use domain::limit::{Limits, PlanLimits};
-use domain::storage::StorageQuota;
+use domain::plan_limits::{LimitsByPlan, PlanLimits};
+use domain::storage_quota::StorageQuota;
 use domain::time::{Timestamp, to_wire};
 
 use crate::settings::choice::Deployment;
-use crate::settings::licence::PublicKey;
-use crate::settings::table::Values;
+use crate::settings::licence::LicencePublicKey;
+use crate::settings::table::SettingValues;
 
-/// What a good signature stands under.
+/// A licence with a verified signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Licence {
     pub licensee: String,
@@ -24,31 +24,31 @@ pub struct Licence {
     pub limits: PlanLimits,
 }
 
-/// Why a licence is not in force. It never stops a start: the plan has its defaults then.
+/// Why a licence is not in force. The process starts anyway, with the plan's defaults.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LicenceFailure {
-    #[error("the licence {} cannot be read: {reason}", .path.display())]
-    Unread { path: PathBuf, reason: String },
-    #[error("the licence is not JSON with the texts `entitlements` and `signature`: {0}")]
+    #[error("the licence file {} cannot be read: {reason}", .path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error("the licence is not a JSON object with `entitlements` and `signature`: {0}")]
     NotJson(String),
-    #[error("the licence's {0} is not base64")]
+    #[error("the {0} of the licence is not base64")]
     NotBase64(&'static str),
-    #[error("SVC_LICENCE_PUBLIC_KEY is not set: the licence cannot be verified")]
-    KeyMissing,
+    #[error("the licence cannot be verified: SVC_LICENCE_PUBLIC_KEY is not set")]
+    PublicKeyMissing,
     #[error(
-        "the licence's signature is wrong: the licence was changed, \
-         or signed with another key than SVC_LICENCE_PUBLIC_KEY belongs to"
+        "the signature of the licence is invalid: the licence was changed, \
+         or SVC_LICENCE_PUBLIC_KEY is not the key that signed it"
     )]
-    Signature,
-    #[error("the licence is signed, but what it entitles to cannot be read: {0}")]
-    Entitlements(String),
+    InvalidSignature,
+    #[error("the licence is signed, but its entitlements are invalid: {0}")]
+    InvalidEntitlements(String),
     #[error("the licence expired at {}", to_wire(*.0))]
     Expired(Timestamp),
 }
 
 impl Licence {
-    /// This licence, as long as it runs.
-    pub fn at(self, now: Timestamp) -> Result<Self, LicenceFailure> {
+    /// The licence, or `Expired` if it has ended.
+    pub fn valid_at(self, now: Timestamp) -> Result<Self, LicenceFailure> {
         if now < self.expires_at {
             Ok(self)
         } else {
@@ -57,16 +57,16 @@ impl Licence {
     }
 }
 
-/// Where the licence lies, and whose signature it must have.
+/// The licence file and the key that must have signed it.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct LicenceSource {
     pub file: Option<PathBuf>,
-    pub key: Option<PublicKey>,
+    pub key: Option<LicencePublicKey>,
 }
 
-impl Source {
-    /// On cloud no licence is read: what an organization may do is its plan.
-    pub fn of(values: &Values) -> Self {
+impl LicenceSource {
+    /// With `SVC_DEPLOYMENT=cloud` no licence is read: only an organization's plan counts.
+    pub fn from_settings(values: &SettingValues) -> Self {
         let file = match values.deployment {
             Deployment::SelfHosted => values.licence_file.clone(),
             Deployment::Cloud => None,
@@ -77,30 +77,30 @@ impl Source {
         }
     }
 
-    /// The licence whose signature is good, in force or not; nothing when no file is named.
+    /// The verified licence, expired or not; none when no file is set.
     pub fn read(&self) -> Result<Option<Licence>, LicenceFailure> {
         let file = self.file.as_deref();
         file.map(|file| read(file, self.key)).transpose()
     }
 }
 
-pub fn read(path: &Path, key: Option<PublicKey>) -> Result<Licence, LicenceFailure> {
-    let text = std::fs::read_to_string(path).map_err(|error| LicenceFailure::Unread {
+pub fn read(path: &Path, key: Option<LicencePublicKey>) -> Result<Licence, LicenceFailure> {
+    let text = std::fs::read_to_string(path).map_err(|error| LicenceFailure::Unreadable {
         path: path.to_owned(),
         reason: error.to_string(),
     })?;
-    document::verified(&text, key)
+    document::verify(&text, key)
 }
 
-/// What the plans allow as the settings say, before any licence.
-pub fn plans(values: &Values) -> Limits {
-    let limits = Limits::default();
+/// The limits of the plans from the settings, without a licence.
+pub fn plan_limits(values: &SettingValues) -> LimitsByPlan {
+    let limits = LimitsByPlan::default();
     let with = |plan, monthly_tokens, files, bytes| PlanLimits {
         monthly_tokens,
         storage: StorageQuota { files, bytes },
         ..plan
     };
-    Limits {
+    LimitsByPlan {
         free: with(
             limits.free,
             values.monthly_tokens_free,
@@ -123,12 +123,12 @@ pub fn plans(values: &Values) -> Limits {
     }
 }
 
-/// What the plans allow at this moment, with the licence if it is good.
-pub fn in_force(values: &Values, now: Timestamp) -> Limits {
-    let mut limits = plans(values);
-    let read = Source::of(values).read();
+/// The limits of the plans now, with the licence if it is in force.
+pub fn limits_in_force(values: &SettingValues, now: Timestamp) -> LimitsByPlan {
+    let mut limits = plan_limits(values);
+    let read = LicenceSource::from_settings(values).read();
     if let Ok(Some(licence)) = read
-        && let Ok(licence) = licence.at(now)
+        && let Ok(licence) = licence.valid_at(now)
     {
         limits.enterprise = licence.limits;
     }

@@ -1,4 +1,4 @@
-//! A listener and its connections, and how they end without a request lost.
+//! An HTTP listener with connection limits and a graceful shutdown that loses no request.
 
 mod activity;
 mod connections;
@@ -32,36 +32,36 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use activity::WatchedStream;
-use connections::{Admission, Connections};
+use connections::{ConnectionSlot, Connections};
 use options::Options;
 use request_body::{BodyBudget, RequestBody};
 use response_body::ResponseBody;
 
-/// Connections that the kernel keeps for us while we are busy; it may allow fewer.
-const BACKLOG: u32 = 4096;
-/// The largest head of a request (431 beyond), which is in memory while it comes.
+/// Connections that the kernel queues while the process is busy; it may allow fewer.
+const LISTEN_BACKLOG: u32 = 4096;
+/// The largest request head (431 beyond); it is in memory while it arrives.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// How long a connection may still bring a request after the last one was accepted.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long the listener waits when the process is out of open files: until those that it closes
-/// have ended, and longer when it could close none.
+/// How long open connections may still send a request after the listener has closed.
+const LAST_REQUEST_WAIT: Duration = Duration::from_millis(500);
+/// How long the listener waits when the process has no free file descriptor: shortly after it
+/// closed connections, longer when it could close none.
 const OUT_OF_FILES_DELAY: Duration = Duration::from_millis(5);
 const NOTHING_TO_CLOSE_DELAY: Duration = Duration::from_millis(100);
-/// What a connection is told for which there is no room.
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+/// The response to a connection above the limits.
+const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/json\r\ncontent-length: 66\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
     {\"detail\":\"Too many connections are open. Try again in 1 second.\"}";
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: choose another {setting}, or port 0 for any free one")]
+#[error("cannot listen on {address}: change {setting}, or use port 0 for any free port")]
 pub struct BindFailure {
     setting: &'static str,
     address: SocketAddr,
     source: io::Error,
 }
 
-/// Takes the address; port 0 becomes a real one.
+/// Binds the address; port 0 picks a free port.
 pub fn bind(setting: &'static str, address: SocketAddr) -> Result<TcpListener, BindFailure> {
     let failed = |source| BindFailure {
         setting,
@@ -77,47 +77,47 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()
     }?;
-    // A restart must not wait for connections that linger.
+    // A restart must not wait for connections in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(LISTEN_BACKLOG)
 }
 
-/// A router that is being served.
+/// A running HTTP server.
 #[derive(Debug)]
-pub struct Served {
+pub struct HttpServer {
     tasks: TaskTracker,
-    context: Arc<Context>,
+    context: Arc<ListenerContext>,
 }
 
-/// What all connections of a listener share.
+/// The state that all connections of a listener share.
 #[derive(Debug)]
-struct Context {
+struct ListenerContext {
     router: Router,
     connections: Arc<Connections>,
     body_budget: Arc<BodyBudget>,
-    ending: Ending,
+    shutdown: ShutdownState,
 }
 
-/// How far the end has come.
+/// The progress of the graceful shutdown.
 #[derive(Debug, Default)]
-struct Ending {
-    /// Each answer asks its caller to open another connection, elsewhere.
+struct ShutdownState {
+    /// Each response carries `connection: close`, so that callers connect to another process.
     announced: AtomicBool,
-    /// Nothing is accepted any more.
+    /// The listener is closed.
     closing: CancellationToken,
 }
 
-impl Ending {
-    /// The last to connect have had time to say what they want.
-    async fn overdue(&self) {
+impl ShutdownState {
+    /// Completes when the last connections have had time to send a request.
+    async fn wait_for_last_requests(&self) {
         self.closing.cancelled().await;
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(LAST_REQUEST_WAIT).await;
     }
 }
 
-impl Served {
-    /// Serves, and says in the log where.
+impl HttpServer {
+    /// Starts serving, and logs the address.
     pub fn start(
         name: &'static str,
         listener: TcpListener,
@@ -129,11 +129,11 @@ impl Served {
         }
         let served = Self {
             tasks: TaskTracker::new(),
-            context: Arc::new(Context {
+            context: Arc::new(ListenerContext {
                 router,
                 body_budget: Arc::new(BodyBudget::new(options.body_budget)),
                 connections: Connections::new(options),
-                ending: Ending::default(),
+                shutdown: ShutdownState::default(),
             }),
         };
         let (tasks, context) = (served.tasks.clone(), Arc::clone(&served.context));
@@ -141,39 +141,47 @@ impl Served {
         served
     }
 
-    /// Serves on for `grace`, so that balancers notice, then finishes what is in flight.
+    /// Serves for `grace`, so that load balancers notice, then finishes the requests in flight.
     ///
-    /// Connections that are used during the grace end with their answer; closing one
-    /// that is idle could cross with a request on its way.
-    pub async fn stop(&self, grace: Duration) {
-        self.context.ending.announced.store(true, Ordering::Relaxed);
+    /// Connections that are used during the grace close after their response. Closing an idle one
+    /// earlier could lose a request that is on its way.
+    pub async fn graceful_shutdown(&self, grace: Duration) {
+        self.context
+            .shutdown
+            .announced
+            .store(true, Ordering::Relaxed);
         tokio::time::sleep(grace).await;
-        self.context.ending.closing.cancel();
+        self.context.shutdown.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
     }
 }
 
-async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<Context>) {
+async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<ListenerContext>) {
     let open = |stream: TcpStream, peer: SocketAddr| {
         if let Some(admission) = context.connections.admit(peer.ip()) {
-            tasks.spawn(serve(stream, peer, admission, Arc::clone(&context)));
+            tasks.spawn(serve_connection(
+                stream,
+                peer,
+                admission,
+                Arc::clone(&context),
+            ));
         } else {
-            metrics::counter!("http_connections_refused_total").increment(1);
-            // As far as the socket takes it at once: nobody waits for a caller here.
-            let _told = stream.try_write(NO_ROOM);
+            metrics::counter!("longshore_http_connections_refused_total").increment(1);
+            // Best effort: the accept loop never waits for a caller.
+            let _written = stream.try_write(TOO_MANY_CONNECTIONS_RESPONSE);
         }
     };
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => open(stream, peer),
-                Err(error) => refused(&error, &context.connections).await,
+                Err(error) => handle_accept_error(&error, &context.connections).await,
             },
-            () = context.ending.closing.cancelled() => break,
+            () = context.shutdown.closing.cancelled() => break,
         }
     }
-    // Who stands in the kernel's queue has connected as far as they know.
+    // Callers in the kernel's queue believe that they are connected: serve them too.
     if let Ok(queue) = listener.into_std() {
         while let Ok((stream, peer)) = queue.accept() {
             if stream.set_nonblocking(true).is_ok()
@@ -185,8 +193,8 @@ async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<Context>
     }
 }
 
-async fn refused(error: &io::Error, connections: &Connections) {
-    // Who hung up before we looked takes nothing from the others.
+async fn handle_accept_error(error: &io::Error, connections: &Connections) {
+    // The caller hung up before the accept: this is no error of the listener.
     let gone = [
         io::ErrorKind::ConnectionAborted,
         io::ErrorKind::ConnectionReset,
@@ -197,20 +205,26 @@ async fn refused(error: &io::Error, connections: &Connections) {
     if connections.shed() > 0 {
         tokio::time::sleep(OUT_OF_FILES_DELAY).await;
     } else {
-        tracing::error!(%error, "a connection could not be accepted; see ulimit -n");
+        tracing::error!(%error, "connection could not be accepted; check ulimit -n");
         tokio::time::sleep(NOTHING_TO_CLOSE_DELAY).await;
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, admission: Admission, context: Arc<Context>) {
-    // Answers are written whole: waiting to fill a packet only delays them.
+async fn serve_connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    admission: ConnectionSlot,
+    context: Arc<ListenerContext>,
+) {
+    // Responses are written at once: waiting to fill a packet would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection ended before it began");
+        tracing::debug!(%error, "connection closed before its first request");
         return;
     }
     let activity = Arc::clone(&admission.activity);
     let router = TowerToHyperService::new(context.router.clone());
-    let service = service_fn(|request| answer(&router, peer, &admission, &context, request));
+    let service =
+        service_fn(|request| handle_request(&router, peer, &admission, &context, request));
     let stream = WatchedStream { stream, activity };
     let connection = http1::Builder::new()
         // The deadlines below are stricter.
@@ -218,13 +232,13 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admission: Admission, contex
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let mut overdue = pin!(context.ending.overdue());
+    let mut overdue = pin!(context.shutdown.wait_for_last_requests());
     let mut shed = pin!(admission.shed.cancelled());
     let options = &context.connections.options;
     let mut timer = pin!(sleep_until(Instant::now() + options.idle_timeout));
     let (mut is_ending, mut is_shed) = (false, false);
     let ended = poll_fn(|cx| {
-        // Whatever the connection does happens here, so what it does is known afterwards.
+        // The connection does all its work in this poll, so its activity is up to date afterwards.
         let mut ended = connection.as_mut().poll(cx);
         if ended.is_pending() && !is_ending && overdue.as_mut().poll(cx).is_ready() {
             is_ending = true;
@@ -236,24 +250,25 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admission: Admission, contex
             if admission.activity.shed_order().is_some() {
                 return Poll::Ready(Ok(()));
             }
-            // A request came meanwhile: it is answered first.
+            // A request has arrived meanwhile: answer it first.
             connection.as_mut().graceful_shutdown();
             ended = connection.as_mut().poll(cx);
         }
         let deadline = admission.activity.deadline(options);
         if ended.is_pending() && is_past(deadline, timer.as_mut(), cx) {
-            metrics::counter!("http_connections_timed_out_total").increment(1);
+            metrics::counter!("longshore_http_connections_timed_out_total").increment(1);
             return Poll::Ready(Ok(()));
         }
         ended
     });
     if let Err(error) = ended.await {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection closed early");
     }
 }
 
-/// Whether the deadline has come; if not, the task is woken then. A timer that is armed for an
-/// earlier moment stays so: setting it for every request would cost more than waking too early.
+/// Whether the deadline has passed; if not, the timer wakes the task then. A timer that is set to
+/// an earlier time stays: resetting it for every request would cost more than a wakeup that is too
+/// early.
 fn is_past(
     deadline: Option<Instant>,
     mut timer: Pin<&mut Sleep>,
@@ -274,11 +289,11 @@ fn is_past(
     false
 }
 
-async fn answer(
+async fn handle_request(
     router: &TowerToHyperService<Router>,
     peer: SocketAddr,
-    admission: &Admission,
-    context: &Context,
+    admission: &ConnectionSlot,
+    context: &ListenerContext,
     mut request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, std::convert::Infallible> {
     let activity = &admission.activity;
@@ -290,7 +305,7 @@ async fn answer(
         RequestBody::new(incoming, Arc::clone(activity), budget, deadline)
     });
     let mut response = router.call(request).await?;
-    if context.ending.announced.load(Ordering::Relaxed) {
+    if context.shutdown.announced.load(Ordering::Relaxed) {
         response
             .headers_mut()
             .insert(CONNECTION, HeaderValue::from_static("close"));

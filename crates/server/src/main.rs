@@ -1,7 +1,7 @@
 //! `longshored`, the server: settings, telemetry and wiring around the other crates.
 #![expect(
     unreachable_pub,
-    reason = "a program has no outside: `pub` says what a module offers"
+    reason = "a program has no dependents: `pub` marks a module's interface"
 )]
 
 mod admin;
@@ -16,7 +16,7 @@ mod dashboard;
 
 mod doctor;
 
-mod failure;
+mod error_chain;
 
 mod files;
 
@@ -28,9 +28,9 @@ mod metrics;
 
 mod migrate;
 
-mod notes;
+mod entry_errors;
 
-mod presence;
+mod node_lease;
 
 mod probe;
 
@@ -46,11 +46,11 @@ mod settings;
 
 mod signals;
 
-mod telemetry;
+mod logging;
 
 mod trial;
 
-mod wiring;
+mod databases;
 
 mod work;
 
@@ -66,19 +66,19 @@ use tokio::runtime::Runtime;
 
 use crate::admin::AdminCommand;
 use crate::probe::ProbeCommand;
-use crate::run::Role;
+use crate::run::ProcessRole;
 use crate::settings::Settings;
 use crate::trial::TrialCommand;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long a thread that is stuck in a system call may hold up the end.
-const LAST: Duration = Duration::from_secs(1);
+/// How long a thread that is stuck in a system call may delay the exit.
+const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Packs single AI requests into provider batches and brings every answer back.
+/// Packs single AI requests into provider batch jobs and delivers every answer.
 ///
-/// Settings are SVC_… variables of the environment: see `longshored config`.
+/// Settings are SVC_… environment variables; `longshored config` lists them all.
 #[derive(Debug, Parser)]
 #[command(name = "longshored", version)]
 struct Arguments {
@@ -88,55 +88,63 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring control and every shard to this program's schema.
+    /// Create or upgrade the schema of the control database and of every shard.
     Migrate,
     /// Serve the API and the dashboard.
     Serve,
-    /// Run the stages: gather, dispatch, collect, deliver, sweep and audit.
+    /// Run the worker stages: gather, dispatch, collect, deliver, sweep and audit.
     Work,
-    /// Serve and work in one process, for a small install.
+    /// Run `serve` and `work` in one process, for a small installation.
     All,
     Admin(AdminCommand),
-    /// Say what is wrong with each dependency, and how to mend it.
-    Doctor(Form),
-    /// Show every setting, its value, and who gave it.
-    Config(Form),
-    /// Read an uploaded file on standard input, confined; workers start it.
+    /// Check every dependency; say what is wrong and how to fix it.
+    Doctor(OutputOptions),
+    /// Show every setting, its value and where the value comes from.
+    Config(OutputOptions),
+    /// Parse an uploaded file from standard input in a sandbox; workers start it.
     #[command(hide = true)]
     Probe(ProbeCommand),
-    /// Time a single step on real rows, for benches.
+    /// Time single steps on real rows, for benchmarks.
     #[command(subcommand, hide = true)]
     Trial(TrialCommand),
 }
 
 #[derive(Debug, Clone, Copy, Args)]
-struct Form {
-    /// Print one JSON object.
+struct OutputOptions {
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match obey(arguments.command) {
+    match run_command(arguments.command) {
         Ok(code) => code,
         Err(failure) => {
-            // Nobody is left to tell when standard error is closed.
-            let _told = writeln!(io::stderr(), "longshored: {}", failure::chain(&*failure));
+            // Nothing is left to do when standard error is closed.
+            let _written = writeln!(
+                io::stderr(),
+                "longshored: {}",
+                error_chain::chain(&*failure)
+            );
             ExitCode::FAILURE
         }
     }
 }
 
-fn obey(command: Command) -> Result<ExitCode, Box<dyn Error>> {
-    // Before any setting: it has none, and shares nothing with whoever started it.
+fn run_command(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    // Before the settings are read: the probe uses none of them.
     if let Command::Probe(probe) = &command {
         return Ok(probe::run(probe));
     }
     let reading = settings::from_environment();
     if let Command::Config(form) = command {
         let wrong = !reading.faults.is_empty();
-        say(form, || config::text(&reading), &config::document(&reading))?;
+        print_output(
+            form,
+            || config::render_text(&reading),
+            &config::build_report(&reading),
+        )?;
         return Ok(if wrong {
             ExitCode::FAILURE
         } else {
@@ -144,39 +152,42 @@ fn obey(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         });
     }
     if let Command::Admin(admin) = &command
-        && let Some(alone) = admin.alone()
+        && let Some(offline) = admin.offline_command()
     {
-        alone.run(reading.values()?, clock::host_now())?;
+        offline.run(reading.values()?, clock::host_now())?;
         return Ok(ExitCode::SUCCESS);
     }
     let settings = reading.settings()?;
-    telemetry::init(&settings.values)?;
+    logging::init(&settings.values)?;
     let runtime = Runtime::new()?;
-    let ended = runtime.block_on(Box::pin(carry_out(command, &settings)));
-    runtime.shutdown_timeout(LAST);
+    let ended = runtime.block_on(Box::pin(run_with_settings(command, &settings)));
+    runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     ended
 }
 
-async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Box<dyn Error>> {
+async fn run_with_settings(
+    command: Command,
+    settings: &Settings,
+) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Migrate => {
             for line in migrate::run(settings).await? {
                 writeln!(io::stdout(), "{line}")?;
             }
         }
-        Command::Serve => run::run(settings, Role::Serve).await?,
-        Command::Work => run::run(settings, Role::Work).await?,
-        Command::All => run::run(settings, Role::All).await?,
+        Command::Serve => run::run(settings, ProcessRole::Serve).await?,
+        Command::Work => run::run(settings, ProcessRole::Work).await?,
+        Command::All => run::run(settings, ProcessRole::All).await?,
         Command::Admin(command) => {
-            let stores = wiring::connect_for_command(settings)?;
-            // Rows carry the time of control, whatever this host's clock says.
-            let now = store::doctor::now(&stores.control.pool).await?;
-            let limits = licence::in_force(&settings.values, now);
+            let stores = databases::connect_for_command(settings)?;
+            // Rows carry control's time, which may differ from this host's clock.
+            let now = store::doctor::read_server_time(&stores.control.pool).await?;
+            let limits = licence::limits_in_force(&settings.values, now);
             admin::run(command, &stores, limits, settings, now).await?;
         }
         Command::Doctor(form) => {
             let report = doctor::examine(settings).await;
-            say(form, || doctor::text(&report), &report)?;
+            print_output(form, || doctor::render_text(&report), &report)?;
             return Ok(if report.ok {
                 ExitCode::SUCCESS
             } else {
@@ -190,14 +201,18 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<ExitCode, Bo
                 Box::pin(trial::run(command, settings)).await?
             )?;
         }
-        // Answered before: it must show settings that are wrong, too.
+        // Handled in `run_command`, which also shows invalid settings.
         Command::Config(_) | Command::Probe(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A command's answer, and nothing else, goes to standard output.
-fn say(form: Form, text: impl Fn() -> String, document: &impl Serialize) -> io::Result<()> {
+/// Standard output carries only a command's answer; logs go to standard error.
+fn print_output(
+    form: OutputOptions,
+    text: impl Fn() -> String,
+    document: &impl Serialize,
+) -> io::Result<()> {
     let answer = if form.json {
         serde_json::to_string(document)?
     } else {

@@ -1,23 +1,23 @@
-//! `longshored migrate`: brings control and every shard to this program's schema.
+//! `longshored migrate`: creates or upgrades the schema of control and of every shard.
 
-use store::control::berth::{self, Assignment};
+use store::control::berth::{self, BerthAssignment};
 
+use crate::databases::{self, DatabaseAddressFailure};
 use crate::settings::Settings;
-use crate::wiring::{self, AddressFailure};
 
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateFailure {
     #[error(transparent)]
-    Address(#[from] AddressFailure),
-    #[error("{name} was not migrated: see `longshored doctor`")]
+    Address(#[from] DatabaseAddressFailure),
+    #[error("the migration of {name} failed; `longshored doctor` says more")]
     Database { name: String, source: store::Error },
 }
 
-/// Every database is knocked at first: a pool would wait, and then not say why.
+/// Tries each shard's address before its pool, because the pool would wait and then hide the cause.
 ///
-/// Returns a line for each thing that was done. To repeat it changes nothing.
+/// Returns a line per completed step. Running it again changes nothing.
 pub async fn run(settings: &Settings) -> Result<Vec<String>, MigrateFailure> {
-    let stores = wiring::connect_for_command(settings)?;
+    let stores = databases::connect_for_command(settings)?;
     let control = |source| MigrateFailure::Database {
         name: "control".to_owned(),
         source,
@@ -33,33 +33,35 @@ pub async fn run(settings: &Settings) -> Result<Vec<String>, MigrateFailure> {
             name: name.clone(),
             source,
         };
-        store::doctor::knock(address.url.reveal())
+        store::doctor::try_connect(address.url.reveal())
             .await
             .map_err(fail)?;
-        // Days begin when the shard says so, whatever this host's clock says.
-        let told = store::doctor::now(&shard.pool).await.map_err(fail)?;
-        shard.clock.learn(told);
+        // Partitions follow the shard's clock, which may differ from this host's.
+        let now = store::doctor::read_server_time(&shard.pool)
+            .await
+            .map_err(fail)?;
+        shard.clock.synchronize(now);
         store::migrate::shard(shard, shard.clock.now())
             .await
             .map_err(fail)?;
         done.push(format!("{name} is migrated"));
     }
-    // Last: an organization can only be put where its shard is ready.
+    // Last: an organization needs a shard that is ready.
     let names: Vec<_> = stores
         .shards
         .iter()
         .map(|shard| shard.name.clone())
         .collect();
-    let told = store::doctor::now(&stores.control.pool)
+    let now = store::doctor::read_server_time(&stores.control.pool)
         .await
         .map_err(control)?;
     done.push(
-        match berth::assign(&stores.control, &names, told)
+        match berth::assign(&stores.control, &names, now)
             .await
             .map_err(control)?
         {
-            Assignment::Made => format!("the berths lie on {}", names.join(", ")),
-            Assignment::AlreadyThere => "the berths lie where they lay".to_owned(),
+            BerthAssignment::Assigned => format!("berths are assigned to {}", names.join(", ")),
+            BerthAssignment::AlreadyAssigned => "berths keep their shards".to_owned(),
         },
     );
     Ok(done)

@@ -1,7 +1,7 @@
-//! `longshored probe MEDIA_TYPE`: reads an uploaded file on standard input, in a sandbox of its own.
+//! `longshored probe MEDIA_TYPE`: parses an uploaded file from standard input in a sandbox.
 //!
-//! Workers start it for every file. It reads no setting but its arguments, opens nothing, logs nothing, and says in
-//! one line what the file is.
+//! Workers start it for every file. It uses only its arguments, opens no file, logs nothing, and
+//! prints one line that describes the file.
 
 use std::env;
 use std::error::Error;
@@ -12,61 +12,63 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use domain::file::MediaType;
-use domain::probe::{READY, say};
-use probe::sandbox::{Held, LIMITS, Limits, limit, seal};
+use domain::probe_protocol::{READY_LINE, encode_result};
+use probe::sandbox::{
+    DEFAULT_LIMITS, LimitsInForce, SandboxLimits, apply_limits, install_seccomp_filter,
+};
 
-use crate::failure;
+use crate::error_chain;
 
 #[derive(Debug, Args)]
 pub struct ProbeCommand {
-    /// What the file was declared as, such as image/png.
+    /// The declared media type of the file, such as image/png.
     #[arg(value_parser = media_type)]
     media_type: MediaType,
-    #[arg(long, default_value_t = LIMITS.memory_bytes)]
+    #[arg(long, default_value_t = DEFAULT_LIMITS.memory_bytes)]
     memory_bytes: u64,
-    #[arg(long, default_value_t = LIMITS.cpu_seconds)]
+    #[arg(long, default_value_t = DEFAULT_LIMITS.cpu_seconds)]
     cpu_seconds: u64,
 }
 
 fn media_type(text: &str) -> Result<MediaType, String> {
-    MediaType::parse(text).ok_or_else(|| "no media type that files may have".to_owned())
+    MediaType::parse(text).ok_or_else(|| "not a media type that files may have".to_owned())
 }
 
 pub fn run(command: &ProbeCommand) -> ExitCode {
     if let Err(failure) = confine(command) {
-        // Standard output, for the parent hears nothing else. No byte of the file was read.
-        let _told = writeln!(io::stdout(), "{}", failure::chain(&*failure));
+        // On standard output: the parent reads nothing else. No byte of the file was read yet.
+        let _written = writeln!(io::stdout(), "{}", error_chain::chain(&*failure));
         return ExitCode::FAILURE;
     }
-    match answer(command.media_type) {
+    match probe_standard_input(command.media_type) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 fn confine(command: &ProbeCommand) -> Result<(), Box<dyn Error>> {
-    let limits = Limits {
+    let limits = SandboxLimits {
         memory_bytes: command.memory_bytes,
         cpu_seconds: command.cpu_seconds,
     };
-    if limit(&limits)? == Held::FromNowOn {
-        let again = Command::new(env::current_exe()?)
+    if apply_limits(&limits)? == LimitsInForce::RestartNeeded {
+        let restarted = Command::new(env::current_exe()?)
             .args(env::args_os().skip(1))
             .env_clear()
             .exec();
-        return Err(again.into());
+        return Err(restarted.into());
     }
-    // What a parser says in its last moment may be made of the file.
+    // A parser's panic message may quote the file.
     panic::set_hook(Box::new(|_| {}));
-    seal()?;
+    install_seccomp_filter()?;
     Ok(())
 }
 
-fn answer(media_type: MediaType) -> io::Result<()> {
+fn probe_standard_input(media_type: MediaType) -> io::Result<()> {
     let mut output = io::stdout();
-    write!(output, "{READY}")?;
+    write!(output, "{READY_LINE}")?;
     output.flush()?;
     let found = probe::read(media_type, io::stdin().lock());
-    writeln!(output, "{}", say(found))?;
+    writeln!(output, "{}", encode_result(found))?;
     output.flush()
 }

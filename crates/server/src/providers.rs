@@ -1,4 +1,4 @@
-//! The accounts at providers, read from a `providers.toml`; `docs/providers.md` explains its fields.
+//! Provider accounts, read from a `providers.toml`; `docs/providers.md` explains its fields.
 
 mod adapter;
 mod check;
@@ -14,56 +14,59 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::money::Money;
-use outbound::provider::credential::Credential;
+use outbound::provider::credential::ProviderCredential;
 use url::Url;
-use workers::Share;
+use workers::AccountShare;
 
-use crate::notes::Notes;
-pub use crate::providers::adapter::Adapter;
-use crate::providers::credential::{Credentials, Source};
-use crate::providers::entry::File;
-use crate::providers::kind::Kind;
-use crate::providers::limits::Limits;
+use crate::entry_errors::EntryErrors;
+pub use crate::providers::adapter::ProviderAdapter;
+use crate::providers::credential::{CredentialAccess, CredentialSource};
+use crate::providers::entry::ProvidersFile;
+use crate::providers::kind::ProviderKind;
+use crate::providers::limits::ProviderLimits;
 use crate::settings::Settings;
 
-/// The provider that is always there, and so no account's name.
+/// The name of the built-in mock provider; no account may have it.
 pub const MOCK: &str = "mock";
 
-/// Never with a credential in it, nor a line of the file, where one may stand by mistake.
+/// Never quotes a credential or a line of the file, which may contain one by mistake.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvidersFailure {
-    #[error("the providers {} cannot be read: {source}", .path.display())]
-    Unread { path: PathBuf, source: io::Error },
-    #[error("the providers {} are wrong:\n{faults}", .path.display())]
-    Wrong { path: PathBuf, faults: String },
+    #[error("the providers file {} cannot be read: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the providers file {} is invalid:\n{errors}", .path.display())]
+    Invalid { path: PathBuf, errors: String },
 }
 
 /// One account at a provider.
 #[derive(Debug, Clone)]
-pub struct Account {
+pub struct ProviderAccount {
     pub name: String,
-    pub kind: Kind,
-    pub base: Url,
-    pub source: Option<Source>,
-    /// Nothing when there is none, or when it was not read.
-    pub credential: Option<Credential>,
+    pub kind: ProviderKind,
+    pub base_url: Url,
+    pub source: Option<CredentialSource>,
+    /// None when the account has none, or when credentials were not read.
+    pub credential: Option<ProviderCredential>,
     pub weights: BTreeMap<String, u64>,
-    /// What we pay of the realtime price, as an amount for a dollar.
+    /// The part of the realtime price that the provider charges, as an amount per dollar.
     pub price_factor: Money,
-    pub limits: Limits,
-    /// By shard; one that is not here has nothing of the account.
-    pub shares: BTreeMap<String, Share>,
+    pub limits: ProviderLimits,
+    /// By shard; a shard without an entry cannot use the account.
+    pub shares: BTreeMap<String, AccountShare>,
 }
 
-/// Every account, by name, and the shards that they may serve.
+/// All accounts by name, and the shards of this installation.
 #[derive(Debug, Clone, Default)]
-pub struct Accounts {
-    accounts: BTreeMap<String, Account>,
+pub struct ProviderAccounts {
+    accounts: BTreeMap<String, ProviderAccount>,
     shards: Vec<String>,
 }
 
-impl Accounts {
-    pub fn of(settings: &Settings, credentials: Credentials<'_>) -> Result<Self, ProvidersFailure> {
+impl ProviderAccounts {
+    pub fn from_settings(
+        settings: &Settings,
+        credentials: CredentialAccess<'_>,
+    ) -> Result<Self, ProvidersFailure> {
         let path = settings.values.providers_file.as_deref();
         Self::open(path, &settings.databases.shard_names(), credentials)
     }
@@ -72,7 +75,7 @@ impl Accounts {
     fn open(
         path: Option<&Path>,
         shards: &[&str],
-        credentials: Credentials<'_>,
+        credentials: CredentialAccess<'_>,
     ) -> Result<Self, ProvidersFailure> {
         let Some(path) = path else {
             return Ok(Self {
@@ -80,21 +83,22 @@ impl Accounts {
                 shards: shards.iter().map(|name| (*name).to_owned()).collect(),
             });
         };
-        let text = std::fs::read_to_string(path).map_err(|source| ProvidersFailure::Unread {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ProvidersFailure::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
+        parse(&text, shards, credentials).map_err(|errors| ProvidersFailure::Invalid {
             path: path.to_owned(),
-            source,
-        })?;
-        parse(&text, shards, credentials).map_err(|faults| ProvidersFailure::Wrong {
-            path: path.to_owned(),
-            faults,
+            errors,
         })
     }
 
-    pub fn find(&self, name: &str) -> Option<&Account> {
+    pub fn find(&self, name: &str) -> Option<&ProviderAccount> {
         self.accounts.get(name)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Account> {
+    pub fn iter(&self) -> impl Iterator<Item = &ProviderAccount> {
         self.accounts.values()
     }
 
@@ -107,33 +111,38 @@ impl Accounts {
     }
 }
 
-/// An error is every fault, one a line.
-fn parse(text: &str, shards: &[&str], credentials: Credentials<'_>) -> Result<Accounts, String> {
-    let file: File = toml::from_str(text).map_err(|fault| told(text, &fault))?;
-    let mut faults = Vec::new();
-    let mut accounts: BTreeMap<String, Account> = BTreeMap::new();
+/// The error lists everything that is wrong, one line each.
+fn parse(
+    text: &str,
+    shards: &[&str],
+    credentials: CredentialAccess<'_>,
+) -> Result<ProviderAccounts, String> {
+    let file: ProvidersFile =
+        toml::from_str(text).map_err(|error| describe_toml_error(text, &error))?;
+    let mut errors = Vec::new();
+    let mut accounts: BTreeMap<String, ProviderAccount> = BTreeMap::new();
     let mut names = BTreeSet::new();
     for entry in &file.provider {
-        let mut notes = Notes::of("provider", &entry.name, &mut faults);
+        let mut entry_errors = EntryErrors::for_entry("provider", &entry.name, &mut errors);
         if !names.insert(entry.name.as_str()) {
-            notes.fault("this name stands in the file twice");
+            entry_errors.add("this name is in the file twice");
         }
-        let checked = entry.checked(shards, credentials, &accounts, &mut notes);
+        let checked = entry.validate(shards, credentials, &accounts, &mut entry_errors);
         accounts.extend(checked.map(|account| (account.name.clone(), account)));
     }
-    if faults.is_empty() {
+    if errors.is_empty() {
         let shards = shards.iter().map(|name| (*name).to_owned()).collect();
-        Ok(Accounts { accounts, shards })
+        Ok(ProviderAccounts { accounts, shards })
     } else {
-        Err(faults.join("\n"))
+        Err(errors.join("\n"))
     }
 }
 
-/// The place and the reason, without the text that stands there: it may be a credential.
-fn told(text: &str, fault: &toml::de::Error) -> String {
-    let before = fault.span().and_then(|span| text.get(..span.start));
+/// The line and the reason, without the text of that line: it may be a credential.
+fn describe_toml_error(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
-    let reason = fault.message();
+    let reason = error.message();
     let reason = match (reason.find('"'), reason.rfind('"')) {
         (Some(first), Some(last)) if first < last => {
             let (start, end) = (reason.get(..first), reason.get(last + 1..));

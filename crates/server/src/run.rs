@@ -1,4 +1,4 @@
-//! The life of a process that serves, works, or both: start, run, stop in order.
+//! A process that serves, works, or both: start, run, graceful shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::catalogue::{CatalogueFailure, Shelf};
-use crate::files::Files;
-use crate::licence::keeper::Keeper;
+use crate::catalogue::{CatalogueFailure, CatalogueStore};
+use crate::databases::{self, DatabaseAddressFailure, Stores};
+use crate::files::MonitoredFileBackends;
+use crate::licence::watcher::LicenceWatcher;
 use crate::listener::options::Options;
-use crate::listener::{self, BindFailure, Served};
+use crate::listener::{self, BindFailure, HttpServer};
 use crate::metrics;
-use crate::presence;
-use crate::providers::credential::Credentials;
-use crate::providers::{Accounts, ProvidersFailure};
-use crate::schema::{self, SchemaFailure, Standing};
-use crate::serve::{Api, Told};
+use crate::node_lease;
+use crate::providers::credential::CredentialAccess;
+use crate::providers::{ProviderAccounts, ProvidersFailure};
+use crate::schema::{self, SchemaCheck, SchemaFailure};
+use crate::serve::{ApiInputs, ApiServer};
 use crate::settings::{self, Settings};
 use crate::signals;
-use crate::wiring::{self, AddressFailure, Stores};
-use crate::work::{Crews, SetupFailure};
+use crate::work::{ProviderSetupFailure, WorkerSets};
 
 /// What this process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     Serve,
     Work,
     All,
 }
 
-impl Role {
+impl ProcessRole {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Serve => "serve",
@@ -51,72 +51,83 @@ pub enum RunFailure {
     #[error(transparent)]
     Catalogue(#[from] CatalogueFailure),
     #[error(transparent)]
-    Address(#[from] AddressFailure),
+    Address(#[from] DatabaseAddressFailure),
     #[error(transparent)]
     Bind(#[from] BindFailure),
     #[error(transparent)]
     Schema(#[from] SchemaFailure),
     #[error(transparent)]
-    Setup(#[from] SetupFailure),
+    Setup(#[from] ProviderSetupFailure),
     #[error(transparent)]
-    Objects(#[from] outbound::objects::SetupFailure),
-    #[error("metrics cannot be kept")]
+    Objects(#[from] outbound::object_store::ObjectStoreSetupFailure),
+    #[error("the metrics recorder cannot be installed")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
-    #[error("signals cannot be received")]
+    #[error("signal handlers cannot be installed")]
     Signals(#[from] io::Error),
-    #[error("SVC_DRAIN_SECONDS were over before all was finished; other nodes take it up")]
-    Unfinished,
+    #[error("work was still in flight after SVC_DRAIN_SECONDS; other nodes take it over")]
+    DrainTimedOut,
 }
 
-/// Returns when told to stop and everything has ended.
-pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
+/// Returns after a stop signal, when everything has ended.
+pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailure> {
     let values = &settings.values;
-    // As far as the host allows; `doctor` says when that is too little.
+    // The host may allow less than needed; `longshored doctor` reports that.
     let _raised = rlimit::increase_nofile_limit(u64::MAX);
-    let kept = metrics::install()?;
-    let accounts = Accounts::of(settings, credentials(role))?;
-    let shelf = Arc::new(Shelf::open(values.models_file.clone(), accounts)?);
-    // Drawn at every start: a restarted process is another node.
+    let metrics_handle = metrics::install()?;
+    let accounts = ProviderAccounts::from_settings(settings, credential_access(role))?;
+    let catalogue = Arc::new(CatalogueStore::open(values.models_file.clone(), accounts)?);
+    // A new id at every start: a restarted process is another node.
     let node = Uuid::from_u128(rand::random());
-    let stores = Arc::new(wiring::connect(settings, node)?);
-    let keeper = Arc::new(Keeper::open(values, stores.clock.clone()));
-    let files = Arc::new(Files::open(values, stores.clock.clone())?);
-    let told = signals::watch(again(&shelf, &keeper))?;
+    let stores = Arc::new(databases::connect(settings, node)?);
+    let licence = Arc::new(LicenceWatcher::open(values, stores.clock.clone()));
+    let files = Arc::new(MonitoredFileBackends::open(values, stores.clock.clone())?);
+    let stop_signal = signals::watch(reload_handler(&catalogue, &licence))?;
 
-    // Listeners first: a taken port shows at once, and early callers wait in the queue.
-    let side = listener::bind("SVC_METRICS_LISTEN", values.metrics_listen)?;
-    let front = match role {
-        Role::Serve | Role::All => Some(listener::bind("SVC_LISTEN", values.listen)?),
-        Role::Work => None,
+    // Listeners first: a port in use shows at once, and early callers wait in the backlog.
+    let metrics_listener = listener::bind("SVC_METRICS_LISTEN", values.metrics_listen)?;
+    let api_listener = match role {
+        ProcessRole::Serve | ProcessRole::All => Some(listener::bind("SVC_LISTEN", values.listen)?),
+        ProcessRole::Work => None,
     };
-    admit(&stores, role).await?;
+    check_schemas(&stores, role).await?;
 
-    let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
-    beside.spawn(metrics::upkeep(
-        kept.clone(),
-        stores.clocks(),
-        finish.clone(),
+    let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
+    background.spawn(metrics::run_upkeep(
+        metrics_handle.clone(),
+        stores.named_clocks(),
+        stop_background.clone(),
     ));
-    keep(&beside, &stores, &keeper, &files, &finish);
-    // The lease of a crew stands for the whole process.
-    if role == Role::Serve {
-        presence::keep(&stores, node, values, &beside, &finish);
+    spawn_background_tasks(&background, &stores, &licence, &files, &stop_background);
+    // In the other roles, the lease of the workers covers the whole process.
+    if role == ProcessRole::Serve {
+        node_lease::spawn_leases(&stores, node, values, &background, &stop_background);
     }
-    let side = Served::start("metrics", side, metrics::router(kept), Options::default());
-    let api = front.map(|front| {
-        let told = Told {
-            catalogue: shelf.watch(),
-            limits: keeper.watch(),
-            files: files.desk(values),
+    let metrics_server = HttpServer::start(
+        "metrics",
+        metrics_listener,
+        metrics::router(metrics_handle),
+        Options::default(),
+    );
+    let api = api_listener.map(|listener| {
+        let inputs = ApiInputs {
+            catalogue: catalogue.watch(),
+            limits: licence.watch(),
+            files: files.file_service(values),
         };
-        Api::start(front, &stores, node, told, values)
+        ApiServer::start(listener, &stores, node, inputs, values)
     });
-    let crews = match role {
-        Role::Work | Role::All => {
+    let workers = match role {
+        ProcessRole::Work | ProcessRole::All => {
             let files = files.for_workers(values);
-            Some(Crews::start(&stores, node, &shelf, files.as_ref(), values)?)
+            Some(WorkerSets::start(
+                &stores,
+                node,
+                &catalogue,
+                files.as_ref(),
+                values,
+            )?)
         }
-        Role::Serve => None,
+        ProcessRole::Serve => None,
     };
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -124,87 +135,102 @@ pub async fn run(settings: &Settings, role: Role) -> Result<(), RunFailure> {
         "started"
     );
 
-    told.cancelled().await;
-    let finished = stop(settings, api, crews).await;
-    finish.cancel();
-    side.stop(Duration::ZERO).await;
+    stop_signal.cancelled().await;
+    let finished = graceful_shutdown(settings, api, workers).await;
+    stop_background.cancel();
+    metrics_server.graceful_shutdown(Duration::ZERO).await;
     tracing::info!(finished, "stopped");
     if finished {
         Ok(())
     } else {
-        Err(RunFailure::Unfinished)
+        Err(RunFailure::DrainTimedOut)
     }
 }
 
-/// The API asks no provider, so a process that only serves holds nothing that proves who we are.
-const fn credentials(role: Role) -> Credentials<'static> {
+/// The API calls no provider, so a process that only serves never reads provider credentials.
+const fn credential_access(role: ProcessRole) -> CredentialAccess<'static> {
     match role {
-        Role::Serve => Credentials::Unread,
-        Role::Work | Role::All => Credentials::Read(&settings::credential),
+        ProcessRole::Serve => CredentialAccess::Skip,
+        ProcessRole::Work | ProcessRole::All => {
+            CredentialAccess::Read(&settings::credential_variable)
+        }
     }
 }
 
-/// What is read again when the operator says so.
-fn again(shelf: &Arc<Shelf>, keeper: &Arc<Keeper>) -> impl Fn() + Send + Sync + use<> {
-    let (shelf, keeper) = (Arc::clone(shelf), Arc::clone(keeper));
+/// SIGHUP reloads the catalogue and the licence.
+fn reload_handler(
+    catalogue: &Arc<CatalogueStore>,
+    licence: &Arc<LicenceWatcher>,
+) -> impl Fn() + Send + Sync + use<> {
+    let (catalogue, licence) = (Arc::clone(catalogue), Arc::clone(licence));
     move || {
-        shelf.reload();
-        keeper.reload();
+        catalogue.reload();
+        licence.reload();
     }
 }
 
-/// Asks for the time, lets a licence end with it, and looks after the store of files.
-fn keep(
-    beside: &TaskTracker,
+/// Health checks of the file backends, clock synchronization, and the expiry of the licence.
+fn spawn_background_tasks(
+    background: &TaskTracker,
     stores: &Arc<Stores>,
-    keeper: &Arc<Keeper>,
-    files: &Arc<Files>,
-    finish: &CancellationToken,
+    licence: &Arc<LicenceWatcher>,
+    files: &Arc<MonitoredFileBackends>,
+    stop: &CancellationToken,
 ) {
-    let (files, control, stop) = (Arc::clone(files), stores.control.clone(), finish.clone());
-    beside.spawn(async move { files.watch(control, stop).await });
-    let (stores, stop) = (Arc::clone(stores), finish.clone());
-    beside.spawn(async move { stores.keep_time(stop).await });
-    let (keeper, stop) = (Arc::clone(keeper), finish.clone());
-    beside.spawn(async move { keeper.keep(stop).await });
+    let (files, control, token) = (Arc::clone(files), stores.control.clone(), stop.clone());
+    background.spawn(async move { files.run_health_checks(control, token).await });
+    let (stores, token) = (Arc::clone(stores), stop.clone());
+    background.spawn(async move { stores.run_clock_sync(token).await });
+    let (licence, token) = (Arc::clone(licence), stop.clone());
+    background.spawn(async move { licence.run(token).await });
 }
 
-/// A schema that is not ours stops the start; a database that is away does not.
-async fn admit(stores: &Stores, role: Role) -> Result<(), SchemaFailure> {
-    let mut asked = JoinSet::new();
-    // Stages never need control.
-    if role != Role::Work {
+/// An incompatible schema stops the start; an unreachable database does not.
+async fn check_schemas(stores: &Stores, role: ProcessRole) -> Result<(), SchemaFailure> {
+    let mut checks = JoinSet::new();
+    // The worker stages never need control.
+    if role != ProcessRole::Work {
         let control = stores.control.clone();
-        asked.spawn(async { ("control".to_owned(), schema::control(control).await) });
+        checks.spawn(async { ("control".to_owned(), schema::check_control(control).await) });
     }
     for shard in stores.shards.iter().map(Arc::clone) {
         let name = format!("shard {}", shard.name);
-        asked.spawn(async { (name, schema::shard(shard).await) });
+        checks.spawn(async { (name, schema::check_shard(shard).await) });
     }
-    for (database, standing) in asked.join_all().await {
-        if standing? == Standing::Away {
-            tracing::warn!(database, "away; it is asked again until it is there");
+    for (database, check) in checks.join_all().await {
+        if check? == SchemaCheck::Unreachable {
+            tracing::warn!(
+                database,
+                "database unreachable at start; retrying until it answers"
+            );
         }
     }
     Ok(())
 }
 
-/// The API first: what it accepts to the last is left to workers that still run.
-async fn stop(settings: &Settings, api: Option<Api>, crews: Option<Crews>) -> bool {
+/// The API stops first, so that the workers still run while it accepts its last requests.
+async fn graceful_shutdown(
+    settings: &Settings,
+    api: Option<ApiServer>,
+    workers: Option<WorkerSets>,
+) -> bool {
     let values = &settings.values;
     let end = Instant::now() + values.drain;
     // Deliveries in flight need most of the time.
-    let share = if crews.is_some() {
+    let share = if workers.is_some() {
         values.drain / 2
     } else {
         values.drain
     };
     let served = match api {
-        Some(api) => api.stop(values, end - values.drain + share).await,
+        Some(api) => {
+            api.graceful_shutdown(values, end - values.drain + share)
+                .await
+        }
         None => true,
     };
-    let worked = match crews {
-        Some(crews) => timeout_at(end, crews.stop()).await.is_ok(),
+    let worked = match workers {
+        Some(workers) => timeout_at(end, workers.stop()).await.is_ok(),
         None => true,
     };
     served && worked

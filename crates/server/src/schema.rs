@@ -1,4 +1,4 @@
-//! Whether this program may work on the schemas that it finds.
+//! Checks that the schema of each database fits this program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use store::migrate::{self, SchemaState};
 use store::{Control, Error, Shard};
 use tokio_util::sync::CancellationToken;
 
-/// How often a database that is away, or not migrated yet, is asked again.
-const AGAIN: Duration = Duration::from_secs(2);
+/// How often an unreachable or unmigrated database is checked again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    Fits,
-    /// It does not answer now; that need not stop the others.
-    Away,
+pub enum SchemaCheck {
+    Compatible,
+    /// It does not answer now; other databases are not affected.
+    Unreachable,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,56 +23,63 @@ pub enum SchemaFailure {
     Missing { name: String },
     #[error("the schema of {name} is older than this program: run `longshored migrate`")]
     Behind { name: String },
-    #[error("the schema of {name} is too new: run the release of longshored that migrated it")]
+    #[error(
+        "the schema of {name} is newer than this program: \
+         run the longshored release that migrated it"
+    )]
     TooNew { name: String },
-    #[error("{name} cannot be used: see `longshored doctor`")]
+    #[error("the schema of {name} cannot be read; `longshored doctor` says more")]
     Unusable { name: String, source: Error },
 }
 
-pub async fn control(control: Control) -> Result<Standing, SchemaFailure> {
-    stand("control".to_owned(), migrate::control_state(&control).await)
+pub async fn check_control(control: Control) -> Result<SchemaCheck, SchemaFailure> {
+    classify("control".to_owned(), migrate::control_state(&control).await)
 }
 
-/// A shard that fits tells its time, too: the first load carries it.
-pub async fn shard(shard: Arc<Shard>) -> Result<Standing, SchemaFailure> {
+/// Also reads the time of a compatible shard: the first load needs it.
+pub async fn check_shard(shard: Arc<Shard>) -> Result<SchemaCheck, SchemaFailure> {
     let name = format!("shard {}", shard.name);
-    let standing = stand(name, migrate::shard_state(&shard).await)?;
-    if standing == Standing::Fits
-        && let Ok(told) = store::doctor::now(&shard.pool).await
+    let standing = classify(name, migrate::shard_state(&shard).await)?;
+    if standing == SchemaCheck::Compatible
+        && let Ok(now) = store::doctor::read_server_time(&shard.pool).await
     {
-        shard.clock.learn(told);
+        shard.clock.synchronize(now);
     }
     Ok(standing)
 }
 
-/// Waits until the shard is there and its schema fits; false when told to stop before.
-pub async fn fits(found: &Arc<Shard>, stop: &CancellationToken) -> bool {
-    let mut told = None;
+/// Waits until the shard answers and its schema is compatible; false when `stop` comes first.
+pub async fn wait_until_compatible(waiting_for: &Arc<Shard>, stop: &CancellationToken) -> bool {
+    let mut logged = None;
     loop {
-        let state = match shard(Arc::clone(found)).await {
-            Ok(Standing::Fits) => return true,
-            Ok(Standing::Away) => "it is away".to_owned(),
+        let state = match check_shard(Arc::clone(waiting_for)).await {
+            Ok(SchemaCheck::Compatible) => return true,
+            Ok(SchemaCheck::Unreachable) => "unreachable".to_owned(),
             Err(failure) => failure.to_string(),
         };
-        // Said once, not every two seconds for as long as it lasts.
-        if told.as_ref() != Some(&state) {
-            tracing::warn!(shard = %found.name, state, "a shard cannot be worked on yet");
-            told = Some(state);
+        // Logged once per state, not at every retry.
+        if logged.as_ref() != Some(&state) {
+            tracing::warn!(
+                shard = %waiting_for.name,
+                state,
+                "workers of a shard cannot start yet"
+            );
+            logged = Some(state);
         }
         tokio::select! {
-            () = tokio::time::sleep(AGAIN) => {}
+            () = tokio::time::sleep(RETRY_INTERVAL) => {}
             () = stop.cancelled() => return false,
         }
     }
 }
 
-fn stand(name: String, state: Result<SchemaState, Error>) -> Result<Standing, SchemaFailure> {
+fn classify(name: String, state: Result<SchemaState, Error>) -> Result<SchemaCheck, SchemaFailure> {
     match state {
-        Ok(SchemaState::Current | SchemaState::AheadByOne) => Ok(Standing::Fits),
+        Ok(SchemaState::Current | SchemaState::AheadByOne) => Ok(SchemaCheck::Compatible),
         Ok(SchemaState::Missing) => Err(SchemaFailure::Missing { name }),
         Ok(SchemaState::Behind) => Err(SchemaFailure::Behind { name }),
         Ok(SchemaState::TooNew) => Err(SchemaFailure::TooNew { name }),
-        Err(error) if error.is_away() => Ok(Standing::Away),
+        Err(error) if error.is_unavailable() => Ok(SchemaCheck::Unreachable),
         Err(source) => Err(SchemaFailure::Unusable { name, source }),
     }
 }

@@ -1,18 +1,18 @@
-//! `longshored serve`: the API and the dashboard, from its first connection to its last.
+//! `longshored serve`: starts and stops the API and the dashboard.
 
 use std::sync::Arc;
 
-use api::harbour::Desk;
-use api::keys::KeyOptions;
-use api::limits::LimiterOptions;
-use api::{App, Options, Parts};
+use api::api_keys::ApiKeyCacheOptions;
+use api::file_access::FileService;
+use api::rate_limit::RateLimiterOptions;
+use api::{App, AppDependencies, Options};
 use chrono::TimeDelta;
-use domain::callback::Schemes;
-use domain::limit::{Backstop, Limits};
+use domain::callback_url::AllowedSchemes;
 use domain::model::Catalogue;
+use domain::plan_limits::{Backstop, LimitsByPlan};
 use domain::time::Clock;
-use outbound::counters::Counters;
-use store::control::node::Node;
+use outbound::rate_limits::RedisRateLimiter;
+use store::control::node::ServingNode;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -20,112 +20,114 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::clock::Held;
+use crate::clock::FrozenClock;
 use crate::dashboard;
-use crate::listener::{self, Served};
+use crate::databases::{self, Stores};
+use crate::listener::{self, HttpServer};
 use crate::settings::choice::Environment;
-use crate::settings::table::Values;
-use crate::wiring::{self, Stores};
+use crate::settings::table::SettingValues;
 
-/// What may change while the API runs.
+/// What other parts of the process provide to the API; catalogue and limits change on reload.
 #[derive(Debug)]
-pub struct Told {
+pub struct ApiInputs {
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
-    pub limits: watch::Receiver<Limits>,
-    pub files: Desk,
+    pub limits: watch::Receiver<LimitsByPlan>,
+    pub files: FileService,
 }
 
-/// The API while it runs.
+/// The running API and dashboard.
 #[derive(Debug)]
-pub struct Api {
+pub struct ApiServer {
     app: App,
-    served: Served,
-    beside: TaskTracker,
-    finish: CancellationToken,
-    /// Whoever watches a page is sent away first: they would never finish.
-    watched: CancellationToken,
+    server: HttpServer,
+    background: TaskTracker,
+    stop_background: CancellationToken,
+    /// Ends the dashboard's event streams, which would otherwise never finish.
+    stop_pages: CancellationToken,
 }
 
-impl Api {
+impl ApiServer {
     pub fn start(
         listener: TcpListener,
         stores: &Stores,
         node: Uuid,
-        told: Told,
-        values: &Values,
+        inputs: ApiInputs,
+        values: &SettingValues,
     ) -> Self {
-        let (catalogue, limits) = (told.catalogue.clone(), told.limits.clone());
-        let app = App::new(Parts {
+        let (catalogue, limits) = (inputs.catalogue.clone(), inputs.limits.clone());
+        let app = App::new(AppDependencies {
             control: stores.control.clone(),
             shards: stores.shards.clone(),
-            catalogue: told.catalogue,
-            limits: told.limits,
-            files: told.files,
-            counters: counters(values),
-            node: Node {
+            catalogue: inputs.catalogue,
+            plan_limits: inputs.limits,
+            files: inputs.files,
+            redis: redis_rate_limiter(values),
+            node: ServingNode {
                 id: node,
-                name: wiring::node_name(),
+                name: databases::node_name(),
             },
             options: options(values),
             clock: stores.clock.clone(),
         });
-        let (beside, finish) = (TaskTracker::new(), CancellationToken::new());
-        app.spawn(&beside, &finish);
+        let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
+        app.spawn(&background, &stop_background);
         let api = api::router(app.clone());
-        let watched = CancellationToken::new();
-        let shelf = (catalogue, limits);
-        let pages = dashboard::pages(&listener, stores, shelf, api.clone(), &watched, values);
-        let offered = dashboard::offer_setup(pages.public_url, stores, finish.clone());
-        beside.spawn(offered);
+        let stop_pages = CancellationToken::new();
+        let watches = (catalogue, limits);
+        let pages = dashboard::pages(&listener, stores, watches, api.clone(), &stop_pages, values);
+        let setup = dashboard::offer_setup_link(pages.public_url, stores, stop_background.clone());
+        background.spawn(setup);
         let router = api.merge(pages.router);
-        let served = Served::start("api", listener, router, listener_options(values));
+        let server = HttpServer::start("api", listener, router, listener_options(values));
         Self {
             app,
-            served,
-            beside,
-            finish,
-            watched,
+            server,
+            background,
+            stop_background,
+            stop_pages,
         }
     }
 
-    /// Tells balancers, finishes requests, writes what was accepted. False when `until` came first.
-    pub async fn stop(&self, values: &Values, until: Instant) -> bool {
+    /// Fails `/ready` for load balancers, finishes requests and commits accepted loads.
+    ///
+    /// False when `until` passes first.
+    pub async fn graceful_shutdown(&self, values: &SettingValues, until: Instant) -> bool {
         self.app.drain();
-        self.watched.cancel();
-        let finished = timeout_at(until, self.served.stop(values.drain_grace))
+        self.stop_pages.cancel();
+        let finished = timeout_at(until, self.server.graceful_shutdown(values.drain_grace))
             .await
             .is_ok();
-        // Also when a caller was too slow: what the others were promised is written.
+        // Even when a slow caller used up the time, accepted loads are committed.
         let written = timeout_at(until + values.drain_grace, self.app.flush())
             .await
             .is_ok();
-        self.finish.cancel();
-        self.beside.close();
-        let ended = timeout_at(until + values.drain_grace, self.beside.wait())
+        self.stop_background.cancel();
+        self.background.close();
+        let ended = timeout_at(until + values.drain_grace, self.background.wait())
             .await
             .is_ok();
         finished && written && ended
     }
 }
 
-fn options(values: &Values) -> Options {
+fn options(values: &SettingValues) -> Options {
     Options {
-        keys: KeyOptions {
-            stale: values.control_stale,
-            ..KeyOptions::default()
+        keys: ApiKeyCacheOptions {
+            stale_after: values.control_stale,
+            ..ApiKeyCacheOptions::default()
         },
-        limiter: LimiterOptions {
+        limiter: RateLimiterOptions {
             backstop: Backstop {
                 per_minute: values.backstop_per_minute,
                 per_hour: values.backstop_per_hour,
             },
-            budget: values.redis_budget,
-            clock: values.limiter_clock.map(held),
+            redis_timeout: values.redis_budget,
+            clock: values.limiter_clock.map(frozen_clock),
         },
         upgrade_url: values.upgrade_url.to_string(),
         schemes: match values.environment {
-            Environment::Production => Schemes::HttpsOnly,
-            Environment::Development => Schemes::HttpToo,
+            Environment::Production => AllowedSchemes::HttpsOnly,
+            Environment::Development => AllowedSchemes::HttpAndHttps,
         },
         max_body_bytes: values.max_body_bytes,
         max_messages: values.max_messages,
@@ -135,7 +137,7 @@ fn options(values: &Values) -> Options {
     }
 }
 
-fn listener_options(values: &Values) -> listener::options::Options {
+fn listener_options(values: &SettingValues) -> listener::options::Options {
     let options = listener::options::Options {
         max_connections: values.max_connections,
         max_connections_per_address: values.max_connections_per_address,
@@ -147,18 +149,18 @@ fn listener_options(values: &Values) -> listener::options::Options {
     options.within_open_files()
 }
 
-fn counters(values: &Values) -> Option<Counters> {
+fn redis_rate_limiter(values: &SettingValues) -> Option<RedisRateLimiter> {
     let Some(url) = &values.redis_url else {
         tracing::warn!(
-            "SVC_REDIS_URL is not set: each process keeps its share of every rate limit by itself"
+            "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
         );
         return None;
     };
-    // The settings take no address that cannot be used.
-    Counters::new(url.as_str()).ok()
+    // The settings accept only an address that this call accepts.
+    RedisRateLimiter::new(url.as_str()).ok()
 }
 
-fn held(micros: i64) -> Arc<dyn Clock> {
-    tracing::warn!("SVC_LIMITER_CLOCK_MICROSECONDS is set: no bucket is ever refilled");
-    Arc::new(Held(micros))
+fn frozen_clock(micros: i64) -> Arc<dyn Clock> {
+    tracing::warn!("SVC_LIMITER_CLOCK_MICROSECONDS is set: rate limits never refill");
+    Arc::new(FrozenClock(micros))
 }

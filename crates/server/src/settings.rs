@@ -1,98 +1,98 @@
-//! Every `SVC_…` setting: read once at start, all that is wrong said at once.
+//! Every `SVC_…` setting, read once at start; all errors are reported together.
 //!
-//! This is the only place that reads the environment.
+//! This is the only module that reads the environment.
 
 pub mod address;
 pub mod choice;
+mod consistency;
 pub mod files;
 pub mod licence;
 mod parse;
 pub mod table;
 #[cfg(test)]
 mod tests;
-mod together;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 
-use domain::nearest::nearest;
+use domain::suggestion::closest_name;
 use serde::Serialize;
 
 use crate::settings::address::{DatabaseUrl, ShardAddress};
-use crate::settings::table::{Declaration, Shown, TABLE, Values};
+use crate::settings::table::{SettingDeclaration, SettingDisplay, SettingValues, TABLE};
 
-const PREFIX: &str = "SVC_";
+const SETTING_PREFIX: &str = "SVC_";
 
-/// The name of the only shard of an install that names a single database.
-const ONLY_SHARD: &str = "main";
+/// The name of the only shard when `SVC_DATABASE_URL` names a single database.
+const DEFAULT_SHARD_NAME: &str = "main";
 
-/// What a process runs with.
+/// The valid settings of a process.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub databases: Databases,
-    pub values: Values,
+    pub databases: DatabaseAddresses,
+    pub values: SettingValues,
 }
 
-/// Where control and each shard live.
+/// The addresses of control and of each shard.
 #[derive(Debug, Clone)]
-pub struct Databases {
+pub struct DatabaseAddresses {
     pub control: DatabaseUrl,
     pub shards: Vec<ShardAddress>,
 }
 
-impl Databases {
+impl DatabaseAddresses {
     pub fn shard_names(&self) -> Vec<&str> {
         self.shards.iter().map(|shard| &*shard.name).collect()
     }
 }
 
-/// Who gave a value.
+/// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum SettingOrigin {
     Default,
     Environment,
 }
 
-/// One setting as it was read; `shown` holds no secret.
+/// One setting as it was read; `display_value` never holds a secret.
 #[derive(Debug)]
-pub struct Row {
-    pub declaration: &'static Declaration,
-    pub shown: String,
-    pub origin: Origin,
+pub struct SettingRow {
+    pub declaration: &'static SettingDeclaration,
+    pub display_value: String,
+    pub origin: SettingOrigin,
 }
 
-/// One setting that is wrong, and what was expected of it.
+/// An invalid setting and why it is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct InvalidSetting {
     pub name: String,
     #[serde(rename = "message")]
     pub text: String,
 }
 
-impl Fault {
-    fn is_of_a_database(&self) -> bool {
+impl InvalidSetting {
+    fn is_about_database(&self) -> bool {
         self.name.contains("DATABASE_URL")
     }
 }
 
-/// Everything that was read, also when some of it is wrong.
+/// All settings that were read, valid or not.
 #[derive(Debug)]
-pub struct Reading {
-    pub rows: Vec<Row>,
-    pub faults: Vec<Fault>,
-    values: Option<Values>,
-    databases: Option<Databases>,
+pub struct ParsedSettings {
+    pub rows: Vec<SettingRow>,
+    pub faults: Vec<InvalidSetting>,
+    values: Option<SettingValues>,
+    databases: Option<DatabaseAddresses>,
 }
 
-/// Why the process does not start; one line per setting.
+/// Why the process does not start; one line per invalid setting.
 #[derive(Debug, thiserror::Error)]
-pub struct Faults(Vec<Fault>);
+pub struct SettingsFailure(Vec<InvalidSetting>);
 
-impl fmt::Display for Faults {
+impl fmt::Display for SettingsFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the settings are wrong (see: longshored config)")?;
+        f.write_str("the settings are invalid; `longshored config` explains each one")?;
         for fault in &self.0 {
             write!(f, "\n  {}: {}", fault.name, fault.text)?;
         }
@@ -100,53 +100,59 @@ impl fmt::Display for Faults {
     }
 }
 
-impl Reading {
-    pub fn settings(self) -> Result<Settings, Faults> {
+impl ParsedSettings {
+    pub fn settings(self) -> Result<Settings, SettingsFailure> {
         match (self.databases, self.values) {
             (Some(databases), Some(values)) if self.faults.is_empty() => {
                 Ok(Settings { databases, values })
             }
-            _ => Err(Faults(self.faults)),
+            _ => Err(SettingsFailure(self.faults)),
         }
     }
 
-    /// For what needs no database: the addresses may be missing or wrong.
-    pub fn values(&self) -> Result<&Values, Faults> {
-        let others = self.faults.iter().filter(|fault| !fault.is_of_a_database());
-        let faults: Vec<Fault> = others.cloned().collect();
+    /// For commands without a database: its address may be missing or invalid.
+    pub fn values(&self) -> Result<&SettingValues, SettingsFailure> {
+        let others = self
+            .faults
+            .iter()
+            .filter(|fault| !fault.is_about_database());
+        let faults: Vec<InvalidSetting> = others.cloned().collect();
         match &self.values {
             Some(values) if faults.is_empty() => Ok(values),
-            _ => Err(Faults(faults)),
+            _ => Err(SettingsFailure(faults)),
         }
     }
 }
 
 /// Reads the environment of this process.
-pub fn from_environment() -> Reading {
-    read(std::env::vars_os())
+pub fn from_environment() -> ParsedSettings {
+    read_variables(std::env::vars_os())
 }
 
-/// A variable that another file names: a credential, which is no setting and is never shown.
-pub fn credential(name: &str) -> Option<OsString> {
+/// A variable that `providers.toml` names: it holds a credential, is no setting and is never shown.
+pub fn credential_variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Reads given variables; those without our prefix are someone else's.
-pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Reading {
-    let mut reader = Reader::default();
+/// Reads settings from variables; it ignores names without the prefix.
+pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> ParsedSettings {
+    let mut reader = SettingsReader::default();
     for (name, value) in variables {
-        if let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) {
-            reader.sort(name, value);
+        if let Some(name) = name
+            .to_str()
+            .filter(|name| name.starts_with(SETTING_PREFIX))
+        {
+            reader.add_variable(name, value);
         }
     }
     let values = table::assemble(&mut reader);
     let databases = values.as_ref().and_then(|values| {
-        for (name, text) in together::check(values) {
-            reader.fault(name, text.to_owned());
+        for (name, text) in consistency::check(values) {
+            reader.add_fault(name, text.to_owned());
         }
-        reader.databases(values)
+        reader.database_addresses(values)
     });
-    Reading {
+    ParsedSettings {
         rows: reader.rows,
         faults: reader.faults,
         values,
@@ -154,104 +160,106 @@ pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Readin
     }
 }
 
-/// Collects rows and faults while the table is read.
+/// Collects rows and errors while it parses the table.
 #[derive(Debug, Default)]
-pub struct Reader {
-    given: BTreeMap<&'static str, String>,
-    rows: Vec<Row>,
-    faults: Vec<Fault>,
+pub struct SettingsReader {
+    variables: BTreeMap<&'static str, String>,
+    rows: Vec<SettingRow>,
+    faults: Vec<InvalidSetting>,
 }
 
-impl Reader {
-    fn sort(&mut self, name: &str, value: OsString) {
+impl SettingsReader {
+    fn add_variable(&mut self, name: &str, value: OsString) {
         let Some(declared) = TABLE.iter().find(|declared| declared.name == name) else {
-            let near = nearest(name, TABLE.iter().map(|declared| declared.name));
+            let near = closest_name(name, TABLE.iter().map(|declared| declared.name));
             let hint = near
                 .map(|near| format!("; did you mean {near}?"))
                 .unwrap_or_default();
-            return self.fault(name, format!("there is no such setting{hint}"));
+            return self.add_fault(name, format!("unknown setting{hint}"));
         };
         match value.into_string() {
-            // Compose files and charts hand over what they don't know as an empty text.
+            // Compose files and Helm charts pass unset values as empty strings.
             Ok(value) if value.trim().is_empty() => {}
             Ok(value) => {
-                self.given.insert(declared.name, value.trim().to_owned());
+                self.variables
+                    .insert(declared.name, value.trim().to_owned());
             }
-            Err(_) => self.fault(name, "the value is not UTF-8".to_owned()),
+            Err(_) => self.add_fault(name, "the value is not UTF-8".to_owned()),
         }
     }
 
-    /// One row of the table; what cannot be read becomes a fault.
-    fn take<T>(
+    /// Parses one row of the table; an invalid value becomes an error.
+    fn parse_setting<T>(
         &mut self,
-        declaration: &'static Declaration,
+        declaration: &'static SettingDeclaration,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let (text, origin) = match self.given.get(declaration.name) {
-            Some(text) => (text.clone(), Origin::Environment),
-            None => (declaration.default.to_owned(), Origin::Default),
+        let (text, origin) = match self.variables.get(declaration.name) {
+            Some(text) => (text.clone(), SettingOrigin::Environment),
+            None => (declaration.default.to_owned(), SettingOrigin::Default),
         };
-        let shown = match declaration.shown {
-            Shown::Plain => text.clone(),
-            Shown::Masked => address::mask(&text),
-            Shown::Hidden if text.is_empty() => String::new(),
-            Shown::Hidden => address::MASK.to_owned(),
+        let display_value = match declaration.display {
+            SettingDisplay::Plain => text.clone(),
+            SettingDisplay::Masked => address::mask(&text),
+            SettingDisplay::Hidden if text.is_empty() => String::new(),
+            SettingDisplay::Hidden => address::MASK.to_owned(),
         };
         let parsed = parse(&text);
-        let text = match declaration.shown {
-            Shown::Plain => format!("`{text}` is not "),
-            Shown::Masked | Shown::Hidden => "the value is not ".to_owned(),
+        let text = match declaration.display {
+            SettingDisplay::Plain => format!("`{text}` is not "),
+            SettingDisplay::Masked | SettingDisplay::Hidden => "the value is not ".to_owned(),
         };
-        self.rows.push(Row {
+        self.rows.push(SettingRow {
             declaration,
-            shown,
+            display_value,
             origin,
         });
         parsed
             .or_else(|expected| {
-                self.fault(declaration.name, text + &expected);
-                // Read on, so that what is wrong besides is told too.
+                self.add_fault(declaration.name, text + &expected);
+                // Go on with the default, so that later errors are reported too.
                 parse(declaration.default)
             })
             .ok()
     }
 
-    fn databases(&mut self, values: &Values) -> Option<Databases> {
+    fn database_addresses(&mut self, values: &SettingValues) -> Option<DatabaseAddresses> {
         let one = values.database_url.as_ref();
         let control = values.control_database_url.as_ref().or(one).cloned();
         let shards = match (values.shard_database_urls.as_slice(), one) {
             ([], Some(url)) => vec![ShardAddress {
-                name: ONLY_SHARD.into(),
+                name: DEFAULT_SHARD_NAME.into(),
                 url: url.clone(),
             }],
             (shards, _) => shards.to_vec(),
         };
         let (name, text) = match (control, shards.is_empty()) {
-            (Some(control), false) => return Some(Databases { control, shards }),
+            (Some(control), false) => return Some(DatabaseAddresses { control, shards }),
             (Some(_), true) => (
                 "SVC_SHARD_DATABASE_URLS",
-                "is not set, nor is SVC_DATABASE_URL; name each shard and its address, \
-                 such as north=postgres://…,south=postgres://…",
+                "is not set, and neither is SVC_DATABASE_URL; list each shard with its PostgreSQL \
+                 address, such as north=postgres://…,south=postgres://…",
             ),
             (None, true) => (
                 "SVC_DATABASE_URL",
-                "is not set; it takes the address of a PostgreSQL, \
+                "is not set; set it to a PostgreSQL address, \
                  such as postgres://user:password@localhost:5432/longshore",
             ),
             (None, false) => (
                 "SVC_CONTROL_DATABASE_URL",
-                "is not set, nor is SVC_DATABASE_URL; it takes the address of a PostgreSQL",
+                "is not set, and neither is SVC_DATABASE_URL; \
+                 set one of them to a PostgreSQL address",
             ),
         };
-        // An address that is given and wrong has been told of already.
-        if !self.faults.iter().any(Fault::is_of_a_database) {
-            self.fault(name, text.to_owned());
+        // An invalid address was reported already.
+        if !self.faults.iter().any(InvalidSetting::is_about_database) {
+            self.add_fault(name, text.to_owned());
         }
         None
     }
 
-    fn fault(&mut self, name: &str, text: String) {
-        self.faults.push(Fault {
+    fn add_fault(&mut self, name: &str, text: String) {
+        self.faults.push(InvalidSetting {
             name: name.to_owned(),
             text,
         });

@@ -1,12 +1,12 @@
-//! What the operator's signals mean: stop, stop at once, read files again.
+//! Operating-system signals: stop, stop at once, reload files.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code of a process that was told to stop twice.
-const INTERRUPTED: i32 = 130;
+/// Exit code after a second stop signal.
+const INTERRUPTED_EXIT_CODE: i32 = 130;
 
 struct Signals {
     terminate: Signal,
@@ -14,9 +14,9 @@ struct Signals {
     hangup: Signal,
 }
 
-/// Cancelled by the first SIGTERM or SIGINT; a second one ends the process at once.
+/// The token is cancelled by the first SIGTERM or SIGINT; a second one ends the process at once.
 ///
-/// SIGHUP reads again what a running process can take up.
+/// SIGHUP calls `reload`.
 pub fn watch(reload: impl Fn() + Send + Sync + 'static) -> io::Result<CancellationToken> {
     let signals = Signals {
         terminate: signal(SignalKind::terminate())?,
@@ -24,30 +24,30 @@ pub fn watch(reload: impl Fn() + Send + Sync + 'static) -> io::Result<Cancellati
         hangup: signal(SignalKind::hangup())?,
     };
     let stop = CancellationToken::new();
-    tokio::spawn(follow(signals, reload, stop.clone()));
+    tokio::spawn(handle_signals(signals, reload, stop.clone()));
     Ok(stop)
 }
 
-async fn follow(mut signals: Signals, reload: impl Fn(), stop: CancellationToken) {
+async fn handle_signals(mut signals: Signals, reload: impl Fn(), stop: CancellationToken) {
     loop {
         tokio::select! {
-            _ = signals.terminate.recv() => told(&stop),
-            _ = signals.interrupt.recv() => told(&stop),
+            _ = signals.terminate.recv() => request_stop(&stop),
+            _ = signals.interrupt.recv() => request_stop(&stop),
             _ = signals.hangup.recv() => reload(),
         }
     }
 }
 
-fn told(stop: &CancellationToken) {
+fn request_stop(stop: &CancellationToken) {
     if stop.is_cancelled() {
-        tracing::warn!("told to stop twice: work in flight is left to other nodes");
-        end();
+        tracing::warn!("second stop signal: exiting at once; other nodes take over work in flight");
+        exit_now();
     }
-    tracing::info!("told to stop");
+    tracing::info!("stop signal received: shutting down");
     stop.cancel();
 }
 
-#[expect(clippy::exit, reason = "the second signal asks for just that")]
-fn end() -> ! {
-    std::process::exit(INTERRUPTED)
+#[expect(clippy::exit, reason = "a second stop signal ends the process at once")]
+fn exit_now() -> ! {
+    std::process::exit(INTERRUPTED_EXIT_CODE)
 }

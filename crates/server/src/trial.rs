@@ -1,4 +1,4 @@
-//! `longshored trial`: single steps of the real code on real rows, timed for benches.
+//! `longshored trial`: times single steps of the real code on real rows, for benchmarks.
 
 use std::error::Error;
 use std::time::Instant;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use store::Shard;
 use store::shard::tracking;
 use uuid::Uuid;
-use workers::stage::{Stage as _, Step};
-use workers::{Crew, Packing};
+use workers::stage::{Stage as _, StepResult};
+use workers::{PackingLimits, WorkerSet};
 
-use crate::catalogue::Shelf;
-use crate::providers::Accounts;
-use crate::providers::credential::Credentials;
+use crate::catalogue::CatalogueStore;
+use crate::databases;
+use crate::providers::ProviderAccounts;
+use crate::providers::credential::CredentialAccess;
 use crate::settings::{self, Settings};
-use crate::wiring;
 use crate::work;
 
-/// Over how long a time the stored cargo are looked for.
-const SPREAD: TimeDelta = TimeDelta::hours(1);
+/// Looked-up cargo are drawn from this time before now.
+const LOOKUP_WINDOW: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Debug, Subcommand)]
 pub enum TrialCommand {
@@ -31,11 +31,11 @@ pub enum TrialCommand {
         count: usize,
         #[arg(long)]
         items: usize,
-        /// The model whose lane is gathered; kept for the record, every free lane is.
+        /// The model whose lane is measured. Only recorded: every free lane is gathered.
         #[arg(long)]
         lane: String,
     },
-    /// Look up stored cargo of the first shard, drawn at random.
+    /// Look up random cargo of the first shard.
     Tracking {
         #[arg(long)]
         count: usize,
@@ -43,69 +43,74 @@ pub enum TrialCommand {
 }
 
 pub async fn run(command: TrialCommand, settings: &Settings) -> Result<Value, Box<dyn Error>> {
-    let stores = wiring::connect_for_command(settings)?;
+    let stores = databases::connect_for_command(settings)?;
     let shard = stores.shards.first().ok_or("there is no shard")?;
-    shard.clock.learn(store::doctor::now(&shard.pool).await?);
+    shard
+        .clock
+        .synchronize(store::doctor::read_server_time(&shard.pool).await?);
     match command {
         TrialCommand::Gather { count, items, lane } => {
-            let accounts = Accounts::of(settings, Credentials::Read(&settings::credential))?;
-            let shelf = Shelf::open(settings.values.models_file.clone(), accounts)?;
-            let parts = work::parts(
+            let accounts = ProviderAccounts::from_settings(
+                settings,
+                CredentialAccess::Read(&settings::credential_variable),
+            )?;
+            let catalogue = CatalogueStore::open(settings.values.models_file.clone(), accounts)?;
+            let parts = work::worker_set_deps(
                 &stores,
                 Uuid::from_u128(rand::random()),
-                &shelf,
+                &catalogue,
                 None,
                 &settings.values,
             )?;
             let mut parts = parts.into_iter().next().ok_or("there is no shard")?;
-            parts.options.packing = Packing {
-                most_items: items,
+            parts.options.packing = PackingLimits {
+                max_items: items,
                 linger: TimeDelta::zero(),
             };
-            // Only gathering is measured: what is gathered goes nowhere.
+            // Only gathering is measured: no limit on batches that wait for dispatch.
             parts.options.account_slots.submissions = usize::MAX;
-            let crew = Crew::join(parts).await?;
-            Box::pin(gather(crew, shard, count, &lane)).await
+            let workers = WorkerSet::join(parts).await?;
+            Box::pin(time_gather(workers, shard, count, &lane)).await
         }
-        TrialCommand::Tracking { count } => look_up(shard, count).await,
+        TrialCommand::Tracking { count } => time_tracking(shard, count).await,
     }
 }
 
-async fn gather(
-    mut crew: Crew,
+async fn time_gather(
+    mut workers: WorkerSet,
     shard: &Shard,
     count: usize,
     lane: &str,
 ) -> Result<Value, Box<dyn Error>> {
     let (mut milliseconds, mut gathered) = (Vec::with_capacity(count), 0);
     for _ in 0..count {
-        let asked = Instant::now();
-        let step = crew.gather.step(shard.clock.now()).await?;
-        milliseconds.push(asked.elapsed().as_secs_f64() * 1000.0);
+        let started = Instant::now();
+        let step = workers.gather.step(shard.clock.now()).await?;
+        milliseconds.push(started.elapsed().as_secs_f64() * 1000.0);
         match step {
-            Step::Did(items) => gathered += items,
-            Step::Idle => break,
+            StepResult::Processed(items) => gathered += items,
+            StepResult::Idle => break,
         }
     }
-    crew.leave().await?;
+    workers.leave().await?;
     Ok(json!({ "milliseconds": milliseconds, "gathered": gathered, "lane": lane }))
 }
 
-async fn look_up(shard: &Shard, count: usize) -> Result<Value, Box<dyn Error>> {
+async fn time_tracking(shard: &Shard, count: usize) -> Result<Value, Box<dyn Error>> {
     let mut milliseconds = Vec::with_capacity(count);
     for _ in 0..count {
         let back = TimeDelta::microseconds(rand::random_range(
-            0..SPREAD.num_microseconds().unwrap_or(1),
+            0..LOOKUP_WINDOW.num_microseconds().unwrap_or(1),
         ));
-        let near = id::floor(shard.clock.now() - back);
-        let Some((cargo, project)) = tracking::at_or_after(shard, near).await? else {
+        let near = id::first_id_at(shard.clock.now() - back);
+        let Some((cargo, project)) = tracking::find_at_or_after(shard, near).await? else {
             continue;
         };
-        let asked = Instant::now();
+        let started = Instant::now();
         tracking::find(shard, project, cargo)
             .await?
             .ok_or("a stored cargo was not found")?;
-        milliseconds.push(asked.elapsed().as_secs_f64() * 1000.0);
+        milliseconds.push(started.elapsed().as_secs_f64() * 1000.0);
     }
     Ok(json!({ "milliseconds": milliseconds }))
 }

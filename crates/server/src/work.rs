@@ -1,4 +1,4 @@
-//! `longshored work`: a crew for each shard, so that one that is away stops no other.
+//! `longshored work`: a worker set per shard, so that an unreachable shard stops no other.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,90 +6,97 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use outbound::callback::{self, Callbacks};
+use outbound::callback::{self, HttpCallbackClient};
 use outbound::health::FilesHealth;
-use outbound::objects::Objects;
-use outbound::probe::{Limits, Prober};
+use outbound::malware_scanner::MalwareScanner;
+use outbound::object_store::ObjectStore;
+use outbound::probe::{ProbeLimits, Prober};
 use outbound::provider::Provider;
-use outbound::provider::call::Patience;
-use outbound::provider::mock::Mock;
-use outbound::scanner::Scanner;
+use outbound::provider::client::ProviderTimeouts;
+use outbound::provider::mock::MockProvider;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 use workers::{
-    Access, AccountSlots, CallbackLimits, Crew, Files, Options, Packing, Parts, Providers, Slots,
+    AccountSlots, CallbackLimits, FileStageDeps, Options, PackingLimits, ProviderAccess, Providers,
+    ScanSlots, WorkerSet, WorkerSetDeps,
 };
 
-use crate::catalogue::Shelf;
-use crate::providers::{Account, Accounts, Adapter, MOCK};
+use crate::catalogue::CatalogueStore;
+use crate::databases::{self, Stores};
+use crate::providers::{MOCK, ProviderAccount, ProviderAccounts, ProviderAdapter};
 use crate::schema;
-use crate::settings::table::Values;
-use crate::wiring::{self, Stores};
+use crate::settings::table::SettingValues;
 
-pub use outbound::provider::call::SetupFailure;
+pub use outbound::provider::client::ProviderSetupFailure;
 
-/// This very program, also when an upgrade has put another in its place.
-const OURSELVES: &str = "/proc/self/exe";
+/// The running program, even after an upgrade replaced its file.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
-/// What of the drain is left to free claims when deliveries took all the rest.
-const TO_LEAVE: Duration = Duration::from_secs(2);
+/// Part of the drain time that is reserved for releasing claims after the last deliveries.
+const CLAIM_RELEASE_TIME: Duration = Duration::from_secs(2);
 
-/// The most memory that payloads of callbacks in flight take, per shard.
-const MAX_PAYLOAD_BYTES: usize = 128 << 20;
+/// Memory for the payloads of callbacks in flight, per shard.
+const MAX_CALLBACK_PAYLOAD_BYTES: usize = 128 << 20;
 
-/// The crews while they run.
+/// The running worker sets of all shards.
 #[derive(Debug)]
-pub struct Crews {
-    crews: TaskTracker,
+pub struct WorkerSets {
+    tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Crews {
+impl WorkerSets {
     pub fn start(
         stores: &Stores,
         node: Uuid,
-        shelf: &Shelf,
-        files: Option<&Files>,
-        values: &Values,
-    ) -> Result<Self, SetupFailure> {
+        catalogue: &CatalogueStore,
+        files: Option<&FileStageDeps>,
+        values: &SettingValues,
+    ) -> Result<Self, ProviderSetupFailure> {
         #[cfg(feature = "chaos")]
         if let Some(kill) = values.chaos_kill.clone() {
-            tracing::warn!(?kill, "this process will kill itself");
-            workers::chaos::arm(kill);
+            tracing::warn!(
+                ?kill,
+                "SVC_CHAOS_KILL is set: this process kills itself at a failpoint"
+            );
+            workers::failpoint::arm(kill);
         }
-        let (crews, stop) = (TaskTracker::new(), CancellationToken::new());
-        for parts in parts(stores, node, shelf, files, values)? {
-            crews.spawn(work(parts, stop.clone()));
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        for parts in worker_set_deps(stores, node, catalogue, files, values)? {
+            tasks.spawn(run_worker_set(parts, stop.clone()));
         }
-        crews.close();
-        Ok(Self { crews, stop })
+        tasks.close();
+        Ok(Self { tasks, stop })
     }
 
-    /// Returns when deliveries under way have ended and every claim is free.
+    /// Returns when all deliveries in flight have ended and every claim is released.
     pub async fn stop(&self) {
         self.stop.cancel();
-        self.crews.wait().await;
+        self.tasks.wait().await;
     }
 }
 
-/// What the crew of each shard is made of.
-pub fn parts(
+/// The dependencies of each shard's worker set.
+pub fn worker_set_deps(
     stores: &Stores,
     node: Uuid,
-    shelf: &Shelf,
-    files: Option<&Files>,
-    values: &Values,
-) -> Result<Vec<Parts>, SetupFailure> {
+    catalogue: &CatalogueStore,
+    files: Option<&FileStageDeps>,
+    values: &SettingValues,
+) -> Result<Vec<WorkerSetDeps>, ProviderSetupFailure> {
     let (timeout, allow) = (values.callback_timeout, values.callback_allow.clone());
-    let callbacks = Arc::new(Callbacks::new(callback::Options { timeout, allow })?);
-    let mock: Arc<dyn Provider> = Arc::new(Mock::new(values.mock_delay));
-    let adapters = adapters(shelf.accounts())?;
+    let callbacks = Arc::new(HttpCallbackClient::new(callback::Options {
+        timeout,
+        allowed_ranges: allow,
+    })?);
+    let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(values.mock_delay));
+    let adapters = adapters(catalogue.accounts())?;
     let options = options(node, values);
-    let parts = stores.shards.iter().map(|shard| Parts {
+    let parts = stores.shards.iter().map(|shard| WorkerSetDeps {
         shard: Arc::clone(shard),
-        catalogue: shelf.watch(),
+        catalogue: catalogue.watch(),
         providers: Arc::new(providers(&shard.name, &adapters, &mock)),
         callbacks: callbacks.clone(),
         files: files.cloned(),
@@ -98,52 +105,63 @@ pub fn parts(
     Ok(parts.collect())
 }
 
-/// What the stages of files need, around what API and workers share.
-pub fn files(
-    objects: Objects,
-    scanner: Scanner,
+/// The file stages' clients, limits and intervals.
+pub fn file_stage_deps(
+    objects: ObjectStore,
+    scanner: MalwareScanner,
     health: watch::Receiver<FilesHealth>,
-    values: &Values,
-) -> Files {
-    let whole = |time: Duration| TimeDelta::from_std(time).unwrap_or(TimeDelta::MAX);
-    Files {
+    values: &SettingValues,
+) -> FileStageDeps {
+    let delta = |time: Duration| TimeDelta::from_std(time).unwrap_or(TimeDelta::MAX);
+    FileStageDeps {
         objects,
         scanner,
         prober: prober(values),
-        slots: Slots {
+        slots: ScanSlots {
             small: values.scan_slots,
             large: values.scan_large_slots,
         },
-        abandon: whole(values.upload_abandon),
-        patrol: whole(values.patrol),
-        grace: domain::patrol::GRACE,
+        abandon_after: delta(values.upload_abandon),
+        patrol_interval: delta(values.patrol),
+        grace: domain::patrol::UNKNOWN_OBJECT_GRACE,
         health,
     }
 }
 
-/// Who reads untrusted bytes: this program once more, confined.
-pub fn prober(values: &Values) -> Prober {
-    Prober::new(PathBuf::from(OURSELVES)).limited(Limits {
+/// Starts this program as a sandboxed child to parse untrusted bytes.
+pub fn prober(values: &SettingValues) -> Prober {
+    Prober::new(PathBuf::from(OWN_EXECUTABLE)).with_limits(ProbeLimits {
         memory_bytes: values.probe_memory_bytes,
         cpu: values.probe_cpu,
     })
 }
 
-async fn work(parts: Parts, stop: CancellationToken) {
-    if schema::fits(&parts.shard, &stop).await {
-        Crew::work(parts, stop).await;
+async fn run_worker_set(parts: WorkerSetDeps, stop: CancellationToken) {
+    if schema::wait_until_compatible(&parts.shard, &stop).await {
+        WorkerSet::run_until_stopped(parts, stop).await;
     }
 }
 
-/// One for each account, whatever the number of shards.
-fn adapters(accounts: &Accounts) -> Result<Vec<(&Account, Adapter)>, SetupFailure> {
-    let adapter = |account| Ok((account, Account::adapter(account, Patience::default())?));
+/// One adapter per account; all shards share it.
+fn adapters(
+    accounts: &ProviderAccounts,
+) -> Result<Vec<(&ProviderAccount, ProviderAdapter)>, ProviderSetupFailure> {
+    let adapter = |account| {
+        Ok((
+            account,
+            ProviderAccount::adapter(account, ProviderTimeouts::default())?,
+        ))
+    };
     accounts.iter().map(adapter).collect()
 }
 
-/// Who can be asked on one shard, and for how much.
-fn providers(shard: &str, adapters: &[(&Account, Adapter)], mock: &Arc<dyn Provider>) -> Providers {
-    let mut providers = HashMap::from([(MOCK.to_owned(), Access::Mock(Arc::clone(mock)))]);
+/// The providers that one shard may use, each with the shard's limits.
+fn providers(
+    shard: &str,
+    adapters: &[(&ProviderAccount, ProviderAdapter)],
+    mock: &Arc<dyn Provider>,
+) -> Providers {
+    let mut providers = HashMap::from([(MOCK.to_owned(), ProviderAccess::Mock(Arc::clone(mock)))]);
     for (account, adapter) in adapters {
         if let Some(share) = account.shares.get(shard) {
             providers.insert(account.name.clone(), adapter.access(*share));
@@ -152,25 +170,25 @@ fn providers(shard: &str, adapters: &[(&Account, Adapter)], mock: &Arc<dyn Provi
     Providers(providers)
 }
 
-fn options(node: Uuid, values: &Values) -> Options {
-    let spent = values.drain_grace + TO_LEAVE;
+fn options(node: Uuid, values: &SettingValues) -> Options {
+    let spent = values.drain_grace + CLAIM_RELEASE_TIME;
     Options {
         node,
-        name: wiring::node_name(),
-        lease: values.lease,
-        packing: Packing {
-            most_items: values.batch_max_items,
+        name: databases::node_name(),
+        lease_duration: values.lease,
+        packing: PackingLimits {
+            max_items: values.batch_max_items,
             linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
         },
         account_slots: AccountSlots::default(),
         callback_limits: CallbackLimits {
             slots: values.delivery_slots,
             per_destination: values.delivery_slots_per_host,
-            payload_bytes: MAX_PAYLOAD_BYTES,
+            payload_bytes: MAX_CALLBACK_PAYLOAD_BYTES,
         },
-        schedule: values.callback_retry_delays.clone(),
+        retry_schedule: values.callback_retry_delays.clone(),
         retention: TimeDelta::days(i64::from(values.retention_days)),
-        spools: std::env::temp_dir(),
-        drain: values.drain.saturating_sub(spent),
+        spool_dir: std::env::temp_dir(),
+        drain_timeout: values.drain.saturating_sub(spent),
     }
 }

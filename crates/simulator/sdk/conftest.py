@@ -1,4 +1,4 @@
-"""Where the simulator is, an account for each test, and what a test may change about it."""
+"""The simulator's address, an account for each test, and helpers to set its faults and pace."""
 
 import json
 import os
@@ -57,18 +57,18 @@ def server_account():
 
 
 def poll(look, is_over):
-    """Asks until it is over; a job at the usual pace takes less than a second."""
+    """Polls until the job ends; at the default pace it takes less than a second."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         seen = look()
         if is_over(seen):
             return seen
         time.sleep(0.05)
-    raise AssertionError(f"not over in time: {seen}")
+    raise AssertionError(f"did not end in time: {seen}")
 
 
 def expected(text):
-    """The rule of answers."""
+    """The answer rule."""
     import hashlib
 
     return f"sim:{hashlib.sha256(text.encode()).hexdigest()[:16]} {text[:200]}"

@@ -1,4 +1,4 @@
-"""A whole cycle by Anthropic's own client."""
+"""A batch from creation to results with Anthropic's Python client."""
 
 import anthropic
 import pytest
@@ -73,7 +73,7 @@ def test_refusals_become_the_clients_own_errors(client, anthropic_account):
 def test_a_file_is_uploaded_and_a_message_answered_at_once(client):
     file = client.beta.files.upload(file=("a.txt", b"hello", "text/plain"))
     assert file.size_bytes == 5
-    said = client.messages.create(
+    reply = client.messages.create(
         model="claude-sim", max_tokens=50, messages=[{"role": "user", "content": "hello"}]
     )
-    assert said.content[0].text == expected("hello")
+    assert reply.content[0].text == expected("hello")

@@ -1,4 +1,4 @@
-"""A whole cycle by Google's own client, inline and with files."""
+"""A batch from creation to results with Google's Python client, inline and with files."""
 
 import json
 
@@ -48,10 +48,10 @@ def test_a_file_is_uploaded_run_and_downloaded(client, tmp_path):
     job = client.batches.create(model="gemini-sim", src=file.name, config={"display_name": "s-2"})
     done = ended(client, job)
     lines = client.files.download(file=done.dest.file_name).decode().splitlines()
-    said = {}
+    reply = {}
     for line in map(json.loads, lines):
-        said[line["key"]] = line["response"]["candidates"][0]["content"]["parts"][0]["text"]
-    assert said == {key: expected(text) for key, text in texts.items()}
+        reply[line["key"]] = line["response"]["candidates"][0]["content"]["parts"][0]["text"]
+    assert reply == {key: expected(text) for key, text in texts.items()}
 
 
 def test_a_batch_is_cancelled_listed_and_deleted(client, gemini_account):
@@ -82,5 +82,5 @@ def test_refusals_become_the_clients_own_errors(client, gemini_account):
 
 
 def test_content_is_answered_at_once(client):
-    said = client.models.generate_content(model="gemini-sim", contents="hello")
-    assert said.text == expected("hello")
+    reply = client.models.generate_content(model="gemini-sim", contents="hello")
+    assert reply.text == expected("hello")

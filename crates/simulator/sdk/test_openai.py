@@ -1,4 +1,4 @@
-"""A whole cycle by OpenAI's own client."""
+"""A batch from creation to results with OpenAI's Python client."""
 
 import json
 
@@ -39,8 +39,8 @@ def test_a_batch_is_uploaded_created_polled_and_read(client):
     assert done.status == "completed"
     assert (done.request_counts.completed, done.request_counts.failed) == (2, 1)
     answers = [json.loads(line) for line in client.files.content(done.output_file_id).text.splitlines()]
-    said = {it["custom_id"]: it["response"]["body"]["choices"][0]["message"]["content"] for it in answers}
-    assert said == {"a0": expected("hello"), "a1": expected("world")}
+    reply = {it["custom_id"]: it["response"]["body"]["choices"][0]["message"]["content"] for it in answers}
+    assert reply == {"a0": expected("hello"), "a1": expected("world")}
     errors = [json.loads(line) for line in client.files.content(done.error_file_id).text.splitlines()]
     assert errors[0]["response"]["status_code"] == 400
     assert client.files.retrieve(done.output_file_id).purpose == "batch_output"
@@ -77,9 +77,9 @@ def test_refusals_become_the_clients_own_errors(client, openai_account):
 
 
 def test_answers_at_once(client):
-    said = client.chat.completions.create(model="gpt-sim", messages=[{"role": "user", "content": "hello"}])
-    assert said.choices[0].message.content == expected("hello")
-    assert said.usage.completion_tokens == 2
+    reply = client.chat.completions.create(model="gpt-sim", messages=[{"role": "user", "content": "hello"}])
+    assert reply.choices[0].message.content == expected("hello")
+    assert reply.usage.completion_tokens == 2
     vectors = client.embeddings.create(model="embed-sim", input=["one", "two"])
     plain = client.embeddings.create(model="embed-sim", input=["one", "two"], encoding_format="float")
     assert vectors.data[1].embedding == plain.data[1].embedding

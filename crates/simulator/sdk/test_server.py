@@ -1,4 +1,4 @@
-"""OpenAI's client against a realtime server that speaks like it."""
+"""OpenAI's Python client against a compatible realtime server."""
 
 import openai
 import pytest
@@ -11,13 +11,13 @@ def client(server_account):
 
 
 def test_a_chat_is_answered(client):
-    said = client.chat.completions.create(
+    reply = client.chat.completions.create(
         model="sim-chat",
         messages=[{"role": "system", "content": "be brief"}, {"role": "user", "content": "one two three"}],
         max_tokens=2,
     )
-    assert said.choices[0].message.content == " ".join(expected("one two three").split(" ")[:2])
-    assert said.choices[0].finish_reason == "length"
+    assert reply.choices[0].message.content == " ".join(expected("one two three").split(" ")[:2])
+    assert reply.choices[0].finish_reason == "length"
 
 
 def test_models_are_listed(client):

@@ -1,4 +1,4 @@
-//! The same administration as in the process, over HTTP under `/admin`.
+//! The admin API: [`SimulatorControl`] over HTTP under `/admin`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::control::Control;
-use crate::fault::Fault;
-use crate::pace::Pace;
-use crate::provider::Provider;
+use crate::control::SimulatorControl;
+use crate::fault::SimulatedFault;
+use crate::pace::SimulatedPace;
+use crate::provider::SimulatedProvider;
 use crate::reply;
-use crate::world::World;
+use crate::state::SimulatorState;
 
-const LARGEST: usize = 1024 * 1024;
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Advance {
+struct AdvanceRequest {
     advance_ms: u64,
 }
 
-pub async fn route(world: &Arc<World>, path: &str, request: Request<Body>) -> Response {
-    let control = Control::of(world);
+pub async fn route(world: &Arc<SimulatorState>, path: &str, request: Request<Body>) -> Response {
+    let control = SimulatorControl::new(world);
     let method = request.method().as_str().to_owned();
-    let body = to_bytes(request.into_body(), LARGEST).await;
+    let body = to_bytes(request.into_body(), MAX_BODY_BYTES).await;
     let body = body.unwrap_or_default();
-    match answer(&control, &method, path, &body) {
+    match handle(&control, &method, path, &body) {
         Ok(answer) => reply::json(&answer),
         Err((status, why)) => {
             let mut response = reply::json(&json!({"error": why}));
@@ -40,51 +40,71 @@ pub async fn route(world: &Arc<World>, path: &str, request: Request<Body>) -> Re
     }
 }
 
-type Judged = Result<Value, (StatusCode, String)>;
+type AdminResult = Result<Value, (StatusCode, String)>;
 
-fn answer(control: &Control, method: &str, path: &str, body: &[u8]) -> Judged {
+fn handle(control: &SimulatorControl, method: &str, path: &str, body: &[u8]) -> AdminResult {
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     match (method, segments.as_slice()) {
         ("GET", ["clock"]) => Ok(json!({"now": control.now()})),
         ("PUT", ["clock"]) => {
-            let asked: Advance = read(body)?;
-            let now = control.advance(Duration::from_millis(asked.advance_ms));
+            let request: AdvanceRequest = parse_body(body)?;
+            let now = control.advance(Duration::from_millis(request.advance_ms));
             Ok(json!({"now": now}))
         }
         ("DELETE", [provider, account]) => {
-            control.forget(named(provider)?, &decoded(account));
+            control.forget(parse_provider(provider)?, &percent_decode(account));
             Ok(json!({}))
         }
         (_, [provider, account, what]) => {
-            let provider = named(provider)?;
-            of_account(control, method, (provider, &decoded(account)), what, body)
+            let provider = parse_provider(provider)?;
+            handle_account(
+                control,
+                method,
+                (provider, &percent_decode(account)),
+                what,
+                body,
+            )
         }
-        _ => Err((StatusCode::NOT_FOUND, format!("nothing at {path}"))),
+        _ => Err((StatusCode::NOT_FOUND, format!("no such path: {path}"))),
     }
 }
 
-fn named(provider: &str) -> Result<Provider, (StatusCode, String)> {
-    let unknown = || (StatusCode::NOT_FOUND, format!("no provider {provider}"));
-    Provider::named(provider).ok_or_else(unknown)
+fn parse_provider(provider: &str) -> Result<SimulatedProvider, (StatusCode, String)> {
+    let unknown = || {
+        (
+            StatusCode::NOT_FOUND,
+            format!("no such provider: {provider}"),
+        )
+    };
+    SimulatedProvider::from_name(provider).ok_or_else(unknown)
 }
 
-fn of_account(
-    control: &Control,
+fn handle_account(
+    control: &SimulatorControl,
     method: &str,
-    (provider, account): (Provider, &str),
+    (provider, account): (SimulatedProvider, &str),
     what: &str,
     body: &[u8],
-) -> Judged {
+) -> AdminResult {
     match (method, what) {
-        ("PUT", "faults") => control.set_faults(provider, account, read::<Vec<Fault>>(body)?),
-        ("POST", "faults") => control.add_faults(provider, account, read::<Vec<Fault>>(body)?),
+        ("PUT", "faults") => {
+            control.set_faults(provider, account, parse_body::<Vec<SimulatedFault>>(body)?);
+        }
+        ("POST", "faults") => {
+            control.add_faults(provider, account, parse_body::<Vec<SimulatedFault>>(body)?);
+        }
         ("DELETE", "faults") => control.clear_faults(provider, account),
-        ("PUT", "pace") => control.set_pace(provider, account, read::<Pace>(body)?),
+        ("PUT", "pace") => control.set_pace(provider, account, parse_body::<SimulatedPace>(body)?),
         ("GET", "faults" | "pace") => {}
         ("GET", "submissions") => return Ok(json!(control.submissions(provider, account))),
         ("GET", "jobs") => return Ok(json!(control.jobs(provider, account))),
         ("GET", "calls") => return Ok(json!(control.calls(provider, account))),
-        _ => return Err((StatusCode::NOT_FOUND, format!("no {method} of {what}"))),
+        _ => {
+            return Err((
+                StatusCode::NOT_FOUND,
+                format!("no such route: {method} {what}"),
+            ));
+        }
     }
     Ok(match what {
         "pace" => json!(control.pace(provider, account)),
@@ -92,12 +112,12 @@ fn of_account(
     })
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, (StatusCode, String)> {
+fn parse_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, (StatusCode, String)> {
     serde_json::from_slice(body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))
 }
 
-/// A credential as it was before it was put into a URL.
-fn decoded(segment: &str) -> String {
+/// Decodes a credential from a URL.
+fn percent_decode(segment: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = segment.as_bytes();
     while let Some((first, after)) = rest.split_first() {

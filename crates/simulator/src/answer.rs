@@ -1,70 +1,69 @@
-//! What one item is answered: the rule, and what directives and faults make of it.
+//! The answer to one item: the answer rule, changed by directives and faults.
 
-use crate::question::{Question, Task};
+use crate::request::{ItemRequest, ItemTask};
 use crate::rule;
-use crate::rule::Finish;
+use crate::rule::FinishReason;
 
-/// What an answer with absurd usage claims.
-const ABSURD: u64 = 9_000_000_000_000;
-const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+const ABSURD_TOKENS: u64 = 9_000_000_000_000;
+const REFUSAL_TEXT: &str = "I'm sorry, but I can't help with that.";
 
 #[derive(Debug)]
-pub enum Answer {
-    Chat(Chat),
-    Vectors(Vectors),
-    Failed(Failed),
+pub enum SimulatedAnswer {
+    Chat(ChatAnswer),
+    Embeddings(EmbeddingAnswer),
+    Failed(FailedAnswer),
 }
 
 #[derive(Debug)]
-pub struct Chat {
-    /// None when a filter left nothing.
+pub struct ChatAnswer {
+    /// None: a content filter removed the text.
     pub text: Option<String>,
-    pub finish: Finish,
-    pub usage: Option<Usage>,
+    pub finish_reason: FinishReason,
+    pub usage: Option<SimulatedUsage>,
 }
 
 #[derive(Debug)]
-pub struct Vectors {
-    pub of_inputs: Vec<Vec<f32>>,
+pub struct EmbeddingAnswer {
+    pub vectors: Vec<Vec<f32>>,
     pub is_base64: bool,
-    pub usage: Option<Usage>,
+    pub usage: Option<SimulatedUsage>,
 }
 
 #[derive(Debug)]
-pub struct Failed {
+pub struct FailedAnswer {
     pub status: u16,
     pub message: String,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Usage {
+pub struct SimulatedUsage {
     pub input: u64,
     pub output: u64,
 }
 
-/// What the faults of a job or an account do to every answer.
+/// Faults of a job or an account that change every answer.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Habits {
+pub struct AnswerFaults {
     pub usage_missing: bool,
     pub usage_absurd: bool,
-    pub blocked: bool,
+    pub is_blocked: bool,
 }
 
-pub fn answer(question: &Question, habits: Habits) -> Answer {
+pub fn answer_request(question: &ItemRequest, habits: AnswerFaults) -> SimulatedAnswer {
     let directives = question.directives();
     if let Some(status) = directives.fail() {
-        return Answer::Failed(Failed {
+        return SimulatedAnswer::Failed(FailedAnswer {
             status,
             message: format!("simulated failure {status}"),
         });
     }
-    let told = |usage: Usage| {
+    let reported = |usage: SimulatedUsage| {
         if habits.usage_missing || directives.hides_usage() {
             None
         } else if habits.usage_absurd || directives.inflates_usage() {
-            Some(Usage {
-                input: ABSURD,
-                output: ABSURD,
+            Some(SimulatedUsage {
+                input: ABSURD_TOKENS,
+                output: ABSURD_TOKENS,
             })
         } else {
             Some(usage)
@@ -72,32 +71,32 @@ pub fn answer(question: &Question, habits: Habits) -> Answer {
     };
     let input = question.input_tokens();
     match &question.task {
-        Task::Embedding(asked) => {
-            let vectors = asked.inputs.iter();
-            Answer::Vectors(Vectors {
-                of_inputs: vectors
-                    .map(|text| rule::embedding(text, asked.dimensions))
+        ItemTask::Embedding(task) => {
+            let inputs = task.inputs.iter();
+            SimulatedAnswer::Embeddings(EmbeddingAnswer {
+                vectors: inputs
+                    .map(|text| rule::embedding(text, task.dimensions))
                     .collect(),
-                is_base64: asked.is_base64,
-                usage: told(Usage { input, output: 0 }),
+                is_base64: task.is_base64,
+                usage: reported(SimulatedUsage { input, output: 0 }),
             })
         }
-        Task::Chat(asked) => {
-            let said = rule::chat(&asked.last_user_text, asked.max_tokens, &asked.stops);
-            let (text, finish) = if habits.blocked || directives.is_blocked() {
-                (None, Finish::Blocked)
+        ItemTask::Chat(task) => {
+            let generated = rule::chat(&task.last_user_text, task.max_tokens, &task.stops);
+            let (text, finish) = if habits.is_blocked || directives.is_blocked() {
+                (None, FinishReason::Blocked)
             } else if directives.is_refused() {
-                (Some(REFUSAL.to_owned()), Finish::Refused)
+                (Some(REFUSAL_TEXT.to_owned()), FinishReason::Refused)
             } else if let Some(name) = directives.stop() {
-                (Some(said.text), Finish::Named(name.to_owned()))
+                (Some(generated.text), FinishReason::Named(name.to_owned()))
             } else {
-                (Some(said.text), said.finish)
+                (Some(generated.text), generated.finish_reason)
             };
             let output = rule::output_tokens(text.as_deref().unwrap_or_default());
-            let usage = told(Usage { input, output });
-            Answer::Chat(Chat {
+            let usage = reported(SimulatedUsage { input, output });
+            SimulatedAnswer::Chat(ChatAnswer {
                 text,
-                finish,
+                finish_reason: finish,
                 usage,
             })
         }

@@ -1,24 +1,24 @@
-//! Anthropic: message batches, files, and messages at once.
+//! Anthropic: message batches, files and realtime messages.
 
 use http::HeaderValue;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
-use crate::call::{Answered, Call, nothing_here};
-use crate::clock::Moment;
-use crate::question::{Kind, Question};
+use crate::answer::SimulatedAnswer;
+use crate::call::{CallResult, SimulatedCall, no_such_path};
+use crate::clock::SimulatorTime;
 use crate::realtime;
-use crate::refusal::Refusal;
+use crate::refusal::SimulatedRefusal;
 use crate::render;
+use crate::request::{ItemRequest, TaskKind};
 
 mod batches;
 mod create;
 mod files;
 mod results;
 
-pub async fn route(call: Call) -> Answered {
+pub async fn route(call: SimulatedCall) -> CallResult {
     if call.header("anthropic-version").is_none() {
-        return Err(Refusal::new(400, "anthropic-version: header is required").into());
+        return Err(SimulatedRefusal::new(400, "anthropic-version: header is required").into());
     }
     let path = call.path.clone();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -32,20 +32,22 @@ pub async fn route(call: Call) -> Answered {
         ("GET", ["v1", "messages", "batches", id, "results"]) => results::results(&call, id),
         ("POST", ["v1", "files"]) => files::create(call).await,
         ("POST", ["v1", "messages"]) => messages(call).await,
-        _ => Err(nothing_here(&call.path)),
+        _ => Err(no_such_path(&call.path)),
     }
 }
 
-async fn messages(call: Call) -> Answered {
-    let render = |question: &Question, answer: &Answer, fresh: &str| match answer {
-        Answer::Chat(chat) => render::anthropic::message(chat, fresh, &question.model, "standard"),
-        Answer::Vectors(_) | Answer::Failed(_) => json!({}),
+async fn messages(call: SimulatedCall) -> CallResult {
+    let render = |question: &ItemRequest, answer: &SimulatedAnswer, fresh: &str| match answer {
+        SimulatedAnswer::Chat(chat) => {
+            render::anthropic::message(chat, fresh, &question.model, "standard")
+        }
+        SimulatedAnswer::Embeddings(_) | SimulatedAnswer::Failed(_) => json!({}),
     };
-    realtime::respond(call, Kind::Chat, render).await
+    realtime::respond(call, TaskKind::Chat, render).await
 }
 
-/// Moments with microseconds and an offset.
-fn time(moment: Moment) -> Value {
+/// With microseconds and an offset.
+fn format_time(moment: SimulatorTime) -> Value {
     json!(moment.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string())
 }
 

@@ -1,4 +1,4 @@
-//! One call to a provider, with all that a handler needs to answer it.
+//! One call to a simulated provider.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,31 +9,31 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::de::DeserializeOwned;
 
-use crate::clock::Moment;
-use crate::provider::Provider;
-use crate::refusal::{No, Refusal};
-use crate::world::{Shared, World};
+use crate::clock::SimulatorTime;
+use crate::provider::SimulatedProvider;
+use crate::refusal::{CallRejection, SimulatedRefusal};
+use crate::state::{SharedAccount, SimulatorState};
 
-pub type Answered = Result<Response, No>;
+pub type CallResult = Result<Response, CallRejection>;
 
 #[derive(Debug)]
-pub struct Call {
-    pub world: Arc<World>,
-    pub provider: Provider,
-    pub account: Shared,
-    pub now: Moment,
+pub struct SimulatedCall {
+    pub world: Arc<SimulatorState>,
+    pub provider: SimulatedProvider,
+    pub account: SharedAccount,
+    pub now: SimulatorTime,
     pub method: Method,
     /// The path after the provider's prefix.
     pub path: String,
     pub query: HashMap<String, String>,
     pub headers: HeaderMap,
-    /// Where the caller found us, for links to ourselves.
+    /// Scheme and host of the request, for links in responses.
     pub origin: String,
-    /// Behind a lock that nobody waits for, so that a call can be shared.
+    /// In a mutex only to make the call `Sync`.
     pub body: Mutex<Body>,
 }
 
-impl Call {
+impl SimulatedCall {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -47,18 +47,18 @@ impl Call {
         self.query.get(name)?.parse().ok()
     }
 
-    /// The body, if it is no larger than this.
-    pub async fn bytes(&mut self, most: usize) -> Result<Bytes, No> {
+    /// Refuses a body of more than `most` bytes.
+    pub async fn bytes(&mut self, most: usize) -> Result<Bytes, CallRejection> {
         let body = self.take_body();
         let too_large = |_| {
-            let mut refusal = Refusal::new(413, "Request exceeds the maximum size");
-            refusal.is_html = self.provider == Provider::Anthropic;
-            No::from(refusal)
+            let mut refusal = SimulatedRefusal::new(413, "Request exceeds the maximum size");
+            refusal.is_html = self.provider == SimulatedProvider::Anthropic;
+            CallRejection::from(refusal)
         };
         to_bytes(body, most).await.map_err(too_large)
     }
 
-    pub async fn json<T: DeserializeOwned>(&mut self, most: usize) -> Result<T, No> {
+    pub async fn json<T: DeserializeOwned>(&mut self, most: usize) -> Result<T, CallRejection> {
         let bytes = self.bytes(most).await?;
         let bytes = if bytes.is_empty() {
             Bytes::from_static(b"{}")
@@ -69,20 +69,22 @@ impl Call {
     }
 }
 
-pub fn malformed(error: &serde_json::Error) -> No {
-    Refusal::new(
+pub fn malformed(error: &serde_json::Error) -> CallRejection {
+    SimulatedRefusal::new(
         400,
         format!("We could not parse the JSON body of your request: {error}"),
     )
     .into()
 }
 
-pub fn nothing_here(path: &str) -> No {
-    Refusal::new(404, format!("Invalid URL ({path})")).into()
+pub fn no_such_path(path: &str) -> CallRejection {
+    SimulatedRefusal::new(404, format!("Invalid URL ({path})")).into()
 }
 
-/// Runs what takes long for a large job where it holds up nobody.
-pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, No> {
+/// Runs slow work for large jobs on a blocking thread.
+pub async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CallRejection> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Refusal::new(500, "the simulator itself failed").into())
+    done.map_err(|_| SimulatedRefusal::new(500, "the simulator itself failed").into())
 }

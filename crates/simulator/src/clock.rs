@@ -1,56 +1,59 @@
-//! The time that all simulated providers live by: the host's, or one that stands still until it is moved.
+//! The clock of all simulated providers: the host's, or a manual one.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::watch;
 
-pub type Moment = DateTime<Utc>;
+pub type SimulatorTime = DateTime<Utc>;
 
 #[derive(Debug)]
-pub struct Clock {
-    base: Base,
-    moved: watch::Sender<TimeDelta>,
+pub struct SimulatorClock {
+    base: ClockBase,
+    offset: watch::Sender<TimeDelta>,
 }
 
 #[derive(Debug)]
-enum Base {
+enum ClockBase {
     Host,
-    Held(Moment),
+    Manual(SimulatorTime),
 }
 
-impl Clock {
-    /// Goes with the host, and can be moved ahead of it.
+impl SimulatorClock {
+    /// Follows the host's clock and can be moved ahead of it.
     pub fn host() -> Self {
-        Self::on(Base::Host)
+        Self::with_base(ClockBase::Host)
     }
 
-    /// Stands still until it is moved.
-    pub fn held(start: Moment) -> Self {
-        Self::on(Base::Held(start))
+    /// Stands still until `advance`.
+    pub fn manual(start: SimulatorTime) -> Self {
+        Self::with_base(ClockBase::Manual(start))
     }
 
-    fn on(base: Base) -> Self {
+    fn with_base(base: ClockBase) -> Self {
         let (moved, _) = watch::channel(TimeDelta::zero());
-        Self { base, moved }
+        Self {
+            base,
+            offset: moved,
+        }
     }
 
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> SimulatorTime {
         let base = match self.base {
-            Base::Host => host_now(),
-            Base::Held(start) => start,
+            ClockBase::Host => host_now(),
+            ClockBase::Manual(start) => start,
         };
-        base + *self.moved.borrow()
+        base + *self.offset.borrow()
     }
 
     pub fn advance(&self, by: Duration) {
         let by = TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX);
-        self.moved
+        self.offset
             .send_modify(|moved| *moved = moved.checked_add(&by).unwrap_or(*moved));
     }
 
-    pub async fn wait_until(&self, moment: Moment) {
-        let mut moved = self.moved.subscribe();
+    pub async fn wait_until(&self, moment: SimulatorTime) {
+        let mut moved = self.offset.subscribe();
         loop {
             let left = (moment - self.now()).to_std().unwrap_or_default();
             if left.is_zero() {
@@ -65,21 +68,20 @@ impl Clock {
 
     async fn elapse(&self, left: Duration) {
         match self.base {
-            Base::Host => tokio::time::sleep(left).await,
-            Base::Held(_) => std::future::pending().await,
+            ClockBase::Host => tokio::time::sleep(left).await,
+            ClockBase::Manual(_) => std::future::pending().await,
         }
     }
 }
 
-/// What the host's clock says.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the simulator is a program of its own, and this its one reader of the clock"
+    reason = "the simulator is a separate program, and only this function reads the clock"
 )]
-pub fn host_now() -> Moment {
+pub fn host_now() -> SimulatorTime {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-    Moment::from_timestamp_micros(micros).unwrap_or_default()
+    SimulatorTime::from_timestamp_micros(micros).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
-//! What can be made to go wrong: the names of faults, their parameters, and when they fire.
+//! Faults: their names, their parameters, and when they fire.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
 
-/// See `docs/simulator.md` for what each does and where it acts.
+/// `docs/simulator.md` describes each fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Name {
+pub enum FaultName {
     // Creating a job.
     #[serde(rename = "create_500_before")]
     Create500Before,
@@ -34,13 +34,13 @@ pub enum Name {
     Unauthorized,
     Rpm,
     Stall,
-    // What is there but not seen.
+    // Hidden jobs and files.
     ListLag,
     FileLag,
     FileProcessing,
     FileFailed,
     Vanish,
-    // How a job goes.
+    // The course of a job.
     Stuck,
     LongFinalizing,
     ExpirePartial,
@@ -48,7 +48,7 @@ pub enum Name {
     AllFail,
     CancelMixed,
     EmptyErrorFileId,
-    // What its results look like.
+    // The results of a job.
     Shuffle,
     DuplicateLines,
     MissingLines,
@@ -60,7 +60,7 @@ pub enum Name {
     InlineAnswer,
     StatusInsteadOfError,
     MetadataMissing,
-    // Asking about a job, and fetching results.
+    // Polling a job, and downloading results.
     #[serde(rename = "poll_500")]
     Poll500,
     #[serde(rename = "poll_429")]
@@ -83,9 +83,9 @@ pub enum Name {
     Drop,
 }
 
-impl Name {
-    /// Faults that a job takes along when it is created.
-    pub const OF_JOBS: [Self; 19] = [
+impl FaultName {
+    /// Faults that fire when a job is created and then belong to the job.
+    pub const JOB_FAULTS: [Self; 19] = [
         Self::TokenLimit,
         Self::Stuck,
         Self::LongFinalizing,
@@ -108,15 +108,15 @@ impl Name {
     ];
 }
 
-/// One fault of an account. Parameters that a name does not know are ignored.
+/// One fault of an account. A fault ignores parameters that it does not use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
-    pub name: Name,
-    /// How often it fires; until it is cleared unless told.
+pub struct SimulatedFault {
+    pub name: FaultName,
+    /// How often it fires. None: until it is cleared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// Fires only now and then: 3 is at each third occasion.
+    /// 3: fires at every third occasion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,10 +125,10 @@ pub struct Fault {
     pub ms: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Of calls, creations, tokens or lines, as the name says.
+    /// A number of calls, creations, tokens or lines, depending on the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Of requests that wait, where tokens are limited too.
+    /// The limit of enqueued requests, beside the limit of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,9 +141,9 @@ pub struct Fault {
     occasions: u32,
 }
 
-impl Fault {
-    /// The fault with no parameters, until it is cleared.
-    pub fn of(name: Name) -> Self {
+impl SimulatedFault {
+    /// Without parameters. It fires until it is cleared.
+    pub fn new(name: FaultName) -> Self {
         Self {
             name,
             times: None,
@@ -160,8 +160,8 @@ impl Fault {
         }
     }
 
-    pub fn once(name: Name) -> Self {
-        Self::of(name).times(1)
+    pub fn once(name: FaultName) -> Self {
+        Self::new(name).times(1)
     }
 
     #[must_use]
@@ -188,14 +188,14 @@ impl Fault {
         self
     }
 
-    /// The line that is wrong, counted from 1.
+    /// The invalid line, counted from 1.
     #[must_use]
     pub fn line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// How many lines it concerns.
+    /// How many lines it affects.
     pub(crate) fn lines(&self) -> usize {
         usize::try_from(self.limit.unwrap_or(1)).unwrap_or(usize::MAX)
     }
@@ -203,30 +203,30 @@ impl Fault {
 
 /// The faults of one account.
 #[derive(Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct AccountFaults(Vec<SimulatedFault>);
 
-impl Faults {
-    pub fn set(&mut self, faults: Vec<Fault>) {
+impl AccountFaults {
+    pub fn set(&mut self, faults: Vec<SimulatedFault>) {
         self.0 = faults;
     }
 
-    pub fn add(&mut self, faults: Vec<Fault>) {
+    pub fn add(&mut self, faults: Vec<SimulatedFault>) {
         self.0.extend(faults);
     }
 
-    pub fn all(&self) -> &[Fault] {
+    pub fn all(&self) -> &[SimulatedFault] {
         &self.0
     }
 
-    /// The fault, if it is there, without using it up.
-    pub fn seen(&self, name: Name) -> Option<&Fault> {
+    /// The fault, if it is set. Does not fire it.
+    pub fn get(&self, name: FaultName) -> Option<&SimulatedFault> {
         self.0.iter().find(|fault| fault.name == name)
     }
 
     /// The fault, if it fires now.
-    pub fn fire(&mut self, name: Name) -> Option<Fault> {
-        let place = self.0.iter().position(|fault| fault.name == name)?;
-        let fault = self.0.get_mut(place)?;
+    pub fn fire(&mut self, name: FaultName) -> Option<SimulatedFault> {
+        let index = self.0.iter().position(|fault| fault.name == name)?;
+        let fault = self.0.get_mut(index)?;
         fault.occasions = fault.occasions.wrapping_add(1);
         if let Some(every) = fault.every.filter(|every| *every > 0)
             && !fault.occasions.is_multiple_of(every)
@@ -237,11 +237,11 @@ impl Faults {
         match fault.times {
             None => {}
             Some(0) => {
-                self.0.remove(place);
+                self.0.remove(index);
                 return None;
             }
             Some(1) => {
-                self.0.remove(place);
+                self.0.remove(index);
             }
             Some(more) => fault.times = Some(more - 1),
         }

@@ -1,14 +1,14 @@
-//! Gemini: batches as long-running operations, resumable uploads, and content at once.
+//! Gemini: batches as long-running operations, resumable uploads and realtime content.
 
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
-use crate::call::{Answered, Call, nothing_here};
-use crate::clock::Moment;
-use crate::question::{Kind, Question};
+use crate::answer::SimulatedAnswer;
+use crate::call::{CallResult, SimulatedCall, no_such_path};
+use crate::clock::SimulatorTime;
 use crate::realtime;
-use crate::refusal::Refusal;
+use crate::refusal::SimulatedRefusal;
 use crate::render;
+use crate::request::{ItemRequest, TaskKind};
 
 mod batches;
 mod create;
@@ -17,11 +17,11 @@ mod operation;
 mod results;
 mod upload;
 
-pub use upload::account_of as account_of_upload;
+pub use upload::upload_account as account_of_upload;
 
-pub async fn route(call: Call) -> Answered {
+pub async fn route(call: SimulatedCall) -> CallResult {
     let path = call.path.clone();
-    // Google's newer clients say `v1`, and mean the same calls.
+    // Google's newer clients use `v1` for the same calls.
     let segments = path.trim_matches('/').split('/');
     let segments = segments.map(|it| if it == "v1" { "v1beta" } else { it });
     let segments: Vec<&str> = segments.collect();
@@ -41,35 +41,35 @@ pub async fn route(call: Call) -> Answered {
         ("DELETE", ["v1beta", "batches", id]) => batches::delete(&call, id),
         ("POST", ["v1beta", "batches", last]) => match last.strip_suffix(":cancel") {
             Some(id) => batches::cancel(&call, id),
-            None => Err(nothing_here(&path)),
+            None => Err(no_such_path(&path)),
         },
         ("POST", ["v1beta", "models", last]) => {
             let (model, verb) = last.split_once(':').unwrap_or((last, ""));
-            of_model(call, model, verb).await
+            model_route(call, model, verb).await
         }
-        _ => Err(nothing_here(&path)),
+        _ => Err(no_such_path(&path)),
     }
 }
 
-async fn of_model(call: Call, model: &str, verb: &str) -> Answered {
+async fn model_route(call: SimulatedCall, model: &str, verb: &str) -> CallResult {
     match verb {
-        "batchGenerateContent" => create::create(call, model, Kind::Chat).await,
-        "asyncBatchEmbedContent" => create::create(call, model, Kind::Embedding).await,
-        "generateContent" => at_once(call, model, Kind::Chat).await,
-        "embedContent" => at_once(call, model, Kind::Embedding).await,
-        _ => Err(Refusal::new(404, format!("models/{model} has no method {verb}")).into()),
+        "batchGenerateContent" => create::create(call, model, TaskKind::Chat).await,
+        "asyncBatchEmbedContent" => create::create(call, model, TaskKind::Embedding).await,
+        "generateContent" => answer_realtime(call, model, TaskKind::Chat).await,
+        "embedContent" => answer_realtime(call, model, TaskKind::Embedding).await,
+        _ => Err(SimulatedRefusal::new(404, format!("models/{model} has no method {verb}")).into()),
     }
 }
 
-async fn at_once(call: Call, model: &str, kind: Kind) -> Answered {
-    let render = |_: &Question, answer: &Answer, fresh: &str| match answer {
-        Answer::Chat(chat) => render::gemini::content(chat, fresh, model),
-        Answer::Vectors(vectors) => render::gemini::embedding(vectors),
-        Answer::Failed(_) => json!({}),
+async fn answer_realtime(call: SimulatedCall, model: &str, kind: TaskKind) -> CallResult {
+    let render = |_: &ItemRequest, answer: &SimulatedAnswer, fresh: &str| match answer {
+        SimulatedAnswer::Chat(chat) => render::gemini::content(chat, fresh, model),
+        SimulatedAnswer::Embeddings(vectors) => render::gemini::embedding(vectors),
+        SimulatedAnswer::Failed(_) => json!({}),
     };
     realtime::respond(call, kind, render).await
 }
 
-fn time(moment: Moment) -> Value {
+fn format_time(moment: SimulatorTime) -> Value {
     json!(moment.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
 }

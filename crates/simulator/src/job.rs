@@ -1,88 +1,88 @@
-//! A batch job: what was ordered, and how it stands at a moment.
+//! A batch job.
 
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use serde_json::Value;
 
-use crate::answer::Habits;
-use crate::clock::Moment;
-use crate::fault::{Fault, Name};
-use crate::manifest::Manifest;
-use crate::pace::Pace;
-use crate::question::Kind;
+use crate::answer::AnswerFaults;
+use crate::clock::SimulatorTime;
+use crate::fault::{FaultName, SimulatedFault};
+use crate::manifest::SimulatedManifest;
+use crate::pace::SimulatedPace;
+use crate::request::TaskKind;
 
 mod counts;
 mod lines;
 mod timeline;
 
-pub use counts::Counts;
-pub use lines::{Line, Outcome};
-pub use timeline::{End, Phase, Timeline};
+pub use counts::JobCounts;
+pub use lines::{ResultLine, SimulatedOutcome};
+pub use timeline::{JobEnd, JobPhase, JobTimeline};
 
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct SimulatedJob {
     pub id: String,
-    pub order: Arc<Order>,
-    pub created_at: Moment,
-    /// Before this nobody sees it.
-    pub visible_at: Moment,
-    /// How long it may take.
+    pub request: Arc<JobRequest>,
+    pub created_at: SimulatorTime,
+    /// Hidden before this time.
+    pub visible_at: SimulatorTime,
+    /// The completion window.
     pub window: TimeDelta,
-    pub pace: Pace,
-    /// Those that it took along when it was created.
-    pub faults: Vec<Fault>,
-    /// Why it fails as a whole, if it does.
-    pub objections: Vec<Objection>,
-    pub cancel_at: Option<Moment>,
+    pub pace: SimulatedPace,
+    /// The faults it got when it was created.
+    pub faults: Vec<SimulatedFault>,
+    /// Why the whole job fails, if it does.
+    pub validation_errors: Vec<SimulatedValidationError>,
+    pub cancel_at: Option<SimulatorTime>,
     pub is_deleted: bool,
 }
 
-/// What a create call asked for.
+/// The content of a create call.
 #[derive(Debug)]
-pub struct Order {
-    pub kind: Kind,
+pub struct JobRequest {
+    pub kind: TaskKind,
     pub model: String,
-    /// What the caller wrote on it, to know it again.
+    /// The caller's label, to find the job again.
     pub label: Option<String>,
-    pub manifest: Manifest,
+    pub manifest: SimulatedManifest,
     pub endpoint: String,
-    /// The file that held the items, if they were not in the call itself.
+    /// The file with the items. None: the items were in the call.
     pub input_file: Option<String>,
     pub metadata: Value,
 }
 
-/// One thing wrong with a job's input.
+/// One error in a job's input.
 #[derive(Debug, Clone)]
-pub struct Objection {
+pub struct SimulatedValidationError {
     pub code: String,
     pub line: Option<u64>,
     pub message: String,
     pub param: Option<String>,
 }
 
-impl Job {
-    pub fn fault(&self, name: Name) -> Option<&Fault> {
+impl SimulatedJob {
+    pub fn fault(&self, name: FaultName) -> Option<&SimulatedFault> {
         self.faults.iter().find(|fault| fault.name == name)
     }
 
-    pub fn has(&self, name: Name) -> bool {
+    pub fn has(&self, name: FaultName) -> bool {
         self.fault(name).is_some()
     }
 
     pub fn total(&self) -> usize {
-        self.order.manifest.items.len()
+        self.request.manifest.items.len()
     }
 
-    pub fn habits(&self) -> Habits {
-        Habits {
-            usage_missing: self.has(Name::UsageMissing),
-            usage_absurd: self.has(Name::UsageAbsurd),
-            blocked: self.has(Name::SafetyBlock),
+    pub fn answer_faults(&self) -> AnswerFaults {
+        AnswerFaults {
+            usage_missing: self.has(FaultName::UsageMissing),
+            usage_absurd: self.has(FaultName::UsageAbsurd),
+            is_blocked: self.has(FaultName::SafetyBlock),
         }
     }
 
-    pub fn is_visible(&self, now: Moment) -> bool {
+    pub fn is_visible(&self, now: SimulatorTime) -> bool {
         !self.is_deleted && self.visible_at <= now
     }
 }

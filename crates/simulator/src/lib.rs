@@ -1,28 +1,28 @@
-//! Stands in for the AI providers in development and tests: their wire protocols, their delays and their faults.
+//! Simulates the AI providers for development and tests: their wire protocols, delays and faults.
 //!
-//! A credential names an account; its first use makes it. Jobs go through their
-//! states by the clock, which is the host's or stands still until it is moved.
+//! A credential names an account, and its first use creates it. Jobs change state by the clock,
+//! which is the host's clock or a manual one.
 //!
-//! # The rule of answers
+//! # The answer rule
 //!
-//! The *last user text* is the text of the last message from the user, its text
-//! parts joined by a line feed; for an embedding, each input. An answer follows
-//! from it alone:
+//! The *last user text* is the text of the last user message, with its text parts
+//! joined by a line feed. For an embedding it is each input. The answer depends on
+//! it alone:
 //!
 //! - chat: `sim:` + the first 16 hex digits of its SHA-256 + a space + its first
 //!   200 characters ([`rule::chat_text`]), cut at the first stop sequence and
 //!   then to the limit of tokens ([`rule::chat`]);
-//! - embedding: 8 numbers, or as many as were asked for, from its SHA-256
+//! - embedding: 8 numbers, or as many as requested, from its SHA-256
 //!   ([`rule::embedding`]);
 //! - input tokens: the bytes of all text in the request, divided by 4, rounded up
 //!   ([`rule::input_tokens`]); output tokens: the words of the answer
 //!   ([`rule::output_tokens`]).
 //!
 //! Directives in the last user text act on one item ([`rule::Directives`]);
-//! faults act on an account ([`Fault`]). `docs/simulator.md` lists both.
+//! faults act on an account ([`SimulatedFault`]). `docs/simulator.md` lists both.
 #![expect(
     unreachable_pub,
-    reason = "`pub` says what a module offers; the front door is this file"
+    reason = "`pub` marks a module's interface; the crate's interface is this file"
 )]
 
 mod account;
@@ -47,7 +47,7 @@ mod gemini;
 
 mod job;
 
-mod listen;
+mod listener;
 
 mod manifest;
 
@@ -57,7 +57,7 @@ mod pace;
 
 mod provider;
 
-mod question;
+mod request;
 
 mod realtime;
 
@@ -71,11 +71,11 @@ mod reply;
 
 pub mod rule;
 
-mod server;
+mod realtime_server;
 
-mod surface;
+mod router;
 
-mod world;
+mod state;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -86,23 +86,23 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use clock::{Moment, host_now};
-pub use control::Control;
-pub use fault::{Fault, Name as FaultName};
-pub use pace::Pace;
-pub use provider::Provider;
-pub use record::{JobView, RealtimeCall, Submission};
+pub use clock::{SimulatorTime, host_now};
+pub use control::SimulatorControl;
+pub use fault::{FaultName, SimulatedFault};
+pub use pace::SimulatedPace;
+pub use provider::SimulatedProvider;
+pub use record::{JobView, RealtimeCall, SimulatedSubmission};
 
-use crate::clock::Clock;
-use crate::world::World;
+use crate::clock::SimulatorClock;
+use crate::state::SimulatorState;
 
-/// How a simulator is started; the default listens on a free port and goes with the host's clock.
+/// The default listens on a free port and uses the host's clock.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub listen: SocketAddr,
-    /// Where a clock that stands still stands; none goes with the host.
-    pub held_at: Option<Moment>,
-    /// What ids are made from; drawn if not given, so that no two simulators share an id.
+    /// The start of a manual clock. None: the host's clock.
+    pub manual_start: Option<SimulatorTime>,
+    /// The seed of generated ids. Random by default, so that two simulators never share an id.
     pub seed: Option<u64>,
 }
 
@@ -110,42 +110,44 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            held_at: None,
+            manual_start: None,
             seed: None,
         }
     }
 }
 
 impl Options {
-    /// With a clock that stands at the host's time until it is moved.
+    /// With a manual clock that starts at the host's time.
     pub fn manual() -> Self {
         Self {
-            held_at: Some(host_now()),
+            manual_start: Some(host_now()),
             ..Self::default()
         }
     }
 }
 
-/// A running simulator. It stops when it is dropped; see [`Control`] for what can be done to it.
+/// A running simulator, which stops on drop. [`SimulatorControl`] changes and inspects it.
 #[derive(Debug)]
 pub struct Simulator {
     address: SocketAddr,
-    control: Control,
+    control: SimulatorControl,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
 impl Simulator {
-    /// Listens, and serves on the runtime that this is called on.
+    /// Listens and serves on the current runtime.
     pub async fn start(options: Options) -> io::Result<Self> {
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
-        let clock = options.held_at.map_or_else(Clock::host, Clock::held);
+        let clock = options
+            .manual_start
+            .map_or_else(SimulatorClock::host, SimulatorClock::manual);
         let seed = options.seed.unwrap_or_else(rand::random);
-        let world = Arc::new(World::new(clock, seed));
-        let control = Control::of(&world);
+        let world = Arc::new(SimulatorState::new(clock, seed));
+        let control = SimulatorControl::new(&world);
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(listen::serve(listener, world, stop.clone()));
+        let serving = tokio::spawn(listener::serve(listener, world, stop.clone()));
         Ok(Self {
             address,
             control,
@@ -158,17 +160,17 @@ impl Simulator {
         self.address
     }
 
-    /// What stands in place of the provider's own host: `http://127.0.0.1:4100/openai`.
-    pub fn base_url(&self, provider: Provider) -> String {
+    /// Replaces the provider's own base URL: `http://127.0.0.1:4100/openai`.
+    pub fn base_url(&self, provider: SimulatedProvider) -> String {
         format!("http://{}/{provider}", self.address)
     }
 
-    /// A handle that can be given away.
-    pub fn control(&self) -> Control {
+    /// A clonable handle.
+    pub fn control(&self) -> SimulatorControl {
         self.control.clone()
     }
 
-    /// Closes every connection, and waits until all is over.
+    /// Closes every connection and waits for all tasks.
     pub async fn stop(mut self) {
         self.stop.cancel();
         (&mut self.serving).await.ok();
@@ -176,9 +178,9 @@ impl Simulator {
 }
 
 impl Deref for Simulator {
-    type Target = Control;
+    type Target = SimulatorControl;
 
-    fn deref(&self) -> &Control {
+    fn deref(&self) -> &SimulatorControl {
         &self.control
     }
 }

@@ -1,22 +1,22 @@
-//! `simulator`, the program: says where it listens, and serves until it is told to stop.
+//! The `simulator` program: prints its addresses and serves until SIGINT or SIGTERM.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use clap::Parser;
-use simulator::{Options, Provider, Simulator};
+use simulator::{Options, SimulatedProvider, Simulator};
 
-/// Stands in for AI providers: see docs/simulator.md.
+/// Simulates AI providers: see docs/simulator.md.
 #[derive(Debug, Parser)]
 #[command(name = "simulator", version)]
 struct Arguments {
-    /// The address to listen on; port 0 takes a free one.
+    /// The address to listen on. Port 0 picks a free port.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// The clock stands still until PUT /admin/clock moves it.
+    /// Use a manual clock, which only PUT /admin/clock moves.
     #[arg(long)]
     manual_clock: bool,
-    /// What ids are made from, so that two runs give the same ones.
+    /// The seed of generated ids. Two runs with one seed give the same ids.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -35,15 +35,15 @@ async fn main() -> io::Result<()> {
         ..options
     })
     .await?;
-    announce(&simulator)?;
-    stopped().await?;
+    print_addresses(&simulator)?;
+    wait_for_stop().await?;
     simulator.stop().await;
     Ok(())
 }
 
-fn announce(simulator: &Simulator) -> io::Result<()> {
+fn print_addresses(simulator: &Simulator) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for provider in Provider::ALL {
+    for provider in SimulatedProvider::ALL {
         let name = provider.name();
         writeln!(out, "{name:<10}{}", simulator.base_url(provider))?;
     }
@@ -51,7 +51,7 @@ fn announce(simulator: &Simulator) -> io::Result<()> {
     out.flush()
 }
 
-async fn stopped() -> io::Result<()> {
+async fn wait_for_stop() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -1,25 +1,25 @@
-//! `OpenAI`: files, batches, and answers at once.
+//! `OpenAI`: files, batches and realtime calls.
 
 use http::HeaderValue;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
-use crate::call::{Answered, Call, nothing_here};
-use crate::clock::Moment;
-use crate::provider::Provider;
-use crate::question::{Kind, Question};
+use crate::answer::SimulatedAnswer;
+use crate::call::{CallResult, SimulatedCall, no_such_path};
+use crate::clock::SimulatorTime;
+use crate::provider::SimulatedProvider;
 use crate::realtime;
 use crate::render;
-use crate::render::openai::Voice;
+use crate::render::openai::CompletionMetadata;
 use crate::reply;
+use crate::request::{ItemRequest, TaskKind};
 
+mod batch_object;
 mod batches;
 mod files;
-mod object;
+mod input_file;
 mod output;
-mod read;
 
-pub async fn route(call: Call) -> Answered {
+pub async fn route(call: SimulatedCall) -> CallResult {
     let path = call.path.clone();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let method = call.method.clone();
@@ -37,39 +37,39 @@ pub async fn route(call: Call) -> Answered {
     }
 }
 
-/// What `OpenAI` and servers that speak like it have in common.
-pub async fn realtime_route(call: Call, method: &str, segments: &[&str]) -> Answered {
+/// The realtime calls of `OpenAI` and of compatible servers.
+pub async fn realtime_route(call: SimulatedCall, method: &str, segments: &[&str]) -> CallResult {
     match (method, segments) {
-        ("POST", ["v1", "chat", "completions"]) => completions(call, Kind::Chat).await,
-        ("POST", ["v1", "embeddings"]) => completions(call, Kind::Embedding).await,
+        ("POST", ["v1", "chat", "completions"]) => completions(call, TaskKind::Chat).await,
+        ("POST", ["v1", "embeddings"]) => completions(call, TaskKind::Embedding).await,
         ("GET", ["v1", "models"]) => Ok(reply::json(&models(call.now))),
-        _ => Err(nothing_here(&call.path)),
+        _ => Err(no_such_path(&call.path)),
     }
 }
 
-async fn completions(call: Call, kind: Kind) -> Answered {
+async fn completions(call: SimulatedCall, kind: TaskKind) -> CallResult {
     let created = call.now.timestamp();
-    let is_vllm = call.provider == Provider::Server;
-    let asked = call.header("x-request-id").map(str::to_owned);
-    let render = |question: &Question, answer: &Answer, fresh: &str| {
-        // vLLM makes the id of the caller its own.
-        let id = asked.as_deref().filter(|_| is_vllm).unwrap_or(fresh);
-        let voice = Voice {
+    let is_vllm = call.provider == SimulatedProvider::Server;
+    let request_id = call.header("x-request-id").map(str::to_owned);
+    let render = |question: &ItemRequest, answer: &SimulatedAnswer, fresh: &str| {
+        // vLLM uses the caller's request id.
+        let id = request_id.as_deref().filter(|_| is_vllm).unwrap_or(fresh);
+        let metadata = CompletionMetadata {
             id,
             model: &question.model,
             created,
             is_vllm,
         };
         match answer {
-            Answer::Chat(chat) => render::openai::chat(chat, voice),
-            Answer::Vectors(vectors) => render::openai::embeddings(vectors, voice),
-            Answer::Failed(_) => Value::Null,
+            SimulatedAnswer::Chat(chat) => render::openai::chat(chat, metadata),
+            SimulatedAnswer::Embeddings(vectors) => render::openai::embeddings(vectors, metadata),
+            SimulatedAnswer::Failed(_) => Value::Null,
         }
     };
     realtime::respond(call, kind, render).await
 }
 
-fn models(now: Moment) -> Value {
+fn models(now: SimulatorTime) -> Value {
     let data: Vec<Value> = ["sim-chat", "sim-embedding"]
         .iter()
         .map(|id| json!({"id": id, "object": "model", "created": now.timestamp(), "owned_by": "simulator"}))
@@ -77,8 +77,13 @@ fn models(now: Moment) -> Value {
     json!({"object": "list", "data": data})
 }
 
-/// A page of a list that is newest first.
-fn page<T>(call: &Call, all: Vec<T>, id: impl Fn(&T) -> &str, show: impl Fn(&T) -> Value) -> Value {
+/// A page of a list, newest first.
+fn page<T>(
+    call: &SimulatedCall,
+    all: Vec<T>,
+    id: impl Fn(&T) -> &str,
+    show: impl Fn(&T) -> Value,
+) -> Value {
     let limit = call.number("limit").unwrap_or(20).clamp(1, 10_000);
     let after = call.query.get("after");
     let mut rest: Vec<T> = match after {
@@ -100,7 +105,7 @@ fn page<T>(call: &Call, all: Vec<T>, id: impl Fn(&T) -> &str, show: impl Fn(&T) 
     })
 }
 
-/// Headers that every answer carries.
+/// Headers of every response.
 pub fn headers(request_id: &str) -> Vec<(&'static str, HeaderValue)> {
     let id = HeaderValue::from_str(&format!("req_{request_id}"));
     vec![

@@ -1,25 +1,25 @@
-//! How long an account's jobs take in each state, and how its realtime answers go.
+//! The pace of an account: how long jobs stay in each state and how long realtime answers take.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-/// In milliseconds of the simulator's clock; what is left out of a document has its default.
+/// In milliseconds of the simulator's clock. Missing fields of a JSON document have defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pace {
+pub struct SimulatedPace {
     pub validating_ms: u32,
     pub running_ms: u32,
     pub finalizing_ms: u32,
     pub cancelling_ms: u32,
-    /// When a job expires, if not after the provider's own window.
+    /// When a job expires. None: after the provider's window.
     pub window_ms: Option<u32>,
-    /// How long a realtime answer takes.
+    /// The duration of a realtime answer.
     pub answer_ms: u32,
-    /// How many realtime answers are worked on at once; the others wait.
+    /// Concurrent realtime answers. Further calls wait.
     pub slots: usize,
 }
 
-impl Default for Pace {
+impl Default for SimulatedPace {
     fn default() -> Self {
         Self {
             validating_ms: 100,

@@ -1,4 +1,4 @@
-//! The four that are simulated.
+//! The simulated providers.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Provider {
+pub enum SimulatedProvider {
     OpenAi,
     Anthropic,
     Gemini,
-    /// A realtime server with the shapes of `OpenAI`, as vLLM is one.
+    /// A realtime server with `OpenAI`-compatible calls, such as vLLM.
     Server,
 }
 
-impl Provider {
+impl SimulatedProvider {
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Server];
 
-    /// Its prefix, and its name in the administration.
+    /// The URL prefix and the name in the admin API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -27,12 +27,12 @@ impl Provider {
         }
     }
 
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 
-impl fmt::Display for Provider {
+impl fmt::Display for SimulatedProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,41 +1,41 @@
-//! A provider's no, in its own shape.
+//! A provider's error response, in its own format.
 
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::provider::Provider;
+use crate::provider::SimulatedProvider;
 
-/// Why a call has no good answer.
+/// Why a call does not succeed.
 #[derive(Debug)]
-pub enum No {
-    Refused(Box<Refusal>),
-    /// The connection is closed without a word.
+pub enum CallRejection {
+    Refused(Box<SimulatedRefusal>),
+    /// The connection is closed without an answer.
     Dropped,
 }
 
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct SimulatedRefusal {
     pub status: u16,
     pub message: String,
-    /// The code or type, where the status alone does not say it.
+    /// The code or type, where the status does not determine it.
     pub code: Option<&'static str>,
-    /// A code that only `OpenAI` gives.
+    /// A code that only `OpenAI` sends.
     pub openai_code: Option<&'static str>,
     pub param: Option<String>,
     pub retry_after: Option<u32>,
-    /// What an edge in front of the provider answers.
+    /// HTML from a proxy in front of the provider.
     pub is_html: bool,
 }
 
-impl From<Refusal> for No {
-    fn from(refusal: Refusal) -> Self {
+impl From<SimulatedRefusal> for CallRejection {
+    fn from(refusal: SimulatedRefusal) -> Self {
         Self::Refused(Box::new(refusal))
     }
 }
 
-impl Refusal {
+impl SimulatedRefusal {
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -76,7 +76,7 @@ impl Refusal {
         self
     }
 
-    pub fn into_response(self, provider: Provider, request_id: &str) -> Response {
+    pub fn into_response(self, provider: SimulatedProvider, request_id: &str) -> Response {
         let (kind, body) = if self.is_html {
             let title = format!("{} Request Entity Too Large", self.status);
             let page = format!(
@@ -94,23 +94,26 @@ impl Refusal {
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-        // Gemini says it in the body alone.
-        if let Some(seconds) = self.retry_after.filter(|_| provider != Provider::Gemini) {
+        // Gemini sends it in the body only.
+        if let Some(seconds) = self
+            .retry_after
+            .filter(|_| provider != SimulatedProvider::Gemini)
+        {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
 
-    /// The document, which also stands in results of single items.
-    pub fn body(&self, provider: Provider, request_id: &str) -> Value {
+    /// The JSON body. Results of single items contain it too.
+    pub fn body(&self, provider: SimulatedProvider, request_id: &str) -> Value {
         match provider {
-            Provider::OpenAi => json!({"error": {
+            SimulatedProvider::OpenAi => json!({"error": {
                 "message": self.message,
                 "type": self.openai_type(),
                 "param": self.param,
                 "code": self.code.or(self.openai_code),
             }}),
-            Provider::Server => json!({"error": {
+            SimulatedProvider::Server => json!({"error": {
                 "message": self.message,
                 "type": self.code.unwrap_or(match self.status {
                     400 => "BadRequestError",
@@ -121,12 +124,12 @@ impl Refusal {
                 "param": self.param,
                 "code": self.status,
             }}),
-            Provider::Anthropic => json!({
+            SimulatedProvider::Anthropic => json!({
                 "type": "error",
                 "error": {"type": self.anthropic_type(), "message": self.message},
                 "request_id": request_id,
             }),
-            Provider::Gemini => json!({"error": self.gemini_status()}),
+            SimulatedProvider::Gemini => json!({"error": self.gemini_status()}),
         }
     }
 
@@ -167,14 +170,14 @@ impl Refusal {
             500.. => "INTERNAL",
             _ => "INVALID_ARGUMENT",
         });
-        let mut told = json!({"code": self.status, "message": self.message, "status": status});
-        if let (Some(seconds), Some(told)) = (self.retry_after, told.as_object_mut()) {
+        let mut error = json!({"code": self.status, "message": self.message, "status": status});
+        if let (Some(seconds), Some(error)) = (self.retry_after, error.as_object_mut()) {
             let details = json!([{
                 "@type": "type.googleapis.com/google.rpc.RetryInfo",
                 "retryDelay": format!("{seconds}s"),
             }]);
-            told.insert("details".to_owned(), details);
+            error.insert("details".to_owned(), details);
         }
-        told
+        error
     }
 }

@@ -1,4 +1,4 @@
-//! One answer in the shape of each provider.
+//! Renders an answer in each provider's format.
 
 pub mod anthropic;
 pub mod gemini;
@@ -6,8 +6,8 @@ pub mod openai;
 
 use sha2::{Digest as _, Sha256};
 
-/// So many hex digits that follow from the words alone.
-pub fn digits(words: &[&str], count: usize) -> String {
+/// `count` hex digits derived from the words.
+pub fn hex_digits(words: &[&str], count: usize) -> String {
     let mut digest = Sha256::new();
     for word in words {
         digest.update(word.as_bytes());

@@ -1,4 +1,4 @@
-//! Answers that go well, and those that break off.
+//! Complete responses, and truncated ones.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use futures::stream;
 use http::{HeaderValue, header};
 use serde_json::Value;
 
-use crate::account::Telling;
+use crate::account::CreateReply;
 
-/// Lines are sent in pieces of about this size.
-const PIECE: usize = 64 * 1024;
+/// Lines are sent in chunks of about this size.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 pub fn json(body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));
@@ -22,20 +22,20 @@ pub fn json(body: &Value) -> Response {
     response
 }
 
-/// As much of an answer as the caller of a create call shall hear.
-pub async fn tell(telling: Telling, body: &Value) -> Response {
+/// The part of the answer that the caller of a create call receives.
+pub async fn reply_to_create(telling: CreateReply, body: &Value) -> Response {
     match telling {
-        Telling::Whole => json(body),
-        Telling::Cut => half_of(body),
-        Telling::Never => std::future::pending().await,
+        CreateReply::Complete => json(body),
+        CreateReply::Truncated => half_of_json(body),
+        CreateReply::Never => std::future::pending().await,
     }
 }
 
-/// A document of which only the first half arrives.
-pub fn half_of(body: &Value) -> Response {
+/// A JSON body of which only the first half is sent.
+pub fn half_of_json(body: &Value) -> Response {
     let text = body.to_string();
     let half = Bytes::copy_from_slice(text.as_bytes().get(..text.len() / 2).unwrap_or_default());
-    let mut response = Response::new(breaking_off(stream::iter([Ok(half)])));
+    let mut response = Response::new(cut_stream(stream::iter([Ok(half)])));
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, kind);
@@ -43,8 +43,8 @@ pub fn half_of(body: &Value) -> Response {
     response
 }
 
-/// Lines that are made while they are sent, none kept.
-pub fn lines<T: Send + 'static>(
+/// Renders lines while it sends them.
+pub fn stream_lines<T: Send + 'static>(
     lines: Vec<T>,
     is_cut: bool,
     render: impl Fn(T) -> Vec<u8> + Send + 'static,
@@ -54,14 +54,14 @@ pub fn lines<T: Send + 'static>(
     let mut is_over = false;
     let pieces = std::iter::from_fn(move || {
         let mut piece = Vec::new();
-        while piece.len() < PIECE && !is_over {
+        while piece.len() < CHUNK_BYTES && !is_over {
             let Some((index, line)) = rest.next() else {
                 is_over = true;
                 break;
             };
             let mut line = render(line);
             if index == last {
-                // In the middle of a line, where a parser that trusts the end is caught.
+                // Cut in the middle of a line, to catch parsers that accept an incomplete end.
                 line.truncate(line.len() / 2);
                 is_over = true;
             } else {
@@ -73,19 +73,19 @@ pub fn lines<T: Send + 'static>(
     });
     let pieces = stream::iter(pieces);
     let body = if is_cut {
-        breaking_off(pieces)
+        cut_stream(pieces)
     } else {
         Body::from_stream(pieces)
     };
     Response::new(body)
 }
 
-/// Sends what there is, and then closes the connection.
-fn breaking_off(pieces: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+/// Sends the chunks, then closes the connection.
+fn cut_stream(pieces: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
     let end = stream::once(async {
-        // What came before is written out while this waits its turn.
+        // Lets hyper write out the previous chunks first.
         tokio::task::yield_now().await;
-        Err(io::Error::other("cut, as a fault asked"))
+        Err(io::Error::other("a fault cut the response"))
     });
     Body::from_stream(pieces.chain(end))
 }

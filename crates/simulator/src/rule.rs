@@ -1,4 +1,4 @@
-//! The rule of answers: what is said follows from what was asked, so a test can know it beforehand.
+//! The answer rule: an answer depends on its request alone, so a test can compute it.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,70 +9,69 @@ pub use directives::Directives;
 #[cfg(test)]
 mod tests;
 
-/// How many characters of the question an answer repeats.
-const REPEATED: usize = 200;
+const MAX_REPEATED_CHARS: usize = 200;
 
-/// How many numbers an embedding has when the request does not say.
-pub const DIMENSIONS: usize = 8;
+/// The length of an embedding when the request does not set it.
+pub const DEFAULT_DIMENSIONS: usize = 8;
 
-/// What a chat model says, before any fault.
+/// The text of a chat answer, before any fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct GeneratedText {
     pub text: String,
-    pub finish: Finish,
+    pub finish_reason: FinishReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finish {
-    /// The model came to its end.
+pub enum FinishReason {
+    /// The model finished.
     End,
-    /// The limit of tokens cut it.
+    /// The token limit cut the text.
     Length,
-    /// This stop sequence cut it.
-    Sequence(String),
-    /// A filter left nothing.
+    /// This stop sequence cut the text.
+    StopSequence(String),
+    /// A content filter removed the text.
     Blocked,
     Refused,
-    /// As a directive wants it spelled.
+    /// The spelling from a directive.
     Named(String),
 }
 
-/// The whole answer: `sim:`, 16 hex digits of the question's SHA-256, and the question's beginning.
+/// The whole answer: `sim:`, 16 hex digits of the question's SHA-256, and its first characters.
 pub fn chat_text(last_user_text: &str) -> String {
     let digest = hex::encode(Sha256::digest(last_user_text.as_bytes()));
-    let beginning: String = last_user_text.chars().take(REPEATED).collect();
+    let beginning: String = last_user_text.chars().take(MAX_REPEATED_CHARS).collect();
     format!("sim:{} {beginning}", digest.get(..16).unwrap_or_default())
 }
 
-/// The answer, cut at the first stop sequence and then after `max_tokens` words.
-pub fn chat(last_user_text: &str, max_tokens: Option<u64>, stops: &[String]) -> Said {
+/// Cuts the answer at the first stop sequence, then after `max_tokens` words.
+pub fn chat(last_user_text: &str, max_tokens: Option<u64>, stops: &[String]) -> GeneratedText {
     let whole = chat_text(last_user_text);
     let first_stop = stops
         .iter()
         .filter(|stop| !stop.is_empty())
         .filter_map(|stop| Some((whole.find(stop.as_str())?, stop)))
-        .min_by_key(|(place, _)| *place);
+        .min_by_key(|(index, _)| *index);
     let (text, finish) = match first_stop {
-        Some((place, stop)) => (
-            whole.get(..place).unwrap_or_default(),
-            Finish::Sequence(stop.clone()),
+        Some((index, stop)) => (
+            whole.get(..index).unwrap_or_default(),
+            FinishReason::StopSequence(stop.clone()),
         ),
-        None => (whole.as_str(), Finish::End),
+        None => (whole.as_str(), FinishReason::End),
     };
-    match max_tokens.and_then(|most| beginning_of(text, most)) {
-        Some(beginning) => Said {
+    match max_tokens.and_then(|max| first_words(text, max)) {
+        Some(beginning) => GeneratedText {
             text: beginning.to_owned(),
-            finish: Finish::Length,
+            finish_reason: FinishReason::Length,
         },
-        None => Said {
+        None => GeneratedText {
             text: text.to_owned(),
-            finish,
+            finish_reason: finish,
         },
     }
 }
 
-/// The first so many words, if there are more than these.
-fn beginning_of(text: &str, words: u64) -> Option<&str> {
+/// The first `words` words. None: the text has no more words.
+fn first_words(text: &str, words: u64) -> Option<&str> {
     let words = usize::try_from(words).ok()?;
     let mut kept = 0;
     let mut rest = text;
@@ -87,7 +86,7 @@ fn beginning_of(text: &str, words: u64) -> Option<&str> {
         .flatten()
 }
 
-/// A quarter of the bytes of all text in the request, rounded up.
+/// The bytes of all text in the request divided by 4, rounded up.
 pub fn input_tokens(bytes_of_text: usize) -> u64 {
     u64::try_from(bytes_of_text.div_ceil(4)).unwrap_or(u64::MAX)
 }
@@ -97,9 +96,9 @@ pub fn output_tokens(answer: &str) -> u64 {
     u64::try_from(answer.split_whitespace().count()).unwrap_or(u64::MAX)
 }
 
-/// Numbers from −1 up to 1, each from two bytes of the input's SHA-256; they repeat after sixteen.
+/// Numbers from −1 to 1, each from two bytes of the input's SHA-256. They repeat after sixteen.
 ///
-/// Each is a multiple of 2⁻¹⁵, so that it survives any spelling as a float.
+/// Each is a multiple of 2⁻¹⁵, so every float format keeps it exact.
 pub fn embedding(input: &str, dimensions: usize) -> Vec<f32> {
     let digest = Sha256::digest(input.as_bytes());
     let numbers: Vec<f32> = digest
@@ -112,7 +111,7 @@ pub fn embedding(input: &str, dimensions: usize) -> Vec<f32> {
     numbers.iter().copied().cycle().take(dimensions).collect()
 }
 
-/// The SHA-256 of the sorted ids, each followed by a line feed: what a submission is known by.
+/// The SHA-256 of the sorted ids, each followed by a line feed. It identifies a submission.
 pub fn ids_digest<Id: AsRef<str> + Ord>(mut ids: Vec<Id>) -> String {
     ids.sort_unstable();
     let mut digest = Sha256::new();

@@ -1,62 +1,65 @@
-//! How a body lies in its row: compressed when that helps.
+//! Bodies as they are stored: compressed when that makes them smaller.
 
 use std::cell::RefCell;
 
 use crate::Error;
 
-const RAW: i16 = 0;
-const ZSTD: i16 = 1;
-/// Below this a frame costs more than it saves.
-const SMALLEST: usize = 128;
-/// Speed first: the write-ahead log is what we save on.
-const LEVEL: i32 = 1;
-/// No body that we accept or receive unpacks to more.
-const LARGEST: usize = 256 << 20;
+const CODEC_RAW: i16 = 0;
+const CODEC_ZSTD: i16 = 1;
+/// Below this size a zstd frame costs more than it saves.
+const MIN_BYTES_TO_COMPRESS: usize = 128;
+/// The fastest level: compression is there to write less to the write-ahead log.
+const COMPRESSION_LEVEL: i32 = 1;
+/// No accepted request and no received outcome unpacks to more.
+const MAX_UNPACKED_BYTES: usize = 256 << 20;
 
 /// A body as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedBody {
     pub codec: i16,
     pub bytes: Vec<u8>,
 }
 
-impl Packed {
-    /// How many bytes it has unpacked. What cannot be unpacked has none.
+impl PackedBody {
+    /// The size in bytes when unpacked; 0 if it cannot be unpacked.
     pub fn unpacked_len(&self) -> usize {
         unpacked_size(self.codec, &self.bytes, self.bytes.len()).unwrap_or_default()
     }
 }
 
 thread_local! {
-    // A context is worth keeping: making one costs more than packing a small body.
+    // Contexts are kept because creating one costs more than packing a small body.
     static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> =
-        RefCell::new(zstd::bulk::Compressor::new(LEVEL).ok());
+        RefCell::new(zstd::bulk::Compressor::new(COMPRESSION_LEVEL).ok());
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
         RefCell::new(zstd::bulk::Decompressor::new().ok());
 }
 
-pub fn pack(plain: &[u8]) -> Packed {
-    let raw = || Packed {
-        codec: RAW,
+pub fn pack(plain: &[u8]) -> PackedBody {
+    let raw = || PackedBody {
+        codec: CODEC_RAW,
         bytes: plain.to_vec(),
     };
-    if plain.len() < SMALLEST {
+    if plain.len() < MIN_BYTES_TO_COMPRESS {
         return raw();
     }
     PACKER.with_borrow_mut(
         |packer| match packer.as_mut().map(|packer| packer.compress(plain)) {
-            Some(Ok(bytes)) if bytes.len() < plain.len() => Packed { codec: ZSTD, bytes },
+            Some(Ok(bytes)) if bytes.len() < plain.len() => PackedBody {
+                codec: CODEC_ZSTD,
+                bytes,
+            },
             Some(Ok(_) | Err(_)) | None => raw(),
         },
     )
 }
 
-/// How many bytes a stored body of `length` bytes unpacks to, by its first 18 bytes.
-/// Nothing where it cannot be unpacked.
+/// How many bytes a stored body of `length` bytes unpacks to, read from its first 18 bytes.
+/// None if it cannot be unpacked.
 pub fn unpacked_size(codec: i16, head: &[u8], length: usize) -> Option<usize> {
     match codec {
-        RAW => Some(length),
-        ZSTD => frame_size(head),
+        CODEC_RAW => Some(length),
+        CODEC_ZSTD => frame_size(head),
         _ => None,
     }
 }
@@ -64,7 +67,7 @@ pub fn unpacked_size(codec: i16, head: &[u8], length: usize) -> Option<usize> {
 fn frame_size(head: &[u8]) -> Option<usize> {
     let size = zstd::zstd_safe::get_frame_content_size(head).ok().flatten();
     size.and_then(|size| usize::try_from(size).ok())
-        .filter(|size| *size <= LARGEST)
+        .filter(|size| *size <= MAX_UNPACKED_BYTES)
 }
 
 pub fn unpack(codec: i16, bytes: Vec<u8>, table: &'static str) -> Result<Vec<u8>, Error> {
@@ -72,10 +75,10 @@ pub fn unpack(codec: i16, bytes: Vec<u8>, table: &'static str) -> Result<Vec<u8>
         table,
         column: "body",
     };
-    if codec == RAW {
+    if codec == CODEC_RAW {
         return Ok(bytes);
     }
-    let (ZSTD, Some(size)) = (codec, frame_size(&bytes)) else {
+    let (CODEC_ZSTD, Some(size)) = (codec, frame_size(&bytes)) else {
         return Err(corrupt);
     };
     UNPACKER.with_borrow_mut(|unpacker| match unpacker.as_mut() {
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_corrupt() {
-        for (codec, bytes) in [(ZSTD, b"nonsense".to_vec()), (7, vec![1])] {
+        for (codec, bytes) in [(CODEC_ZSTD, b"nonsense".to_vec()), (7, vec![1])] {
             assert!(matches!(
                 unpack(codec, bytes, "request"),
                 Err(Error::Corrupt { .. })

@@ -1,15 +1,15 @@
-//! The rows of control: who may ask, and where their rows lie.
+//! The rows of control: organizations, projects, keys, people, and the map of berths to shards.
 //!
-//! Whatever is changed here is also noted in the feed of changes, in the same
-//! transaction: nodes keep what they have read and forget it when told.
+//! Changes that nodes cache are also appended to the change feed, in the same transaction. Nodes
+//! follow the feed and drop what has changed from their caches.
 
 pub mod api_key;
 
-pub mod audit;
+pub mod audit_log;
 
 pub mod berth;
 
-pub mod change;
+pub mod change_feed;
 
 pub mod installation;
 
@@ -19,14 +19,14 @@ pub mod node;
 
 pub mod organization;
 
-pub mod pass;
+pub mod one_time_link;
 
 pub mod person;
 
 pub mod project;
 
-pub mod seat;
+pub mod membership;
 
 pub mod session;
 
-pub mod throttle;
+pub mod sign_in_throttle;

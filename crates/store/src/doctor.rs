@@ -1,4 +1,5 @@
-//! What doctor asks a database: settings that would lose work, and what holds it back.
+//! Checks of a database for `longshored doctor`: settings that could lose data, and transactions
+//! that keep dead rows from being removed.
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
@@ -8,69 +9,69 @@ use crate::Error;
 use crate::Pool;
 use crate::pool::Connector;
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nobody answers there, or not in time.
+pub enum ConnectionFailureKind {
+    /// No server answers at this address, or not in time.
     Unreachable,
-    /// The user or its password.
+    /// The user or the password is wrong.
     Credentials,
     NoDatabase,
-    /// Every connection that the server allows is taken.
-    Full,
+    /// Every connection that the server allows is in use.
+    TooManyConnections,
     Other,
 }
 
-/// How a PostgreSQL is set up.
+/// Settings of a PostgreSQL server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct DatabaseServerInfo {
     /// As `server_version_num`: 150004 is 15.4.
     pub version: i32,
     pub fsync: bool,
     pub full_page_writes: bool,
     /// `on`, `off`, `local`, `remote_write` or `remote_apply`, as this session has it.
     pub synchronous_commit: String,
-    /// Connections for everyone but superusers.
-    pub most_connections: i32,
-    /// A standby: nothing can be written there.
+    /// Without the connections that are reserved for superusers.
+    pub max_connections: i32,
+    /// The server is a standby, which accepts no writes.
     pub in_recovery: bool,
     pub now: Timestamp,
 }
 
-/// A transaction that keeps the server from clearing dead rows away.
+/// A transaction that keeps the server from removing dead rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTransaction {
-    /// How an operator finds and ends it.
+    /// The process id or the prepared transaction's name, by which an operator ends it.
     pub name: String,
     pub state: String,
     pub since: Timestamp,
 }
 
-/// Connects once, past the pool: it would wait where doctor wants the reason.
-pub async fn knock(url: &str) -> Result<(), Error> {
+/// Connects once, outside the pool: the pool would retry, and doctor needs the first error.
+pub async fn try_connect(url: &str) -> Result<(), Error> {
     let connector = Connector::new(url, "longshored")?;
-    let connection = connector.connect_past_pool().await?;
+    let connection = connector.connect_outside_pool().await?;
     Ok(connection.close().await?)
 }
 
-pub fn trouble(error: &Error) -> Trouble {
+pub fn classify_connection_failure(error: &Error) -> ConnectionFailureKind {
     let Error::Driver(driver) = error else {
-        return Trouble::Other;
+        return ConnectionFailureKind::Other;
     };
     let code = driver
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::code);
     match code.as_deref() {
-        None if error.is_away() => Trouble::Unreachable,
-        Some(code) if code.starts_with("57P0") => Trouble::Unreachable,
-        Some(code) if code.starts_with("28") => Trouble::Credentials,
-        Some("3D000") => Trouble::NoDatabase,
-        Some("53300") => Trouble::Full,
-        _ => Trouble::Other,
+        None if error.is_unavailable() => ConnectionFailureKind::Unreachable,
+        Some(code) if code.starts_with("57P0") => ConnectionFailureKind::Unreachable,
+        Some(code) if code.starts_with("28") => ConnectionFailureKind::Credentials,
+        Some("3D000") => ConnectionFailureKind::NoDatabase,
+        Some("53300") => ConnectionFailureKind::TooManyConnections,
+        _ => ConnectionFailureKind::Other,
     }
 }
 
-pub async fn server(pool: &Pool) -> Result<Server, Error> {
+pub async fn read_server_info(pool: &Pool) -> Result<DatabaseServerInfo, Error> {
     let row = sqlx::query!(
         r#"
         select
@@ -87,26 +88,26 @@ pub async fn server(pool: &Pool) -> Result<Server, Error> {
     )
     .fetch_one(pool)
     .await?;
-    Ok(Server {
+    Ok(DatabaseServerInfo {
         version: row.version,
         fsync: row.fsync,
         full_page_writes: row.full_page_writes,
         synchronous_commit: row.synchronous_commit,
-        most_connections: row.most_connections,
+        max_connections: row.most_connections,
         in_recovery: row.in_recovery,
         now: row.now,
     })
 }
 
-/// What time the server has.
-pub async fn now(pool: &Pool) -> Result<Timestamp, Error> {
+/// The time by the server's clock.
+pub async fn read_server_time(pool: &Pool) -> Result<Timestamp, Error> {
     let now = sqlx::query_scalar!(r#"select clock_timestamp() as "now!: DateTime<Utc>""#);
     Ok(now.fetch_one(pool).await?)
 }
 
-/// What has been open since before `before`, oldest first: sessions of this
-/// database, and transactions that were prepared and forgotten.
-pub async fn open_transactions(
+/// Transactions that have been open since before `before`, oldest first: those of sessions of
+/// this database, and prepared transactions that were never finished.
+pub async fn list_open_transactions(
     pool: &Pool,
     before: Timestamp,
 ) -> Result<Vec<OpenTransaction>, Error> {

@@ -1,4 +1,4 @@
-//! What can go wrong with rows.
+//! Errors of the store.
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -6,27 +6,29 @@ pub enum Error {
     Driver(#[from] sqlx::Error),
     #[error("a migration failed")]
     Migration(#[from] sqlx::migrate::MigrateError),
-    #[error("column {column} of {table} holds what it never should")]
+    #[error("column {column} of {table} holds an invalid value")]
     Corrupt {
         table: &'static str,
         column: &'static str,
     },
-    /// Someone was faster, or the claim is no longer ours: stop, nothing was written.
-    #[error("the row has moved on")]
-    Moved,
+    /// The claim was lost, or another transaction changed the row first. Nothing was written; the
+    /// caller stops.
+    #[error("the claim was lost or the row has changed")]
+    Fenced,
 }
 
 impl Error {
-    /// The database cannot be reached, or is starting or stopping: another try may go well.
-    pub fn is_away(&self) -> bool {
+    /// The database cannot be reached, is starting or stopping, or did not run the statement in
+    /// time. A retry may succeed.
+    pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Driver(error) => is_away(error),
-            Self::Migration(_) | Self::Corrupt { .. } | Self::Moved => false,
+            Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced => false,
         }
     }
 
-    /// A row cannot be written as it is: another try will fail in the same way.
-    pub fn is_about_data(&self) -> bool {
+    /// A row cannot be written as it is: a retry would fail in the same way.
+    pub fn is_data_error(&self) -> bool {
         match self {
             Self::Driver(sqlx::Error::Database(error)) => {
                 // Cardinality, data exceptions, broken constraints, program limits, raised errors.
@@ -35,38 +37,38 @@ impl Error {
                 classes.iter().any(|class| code.starts_with(class))
             }
             Self::Driver(sqlx::Error::Encode(_)) | Self::Corrupt { .. } => true,
-            Self::Driver(_) | Self::Migration(_) | Self::Moved => false,
+            Self::Driver(_) | Self::Migration(_) | Self::Fenced => false,
         }
     }
 
-    /// No partition takes the row: the day of its id was not made. PostgreSQL reports it as a
-    /// check violation without a constraint; our own checks all have names.
-    pub fn is_missing_day(&self) -> bool {
+    /// The day of the row's id has no partition. PostgreSQL reports that as a check violation
+    /// without a constraint; the checks of this schema all have names.
+    pub fn is_missing_partition(&self) -> bool {
         matches!(self, Self::Driver(sqlx::Error::Database(error))
             if error.code().as_deref() == Some("23514") && error.constraint().is_none())
     }
 
-    /// The statement was stopped because it took longer than it may.
-    pub(crate) fn is_timed_out(&self) -> bool {
+    /// The server cancelled the statement because it reached its timeout.
+    pub(crate) fn is_statement_timeout(&self) -> bool {
         matches!(self, Self::Driver(sqlx::Error::Database(error))
             if error.code().as_deref() == Some("57014"))
     }
 
     /// A unique value exists already.
-    pub fn is_conflict(&self) -> bool {
+    pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Driver(sqlx::Error::Database(error)) if error.is_unique_violation())
     }
 }
 
-/// Another try may go well: the server is away, or did not do it in time.
+/// A retry may succeed: the server is unreachable, or did not run the statement in time.
 pub(crate) fn is_away(error: &sqlx::Error) -> bool {
-    is_lost(error) || has_code(error, &NOT_IN_TIME)
+    is_connection_lost(error) || has_code(error, &TRANSIENT_CODES)
 }
 
-/// The session is gone, or its server can no longer be written to.
-pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+/// The connection is lost, or its server no longer accepts writes.
+pub(crate) fn is_connection_lost(error: &sqlx::Error) -> bool {
     if matches!(error, sqlx::Error::Database(_)) {
-        return has_code(error, &LOST);
+        return has_code(error, &CONNECTION_LOST_CODES);
     }
     matches!(
         error,
@@ -88,9 +90,9 @@ fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
 }
 
 /// Connection exceptions; shutdown, crash and start; too many connections; a standby, which is
-/// read only; a transaction that was idle, or took too long, and was ended with its session.
-const LOST: [&str; 6] = ["08", "57P", "53300", "25006", "25P03", "25P04"];
+/// read only; a transaction that was idle or took too long, so that the server ended its session.
+const CONNECTION_LOST_CODES: [&str; 6] = ["08", "57P", "53300", "25006", "25P03", "25P04"];
 
-/// A statement that was cancelled, a lock that was not free, a deadlock or a conflict of
-/// transactions, a full disk.
-const NOT_IN_TIME: [&str; 4] = ["57014", "55P03", "40", "53"];
+/// A cancelled statement, an unavailable lock, a deadlock or serialization failure, insufficient
+/// resources such as a full disk.
+const TRANSIENT_CODES: [&str; 4] = ["57014", "55P03", "40", "53"];

@@ -1,7 +1,7 @@
-//! The only crate that knows SQL: the rows of control and of each shard.
+//! The only crate that contains SQL: the rows of control and of each shard.
 //!
 //! Every statement is checked against the schema when this crate is compiled.
-//! Time is an argument; only leases are kept by the server's own clock.
+//! Time is an argument; only leases use the database server's clock.
 
 use std::sync::Arc;
 
@@ -23,23 +23,24 @@ pub mod pool;
 
 pub mod shard;
 
-pub mod turns;
+pub mod concurrency_slots;
 
 pub mod view;
 
 pub use error::Error;
-pub use pool::{Class, Pool, PoolOptions, Session, Transaction};
+pub use pool::{DatabaseSession, Pool, PoolOptions, Transaction, WorkloadClass};
 
-use turns::Turns;
+use concurrency_slots::ConcurrencySlots;
 
-/// Groups of loads are written on these: two writers, each with a patient one beside it.
+/// For groups of loads: two writers, each with a second connection for slow groups.
 const WRITER_CONNECTIONS: usize = 4;
 
-/// How many groups of outcomes a process stores in a shard at once. Each locks the accounts of all
-/// its organizations in order: with many, everyone waits in a row behind the slowest.
-const OUTCOME_GROUPS: usize = 2;
+/// How many groups of outcomes a process stores in a shard at once. Each group locks the accounts
+/// of all its organizations in order. With more groups, all of them wait behind the slowest.
+const MAX_CONCURRENT_OUTCOME_GROUPS: usize = 2;
 
-/// What a process opens on a shard beside its pool: writers, the lease, and the cleanup of dead nodes.
+/// The connections of a process to a shard outside the main pool: for the writers, the lease and
+/// the cleanup of dead nodes.
 pub const EXTRA_CONNECTIONS: usize = WRITER_CONNECTIONS + 2;
 
 /// Organizations, projects, keys and the map of berths.
@@ -48,25 +49,25 @@ pub struct Control {
     pub pool: Pool,
 }
 
-/// One data shard: everything of the organizations whose berths lie there.
+/// One data shard: all rows of the organizations whose berths are mapped to it.
 #[derive(Debug)]
 pub struct Shard {
     pub name: Arc<str>,
-    /// What stages and routes do.
+    /// For stages and routes.
     pub pool: Pool,
-    /// Sweeps, folds and audits: statements that may take long.
+    /// For sweeps, folds and audits: statements that may take long.
     pub background: Pool,
-    /// Tracking and pages.
+    /// For tracking and dashboard pages.
     pub reads: Pool,
-    /// Groups of loads.
+    /// For groups of loads.
     pub writers: Pool,
-    /// The lease of this process, on a connection of its own.
+    /// For the lease of this process: one dedicated connection.
     pub lease: Pool,
-    /// Freeing what dead nodes had claimed.
+    /// For freeing the claims of dead nodes.
     pub cleanup: Pool,
     pub clock: Arc<dyn Clock>,
-    /// Groups of outcomes that are being stored.
-    pub outcome_groups: Turns,
+    /// Bounds how many groups of outcomes are stored at once.
+    pub outcome_group_slots: ConcurrencySlots,
 }
 
 impl Control {
@@ -76,15 +77,15 @@ impl Control {
 
     pub fn new(url: &str, options: &PoolOptions) -> Result<Self, Error> {
         Ok(Self {
-            pool: Pool::new(url, Class::Control, options.clone())?,
+            pool: Pool::new(url, WorkloadClass::Control, options.clone())?,
         })
     }
 
     /// For a command that an operator waits for: its statements may take long.
     #[must_use]
-    pub fn patient(self) -> Self {
+    pub fn for_operator(self) -> Self {
         Self {
-            pool: self.pool.with_class(Class::Operator),
+            pool: self.pool.with_class(WorkloadClass::Operator),
         }
     }
 }
@@ -105,7 +106,7 @@ impl Shard {
         options: &PoolOptions,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Error> {
-        let pool = Pool::new(url, Class::Stage, options.clone())?;
+        let pool = Pool::new(url, WorkloadClass::Stage, options.clone())?;
         let own = |class, connections| {
             let options = options.clone();
             Pool::new(
@@ -119,21 +120,21 @@ impl Shard {
         };
         Ok(Self {
             name: name.into(),
-            background: pool.with_class(Class::Background),
-            reads: pool.with_class(Class::Read),
+            background: pool.with_class(WorkloadClass::Background),
+            reads: pool.with_class(WorkloadClass::Read),
             pool,
-            writers: own(Class::Writer, WRITER_CONNECTIONS)?,
-            lease: own(Class::Lease, 1)?,
-            cleanup: own(Class::Cleanup, 1)?,
+            writers: own(WorkloadClass::Writer, WRITER_CONNECTIONS)?,
+            lease: own(WorkloadClass::Lease, 1)?,
+            cleanup: own(WorkloadClass::Cleanup, 1)?,
             clock,
-            outcome_groups: Turns::new(OUTCOME_GROUPS),
+            outcome_group_slots: ConcurrencySlots::new(MAX_CONCURRENT_OUTCOME_GROUPS),
         })
     }
 
     /// For a command that an operator waits for: its statements may take long.
     #[must_use]
-    pub fn patient(self) -> Self {
-        let pool = self.pool.with_class(Class::Operator);
+    pub fn for_operator(self) -> Self {
+        let pool = self.pool.with_class(WorkloadClass::Operator);
         Self {
             background: pool.clone(),
             reads: pool.clone(),

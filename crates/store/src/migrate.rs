@@ -1,4 +1,4 @@
-//! Schemas: each has migrations and a migrations table of its own, so that one
+//! Schema migrations. Each schema has its own migrations and migrations table, so that one
 //! database can hold control and a shard.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -13,20 +13,20 @@ use crate::Pool;
 use crate::Shard;
 use crate::shard::partition;
 
-/// How a schema stands beside this program.
+/// How the version of a schema compares with this program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
     Missing,
     Behind,
     Current,
-    /// A newer release has migrated already; migrations only expand, so we go on.
+    /// A newer release has migrated already. Migrations only expand, so this release still works.
     AheadByOne,
     TooNew,
 }
 
 impl SchemaState {
-    /// A server starts when the schema is its own or one ahead.
-    pub const fn serves(self) -> bool {
+    /// A server starts when the schema has its version or is one migration ahead.
+    pub const fn can_serve(self) -> bool {
         matches!(self, Self::Current | Self::AheadByOne)
     }
 }
@@ -51,21 +51,21 @@ pub async fn control(control: &Control) -> Result<(), Error> {
     run(&control_migrations(), &control.pool).await
 }
 
-/// Also makes the partitions around `now`, so that the first load finds its day.
+/// Also makes the partitions around `now`, so that the first load finds the partition of its day.
 pub async fn shard(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     run(&shard_migrations(), &shard.pool).await?;
     partition::make_days(shard, now).await?;
     Ok(())
 }
 
-/// On a connection without limits: a migration takes as long as it takes.
+/// Runs on a connection without timeouts: a migration may take long.
 async fn run(migrator: &Migrator, pool: &Pool) -> Result<(), Error> {
-    let mut connection = pool.connect_past().await?;
+    let mut connection = pool.connect_outside_pool().await?;
     migrator.run(&mut connection).await?;
     Ok(connection.close().await?)
 }
 
-/// Changes when a migration does: what copies of a migrated database are named by.
+/// Changes when a migration changes. Tests name their template databases by it.
 pub fn fingerprint() -> String {
     let mut hasher = DefaultHasher::new();
     for migrator in [control_migrations(), shard_migrations()] {
@@ -77,21 +77,24 @@ pub fn fingerprint() -> String {
 }
 
 pub async fn control_state(control: &Control) -> Result<SchemaState, Error> {
-    let applied = applied(&control.pool, "control").await?;
-    Ok(compare(&control_migrations(), applied))
+    let applied = list_applied_versions(&control.pool, "control").await?;
+    Ok(compare_versions(&control_migrations(), applied))
 }
 
 pub async fn shard_state(shard: &Shard) -> Result<SchemaState, Error> {
-    let applied = applied(&shard.pool, "shard").await?;
-    Ok(compare(&shard_migrations(), applied))
+    let applied = list_applied_versions(&shard.pool, "shard").await?;
+    Ok(compare_versions(&shard_migrations(), applied))
 }
 
 /// The number of the newest migration that a shard has.
 pub async fn shard_version(shard: &Shard) -> Result<Option<i64>, Error> {
-    Ok(applied(&shard.pool, "shard").await?.into_iter().max())
+    Ok(list_applied_versions(&shard.pool, "shard")
+        .await?
+        .into_iter()
+        .max())
 }
 
-fn compare(ours: &Migrator, applied: Vec<i64>) -> SchemaState {
+fn compare_versions(ours: &Migrator, applied: Vec<i64>) -> SchemaState {
     let known = ours
         .iter()
         .map(|migration| migration.version)
@@ -112,7 +115,7 @@ fn compare(ours: &Migrator, applied: Vec<i64>) -> SchemaState {
     }
 }
 
-async fn applied(pool: &Pool, schema: &'static str) -> Result<Vec<i64>, Error> {
+async fn list_applied_versions(pool: &Pool, schema: &'static str) -> Result<Vec<i64>, Error> {
     let table = sqlx::query_scalar!(
         "select to_regclass($1 || '._migrations') is not null as \"exists!\"",
         schema
@@ -120,7 +123,8 @@ async fn applied(pool: &Pool, schema: &'static str) -> Result<Vec<i64>, Error> {
     if !table.fetch_one(pool).await? {
         return Ok(Vec::new());
     }
-    // The table's name is one of two constants; the macros cannot see a table that a migrator makes.
+    // The table's name is one of two constants. The macros do not know a table that a migrator
+    // creates.
     let statement = match schema {
         "control" => "select version from control._migrations where success",
         _ => "select version from shard._migrations where success",

@@ -1,7 +1,8 @@
-//! Connections to one database: lent, used within a deadline, and taken back only when clean.
+//! A connection pool for one database. Every use has a deadline, and a connection returns to the
+//! pool only when it is outside any transaction.
 //!
-//! sqlx's own pool pings on every return without a timeout, takes back a connection whose `BEGIN`
-//! was cancelled, and knows one host. See docs/decisions/0016.
+//! sqlx's pool pings on every return without a timeout, takes back a connection whose `BEGIN` was
+//! cancelled, and supports one host only. See docs/decisions/0016.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-mod class;
+mod workload;
 
 mod connect;
 
@@ -23,32 +24,32 @@ mod session;
 
 mod transaction;
 
-pub use class::Class;
-pub use connect::addresses;
-pub use session::Session;
+pub use connect::host_urls;
+pub use session::DatabaseSession;
 pub use transaction::Transaction;
+pub use workload::WorkloadClass;
 
 use crate::Error;
-use connect::Connected;
 pub(crate) use connect::Connector;
+use connect::PooledConnection;
 use intercept::Interceptor;
 
 /// A caller waits this long for a connection, connecting included.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
-/// A connection that was idle for longer is asked for a sign of life before it is lent.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// A connection that was idle for longer is pinged before it is used.
+const MAX_UNCHECKED_IDLE: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer is closed.
 const MAX_IDLE: Duration = Duration::from_mins(5);
 
 /// A handle on the connections of one database, for one class of work.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    shared: Arc<Shared>,
-    class: Class,
+    shared: Arc<PoolState>,
+    class: WorkloadClass,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PoolState {
     connector: Connector,
     permits: Arc<Semaphore>,
     idle: Mutex<IdleConnections>,
@@ -57,9 +58,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct IdleConnections {
-    /// The one that was used last is lent first.
-    connections: Vec<(Connected, Instant)>,
-    /// Raised when the server was found to be away: connections of an earlier one are not trusted.
+    /// The most recently used one is taken first.
+    connections: Vec<(PooledConnection, Instant)>,
+    /// Raised when the server was unreachable. Connections of an earlier generation are closed.
     generation: u64,
 }
 
@@ -68,17 +69,19 @@ struct IdleConnections {
 pub struct PoolOptions {
     /// How many connections may be open at the same time.
     pub connections: usize,
-    /// How an operator recognizes the sessions of this process, and peers end them.
+    /// The `application_name`: operators recognize the sessions of this process by it, and peers
+    /// end them by it.
     pub application: String,
-    /// Sees every statement: tests pause, fail or cut statements there.
+    /// Called around every statement. Tests use it to pause a statement, fail it, or lose its
+    /// answer.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl Pool {
-    /// Connects when it is first used. The address may list several hosts.
-    pub fn new(url: &str, class: Class, options: PoolOptions) -> Result<Self, Error> {
+    /// Connects on first use. The URL may list several hosts.
+    pub fn new(url: &str, class: WorkloadClass, options: PoolOptions) -> Result<Self, Error> {
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PoolState {
                 connector: Connector::new(url, &options.application)?,
                 permits: Arc::new(Semaphore::new(options.connections)),
                 idle: Mutex::default(),
@@ -90,36 +93,36 @@ impl Pool {
 
     /// The same connections, for another class of work.
     #[must_use]
-    pub fn with_class(&self, class: Class) -> Self {
+    pub fn with_class(&self, class: WorkloadClass) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
             class,
         }
     }
 
-    /// The first host's address and credentials, for a connection past the pool.
+    /// The first host's address and credentials, for a connection outside the pool.
     pub fn connect_options(&self) -> PgConnectOptions {
         self.shared.connector.first().cloned().unwrap_or_default()
     }
 
-    /// A connection past the pool, without limits.
-    pub(crate) async fn connect_past(&self) -> Result<PgConnection, sqlx::Error> {
-        self.shared.connector.connect_past_pool().await
+    /// A connection outside the pool, without timeouts.
+    pub(crate) async fn connect_outside_pool(&self) -> Result<PgConnection, sqlx::Error> {
+        self.shared.connector.connect_outside_pool().await
     }
 
-    /// Lends a connection that is outside any transaction.
-    pub async fn acquire(&self) -> Result<Session, sqlx::Error> {
+    /// Takes a connection that is outside any transaction.
+    pub async fn acquire(&self) -> Result<DatabaseSession, sqlx::Error> {
         let deadline = Instant::now() + ACQUIRE_TIMEOUT;
         let permits = Arc::clone(&self.shared.permits);
         let Ok(permit) = timeout_at(deadline, permits.acquire_owned()).await else {
             return Err(sqlx::Error::PoolTimedOut);
         };
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
-        let connected = match timeout_at(deadline, self.connected()).await {
+        let connected = match timeout_at(deadline, self.reuse_or_connect()).await {
             Ok(connected) => connected?,
             Err(_) => return Err(sqlx::Error::PoolTimedOut),
         };
-        Ok(Session::new(self.clone(), connected, permit))
+        Ok(DatabaseSession::new(self.clone(), connected, permit))
     }
 
     /// Begins a transaction. `BEGIN` changes nothing, so a connection that fails there is replaced.
@@ -127,37 +130,38 @@ impl Pool {
         let session = self.acquire().await?;
         let is_new = session.is_new();
         match Transaction::begin(session).await {
-            Err(error) if !is_new && crate::error::is_lost(&error) => {
+            Err(error) if !is_new && crate::error::is_connection_lost(&error) => {
                 Transaction::begin(self.acquire().await?).await
             }
             begun => begun,
         }
     }
 
-    /// Closes what is idle and lends nothing more.
+    /// Closes idle connections and refuses further ones.
     pub fn close(&self) {
         self.shared.permits.close();
-        self.shared.distrust();
+        self.shared.discard_idle();
     }
 
-    async fn connected(&self) -> Result<Connected, sqlx::Error> {
+    async fn reuse_or_connect(&self) -> Result<PooledConnection, sqlx::Error> {
         while let Some((mut connected, since)) = self.shared.take_idle(self.class) {
-            let is_trusted = self.class != Class::Control && since.elapsed() < TRUSTED_IDLE;
+            let is_trusted =
+                self.class != WorkloadClass::Control && since.elapsed() < MAX_UNCHECKED_IDLE;
             if (is_trusted || connected.is_alive().await)
-                && connected.serve(self.class).await.is_ok()
+                && connected.switch_class(self.class).await.is_ok()
             {
                 return Ok(connected);
             }
-            self.shared.distrust();
+            self.shared.discard_idle();
         }
         let generation = self.shared.lock().generation;
         self.shared.connector.connect(self.class, generation).await
     }
 }
 
-impl Shared {
-    /// One of the same class if there is one, so that its settings need not change.
-    fn take_idle(&self, class: Class) -> Option<(Connected, Instant)> {
+impl PoolState {
+    /// Prefers a connection of the same class, whose settings need not change.
+    fn take_idle(&self, class: WorkloadClass) -> Option<(PooledConnection, Instant)> {
         let mut idle = self.lock();
         let alike = idle
             .connections
@@ -169,21 +173,21 @@ impl Shared {
         }
     }
 
-    fn give_back(&self, connected: Connected) {
+    fn give_back(&self, connected: PooledConnection) {
         let now = Instant::now();
         let mut idle = self.lock();
         if connected.generation == idle.generation && now < connected.expires_at {
             idle.connections.push((connected, now));
         }
-        // Those that have been idle longest come first.
+        // The connections that have been idle longest come first.
         let fresh = idle
             .connections
             .partition_point(|(_, since)| now.duration_since(*since) >= MAX_IDLE);
         idle.connections.drain(..fresh);
     }
 
-    /// The server is away, read only, or silent: every connection to it is replaced.
-    fn distrust(&self) {
+    /// The server is unreachable, read only or silent: every connection to it is replaced.
+    fn discard_idle(&self) {
         let mut idle = self.lock();
         idle.generation += 1;
         idle.connections.clear();

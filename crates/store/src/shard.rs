@@ -1,6 +1,7 @@
-//! The rows of a shard, along the path: account, load, lane, waiting, batch, outcome, delivery.
+//! The rows of a shard, in processing order: account, load, lane, waiting, batch, outcome,
+//! delivery.
 
-pub mod pulse;
+pub mod clock;
 
 pub mod account;
 
@@ -10,7 +11,7 @@ pub mod credit;
 
 pub mod statement;
 
-pub mod audit;
+pub mod ledger_audit;
 
 pub mod storage;
 
@@ -38,13 +39,13 @@ pub mod waiting;
 
 pub mod batch;
 
-pub mod submission;
+pub mod batch_submission;
 
 pub mod provider;
 
 pub mod manifest;
 
-pub mod trouble;
+pub mod failure_index;
 
 pub mod outcome;
 

@@ -1,4 +1,4 @@
-//! What pages read: one module for each page, no more rows than it shows.
+//! Read models for the dashboard: one module per page. Each reads no more rows than it shows.
 
 pub mod balance;
 
@@ -14,7 +14,7 @@ pub mod loads;
 
 pub mod models;
 
-pub mod one_cargo;
+pub mod cargo_detail;
 
 pub mod operations;
 

@@ -1,31 +1,31 @@
-//! The result callback: what is sent with POST to `callback_url`.
+//! The result callback: the body that is POSTed to `callback_url`.
 
 use domain::id::CargoId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::completion::Completion;
+use crate::completion::CompletionBody;
 
-/// Sent when processing finishes, well or not.
+/// Sent when processing finishes, with success or failure.
 ///
-/// It may come more than once: `cargo_id` is the key to tell. It is not signed;
+/// It may be delivered more than once: deduplicate by `cargo_id`. It is not signed;
 /// check that the `cargo_id` is one that you were given.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ResultCallback)]
-pub struct Payload {
+pub struct CallbackBody {
     #[schema(example = "crg_019b76da807b774b805000000000002a")]
     pub cargo_id: String,
     pub success: bool,
     /// Null on failure.
     #[schema(required = true)]
-    pub response: Option<Completion>,
+    pub response: Option<CompletionBody>,
     /// Null on success.
     #[schema(required = true)]
     pub error: Option<String>,
 }
 
-/// The body for a success. `response` is the stored JSON, passed on unread.
-pub fn success(cargo: CargoId, response: &[u8]) -> Vec<u8> {
+/// The body for a success. `response` is the stored JSON, passed on unparsed.
+pub fn success_body(cargo: CargoId, response: &[u8]) -> Vec<u8> {
     let mut body = Vec::with_capacity(response.len() + 110);
     body.extend_from_slice(br#"{"cargo_id":""#);
     body.extend_from_slice(cargo.to_string().as_bytes());
@@ -36,8 +36,8 @@ pub fn success(cargo: CargoId, response: &[u8]) -> Vec<u8> {
 }
 
 /// The body for a failure.
-pub fn failure(cargo: CargoId, error: &str) -> Vec<u8> {
-    // A string is always JSON.
+pub fn failure_body(cargo: CargoId, error: &str) -> Vec<u8> {
+    // A string always serializes.
     let error = serde_json::Value::from(error);
     let cargo_id = cargo.to_string();
     format!(r#"{{"cargo_id":"{cargo_id}","success":false,"response":null,"error":{error}}}"#)
@@ -56,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_success_carries_the_stored_bytes() {
-        let body = String::from_utf8(success(cargo(), RESPONSE.as_bytes())).unwrap();
+        let body = String::from_utf8(success_body(cargo(), RESPONSE.as_bytes())).unwrap();
         assert!(body.contains(RESPONSE));
-        let described = Payload {
+        let described = CallbackBody {
             cargo_id: cargo().to_string(),
             success: true,
             response: serde_json::from_str(RESPONSE).unwrap(),
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn a_failure_carries_its_text() {
-        let body = String::from_utf8(failure(cargo(), "\"no\"\n\0")).unwrap();
-        let described = Payload {
+        let body = String::from_utf8(failure_body(cargo(), "\"no\"\n\0")).unwrap();
+        let described = CallbackBody {
             cargo_id: cargo().to_string(),
             success: false,
             response: None,

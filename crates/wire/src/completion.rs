@@ -1,23 +1,24 @@
-//! The `response` of tracking and callback, described.
+//! The schema of `response` in tracking and callback.
 //!
-//! What goes out are the stored bytes of `domain::outcome::Completion`; the
-//! types here tell callers what to expect in them.
+//! The API sends the stored bytes of `domain::outcome::Completion`. The types here describe them
+//! to callers.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What the model answered.
+/// The answer of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum Completion {
-    Embedding(EmbeddingCompletion),
-    Chat(ChatCompletion),
+#[schema(as = Completion)]
+pub enum CompletionBody {
+    Embedding(EmbeddingCompletionBody),
+    Chat(ChatCompletionBody),
 }
 
 /// The answer to a chat request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(title = "Chat")]
-pub struct ChatCompletion {
+#[schema(as = ChatCompletion, title = "Chat")]
+pub struct ChatCompletionBody {
     #[schema(example = "msg_019b76da807b774b805000000000002a")]
     pub id: String,
     #[serde(rename = "type")]
@@ -25,18 +26,18 @@ pub struct ChatCompletion {
     pub kind: String,
     #[schema(example = "assistant")]
     pub role: String,
-    pub content: Vec<Text>,
+    pub content: Vec<CompletionTextBody>,
     /// The model that processed the request.
     #[schema(example = "svc-mock")]
     pub model: String,
-    pub stop_reason: StopReason,
-    pub usage: Usage,
+    pub stop_reason: StopReasonBody,
+    pub usage: UsageBody,
 }
 
-/// The answer to an embedding request: one vector for each text, in their order.
+/// The answer to an embedding request: one vector for each text, in the order of the texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(title = "Embedding")]
-pub struct EmbeddingCompletion {
+#[schema(as = EmbeddingCompletion, title = "Embedding")]
+pub struct EmbeddingCompletionBody {
     pub id: String,
     #[serde(rename = "type")]
     #[schema(example = "embedding")]
@@ -44,24 +45,25 @@ pub struct EmbeddingCompletion {
     pub model: String,
     #[schema(example = json!([[0.25, -0.5]]))]
     pub embeddings: Vec<Vec<f32>>,
-    pub usage: Usage,
+    pub usage: UsageBody,
 }
 
 /// A piece of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CompletionText)]
-pub struct Text {
+pub struct CompletionTextBody {
     #[serde(rename = "type")]
     #[schema(example = "text")]
     pub kind: String,
-    #[schema(example = "Hello, harbour.")]
+    #[schema(example = "Hello!")]
     pub text: String,
 }
 
-/// Why the answer ends where it ends.
+/// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum StopReason {
+#[schema(as = StopReason)]
+pub enum StopReasonBody {
     EndTurn,
     MaxTokens,
     StopSequence,
@@ -69,15 +71,16 @@ pub enum StopReason {
 
 /// Tokens read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Usage {
+#[schema(as = Usage)]
+pub struct UsageBody {
     #[schema(example = 6)]
     pub input_tokens: u64,
     #[schema(example = 4)]
     pub output_tokens: u64,
 }
 
-impl From<domain::outcome::Usage> for Usage {
-    fn from(usage: domain::outcome::Usage) -> Self {
+impl From<domain::outcome::TokenUsage> for UsageBody {
+    fn from(usage: domain::outcome::TokenUsage) -> Self {
         Self {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
@@ -94,7 +97,7 @@ mod tests {
         let chat = r#"{"id":"i","type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"model":"m","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
         let embedding = r#"{"id":"i","type":"embedding","model":"m","embeddings":[[0.25,-0.5]],"usage":{"input_tokens":1,"output_tokens":0}}"#;
         for json in [chat, embedding] {
-            let described: Completion = serde_json::from_str(json).unwrap();
+            let described: CompletionBody = serde_json::from_str(json).unwrap();
             let written: domain::outcome::Completion = serde_json::from_str(json).unwrap();
             assert_eq!(serde_json::to_string(&described).unwrap(), json);
             assert_eq!(serde_json::to_string(&written).unwrap(), json);

@@ -1,16 +1,16 @@
 //! The bodies of the Files routes.
 //!
-//! Requests are read by `api::files::check`, which reports every fault at once;
-//! the types of [`request`] are their description.
+//! `api::files::validation` reads the requests and reports all validation errors at once. The
+//! types of [`request`] describe them.
 
 pub mod record;
 
-pub mod refusal;
+pub mod file_error;
 
 pub mod request;
 
 pub mod upload;
 
-pub use record::{Content, FileList, FileRecord};
-pub use refusal::FileRefusal;
-pub use upload::{Part, Refreshed, Session, Upload};
+pub use file_error::FileErrorBody;
+pub use record::{FileContentResponse, FileListResponse, FileRecord};
+pub use upload::{RefreshedUploadResponse, UploadGrantBody, UploadPartBody, UploadSessionResponse};

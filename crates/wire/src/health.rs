@@ -3,42 +3,45 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The process serves.
+/// The process serves requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Health {
+#[schema(as = Health)]
+pub struct HealthResponse {
     #[schema(value_type = String, example = "ok")]
     pub status: &'static str,
     #[schema(value_type = String, example = "0.1.0")]
     pub version: &'static str,
 }
 
-/// Whether requests should be sent here, and how what we depend on stands.
+/// Whether this process should receive requests, and the state of its dependencies.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Ready {
-    pub status: Status,
-    /// Why requests should go elsewhere.
+#[schema(as = Ready)]
+pub struct ReadyResponse {
+    pub status: ReadyStatus,
+    /// Why this process should not receive requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub detail: Option<&'static str>,
-    pub dependencies: Vec<Dependency>,
+    pub dependencies: Vec<DependencyBody>,
 }
 
 /// Degraded: some organizations, new keys or files are not served, or limits are not exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ReadyStatus)]
-pub enum Status {
+pub enum ReadyStatus {
     Ok,
     Degraded,
     Unavailable,
 }
 
-/// Something that we depend on.
+/// A database or service that this process depends on.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Dependency {
+#[schema(as = Dependency)]
+pub struct DependencyBody {
     #[schema(example = "shard main")]
     pub name: String,
-    pub state: State,
+    pub state: DependencyState,
     /// How long it took to answer.
     #[schema(required = true, example = 0.4)]
     pub latency_ms: Option<f64>,
@@ -47,12 +50,12 @@ pub struct Dependency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = DependencyState)]
-pub enum State {
+pub enum DependencyState {
     Ok,
     Away,
-    /// It answers, but not as it must: `longshored doctor` says why.
+    /// It answers, but incorrectly. Run `longshored doctor` to see why.
     Failed,
-    /// Nobody has looked yet.
+    /// It was not checked yet.
     Unknown,
 }
 
@@ -62,7 +65,7 @@ mod tests {
 
     #[test]
     fn health() {
-        let health = Health {
+        let health = HealthResponse {
             status: "ok",
             version: "0.1.0",
         };
@@ -71,18 +74,18 @@ mod tests {
 
     #[test]
     fn degraded() {
-        let ready = Ready {
-            status: Status::Degraded,
+        let ready = ReadyResponse {
+            status: ReadyStatus::Degraded,
             detail: None,
             dependencies: vec![
-                Dependency {
+                DependencyBody {
                     name: "control".to_owned(),
-                    state: State::Ok,
+                    state: DependencyState::Ok,
                     latency_ms: Some(0.4),
                 },
-                Dependency {
+                DependencyBody {
                     name: "shard north".to_owned(),
-                    state: State::Away,
+                    state: DependencyState::Away,
                     latency_ms: None,
                 },
             ],

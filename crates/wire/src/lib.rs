@@ -2,7 +2,7 @@
 //!
 //! The descriptions and examples here are what `/docs` shows to callers.
 
-pub mod moment;
+pub mod timestamp;
 
 pub mod load;
 
@@ -12,7 +12,7 @@ pub mod tracking;
 
 pub mod callback;
 
-pub mod detail;
+pub mod error_body;
 
 pub mod health;
 

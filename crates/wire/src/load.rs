@@ -1,7 +1,7 @@
-//! `POST /cargo/load`: what is asked, and the acknowledgement.
+//! `POST /cargo/load`: the request and the acknowledgement.
 //!
-//! The request is read by `api::check`, which reports every fault at
-//! once. The types here are its description, and what a client writes.
+//! `api::load_validation` reads the request and reports all validation errors at once. The types
+//! here describe it, and clients can write it with them.
 
 use domain::id::CargoId;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// One request for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LoadRequest {
-    pub params: Params,
+    pub params: ParamsBody,
     /// Where the result is sent with POST. Without it, poll the tracking record.
     ///
     /// An `http` or `https` URL with a host and without user name or password;
@@ -23,7 +23,7 @@ pub struct LoadRequest {
         example = "https://example.com/callbacks/longshore"
     )]
     pub callback_url: Option<String>,
-    /// Your own tags, at most 4,096 bytes of JSON. Tracking returns them as given.
+    /// Your tags, at most 4,096 bytes of JSON. Tracking returns them as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"order": 7}))]
     pub metadata: Option<Map<String, Value>>,
@@ -32,15 +32,16 @@ pub struct LoadRequest {
 /// Chat with `messages`, or embedding with `input_text`: exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum Params {
-    Chat(Chat),
-    Embedding(Embedding),
+#[schema(as = Params)]
+pub enum ParamsBody {
+    Chat(ChatParamsBody),
+    Embedding(EmbeddingParamsBody),
 }
 
 /// A conversation to be continued.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ChatParams, title = "Chat")]
-pub struct Chat {
+pub struct ChatParamsBody {
     /// A model id; case matters. `svc-mock` is free and answers in about a minute.
     #[schema(example = "svc-mock")]
     pub model: String,
@@ -49,7 +50,7 @@ pub struct Chat {
     pub max_tokens: u32,
     /// The conversation so far.
     #[schema(min_items = 1)]
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessageBody>,
     /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Answer in one sentence.")]
@@ -72,37 +73,40 @@ pub struct Chat {
 /// Texts to be turned into vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = EmbeddingParams, title = "Embedding")]
-pub struct Embedding {
+pub struct EmbeddingParamsBody {
     /// The id of an embedding model; case matters.
     pub model: String,
-    pub input_text: InputText,
+    pub input_text: InputTextBody,
 }
 
 /// One text, or several that get one vector each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum InputText {
+#[schema(as = InputText)]
+pub enum InputTextBody {
     One(String),
     Many(Vec<String>),
 }
 
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Message {
+#[schema(as = Message)]
+pub struct ChatMessageBody {
     /// Who speaks: `user`, `assistant`, `system` or `developer`. Not every model takes the last
     /// two among its messages; a system prompt goes into `system`.
     #[schema(pattern = "^(user|assistant|system|developer)$", example = "user")]
     pub role: String,
-    pub content: Content,
+    pub content: MessageContentBody,
 }
 
 /// A text, or blocks of text and files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum Content {
-    #[schema(example = "Say hello to the harbour.")]
+#[schema(as = Content)]
+pub enum MessageContentBody {
+    #[schema(example = "Say hello.")]
     Text(String),
-    Blocks(Vec<Block>),
+    Blocks(Vec<ContentBlockBody>),
 }
 
 /// Text, or a file that the model can read.
@@ -110,28 +114,31 @@ pub enum Content {
 /// Images need a model with Vision, documents one with Documents, videos one with Video.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Block {
+#[schema(as = Block)]
+pub enum ContentBlockBody {
     #[schema(title = "Text")]
     Text { text: String },
     #[schema(title = "Image")]
-    Image { source: Source },
+    Image { source: FileSourceBody },
     #[schema(title = "Document")]
-    Document { source: Source },
+    Document { source: FileSourceBody },
     #[schema(title = "Video")]
-    Video { source: Source },
+    Video { source: FileSourceBody },
 }
 
 /// A ready file of your project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Source {
+#[schema(as = Source)]
+pub struct FileSourceBody {
     #[schema(example = "file_019b76da807b774b805000000000002a")]
     pub file_id: String,
 }
 
-/// The acknowledgement: the cargo is on disk.
+/// The acknowledgement: the cargo is stored durably.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Loaded {
-    /// The name of this cargo in tracking and in its callback.
+#[schema(as = Loaded)]
+pub struct LoadResponse {
+    /// The id of this cargo in tracking and in its callback.
     #[schema(example = "crg_019b76da807b774b805000000000002a")]
     pub cargo_id: String,
     #[schema(value_type = String, example = "success")]
@@ -141,7 +148,7 @@ pub struct Loaded {
     pub message: &'static str,
 }
 
-impl Loaded {
+impl LoadResponse {
     pub fn new(cargo: CargoId, message: &'static str) -> Self {
         Self {
             cargo_id: cargo.to_string(),
@@ -158,7 +165,7 @@ mod tests {
     #[test]
     fn the_acknowledgement() {
         let cargo = "crg_019b76da807b774b805000000000002a".parse().unwrap();
-        insta::assert_snapshot!(serde_json::to_string(&Loaded::new(cargo, "Cargo loaded.")).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"success","message":"Cargo loaded."}"#);
+        insta::assert_snapshot!(serde_json::to_string(&LoadResponse::new(cargo, "Cargo loaded.")).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"success","message":"Cargo loaded."}"#);
     }
 
     #[test]
@@ -167,7 +174,7 @@ mod tests {
         let one = r#"{"model":"m","input_text":"a"}"#;
         let many = r#"{"model":"m","input_text":["a","b"]}"#;
         for json in [chat, one, many] {
-            let described: Params = serde_json::from_str(json).unwrap();
+            let described: ParamsBody = serde_json::from_str(json).unwrap();
             let read: domain::params::Params = serde_json::from_str(json).unwrap();
             assert_eq!(serde_json::to_string(&described).unwrap(), json);
             assert_eq!(serde_json::to_string(&read).unwrap(), json);

@@ -1,4 +1,4 @@
-//! `GET /cargo/{cargo_id}/tracking`: all there is to know about a cargo.
+//! `GET /cargo/{cargo_id}/tracking`: the record of a cargo.
 
 use domain::cargo;
 use domain::model;
@@ -8,57 +8,58 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::completion::{Completion, Usage};
-use crate::moment::Moment;
+use crate::completion::{CompletionBody, UsageBody};
+use crate::timestamp::WireTimestamp;
 
-/// The record of one cargo. Every field is always there; what is not known yet is null.
+/// The record of one cargo. Every field is always present; unknown values are null.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Tracking {
+#[schema(as = Tracking)]
+pub struct TrackingResponse {
     #[schema(example = "crg_019b76da807b774b805000000000002a")]
     pub cargo_id: String,
-    pub status: Status,
+    pub status: CargoStatusBody,
     #[schema(example = "svc-mock")]
     pub model: String,
-    pub kind: Kind,
-    /// Counts from 1; higher when a provider lost the batch and the cargo went into another.
+    pub kind: CargoKindBody,
+    /// Counts from 1; higher when a provider lost the batch and the cargo went into another one.
     #[schema(example = 1)]
     pub attempt: u32,
-    pub created_at: Moment,
+    pub created_at: WireTimestamp,
     #[schema(required = true)]
-    pub batched_at: Option<Moment>,
+    pub batched_at: Option<WireTimestamp>,
     #[schema(required = true)]
-    pub processing_at: Option<Moment>,
+    pub processing_at: Option<WireTimestamp>,
     #[schema(required = true)]
-    pub completed_at: Option<Moment>,
+    pub completed_at: Option<WireTimestamp>,
     /// A target: 24 hours after the load.
-    pub deadline_at: Moment,
+    pub deadline_at: WireTimestamp,
     /// Null until completed. A cargo whose processing failed is completed with `false`.
     #[schema(required = true)]
     pub success: Option<bool>,
-    /// The stored bytes, passed on unread.
-    #[schema(required = true, value_type = Option<Completion>)]
+    /// The answer of the model. Null until completed, and on failure.
+    #[schema(required = true, value_type = Option<CompletionBody>)]
     pub response: Option<Box<RawValue>>,
     /// Why processing failed.
     #[schema(required = true)]
     pub error: Option<String>,
     #[schema(required = true)]
-    pub usage: Option<Usage>,
-    pub cost: Cost,
+    pub usage: Option<UsageBody>,
+    pub cost: CostBody,
     /// Null when no `callback_url` was given.
     #[schema(required = true)]
-    pub callback: Option<Callback>,
+    pub callback: Option<CallbackTrackingBody>,
     /// Null once completed.
     #[schema(required = true)]
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitingBody>,
     /// As given at load.
     #[schema(required = true, value_type = Option<Object>)]
     pub metadata: Option<Box<RawValue>>,
 }
 
-/// Where the cargo stands. COMPLETED is the last status when there is no callback.
+/// The status of the cargo. COMPLETED is the last status when there is no callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = CargoStatus)]
-pub enum Status {
+pub enum CargoStatusBody {
     #[serde(rename = "PENDING")]
     Pending,
     #[serde(rename = "BATCHED")]
@@ -73,29 +74,30 @@ pub enum Status {
     Undeliverable,
 }
 
-/// What was asked for.
+/// The kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = CargoKind)]
-pub enum Kind {
+pub enum CargoKindBody {
     Chat,
     Embedding,
 }
 
 /// Money in whole numbers of 10^-`scale` of the currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Cost {
+#[schema(as = Cost)]
+pub struct CostBody {
     /// What is set aside while the cargo is in flight.
     #[schema(example = 0)]
     pub held: u64,
     /// Null until completed; never more than was held.
     #[schema(required = true, example = 0)]
     pub charged: Option<u64>,
-    /// What the same work would have cost in realtime. Null until completed, where it failed or was
-    /// free, and where no realtime price is known.
+    /// What the same work would have cost in realtime. Null until completed, if it failed or was
+    /// free, and if no realtime price is known.
     #[schema(required = true, example = 0)]
     pub realtime: Option<u64>,
-    /// What the batch saved of that; null where `realtime` is, and never below 0.
+    /// What the batch saved against `realtime`; null if `realtime` is null, and never negative.
     #[schema(required = true, example = 0)]
     pub saved: Option<u64>,
     #[schema(value_type = String, example = "USD")]
@@ -107,39 +109,40 @@ pub struct Cost {
 /// The callback and its attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = CallbackTracking)]
-pub struct Callback {
+pub struct CallbackTrackingBody {
     #[schema(example = "https://example.com/callbacks/longshore")]
     pub url: String,
     /// How many attempts have ended.
     #[schema(example = 1)]
     pub attempts: u32,
     #[schema(required = true)]
-    pub last_attempt_at: Option<Moment>,
+    pub last_attempt_at: Option<WireTimestamp>,
     #[schema(required = true, example = 200)]
     pub last_status_code: Option<u16>,
     #[schema(required = true)]
     pub last_error: Option<String>,
     #[schema(required = true)]
-    pub next_attempt_at: Option<Moment>,
+    pub next_attempt_at: Option<WireTimestamp>,
     #[schema(required = true)]
-    pub delivered_at: Option<Moment>,
+    pub delivered_at: Option<WireTimestamp>,
 }
 
-/// Why the cargo is not further yet.
+/// What the cargo is waiting for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Waiting {
+#[schema(as = Waiting)]
+pub struct WaitingBody {
     #[schema(example = "waiting to be gathered into a batch")]
     pub reason: String,
-    pub since: Moment,
-    /// When its outcome is expected, by how long such batches took lately. Never in the past; null
-    /// where nobody can know.
+    pub since: WireTimestamp,
+    /// When its outcome is expected, by how long recent batches took. Never in the past; null if
+    /// no estimate is possible.
     #[schema(required = true)]
-    pub expected_at: Option<Moment>,
+    pub expected_at: Option<WireTimestamp>,
 }
 
-impl Cost {
-    /// In nano-dollars, of which there are never less than none.
-    pub fn dollars(held: Money, charged: Option<Money>, saving: Option<Saving>) -> Self {
+impl CostBody {
+    /// In nano-dollars, never negative.
+    pub fn in_nano_dollars(held: Money, charged: Option<Money>, saving: Option<Saving>) -> Self {
         let nanos = |money: Money| u64::try_from(money.nanos()).unwrap_or_default();
         Self {
             held: nanos(held),
@@ -152,30 +155,30 @@ impl Cost {
     }
 }
 
-impl From<cargo::Status> for Status {
-    fn from(status: cargo::Status) -> Self {
+impl From<cargo::CargoStatus> for CargoStatusBody {
+    fn from(status: cargo::CargoStatus) -> Self {
         match status {
-            cargo::Status::Pending => Self::Pending,
-            cargo::Status::Batched => Self::Batched,
-            cargo::Status::Processing => Self::Processing,
-            cargo::Status::Completed => Self::Completed,
-            cargo::Status::Delivered => Self::Delivered,
-            cargo::Status::Undeliverable => Self::Undeliverable,
+            cargo::CargoStatus::Pending => Self::Pending,
+            cargo::CargoStatus::Batched => Self::Batched,
+            cargo::CargoStatus::Processing => Self::Processing,
+            cargo::CargoStatus::Completed => Self::Completed,
+            cargo::CargoStatus::Delivered => Self::Delivered,
+            cargo::CargoStatus::Undeliverable => Self::Undeliverable,
         }
     }
 }
 
-impl From<model::Kind> for Kind {
-    fn from(kind: model::Kind) -> Self {
+impl From<model::ModelKind> for CargoKindBody {
+    fn from(kind: model::ModelKind) -> Self {
         match kind {
-            model::Kind::Chat => Self::Chat,
-            model::Kind::Embedding => Self::Embedding,
+            model::ModelKind::Chat => Self::Chat,
+            model::ModelKind::Embedding => Self::Embedding,
         }
     }
 }
 
-/// Stored JSON on its way out. None if it is not JSON, which a stored body never is.
-pub fn stored(json: Vec<u8>) -> Option<Box<RawValue>> {
+/// Stored JSON, passed on unparsed. None if it is not JSON, which a stored body always is.
+pub fn raw_json(json: Vec<u8>) -> Option<Box<RawValue>> {
     String::from_utf8(json)
         .ok()
         .and_then(|json| RawValue::from_string(json).ok())

@@ -1,4 +1,4 @@
-//! Audit: the ledger is proved every minute, and says loudly what does not hold.
+//! Audit: checks the ledger every minute, and reports faults as errors and as a metric.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,141 +6,143 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use domain::time::Timestamp;
 use store::Shard;
-use store::shard::audit::{self, Fault};
+use store::shard::ledger_audit::{self, LedgerFault};
 
 use crate::lease::Lease;
-use crate::stage::{Stage, Step};
+use crate::stage::{Stage, StepResult};
 
-const EVERY: TimeDelta = TimeDelta::minutes(1);
-/// Of the time at most a tenth goes into looking: an audit that takes long comes less often.
-const SHARE: u32 = 10;
+const AUDIT_INTERVAL: TimeDelta = TimeDelta::minutes(1);
+/// The pause after an audit is at least this many times its duration, so that audits take at most
+/// a tenth of the time.
+const PAUSE_FACTOR: u32 = 10;
 
 #[derive(Debug)]
-pub struct Audit {
+pub struct AuditStage {
     shard: Arc<Shard>,
     lease: Lease,
     due_at: Timestamp,
-    window: Window,
-    found: Vec<Fault>,
+    window: AuditWindow,
+    faults: Vec<LedgerFault>,
 }
 
-impl Audit {
+impl AuditStage {
     pub(crate) const fn new(shard: Arc<Shard>, lease: Lease) -> Self {
         Self {
             shard,
             lease,
             due_at: Timestamp::UNIX_EPOCH,
-            window: Window::new(),
-            found: Vec::new(),
+            window: AuditWindow::new(),
+            faults: Vec::new(),
         }
     }
 
-    /// What was wrong when this node looked last; nothing where it was another node's turn.
-    pub fn found(&self) -> &[Fault] {
-        &self.found
+    /// The faults of this node's last audit. Empty when it was another node's turn.
+    pub fn faults(&self) -> &[LedgerFault] {
+        &self.faults
     }
 
-    async fn look(&mut self, now: Timestamp) -> Result<(), store::Error> {
+    async fn run_audit(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let began = Instant::now();
         let (claim, since) = (self.lease.claim(), self.window.since(now));
-        let asked = audit::recent_in_turn(&self.shard, claim, since).await;
-        self.due_at = now + pause(began.elapsed());
-        let asked = asked.inspect_err(|_| self.window.failed())?;
+        let asked = ledger_audit::check_recent_on_one_node(&self.shard, claim, since).await;
+        self.due_at = now + next_pause(began.elapsed());
+        let asked = asked.inspect_err(|_| self.window.record_failure())?;
         let looked = asked.is_some();
-        self.found = asked.unwrap_or_default();
+        self.faults = asked.unwrap_or_default();
         if looked {
-            self.window.looked(&self.found, now);
-            let checked = "ledger_checked_timestamp_seconds";
+            self.window.record_audit(&self.faults, now);
+            let checked = "longshore_ledger_last_check_timestamp_seconds";
             metrics::gauge!(checked, "shard" => self.shard.name.to_string())
                 .set((now - Timestamp::UNIX_EPOCH).as_seconds_f64());
         }
-        self.show();
+        self.report_faults();
         Ok(())
     }
 
-    fn show(&self) {
-        for fault in &self.found {
+    fn report_faults(&self) {
+        for fault in &self.faults {
             tracing::error!(
                 shard = %self.shard.name,
-                identity = fault.identity.as_str(),
+                identity = fault.invariant.as_str(),
                 organization.id = fault.organization.map(tracing::field::display),
                 posting = fault.posting,
                 cargo.id = fault.cargo.map(tracing::field::display),
                 expected = fault.expected,
                 found = fault.found,
-                "the ledger is wrong: {fault}"
+                "the ledger has a fault: run longshored admin ledger check --json"
             );
         }
-        metrics::gauge!("ledger_faults", "shard" => self.shard.name.to_string())
-            .set(u32::try_from(self.found.len()).unwrap_or(u32::MAX));
+        metrics::gauge!("longshore_ledger_faults", "shard" => self.shard.name.to_string())
+            .set(u32::try_from(self.faults.len()).unwrap_or(u32::MAX));
     }
 }
 
-fn pause(took: Duration) -> TimeDelta {
-    TimeDelta::from_std(took * SHARE).map_or(Window::LONGEST, |pause| pause.max(EVERY))
+fn next_pause(took: Duration) -> TimeDelta {
+    TimeDelta::from_std(took * PAUSE_FACTOR)
+        .map_or(AuditWindow::MAX_LOOKBACK, |pause| pause.max(AUDIT_INTERVAL))
 }
 
 #[async_trait::async_trait]
-impl Stage for Audit {
+impl Stage for AuditStage {
     fn name(&self) -> &'static str {
         "audit"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         if now >= self.due_at {
-            self.look(now).await?;
+            self.run_audit(now).await?;
         }
-        Ok(Step::Idle)
+        Ok(StepResult::Idle)
     }
 }
 
-/// How far back postings are looked at.
+/// How far back postings are checked.
 #[derive(Debug)]
-struct Window {
-    /// Up to where everything was found to be well.
+struct AuditWindow {
+    /// Up to here no fault was found.
     clean_until: Timestamp,
-    back: TimeDelta,
+    lookback: TimeDelta,
 }
 
-impl Window {
-    /// At first, and at most. A fault stays in sight until it is mended, or as old.
-    const LONGEST: TimeDelta = TimeDelta::days(1);
-    const SHORTEST: TimeDelta = TimeDelta::minutes(2);
-    /// A posting gets its time before it is committed.
-    const OVERLAP: TimeDelta = TimeDelta::minutes(1);
+impl AuditWindow {
+    /// Also the first one. A fault is reported until it is fixed or older than this.
+    const MAX_LOOKBACK: TimeDelta = TimeDelta::days(1);
+    const MIN_LOOKBACK: TimeDelta = TimeDelta::minutes(2);
+    /// A posting gets its time before its commit.
+    const COMMIT_OVERLAP: TimeDelta = TimeDelta::minutes(1);
 
     const fn new() -> Self {
         Self {
             clean_until: Timestamp::UNIX_EPOCH,
-            back: Self::LONGEST,
+            lookback: Self::MAX_LOOKBACK,
         }
     }
 
     fn since(&self, now: Timestamp) -> Timestamp {
-        (self.clean_until - Self::OVERLAP).max(now - self.back)
+        (self.clean_until - Self::COMMIT_OVERLAP).max(now - self.lookback)
     }
 
-    fn looked(&mut self, found: &[Fault], now: Timestamp) {
+    fn record_audit(&mut self, found: &[LedgerFault], now: Timestamp) {
         if found.is_empty() {
             self.clean_until = now;
-            self.back = Self::LONGEST;
+            self.lookback = Self::MAX_LOOKBACK;
         }
     }
 
-    /// More may have happened than can be looked at in the time allowed.
-    fn failed(&mut self) {
-        self.back = (self.back / 2).max(Self::SHORTEST);
+    /// Shortens the window: it may contain more postings than can be checked in the time allowed.
+    fn record_failure(&mut self) {
+        self.lookback = (self.lookback / 2).max(Self::MIN_LOOKBACK);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use store::shard::audit::Identity;
+    use store::shard::ledger_audit::LedgerInvariant;
 
     use super::*;
 
-    const FAULT: Fault = Fault {
-        identity: Identity::Held,
+    const FAULT: LedgerFault = LedgerFault {
+        invariant: LedgerInvariant::Held,
         organization: None,
         posting: None,
         cargo: None,
@@ -154,34 +156,34 @@ mod tests {
 
     #[test]
     fn a_fault_stays_in_sight_for_a_day() {
-        let mut window = Window::new();
+        let mut window = AuditWindow::new();
         assert_eq!(window.since(moment(0)), moment(-24 * 60));
-        window.looked(&[], moment(0));
+        window.record_audit(&[], moment(0));
         assert_eq!(window.since(moment(1)), moment(-1));
-        window.looked(&[FAULT], moment(1));
+        window.record_audit(&[FAULT], moment(1));
         assert_eq!(window.since(moment(100)), moment(-1));
         assert_eq!(window.since(moment(48 * 60)), moment(24 * 60));
-        window.looked(&[], moment(48 * 60));
+        window.record_audit(&[], moment(48 * 60));
         assert_eq!(window.since(moment(48 * 60 + 1)), moment(48 * 60 - 1));
     }
 
     #[test]
     fn what_cannot_be_looked_at_in_time_is_looked_at_less_far_back() {
-        let mut window = Window::new();
-        window.failed();
+        let mut window = AuditWindow::new();
+        window.record_failure();
         assert_eq!(window.since(moment(0)), moment(-12 * 60));
         for _ in 0..20 {
-            window.failed();
+            window.record_failure();
         }
         assert_eq!(window.since(moment(0)), moment(-2));
-        window.looked(&[], moment(0));
-        window.looked(&[FAULT], moment(1));
+        window.record_audit(&[], moment(0));
+        window.record_audit(&[FAULT], moment(1));
         assert_eq!(window.since(moment(10)), moment(-1));
     }
 
     #[test]
     fn looking_takes_a_tenth_of_the_time_at_most() {
-        assert_eq!(pause(Duration::from_secs(1)), EVERY);
-        assert_eq!(pause(Duration::from_mins(1)), TimeDelta::minutes(10));
+        assert_eq!(next_pause(Duration::from_secs(1)), AUDIT_INTERVAL);
+        assert_eq!(next_pause(Duration::from_mins(1)), TimeDelta::minutes(10));
     }
 }

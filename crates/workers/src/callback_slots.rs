@@ -1,8 +1,8 @@
-//! Slots for callbacks in flight on this node, and the memory that their payloads take.
+//! Slots for callbacks in flight on this node, and the memory of their payloads.
 //!
-//! Each destination has as many slots as its answers earn, and hosts that are unknown, slow or
-//! failing share a part of all slots. So one receiver, or nine of ten, cannot take them all. What
-//! finds no slot waits in its row.
+//! The slots of a destination follow its answers. Unknown, slow and failing hosts share a part of
+//! all slots, so that even nine dead receivers of ten cannot take them all. A callback without a
+//! slot waits in its row.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use domain::time::Timestamp;
 use store::shard::delivery::Destination;
 use store::shard::node::Claim;
 
-use crate::stage::Bell;
+use crate::stage::Wakeup;
 
 mod state;
 
 use state::SlotState;
-pub(crate) use state::{InUse, NoSlot};
+pub(crate) use state::{NoSlotReason, SlotUsage};
 
 /// What bounds the callbacks in flight.
 #[derive(Debug, Clone, Copy)]
@@ -31,44 +31,44 @@ pub struct CallbackLimits {
     pub payload_bytes: usize,
 }
 
-/// A callback that this node has claimed and makes next.
+/// A callback that this node has claimed and will send.
 #[derive(Debug)]
 pub(crate) struct PendingCallback {
     pub(crate) cargo: CargoId,
     pub(crate) destination: Destination,
     pub(crate) url: String,
     pub(crate) number: u32,
-    /// A person asked for it again: one attempt, whatever its result.
+    /// A user requested it again: one attempt, without retries.
     pub(crate) is_resend: bool,
     pub(crate) due_at: Timestamp,
     pub(crate) claim: Claim,
-    /// How much of the payload budget it holds.
+    /// How many bytes of the payload budget it holds.
     pub(crate) bytes: usize,
     pub(crate) payload: Bytes,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct CallbackSlots {
-    shared: Arc<Mutex<Shared>>,
-    handed_over: Bell,
+    shared: Arc<Mutex<SharedSlots>>,
+    wakeup: Wakeup,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedSlots {
     state: SlotState,
-    /// Callbacks of outcomes that were stored here a moment ago.
+    /// Callbacks of outcomes that this process has just stored.
     handed_over: Vec<PendingCallback>,
-    /// Cargo whose callback this node makes and has not recorded yet.
+    /// Cargo whose callback this node has claimed and not recorded yet.
     held: HashSet<CargoId>,
-    /// Destinations of which a slot was released since the last look.
+    /// Destinations with a slot released since the last `take_freed`.
     freed: HashSet<Destination>,
-    /// A statement that claims may have been committed although it failed here.
+    /// A claiming statement may have been committed although it failed here.
     is_claim_in_doubt: bool,
 }
 
 impl CallbackSlots {
-    pub(crate) fn new(limits: CallbackLimits, handed_over: Bell) -> Self {
-        let shared = Shared {
+    pub(crate) fn new(limits: CallbackLimits, handed_over: Wakeup) -> Self {
+        let shared = SharedSlots {
             state: SlotState::new(limits),
             handed_over: Vec::new(),
             held: HashSet::new(),
@@ -77,7 +77,7 @@ impl CallbackSlots {
         };
         Self {
             shared: Arc::new(Mutex::new(shared)),
-            handed_over,
+            wakeup: handed_over,
         }
     }
 
@@ -85,23 +85,27 @@ impl CallbackSlots {
         self.lock().state.class(destination)
     }
 
-    pub(crate) fn class_room(&self, class: HostClass) -> usize {
-        self.lock().state.class_room(class)
+    pub(crate) fn free_slots_of_class(&self, class: HostClass) -> usize {
+        self.lock().state.free_slots_of_class(class)
     }
 
-    pub(crate) fn in_use(&self, class: HostClass) -> InUse {
+    pub(crate) fn in_use(&self, class: HostClass) -> SlotUsage {
         self.lock().state.in_use(class)
     }
 
     /// How many more callbacks this destination may have in flight.
-    pub(crate) fn room(&self, destination: &Destination, now: Timestamp) -> Result<usize, NoSlot> {
-        self.lock().state.room(destination, now)
+    pub(crate) fn free_slots(
+        &self,
+        destination: &Destination,
+        now: Timestamp,
+    ) -> Result<usize, NoSlotReason> {
+        self.lock().state.free_slots(destination, now)
     }
 
-    /// Takes a slot and the memory of a payload, if there are both.
+    /// Takes a slot and the memory of a payload, if both are free.
     pub(crate) fn reserve(&self, destination: &Destination, bytes: usize, now: Timestamp) -> bool {
         let state = &mut self.lock().state;
-        if state.room(destination, now).is_err() || !state.fits(destination, bytes) {
+        if state.free_slots(destination, now).is_err() || !state.fits(destination, bytes) {
             return false;
         }
         state.take(destination, now);
@@ -109,14 +113,14 @@ impl CallbackSlots {
         true
     }
 
-    /// Takes a slot for a delivery that is claimed already, even if a limit is exceeded by it.
+    /// Takes a slot for a delivery that is already claimed, even beyond a limit.
     pub(crate) fn take(&self, cargo: CargoId, destination: &Destination, now: Timestamp) {
         let mut shared = self.lock();
         shared.held.insert(cargo);
         shared.state.take(destination, now);
     }
 
-    /// Takes the memory of a payload whose slot is taken.
+    /// Takes the memory of a payload that already has a slot.
     pub(crate) fn reserve_bytes(&self, destination: &Destination, bytes: usize) -> bool {
         let state = &mut self.lock().state;
         let fits = state.fits(destination, bytes);
@@ -130,7 +134,7 @@ impl CallbackSlots {
         self.lock().state.remove_bytes(destination, bytes);
     }
 
-    /// Gives a slot back; the host's answer, if there was one, adapts its limit.
+    /// Releases a slot. The host's answer, if there was one, adapts its limit.
     pub(crate) fn release(
         &self,
         destination: &Destination,
@@ -147,14 +151,14 @@ impl CallbackSlots {
         std::mem::take(&mut self.lock().freed)
     }
 
-    /// Those of some cargo whose callbacks this process knows nothing of.
-    pub(crate) fn unknown(&self, cargo: Vec<CargoId>) -> HashSet<CargoId> {
+    /// The cargo whose callbacks this process does not hold.
+    pub(crate) fn filter_unknown(&self, cargo: Vec<CargoId>) -> HashSet<CargoId> {
         let shared = self.lock();
         let unknown = cargo.into_iter().filter(|id| !shared.held.contains(id));
         unknown.collect()
     }
 
-    /// These callbacks are recorded, or no longer this node's.
+    /// Forgets callbacks that are recorded or that this node has lost.
     pub(crate) fn forget(&self, cargo: impl IntoIterator<Item = CargoId>) {
         let mut shared = self.lock();
         for id in cargo {
@@ -162,7 +166,7 @@ impl CallbackSlots {
         }
     }
 
-    /// Hands over callbacks whose rows were written; the others give their slots back.
+    /// Hands over callbacks whose rows were written, and releases the slots of the others.
     pub(crate) fn hand_over(
         &self,
         pending: Vec<PendingCallback>,
@@ -181,29 +185,29 @@ impl CallbackSlots {
             }
         }
         drop(shared);
-        self.handed_over.ring();
+        self.wakeup.wake();
     }
 
-    /// The rows of these callbacks were not written, as far as this process knows.
+    /// Releases callbacks whose rows were not written, as far as this process knows.
     pub(crate) fn abandon(&self, pending: Vec<PendingCallback>, now: Timestamp) {
-        self.doubt_claims();
+        self.mark_claims_in_doubt();
         self.hand_over(pending, &HashSet::new(), now);
     }
 
-    pub(crate) fn collect(&self) -> Vec<PendingCallback> {
+    pub(crate) fn take_handed_over(&self) -> Vec<PendingCallback> {
         std::mem::take(&mut self.lock().handed_over)
     }
 
-    /// Rows may be claimed by this node without its knowledge.
-    pub(crate) fn doubt_claims(&self) {
+    /// This node may hold claims that it does not know of.
+    pub(crate) fn mark_claims_in_doubt(&self) {
         self.lock().is_claim_in_doubt = true;
     }
 
-    pub(crate) fn take_doubt(&self) -> bool {
+    pub(crate) fn take_claims_in_doubt(&self) -> bool {
         std::mem::take(&mut self.lock().is_claim_in_doubt)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, SharedSlots> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

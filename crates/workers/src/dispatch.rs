@@ -1,4 +1,5 @@
-//! Dispatch: a batch goes to its provider. The intent is written before it is asked.
+//! Dispatch: submits batches to their providers. It records the intent before it calls the
+//! provider.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,236 +10,270 @@ use chrono::TimeDelta;
 use domain::id::BatchId;
 use domain::model::{Catalogue, Model};
 use domain::time::Timestamp;
-use outbound::objects::Objects;
+use outbound::object_store::ObjectStore;
 use outbound::provider::Provider;
 use rand::RngExt as _;
 use store::Shard;
-use store::shard::batch::{self, Onward};
+use store::shard::batch::{self, RequeuePlan};
+use store::shard::batch_submission::{self as submission_record, SubmissionRecord};
 use store::shard::manifest;
-use store::shard::provider::{self, Paused};
-use store::shard::submission::{self, Entry};
+use store::shard::provider::{self, ProviderPauseRow};
 use tokio::sync::watch;
 
-use crate::accounts::Accounts;
-use crate::chaos;
-use crate::claimed::ClaimedBatch;
-use crate::lanes::Lanes;
+use crate::account_states::AccountStates;
+use crate::batch_tasks::BatchTasks;
+use crate::claimed_batch::ClaimedBatch;
+use crate::failpoint;
+use crate::lane_cache::LaneCache;
 use crate::lease::Lease;
-use crate::onward::{self, Going};
-use crate::providers::{Access, Providers};
-use crate::stage::{Bell, Stage, Step};
-use crate::storing::{self, Finished};
-use crate::tasks::BatchTasks;
+use crate::outcome_writer::{self, FinishedCargo};
+use crate::providers::{ProviderAccess, Providers};
+use crate::requeue::{self, RequeueTiming};
+use crate::stage::{Stage, StepResult, Wakeup};
 
-mod late;
-mod look;
+mod batch_submission;
+mod job_creation;
 mod mock;
 mod pack;
-mod submit;
+mod reconcile;
+mod reroute;
 
-use submit::Target;
+use batch_submission::JobTarget;
 
-/// What may be at a provider that is gone is looked at again after this.
-const UNSERVED: TimeDelta = TimeDelta::minutes(1);
-/// The job of a batch that is asked for one by one.
-const ONE_BY_ONE: &str = "realtime";
+/// How long until a batch is checked again that may be at a provider no longer configured.
+const UNSERVED_RETRY_DELAY: TimeDelta = TimeDelta::minutes(1);
+/// The job name of a batch that is sent as realtime requests.
+const REALTIME_JOB: &str = "realtime";
 
 #[derive(Debug)]
-pub struct Dispatch {
+pub struct DispatchStage {
     pub(crate) lease: Lease,
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: LaneCache,
     pub(crate) submitter: Arc<Submitter>,
     pub(crate) tasks: BatchTasks,
-    pub(crate) drain: Duration,
+    pub(crate) drain_timeout: Duration,
 }
 
-/// What the tasks share.
+/// What the tasks of dispatch share.
 #[derive(Debug)]
 pub(crate) struct Submitter {
     pub(crate) shard: Arc<Shard>,
-    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) accounts: Arc<AccountStates>,
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) providers: Arc<Providers>,
-    /// Rung for each stage that may have a batch to ask for.
-    pub(crate) dispatched: [Bell; 2],
-    /// Where the files are that messages name.
-    pub(crate) objects: Option<Objects>,
-    /// Where jobs lie while they are put together.
-    pub(crate) spools: PathBuf,
+    /// Wakes collect and stream when a batch was submitted.
+    pub(crate) wakeups: [Wakeup; 2],
+    /// Holds the files that messages reference.
+    pub(crate) objects: Option<ObjectStore>,
+    /// The directory for jobs while they are packed.
+    pub(crate) spool_dir: PathBuf,
 }
 
-/// A batch that goes now, and where.
-struct Ready {
-    entry: Entry,
-    way: Way,
+/// A batch to submit now, and how.
+struct PlannedSubmission {
+    record: SubmissionRecord,
+    route: SubmissionRoute,
 }
 
-enum Way {
+enum SubmissionRoute {
     Mock(Model, Arc<dyn Provider>),
-    Job(Target),
-    OneByOne,
+    Job(JobTarget),
+    Realtime,
 }
 
 impl Submitter {
-    /// Where it goes; nothing when it is not its turn, or it has been decided on.
-    async fn ready(
+    /// Decides how to submit the batch. Nothing when it was postponed, requeued or failed instead.
+    async fn plan_submission(
         &self,
         claimed: &ClaimedBatch,
-        paused: &HashMap<String, Paused>,
-    ) -> Result<Option<Ready>, store::Error> {
-        let entry = submission::read(&self.shard, claimed.batch.id).await?;
+        paused: &HashMap<String, ProviderPauseRow>,
+    ) -> Result<Option<PlannedSubmission>, store::Error> {
+        let entry = submission_record::read(&self.shard, claimed.batch.id).await?;
         let access = self.providers.find(&claimed.lane.provider);
         let (Some(model), Some(access)) = (&claimed.model, access) else {
-            self.unserved(claimed, &entry).await?;
+            self.handle_unserved(claimed, &entry).await?;
             return Ok(None);
         };
         if self
-            .left_for_another_way(claimed, model, paused, &entry)
+            .reroute_or_postpone(claimed, model, paused, &entry)
             .await?
         {
             return Ok(None);
         }
         let route = model.routes.find(&claimed.lane.provider, claimed.lane.via);
-        let way = match (access, route) {
-            (Access::Mock(mock), _) => Way::Mock(model.clone(), mock.clone()),
-            (Access::Jobs { jobs, share, .. }, Some(route))
-                if route.via == domain::route::Via::Batch =>
-            {
-                if !self.has_turn(claimed, &**jobs, &entry).await? {
+        let chosen = match (access, route) {
+            (ProviderAccess::Mock(mock), _) => SubmissionRoute::Mock(model.clone(), mock.clone()),
+            (
+                ProviderAccess::Batch {
+                    batch: jobs, share, ..
+                },
+                Some(route),
+            ) if route.via == domain::route::InferenceMode::Batch => {
+                if !self
+                    .acquire_submission_slot(claimed, &**jobs, &entry)
+                    .await?
+                {
                     return Ok(None);
                 }
-                Way::Job(Target {
-                    jobs: jobs.clone(),
+                SubmissionRoute::Job(JobTarget {
+                    provider: jobs.clone(),
                     share: *share,
-                    upstream: route.upstream.clone(),
+                    upstream: route.upstream_model.clone(),
                     model: model.clone(),
                 })
             }
-            (Access::Jobs { .. } | Access::Server { .. }, Some(_)) => Way::OneByOne,
-            // The route was taken out of the catalogue: what waits takes another.
-            (Access::Jobs { .. } | Access::Server { .. }, None) => {
-                self.return_all(claimed).await?;
+            (ProviderAccess::Batch { .. } | ProviderAccess::Realtime { .. }, Some(_)) => {
+                SubmissionRoute::Realtime
+            }
+            // The route is no longer in the catalogue: the cargo takes another route.
+            (ProviderAccess::Batch { .. } | ProviderAccess::Realtime { .. }, None) => {
+                self.requeue_all(claimed).await?;
                 return Ok(None);
             }
         };
-        Ok(Some(Ready { entry, way }))
+        Ok(Some(PlannedSubmission {
+            record: entry,
+            route: chosen,
+        }))
     }
 
-    async fn submit(&self, claimed: &ClaimedBatch, ready: &Ready) -> Result<(), store::Error> {
-        let (batch, claim, now) = (claimed.batch.id, claimed.claim, claimed.now);
-        match &ready.way {
-            Way::Mock(model, mock) => self.submit_to_mock(claimed, model, &**mock).await?,
-            Way::Job(target) => self.submit_job(claimed, target, &ready.entry).await?,
-            Way::OneByOne => {
-                batch::run(&self.shard, batch, claim, ONE_BY_ONE, now, now).await?;
+    async fn submit(
+        &self,
+        claimed: &ClaimedBatch,
+        ready: &PlannedSubmission,
+    ) -> Result<(), store::Error> {
+        let (batch, claim, now) = (claimed.batch.id, claimed.claim, claimed.claimed_at);
+        match &ready.route {
+            SubmissionRoute::Mock(model, mock) => {
+                self.submit_to_mock(claimed, model, &**mock).await?;
+            }
+            SubmissionRoute::Job(target) => self.submit_job(claimed, target, &ready.record).await?,
+            SubmissionRoute::Realtime => {
+                batch::mark_running(&self.shard, batch, claim, REALTIME_JOB, now, now).await?;
             }
         }
-        for bell in &self.dispatched {
-            bell.ring();
+        for bell in &self.wakeups {
+            bell.wake();
         }
         Ok(())
     }
 
-    /// The batch has killed its workers too often: one of its cargo is poison.
-    async fn set_aside(&self, claimed: &ClaimedBatch) -> Result<(), store::Error> {
+    /// Splits a batch that has killed its workers too often: one of its cargo is a poison pill.
+    async fn isolate_poison_pill(&self, claimed: &ClaimedBatch) -> Result<(), store::Error> {
         let batch = &claimed.batch;
-        tracing::warn!(batch.id = %batch.id, "{} is set aside after {} takeovers", batch.id, batch.takeovers);
+        tracing::warn!(batch.id = %batch.id, takeovers = batch.takeovers, "a batch killed its workers too often: it is split, or its last cargo fails");
         if batch.cargo.len() <= 1 {
             return self
-                .fail(claimed, "processing was interrupted too often")
+                .fail_batch(claimed, "processing was interrupted too often")
                 .await;
         }
         self.halve(claimed).await
     }
 
     async fn halve(&self, claimed: &ClaimedBatch) -> Result<(), store::Error> {
-        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.claimed_at);
         let half = || BatchId::new(now, batch.id.berth(), rand::rng().random());
         let mut halves = [half(), half()];
-        // Both are of this moment: by its id, what was before the other stays before it.
+        // Both ids have the same time. Sorted, the halves keep their order.
         halves.sort_unstable();
-        batch::halve(&self.shard, batch, claim, halves, now).await
+        batch::split(&self.shard, batch, claim, halves, now).await
     }
 
-    async fn fail(&self, claimed: &ClaimedBatch, reason: &str) -> Result<(), store::Error> {
-        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
-        let heads = manifest::heads(&self.shard, batch.id, &batch.cargo).await?;
+    async fn fail_batch(&self, claimed: &ClaimedBatch, reason: &str) -> Result<(), store::Error> {
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.claimed_at);
+        let heads = manifest::list_open(&self.shard, batch.id, &batch.cargo).await?;
         let failed = heads.into_iter();
-        let failed = failed.map(|head| Finished::failed(head, reason.to_owned()));
-        storing::store(&self.shard, batch.id, claim, None, failed.collect(), now).await?;
-        batch::end(&self.shard, batch.id, claim, Onward::default(), now).await?;
+        let failed = failed.map(|head| FinishedCargo::failed(head, reason.to_owned()));
+        outcome_writer::store_outcomes(&self.shard, batch.id, claim, None, failed.collect(), now)
+            .await?;
+        batch::end(&self.shard, batch.id, claim, RequeuePlan::default(), now).await?;
         Ok(())
     }
 
-    /// Its provider is not known here; another may be.
-    async fn unserved(&self, claimed: &ClaimedBatch, entry: &Entry) -> Result<(), store::Error> {
-        // It may have become a job that nobody here can ask for: not to be sent elsewhere yet.
-        if entry.sent_at.is_some() && !entry.is_given_up(claimed.now) {
-            tracing::error!(batch.id = %claimed.batch.id, provider = claimed.lane.provider, "{} may be at a provider that is no longer configured: put it back, or wait", claimed.batch.id);
-            let at = claimed.now + UNSERVED;
-            return batch::ask_again(&self.shard, claimed.batch.id, claimed.claim, at).await;
+    /// Handles a batch whose provider is not configured: requeues it for another one, or fails it.
+    async fn handle_unserved(
+        &self,
+        claimed: &ClaimedBatch,
+        entry: &SubmissionRecord,
+    ) -> Result<(), store::Error> {
+        // It may have become a job that this process cannot poll: do not send it elsewhere yet.
+        if entry.sent_at.is_some() && !entry.is_abandoned(claimed.claimed_at) {
+            tracing::error!(batch.id = %claimed.batch.id, provider = claimed.lane.provider, "a batch may be at a provider that is no longer configured: configure the provider again, or wait until the submission is abandoned");
+            let at = claimed.claimed_at + UNSERVED_RETRY_DELAY;
+            return batch::reschedule(&self.shard, claimed.batch.id, claimed.claim, at).await;
         }
         let routes = claimed.model.iter().flat_map(|model| model.routes.iter());
         let mut others = routes.filter(|route| self.providers.find(&route.provider).is_some());
         if others.next().is_some() {
-            return self.return_all(claimed).await;
+            return self.requeue_all(claimed).await;
         }
-        self.fail(claimed, "the model is no longer served").await
+        self.fail_batch(
+            claimed,
+            "the model is no longer served: load again with another model",
+        )
+        .await
     }
 
-    /// Nothing of it is at a provider: all of it takes the next way.
-    async fn return_all(&self, claimed: &ClaimedBatch) -> Result<(), store::Error> {
+    /// Requeues all cargo of a batch that no provider has.
+    async fn requeue_all(&self, claimed: &ClaimedBatch) -> Result<(), store::Error> {
         let catalogue = self.catalogue.borrow().clone();
-        let way = (claimed.batch.lane, &*claimed.lane);
-        let (providers, now) = (&self.providers, claimed.now);
-        let onward =
-            onward::onward(&self.shard, &catalogue, way, providers, Going::AtOnce, now).await?;
+        let lane = (claimed.batch.lane, &*claimed.lane);
+        let (providers, now) = (&self.providers, claimed.claimed_at);
+        let onward = requeue::plan_requeue(
+            &self.shard,
+            &catalogue,
+            lane,
+            providers,
+            RequeueTiming::Immediately,
+            now,
+        )
+        .await?;
         batch::end(
             &self.shard,
             claimed.batch.id,
             claimed.claim,
             onward,
-            claimed.now,
+            claimed.claimed_at,
         )
         .await?;
         Ok(())
     }
 }
 
-impl Dispatch {
-    /// Claims what there are free slots for; each batch becomes a task.
-    async fn begin(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+impl DispatchStage {
+    /// Claims as many batches as there are free slots. Each batch becomes a task.
+    async fn claim_batches(&mut self, now: Timestamp) -> Result<usize, store::Error> {
         let (lost, claim) = (self.lease.token(), self.lease.claim());
         if self.tasks.has_unknown_claims() {
             self.tasks.recover(claim).await?;
         }
-        let turns = self.tasks.turns(&mut self.lanes, now).await?;
+        let turns = self.tasks.plan_claim_quotas(&mut self.lanes, now).await?;
         if turns.is_empty() {
             return Ok(0);
         }
         let submitter = &self.submitter;
         let batches = batch::claim_gathered(&submitter.shard, claim, &turns, now).await?;
         let begun = batches.len();
-        let paused = provider::paused(&submitter.shard).await?;
+        let paused = provider::list_paused(&submitter.shard).await?;
         for batch in batches {
             let lane = self.lanes.find(&submitter.shard, batch.lane).await?;
-            chaos::point("dispatch.claimed", &lane.provider);
+            failpoint::point("dispatch.claimed", &lane.provider);
             let model = submitter.catalogue.borrow().find(&lane.model).cloned();
             let claimed = ClaimedBatch {
-                _probe: submitter.accounts.probe(&lane.provider),
+                _probe: submitter.accounts.begin_probe(&lane.provider),
                 batch,
                 lane,
                 model,
                 claim,
-                now,
-                lost: lost.clone(),
+                claimed_at: now,
+                lease_lost: lost.clone(),
                 accounts: submitter.accounts.clone(),
             };
-            // One after the other: where only one can go, it is the oldest, not the quickest to
-            // ask. This asks rows alone, never another machine.
-            let ready = submitter.ready(&claimed, &paused).await;
+            // One after the other, so that the oldest batch gets the only submission slot. This
+            // reads rows and calls no other machine.
+            let ready = submitter.plan_submission(&claimed, &paused).await;
             let submitter = submitter.clone();
-            self.tasks.spawn(claimed.under_way(), async move {
+            self.tasks.spawn(claimed.batch_task(), async move {
                 if let Some(ready) = ready? {
                     submitter.submit(&claimed, &ready).await?;
                 }
@@ -250,32 +285,32 @@ impl Dispatch {
 }
 
 #[async_trait::async_trait]
-impl Stage for Dispatch {
+impl Stage for DispatchStage {
     fn name(&self) -> &'static str {
         "dispatch"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         let mut did = 0;
         loop {
-            let begun = self.begin(now).await?;
-            did += self.tasks.finish().await?;
+            let begun = self.claim_batches(now).await?;
+            did += self.tasks.join_all().await?;
             if begun == 0 {
-                return Ok(Step::of(did));
+                return Ok(StepResult::from_count(did));
             }
         }
     }
 
-    async fn advance(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn advance(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         self.tasks.reap().await;
-        Ok(Step::of(self.begin(now).await?))
+        Ok(StepResult::from_count(self.claim_batches(now).await?))
     }
 
     async fn drain(&mut self) {
-        self.tasks.drain(self.drain).await;
+        self.tasks.drain(self.drain_timeout).await;
     }
 
-    async fn mend(&mut self) -> Result<(), store::Error> {
+    async fn recover(&mut self) -> Result<(), store::Error> {
         self.tasks.recover(self.lease.claim()).await
     }
 }

@@ -1,7 +1,7 @@
-//! This process as a node of one shard: renewed every two seconds, dead after ten.
+//! The lease of this process as a node of one shard: renewed every two seconds, expired after ten.
 //!
-//! Renewing has a task and a connection of its own. Freeing what dead nodes had claimed has
-//! another: however long that takes, no living node loses its lease.
+//! The heartbeat has a separate task and connection. Taking over the claims of dead nodes runs in
+//! another task, so that a slow takeover never costs a living node its lease.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -13,33 +13,33 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-/// A node renews five times in a lease.
-const RENEWALS: u32 = 5;
-/// How often claims without a living owner are looked for, also when no node has died.
-const ORPHANS_INTERVAL: Duration = Duration::from_secs(4);
+/// How often a node renews within the duration of a lease.
+const RENEWALS_PER_LEASE: u32 = 5;
+/// How often claims without a living owner are freed, also when no node has died.
+const ORPHAN_CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
-/// Who this process is, for claims.
+/// The identity under which this process claims work.
 #[derive(Debug, Clone)]
 pub struct Lease {
     shard: Arc<Shard>,
     node: Uuid,
     name: String,
-    works: bool,
-    length: Duration,
-    held: Arc<RwLock<Held>>,
+    is_worker: bool,
+    duration: Duration,
+    state: Arc<RwLock<LeaseState>>,
 }
 
 #[derive(Debug, Clone)]
-struct Held {
+struct LeaseState {
     claim: Claim,
-    /// By our own clock, and earlier than others may take us for dead.
+    /// By the local clock, and earlier than peers may declare this node dead.
     alive_until: Instant,
-    /// Cancelled when the claim is lost or may be: calls to others end with it.
+    /// Cancelled when the claim is lost or may be lost. Calls to other machines end with it.
     token: CancellationToken,
 }
 
 impl Lease {
-    /// As a node that claims work, or as one that is only known to its peers.
+    /// Joins as a worker that claims work, or as a node that only shows its peers that it is alive.
     pub async fn join(
         shard: Arc<Shard>,
         node: Uuid,
@@ -48,126 +48,133 @@ impl Lease {
         length: Duration,
     ) -> Result<Self, store::Error> {
         let asked = Instant::now();
-        let claim = enter(&shard, node, &name, works, length).await?;
-        let held = Held {
+        let claim = join_node(&shard, node, &name, works, length).await?;
+        let held = LeaseState {
             claim,
-            alive_until: asked + trusted(length),
+            alive_until: asked + trusted_duration(length),
             token: CancellationToken::new(),
         };
         Ok(Self {
             shard,
             node,
             name,
-            works,
-            length,
-            held: Arc::new(RwLock::new(held)),
+            is_worker: works,
+            duration: length,
+            state: Arc::new(RwLock::new(held)),
         })
     }
 
     pub(crate) fn claim(&self) -> Claim {
-        self.read().claim
+        self.snapshot().claim
     }
 
-    /// Cancelled when this node may have been taken for dead. Whatever must not be done by a dead
-    /// node (create a job, send a callback) is not begun after that, and ended by it.
+    /// Cancelled when peers may have declared this node dead. After that, the node starts nothing
+    /// that a dead node must not do (create a job, send a callback), and aborts what is running.
     pub(crate) fn token(&self) -> CancellationToken {
-        let held = self.read();
+        let held = self.snapshot();
         if held.alive_until <= Instant::now() {
             held.token.cancel();
         }
         held.token
     }
 
-    /// Starts both tasks.
+    /// Starts the heartbeat and the takeover task.
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
         let (lease, stop) = (self.clone(), stop.clone());
         let (other, also) = (self.clone(), stop.clone());
-        tracker.spawn(async move { lease.keep(stop).await });
-        tracker.spawn(async move { other.free_others(also).await });
+        tracker.spawn(async move { lease.run_heartbeat(stop).await });
+        tracker.spawn(async move { other.run_takeover(also).await });
     }
 
-    /// Renews until told to stop.
-    async fn keep(&self, stop: CancellationToken) {
+    /// Renews the lease until `stop` is cancelled.
+    async fn run_heartbeat(&self, stop: CancellationToken) {
         let mut renewed_at = Instant::now();
         while !stop.is_cancelled() {
             tokio::select! {
-                () = tokio::time::sleep_until(renewed_at + self.length / RENEWALS) => {}
-                () = tokio::time::sleep_until(self.read().alive_until), if !self.read().token.is_cancelled() => {
-                    self.read().token.cancel();
-                    tracing::warn!(shard = %self.shard.name, "the lease was not renewed in time: work under way is given up");
+                () = tokio::time::sleep_until(renewed_at + self.duration / RENEWALS_PER_LEASE) => {}
+                () = tokio::time::sleep_until(self.snapshot().alive_until), if !self.snapshot().token.is_cancelled() => {
+                    self.snapshot().token.cancel();
+                    tracing::warn!(shard = %self.shard.name, "the lease expired before it was renewed: running work is aborted");
                     continue;
                 }
                 () = stop.cancelled() => break,
             }
             renewed_at = Instant::now();
             if let Err(failure) = self.renew().await {
-                tracing::warn!(shard = %self.shard.name, failure = %failure, "the lease was not renewed");
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "the lease could not be renewed and will be tried again");
             }
         }
     }
 
-    /// Renews once. A node that was taken for dead joins again, under a new epoch.
+    /// Renews once. A node that peers declared dead joins again under a new epoch.
     pub async fn renew(&self) -> Result<(), store::Error> {
         let asked = Instant::now();
-        let seconds = self.length.as_secs_f64();
+        let seconds = self.duration.as_secs_f64();
         let claim = self.claim();
         let claim = match node::renew(&self.shard, claim, seconds).await {
             Ok(()) => claim,
-            Err(store::Error::Moved) => {
-                self.read().token.cancel();
-                tracing::warn!(shard = %self.shard.name, "this node was taken for dead: its claims are lost");
-                enter(&self.shard, self.node, &self.name, self.works, self.length).await?
+            Err(store::Error::Fenced) => {
+                self.snapshot().token.cancel();
+                tracing::warn!(shard = %self.shard.name, "another node declared this node dead: its claims are lost");
+                join_node(
+                    &self.shard,
+                    self.node,
+                    &self.name,
+                    self.is_worker,
+                    self.duration,
+                )
+                .await?
             }
             Err(failure) => return Err(failure),
         };
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.state.write().unwrap_or_else(PoisonError::into_inner);
         held.claim = claim;
-        held.alive_until = asked + trusted(self.length);
+        held.alive_until = asked + trusted_duration(self.duration);
         if held.token.is_cancelled() {
             held.token = CancellationToken::new();
         }
         Ok(())
     }
 
-    /// Frees what dead nodes had claimed, until told to stop.
-    async fn free_others(&self, stop: CancellationToken) {
+    /// Frees the claims of dead nodes until `stop` is cancelled.
+    async fn run_takeover(&self, stop: CancellationToken) {
         let mut orphans_at = Instant::now();
         while !stop.is_cancelled() {
-            if let Err(failure) = self.bury(&mut orphans_at).await {
-                tracing::warn!(shard = %self.shard.name, failure = %failure, "claims of dead nodes were not freed yet");
+            if let Err(failure) = self.free_dead_claims(&mut orphans_at).await {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "claims of dead nodes could not be freed and will be tried again");
             }
             tokio::select! {
-                () = tokio::time::sleep(self.length / RENEWALS) => {}
+                () = tokio::time::sleep(self.duration / RENEWALS_PER_LEASE) => {}
                 () = stop.cancelled() => {}
             }
         }
     }
 
-    async fn bury(&self, orphans_at: &mut Instant) -> Result<(), store::Error> {
-        self.bury_dead().await?;
+    async fn free_dead_claims(&self, orphans_at: &mut Instant) -> Result<(), store::Error> {
+        self.fence_expired_nodes().await?;
         if Instant::now() >= *orphans_at {
-            self.free_orphans().await?;
-            *orphans_at = Instant::now() + ORPHANS_INTERVAL;
+            self.free_orphaned_claims().await?;
+            *orphans_at = Instant::now() + ORPHAN_CHECK_INTERVAL;
         }
         Ok(())
     }
 
-    /// Ends the epochs of nodes whose lease has run out, and frees their claims.
-    pub async fn bury_dead(&self) -> Result<(), store::Error> {
-        let dead = node::bury_dead(&self.shard).await?;
+    /// Ends the epochs of nodes whose lease has expired, and frees their claims.
+    pub async fn fence_expired_nodes(&self) -> Result<(), store::Error> {
+        let dead = node::fence_expired_nodes(&self.shard).await?;
         for name in &dead {
-            tracing::warn!(shard = %self.shard.name, node.name = name, "a node is dead: its claims are free");
+            tracing::warn!(shard = %self.shard.name, node.name = name, "a node is dead: its claims were freed");
         }
         Ok(())
     }
 
     /// Frees claims without a living owner, also when no node has died.
-    pub async fn free_orphans(&self) -> Result<(), store::Error> {
-        let freed = node::free_orphans(&self.shard).await?;
+    pub async fn free_orphaned_claims(&self) -> Result<(), store::Error> {
+        let freed = node::free_orphaned_claims(&self.shard).await?;
         if freed > 0 {
-            metrics::counter!("claims_freed_total", "shard" => self.shard.name.to_string())
+            metrics::counter!("longshore_orphaned_claims_freed_total", "shard" => self.shard.name.to_string())
                 .increment(freed);
-            tracing::warn!(shard = %self.shard.name, freed, "claims without a living owner are free again");
+            tracing::warn!(shard = %self.shard.name, freed, "claims without a living owner were freed");
         }
         Ok(())
     }
@@ -176,15 +183,15 @@ impl Lease {
         node::leave(&self.shard, self.claim()).await
     }
 
-    fn read(&self) -> Held {
-        self.held
+    fn snapshot(&self) -> LeaseState {
+        self.state
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 }
 
-async fn enter(
+async fn join_node(
     shard: &Shard,
     node: Uuid,
     name: &str,
@@ -195,11 +202,11 @@ async fn enter(
     if works {
         node::join(shard, node, name, seconds).await
     } else {
-        node::attend(shard, node, name, seconds).await
+        node::join_without_claims(shard, node, name, seconds).await
     }
 }
 
-/// Of a lease, how much this node relies on: others wait for all of it.
-fn trusted(length: Duration) -> Duration {
+/// The part of a lease that this node relies on. Peers wait for all of it.
+fn trusted_duration(length: Duration) -> Duration {
     length.mul_f64(0.8)
 }

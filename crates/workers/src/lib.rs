@@ -1,20 +1,20 @@
-//! The stages: a cargo's path from PENDING to its callback, one verb a file.
+//! The stages that carry a cargo from PENDING to its callback, one module each.
 //!
 //! ```text
-//! gather     PENDING cargo     → a batch
-//! dispatch   a batch           → a provider
-//! collect    a provider's word → an outcome
-//! stream     a batch, asked for one by one → outcomes
-//! deliver    an outcome        → the callback
-//! resend     callbacks that failed → deliver, again
-//! scan       uploaded bytes    → a file that is ready or failed
-//! sweep      what time has passed by
-//! patrol     the object store, held against the rows
-//! audit      the ledger, proved
+//! gather     PENDING cargo               → a batch
+//! dispatch   a batch                     → a job at its provider
+//! collect    the results of a job        → outcomes
+//! stream     a batch, request by request → outcomes
+//! deliver    an outcome                  → the callback
+//! resend     failed callbacks            → deliver, once more
+//! scan       uploaded bytes              → a ready or failed file
+//! sweep      enforces deadlines, retention and expiry
+//! patrol     compares the object store with the rows
+//! audit      checks the ledger
 //! ```
-//! Stages and API never see each other: they meet in the database.
+//! Stages and the API never call each other. They share only the database.
 
-pub mod crew;
+pub mod worker_set;
 
 pub mod gather;
 
@@ -38,47 +38,47 @@ pub mod audit;
 
 pub mod stage;
 
-pub mod chaos;
+pub mod failpoint;
 
-mod accounts;
+mod account_states;
 
 mod callback_slots;
 
-mod claimed;
+mod claimed_batch;
 
-mod counted;
+mod usage_estimate;
 
-mod files;
+mod file_stage_deps;
 
-mod lanes;
+mod lane_cache;
 
-mod late;
+mod deadlines;
 
 pub mod lease;
 
-mod manifest;
+mod stored_requests;
 
 mod media;
 
-mod memory;
+mod byte_budget;
 
-mod onward;
+mod requeue;
 
-mod packing;
+mod packing_limits;
 
-mod pause;
+mod account_pause;
 
 mod providers;
 
-mod removal;
+mod removal_guard;
 
-mod storing;
+mod outcome_writer;
 
-mod tasks;
+mod batch_tasks;
 
-pub use accounts::AccountSlots;
+pub use account_states::AccountSlots;
 pub use callback_slots::CallbackLimits;
-pub use crew::{Crew, Options, Parts};
-pub use files::{Files, Slots};
-pub use packing::Packing;
-pub use providers::{Access, Providers, Share};
+pub use file_stage_deps::{FileStageDeps, ScanSlots};
+pub use packing_limits::PackingLimits;
+pub use providers::{AccountShare, ProviderAccess, Providers};
+pub use worker_set::{Options, WorkerSet, WorkerSetDeps};

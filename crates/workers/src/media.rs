@@ -1,4 +1,4 @@
-//! The files that an item names, in the form that its provider wants them.
+//! Fetches the files that an item references, in the form that its provider needs.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,21 @@ use bytes::{Bytes, BytesMut};
 use domain::file::MediaType;
 use domain::id::FileId;
 use futures::StreamExt as _;
-use outbound::objects::Objects;
-use outbound::provider::Item;
-use outbound::provider::media::{Form, MediaSource};
+use outbound::object_store::ObjectStore;
+use outbound::provider::BatchItem;
+use outbound::provider::media::{MediaForm, MediaSource};
 use store::Shard;
-use store::shard::file::reference::{self, Stored};
+use store::shard::file::reference::{self, StoredObject};
 
-/// What one item may bring along within its request.
-const MOST_BYTES: u64 = 48 << 20;
+/// How many bytes of files one request may contain.
+const MAX_INLINE_BYTES: u64 = 48 << 20;
 
-/// The files of one item. A file that is not in it is gone, or too large to be sent along.
+/// The files of one item, without those that were deleted or are too large to be sent inline.
 #[derive(Debug, Default)]
-pub(crate) struct Media(HashMap<String, Medium>);
+pub(crate) struct ItemMedia(HashMap<String, FetchedMedia>);
 
 #[derive(Debug)]
-struct Medium {
+struct FetchedMedia {
     media_type: MediaType,
     url: Option<String>,
     bytes: Option<Bytes>,
@@ -30,42 +30,42 @@ struct Medium {
 pub(crate) enum MediaFailure {
     #[error(transparent)]
     Store(#[from] store::Error),
-    #[error("the object store cannot be asked: {0}")]
-    Away(#[from] outbound::objects::Failure),
-    #[error("there is no object store")]
-    Nowhere,
+    #[error("the object store did not answer: {0}")]
+    Unavailable(#[from] outbound::object_store::ObjectStoreFailure),
+    #[error("no object store is configured")]
+    NotConfigured,
 }
 
-/// Addresses are signed as of the moment of loading: built again, they are the same.
+/// URLs are signed as of the time of loading, so that a rebuild gives the same bytes.
 pub(crate) async fn fetch(
     shard: &Shard,
-    objects: Option<&Objects>,
-    item: &Item,
-    form: impl Fn(MediaType) -> Form,
-) -> Result<Media, MediaFailure> {
-    let files: Vec<FileId> = item.params.files().into_iter().collect();
+    objects: Option<&ObjectStore>,
+    item: &BatchItem,
+    form: impl Fn(MediaType) -> MediaForm,
+) -> Result<ItemMedia, MediaFailure> {
+    let files: Vec<FileId> = item.params.file_ids().into_iter().collect();
     if files.is_empty() {
-        return Ok(Media::default());
+        return Ok(ItemMedia::default());
     }
-    let objects = objects.ok_or(MediaFailure::Nowhere)?;
-    let mut room = MOST_BYTES;
+    let objects = objects.ok_or(MediaFailure::NotConfigured)?;
+    let mut room = MAX_INLINE_BYTES;
     let mut media = HashMap::new();
-    for (id, stored) in reference::stored(shard, &files).await? {
+    for (id, stored) in reference::find_stored(shard, &files).await? {
         let media_type = stored.media_type;
         let medium = match form(media_type) {
-            Form::Address => Medium {
+            MediaForm::Url => FetchedMedia {
                 media_type,
-                url: Some(objects.lend(stored.object, media_type, item.loaded_at)),
+                url: Some(objects.presign_provider_link(stored.object, media_type, item.loaded_at)),
                 bytes: None,
             },
-            Form::Bytes | Form::Text => {
+            MediaForm::Bytes | MediaForm::Text => {
                 let Some(left) = room.checked_sub(stored.size_bytes) else {
                     continue;
                 };
                 room = left;
-                let bytes = read(objects, &stored).await?;
+                let bytes = read_object(objects, &stored).await?;
                 let url = None;
-                Medium {
+                FetchedMedia {
                     media_type,
                     url,
                     bytes,
@@ -74,15 +74,15 @@ pub(crate) async fn fetch(
         };
         media.insert(id.to_string(), medium);
     }
-    Ok(Media(media))
+    Ok(ItemMedia(media))
 }
 
-/// Nothing when they have gone meanwhile.
-async fn read(
-    objects: &Objects,
-    stored: &Stored,
-) -> Result<Option<Bytes>, outbound::objects::Failure> {
-    let key = objects.published(stored.object);
+/// None when the object was deleted meanwhile.
+async fn read_object(
+    objects: &ObjectStore,
+    stored: &StoredObject,
+) -> Result<Option<Bytes>, outbound::object_store::ObjectStoreFailure> {
+    let key = objects.published_key(stored.object);
     let Some(head) = objects.head(&key).await? else {
         return Ok(None);
     };
@@ -94,7 +94,7 @@ async fn read(
     Ok(Some(bytes.freeze()))
 }
 
-impl MediaSource for Media {
+impl MediaSource for ItemMedia {
     fn media_type(&self, file: &str) -> Option<MediaType> {
         Some(self.0.get(file)?.media_type)
     }

@@ -1,8 +1,8 @@
-//! Patrol: the listing of the store, held against the rows.
+//! Patrol: compares the listing of the object store with the rows.
 //!
-//! Crashes, lost answers and replayed grants leave bytes that no row leads to. Every berth is
-//! listed once in a while, by whichever node comes first, and `domain::patrol` decides. Two
-//! nodes that patrol the same berth remove the same, once. Nothing is removed while
+//! Crashes, lost answers and replayed grants leave bytes that no row references. The first node
+//! that finds a berth due lists it, and `domain::patrol` decides what to remove. Two nodes that
+//! patrol one berth remove the same objects, each once. Nothing is removed while
 //! [`RemovalGuard`] holds removal: after a restore the rows of good bytes may be missing.
 
 use std::sync::Arc;
@@ -13,96 +13,108 @@ use domain::time::Timestamp;
 use store::Shard;
 use store::shard::patrol;
 
-use crate::files::Files;
-use crate::removal::{Broken, RemovalGuard};
-use crate::stage::{Stage, Step};
+use crate::file_stage_deps::FileStageDeps;
+use crate::removal_guard::{RemovalError, RemovalGuard};
+use crate::stage::{Stage, StepResult};
 
-mod round;
+mod berth_patrol;
 
-use round::Round;
+use berth_patrol::BerthPatrol;
 
-/// How often it is asked which berth is due.
-const LOOK: TimeDelta = TimeDelta::seconds(1);
-/// How often berths of new organizations are looked for.
-const ENTER: TimeDelta = TimeDelta::minutes(1);
+/// How often a node checks which berth is due.
+const BERTH_CHECK_INTERVAL: TimeDelta = TimeDelta::seconds(1);
+/// How often berths of new organizations are added.
+const NEW_BERTHS_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug)]
-pub struct Patrol {
+pub struct PatrolStage {
     shard: Arc<Shard>,
-    files: Option<Files>,
+    files: Option<FileStageDeps>,
     guard: RemovalGuard,
-    look_at: Timestamp,
-    enter_at: Timestamp,
+    check_at: Timestamp,
+    new_berths_at: Timestamp,
     missing: Vec<FileId>,
 }
 
-impl Patrol {
-    pub(crate) fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
+impl PatrolStage {
+    pub(crate) fn new(shard: Arc<Shard>, files: Option<FileStageDeps>) -> Self {
         Self {
             guard: RemovalGuard::new(shard.clone()),
             shard,
             files,
-            look_at: Timestamp::UNIX_EPOCH,
-            enter_at: Timestamp::UNIX_EPOCH,
+            check_at: Timestamp::UNIX_EPOCH,
+            new_berths_at: Timestamp::UNIX_EPOCH,
             missing: Vec::new(),
         }
     }
 
-    /// The objects of the berth that this node walked last whose bytes are not there.
+    /// Objects without bytes, in the berth that this node patrolled last.
     pub fn missing(&self) -> &[FileId] {
         &self.missing
     }
 
-    async fn next(&mut self, files: &Files, now: Timestamp) -> Result<Step, store::Error> {
-        if now >= self.enter_at {
-            patrol::enter(&self.shard, now).await?;
-            self.enter_at = now + ENTER;
+    async fn run_next(
+        &mut self,
+        files: &FileStageDeps,
+        now: Timestamp,
+    ) -> Result<StepResult, store::Error> {
+        if now >= self.new_berths_at {
+            patrol::add_berths(&self.shard, now).await?;
+            self.new_berths_at = now + NEW_BERTHS_INTERVAL;
         }
-        let walked = match self.walk_next(files, now).await {
+        let walked = match self.patrol_next_berth(files, now).await {
             Ok(walked) => walked,
-            Err(Broken::Rows(failure)) => return Err(failure),
-            Err(Broken::Held) => false,
-            Err(Broken::Store(failure)) => {
-                tracing::warn!(shard = %self.shard.name, failure = %failure, "a patrol was broken off: the next one goes all the way");
+            Err(RemovalError::Database(failure)) => return Err(failure),
+            Err(RemovalError::Held) => false,
+            Err(RemovalError::ObjectStore(failure)) => {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "a patrol stopped because the object store failed: the next one starts again");
                 true
             }
         };
-        Ok(if walked { Step::Did(1) } else { Step::Idle })
+        Ok(if walked {
+            StepResult::Processed(1)
+        } else {
+            StepResult::Idle
+        })
     }
 
     /// Whether a berth was due.
-    async fn walk_next(&mut self, files: &Files, now: Timestamp) -> Result<bool, Broken> {
-        // Also when no berth is due: rows are proven to be as new as the last marker.
-        self.guard.allow(&files.objects, now).await?;
-        let next = now + files.patrol;
-        let Some(berth) = patrol::take(&self.shard, now, next).await? else {
+    async fn patrol_next_berth(
+        &mut self,
+        files: &FileStageDeps,
+        now: Timestamp,
+    ) -> Result<bool, RemovalError> {
+        // Also when no berth is due: this checks that the rows are as new as the last marker.
+        self.guard.ensure_allowed(&files.objects, now).await?;
+        let next = now + files.patrol_interval;
+        let Some(berth) = patrol::claim_due_berth(&self.shard, now, next).await? else {
             return Ok(false);
         };
-        let round = Round {
+        let round = BerthPatrol {
             shard: &self.shard,
             guard: &self.guard,
             files,
             berth,
         };
-        self.missing = round.walk().await?;
+        self.missing = round.run().await?;
         Ok(true)
     }
 }
 
 #[async_trait::async_trait]
-impl Stage for Patrol {
+impl Stage for PatrolStage {
     fn name(&self) -> &'static str {
         "patrol"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        let files = self.files.clone().filter(|_| now >= self.look_at);
-        let Some(files) = files.filter(Files::store_is_well) else {
-            return Ok(Step::Idle);
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        let files = self.files.clone().filter(|_| now >= self.check_at);
+        let Some(files) = files.filter(FileStageDeps::is_store_healthy) else {
+            return Ok(StepResult::Idle);
         };
-        let step = self.next(&files, now).await?;
-        if step == Step::Idle {
-            self.look_at = now + LOOK;
+        let step = self.run_next(&files, now).await?;
+        if step == StepResult::Idle {
+            self.check_at = now + BERTH_CHECK_INTERVAL;
         }
         Ok(step)
     }

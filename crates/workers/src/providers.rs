@@ -1,91 +1,102 @@
-//! Who serves models on a shard, by the names that the catalogue uses.
+//! The providers of a shard, by the names that the catalogue uses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::lane::Lane;
-use domain::route::Via;
+use domain::route::InferenceMode;
 use outbound::provider::Provider;
-use outbound::provider::jobs::Jobs;
-use outbound::provider::server::Server;
+use outbound::provider::batch_provider::BatchProvider;
+use outbound::provider::realtime::RealtimeProvider;
 
-use crate::accounts::AccountSlots;
-use crate::packing::Packing;
+use crate::account_states::AccountSlots;
+use crate::packing_limits::PackingLimits;
 
-/// A batch that is asked for one by one holds so many times what is asked at once.
-const QUESTIONS_AHEAD: usize = 4;
-/// Of a lane that is asked one by one: one is served while the next is made ready.
-const REALTIME_BACKLOG: usize = 2;
+/// A realtime batch has this many times the cargo of the concurrent requests.
+const REALTIME_BATCH_FACTOR: usize = 4;
+/// In a realtime lane, one batch is sent while the next is prepared.
+const MAX_REALTIME_BACKLOG: usize = 2;
 
 #[derive(Debug, Default)]
-pub struct Providers(pub HashMap<String, Access>);
+pub struct Providers(pub HashMap<String, ProviderAccess>);
 
-/// How one provider can be asked.
+/// How one provider is called.
 #[derive(Debug, Clone)]
-pub enum Access {
-    /// The mock: it keeps no jobs.
+pub enum ProviderAccess {
+    /// The mock, which keeps no jobs.
     Mock(Arc<dyn Provider>),
-    /// One that takes whole jobs, and perhaps single questions.
-    Jobs {
-        jobs: Arc<dyn Jobs>,
-        realtime: Option<Arc<Server>>,
-        share: Share,
+    /// A provider with a batch API, and perhaps realtime requests.
+    Batch {
+        batch: Arc<dyn BatchProvider>,
+        realtime: Option<Arc<RealtimeProvider>>,
+        share: AccountShare,
     },
-    /// A server that is asked one by one.
-    Server { server: Arc<Server>, share: Share },
+    /// A server with realtime requests only.
+    Realtime {
+        realtime: Arc<RealtimeProvider>,
+        share: AccountShare,
+    },
 }
 
-/// What this shard may have of a provider's account.
+/// This shard's share of a provider account's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// In one job.
-    pub most_items: usize,
-    pub most_bytes: u64,
-    pub most_tokens: u64,
-    /// Tokens of all jobs that wait there.
-    pub most_enqueued_tokens: u64,
-    /// Single questions under way.
-    pub most_questions: usize,
-    /// How long a lane rests after a job that was not full, so that the next one holds more.
+pub struct AccountShare {
+    /// Per job.
+    pub max_items: usize,
+    pub max_bytes: u64,
+    pub max_tokens: u64,
+    /// Tokens of all jobs enqueued at the provider.
+    pub max_enqueued_tokens: u64,
+    /// Realtime requests in flight.
+    pub max_concurrent_requests: usize,
+    /// How long a lane lingers after a job that was not full, so that the next one is larger.
     pub linger: TimeDelta,
-    /// How long a job may stay out of sight after it was created, many times over.
+    /// A generous bound on how long the provider takes to list a job after its creation.
     pub grace: TimeDelta,
-    /// How long the call that creates a job may take: before that, it is not sent again.
+    /// How long the call that creates a job may take. The job is not resubmitted before that.
     pub create_timeout: TimeDelta,
 }
 
 impl Providers {
-    pub(crate) fn find(&self, name: &str) -> Option<&Access> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ProviderAccess> {
         self.0.get(name)
     }
 
-    /// How the batches of a lane are filled: as its provider's jobs, or else as is usual.
-    pub(crate) fn packing(&self, lane: &Lane, usual: Packing) -> Packing {
+    /// The packing limits of a lane: those of its provider's jobs, or the default.
+    pub(crate) fn packing(&self, lane: &Lane, usual: PackingLimits) -> PackingLimits {
         match self.find(&lane.provider) {
-            Some(Access::Jobs { share, .. }) if lane.via == Via::Batch => Packing {
-                most_items: share.most_items,
-                linger: share.linger,
-            },
-            // Small ones, so that a cargo that comes late need not wait for all of a large one.
-            Some(Access::Jobs { share, .. } | Access::Server { share, .. }) => Packing {
-                most_items: (share.most_questions * QUESTIONS_AHEAD).min(usual.most_items),
-                ..usual
-            },
-            Some(Access::Mock(_)) | None => usual,
+            Some(ProviderAccess::Batch { share, .. }) if lane.via == InferenceMode::Batch => {
+                PackingLimits {
+                    max_items: share.max_items,
+                    linger: share.linger,
+                }
+            }
+            // Small batches, so that late cargo does not wait for a large one.
+            Some(ProviderAccess::Batch { share, .. } | ProviderAccess::Realtime { share, .. }) => {
+                PackingLimits {
+                    max_items: (share.max_concurrent_requests * REALTIME_BATCH_FACTOR)
+                        .min(usual.max_items),
+                    ..usual
+                }
+            }
+            Some(ProviderAccess::Mock(_)) | None => usual,
         }
     }
 
-    /// How many batches of a lane may wait for its provider before no more are gathered: those
-    /// who come later would have to wait for all of them.
+    /// How many batches of a lane may wait for its provider before gather stops: later cargo would
+    /// have to wait for all of them.
     pub(crate) fn max_backlog(&self, lane: &Lane, slots: AccountSlots) -> u64 {
         let batches = match self.find(&lane.provider) {
-            _ if lane.via == Via::Realtime => REALTIME_BACKLOG,
-            // Only one is on its way at a time.
-            Some(Access::Jobs { jobs, .. }) if !jobs.labelled() => 2,
-            Some(Access::Jobs { .. } | Access::Server { .. } | Access::Mock(_)) | None => {
-                slots.submissions.saturating_mul(2)
-            }
+            _ if lane.via == InferenceMode::Realtime => MAX_REALTIME_BACKLOG,
+            // Such a provider gets one submission at a time.
+            Some(ProviderAccess::Batch { batch: jobs, .. }) if !jobs.supports_labels() => 2,
+            Some(
+                ProviderAccess::Batch { .. }
+                | ProviderAccess::Realtime { .. }
+                | ProviderAccess::Mock(_),
+            )
+            | None => slots.submissions.saturating_mul(2),
         };
         u64::try_from(batches).unwrap_or(u64::MAX)
     }

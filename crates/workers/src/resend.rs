@@ -1,4 +1,4 @@
-//! Resend: callbacks that failed at a host go again, a few each second.
+//! Resend: schedules the failed callbacks of a host for one more attempt, a few per second.
 
 use std::sync::Arc;
 
@@ -6,32 +6,32 @@ use domain::time::Timestamp;
 use store::Shard;
 use store::shard::resend;
 
-use crate::stage::{Bell, Stage, Step};
+use crate::stage::{Stage, StepResult, Wakeup};
 
 #[derive(Debug)]
-pub struct Resend {
+pub struct ResendStage {
     shard: Arc<Shard>,
-    /// Deliver's: it makes the attempts.
-    due: Bell,
+    /// Wakes deliver, which makes the attempts.
+    wakeup: Wakeup,
 }
 
-impl Resend {
-    pub(crate) const fn new(shard: Arc<Shard>, due: Bell) -> Self {
-        Self { shard, due }
+impl ResendStage {
+    pub(crate) const fn new(shard: Arc<Shard>, due: Wakeup) -> Self {
+        Self { shard, wakeup: due }
     }
 }
 
 #[async_trait::async_trait]
-impl Stage for Resend {
+impl Stage for ResendStage {
     fn name(&self) -> &'static str {
         "resend"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         let Some(sent) = resend::step(&self.shard, now).await? else {
-            return Ok(Step::Idle);
+            return Ok(StepResult::Idle);
         };
-        self.due.ring();
-        Ok(Step::Did(sent))
+        self.wakeup.wake();
+        Ok(StepResult::Processed(sent))
     }
 }

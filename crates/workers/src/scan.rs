@@ -1,101 +1,105 @@
-//! Scan: uploaded bytes are proven, and the file is ready or failed.
+//! Scan: verifies uploaded bytes, and makes the file ready or failed.
 //!
-//! Several files are verified at once, large ones in slots of their own. A file under
-//! verification when the stage ends is free again, and whoever takes it up begins anew: every
-//! step can be made twice.
+//! Several files are verified at once, with separate slots for large ones. When the stage ends, its
+//! files are free again and another worker starts from the beginning: every step can be repeated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use domain::file_validation::ScanFailure;
 use domain::time::Timestamp;
-use domain::verdict::Hindrance;
 use store::Shard;
-use store::shard::file::{self, ClaimedFile, Class};
+use store::shard::file::{self, ClaimedFile, FileSizeClass};
 use tokio::task::{self, JoinError, JoinSet};
 
-use crate::files::Files;
+use crate::file_stage_deps::FileStageDeps;
 use crate::lease::Lease;
-use crate::stage::{Bell, Stage, Step};
+use crate::stage::{Stage, StepResult, Wakeup};
 
-mod assemble;
+mod byte_pass;
 mod digests;
-mod hindered;
-mod pass;
+mod multipart_assembly;
+mod verification_failure;
 mod verify;
 
-use hindered::Hindered;
-use verify::Verifier;
+use verification_failure::VerificationFailure;
+use verify::FileVerifier;
 
 #[derive(Debug)]
-pub struct Scan {
+pub struct ScanStage {
     shard: Arc<Shard>,
     lease: Lease,
-    files: Option<Files>,
-    under_way: JoinSet<Result<(), store::Error>>,
-    charges: HashMap<task::Id, Charge>,
-    bell: Bell,
+    files: Option<FileStageDeps>,
+    tasks: JoinSet<Result<(), store::Error>>,
+    running: HashMap<task::Id, ScanTask>,
+    wakeup: Wakeup,
 }
 
-/// A file that is verified here.
+/// A file that this node is verifying.
 #[derive(Debug)]
-struct Charge {
-    class: Class,
+struct ScanTask {
+    class: FileSizeClass,
     claimed: Arc<ClaimedFile>,
-    verifier: Verifier,
+    verifier: FileVerifier,
 }
 
-impl Scan {
-    pub(crate) fn new(shard: Arc<Shard>, lease: Lease, files: Option<Files>, bell: Bell) -> Self {
+impl ScanStage {
+    pub(crate) fn new(
+        shard: Arc<Shard>,
+        lease: Lease,
+        files: Option<FileStageDeps>,
+        bell: Wakeup,
+    ) -> Self {
         Self {
             shard,
             lease,
             files,
-            under_way: JoinSet::new(),
-            charges: HashMap::new(),
-            bell,
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+            wakeup: bell,
         }
     }
 
-    /// Steps until nothing that is due now is left or under way: for tests.
-    pub async fn settle(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        while self.step(now).await? != Step::Idle || !self.under_way.is_empty() {
-            if let Some(ended) = self.under_way.join_next_with_id().await {
-                self.end(ended).await?;
+    /// Steps until no due file is left or being verified. For tests.
+    pub async fn run_until_idle(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        while self.step(now).await? != StepResult::Idle || !self.tasks.is_empty() {
+            if let Some(ended) = self.tasks.join_next_with_id().await {
+                self.finish_task(ended).await?;
             }
         }
         Ok(())
     }
 
-    /// Lets go of what has ended.
-    async fn collect(&mut self) -> Result<usize, store::Error> {
+    /// Handles the tasks that have ended.
+    async fn reap(&mut self) -> Result<usize, store::Error> {
         let mut ended = 0;
-        while let Some(one) = self.under_way.try_join_next_with_id() {
+        while let Some(one) = self.tasks.try_join_next_with_id() {
             ended += 1;
-            self.end(one).await?;
+            self.finish_task(one).await?;
         }
         Ok(ended)
     }
 
-    async fn end(
+    async fn finish_task(
         &mut self,
         ended: Result<(task::Id, Result<(), store::Error>), JoinError>,
     ) -> Result<(), store::Error> {
         match ended {
             Ok((task, ended)) => {
-                self.charges.remove(&task);
+                self.running.remove(&task);
                 ended
             }
             Err(failure) => {
-                let charge = self.charges.remove(&failure.id());
-                // Counted, so that what always panics ends.
-                let hindrance = Hindrance::Unclear;
+                let charge = self.running.remove(&failure.id());
+                // Counted, so that a file that always panics fails in the end.
+                let kind = ScanFailure::Inconclusive;
                 let why = "the verification panicked".to_owned();
                 match charge.filter(|_| failure.is_panic()) {
-                    Some(Charge {
+                    Some(ScanTask {
                         claimed, verifier, ..
                     }) => {
                         verifier
-                            .put_off(&claimed, Hindered { hindrance, why })
+                            .postpone(&claimed, VerificationFailure { kind, why })
                             .await
                     }
                     None => Ok(()),
@@ -104,16 +108,20 @@ impl Scan {
         }
     }
 
-    /// Claims as many as there are free slots.
-    async fn begin(&mut self, class: Class, now: Timestamp) -> Result<usize, store::Error> {
+    /// Claims as many files as there are free slots.
+    async fn claim_files(
+        &mut self,
+        class: FileSizeClass,
+        now: Timestamp,
+    ) -> Result<usize, store::Error> {
         let Some(files) = self.files.clone() else {
             return Ok(0);
         };
         let slots = match class {
-            Class::Small => files.slots.small,
-            Class::Large => files.slots.large,
+            FileSizeClass::Small => files.slots.small,
+            FileSizeClass::Large => files.slots.large,
         };
-        let taken = self.charges.values().filter(|charge| charge.class == class);
+        let taken = self.running.values().filter(|charge| charge.class == class);
         let free = slots.saturating_sub(taken.count());
         if free == 0 {
             return Ok(0);
@@ -123,7 +131,7 @@ impl Scan {
         let claimed = file::claim(&self.shard, claim, class, most, now).await?;
         let begun = claimed.len();
         for claimed in claimed {
-            let verifier = Verifier {
+            let verifier = FileVerifier {
                 shard: self.shard.clone(),
                 files: files.clone(),
                 claim,
@@ -133,50 +141,50 @@ impl Scan {
         Ok(begun)
     }
 
-    fn start(&mut self, class: Class, claimed: ClaimedFile, verifier: Verifier) {
+    fn start(&mut self, class: FileSizeClass, claimed: ClaimedFile, verifier: FileVerifier) {
         let claimed = Arc::new(claimed);
-        let task = self.under_way.spawn({
+        let task = self.tasks.spawn({
             let (claimed, verifier) = (claimed.clone(), verifier.clone());
-            let bell = self.bell.clone();
+            let bell = self.wakeup.clone();
             async move {
                 let ended = verifier.verify(&claimed).await;
-                bell.ring();
+                bell.wake();
                 ended
             }
         });
-        let charge = Charge {
+        let charge = ScanTask {
             class,
             claimed,
             verifier,
         };
-        self.charges.insert(task.id(), charge);
+        self.running.insert(task.id(), charge);
     }
 }
 
 #[async_trait::async_trait]
-impl Stage for Scan {
+impl Stage for ScanStage {
     fn name(&self) -> &'static str {
         "scan"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
-        let ended = self.collect().await?;
-        let small = self.begin(Class::Small, now).await?;
-        let large = self.begin(Class::Large, now).await?;
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        let ended = self.reap().await?;
+        let small = self.claim_files(FileSizeClass::Small, now).await?;
+        let large = self.claim_files(FileSizeClass::Large, now).await?;
         Ok(match ended + small + large {
-            0 => Step::Idle,
-            did => Step::Did(did),
+            0 => StepResult::Idle,
+            did => StepResult::Processed(did),
         })
     }
 
-    /// Files that are in our hands by the rows, but nobody here looks at, are free again.
-    async fn mend(&mut self) -> Result<(), store::Error> {
+    /// Frees files that this node has claimed but does not verify.
+    async fn recover(&mut self) -> Result<(), store::Error> {
         let known: Vec<_> = self
-            .charges
+            .running
             .values()
             .map(|charge| charge.claimed.file.id)
             .collect();
-        file::free_own(&self.shard, self.lease.claim(), &known).await?;
+        file::free_unknown_claims(&self.shard, self.lease.claim(), &known).await?;
         Ok(())
     }
 }

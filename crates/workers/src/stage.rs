@@ -1,4 +1,4 @@
-//! A stage takes a step at a time; the loop around it decides when.
+//! A stage works in steps. The loop around it decides when the next step starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +8,27 @@ use store::Shard;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How long a stage that found nothing waits before it looks again.
-const IDLE: Duration = Duration::from_millis(50);
-/// After a failure: the database may be away, and everyone would ask at once.
-const AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// How long a stage waits after a step that found nothing.
+const IDLE_DELAY: Duration = Duration::from_millis(50);
+/// How long a stage waits after a failure, so that stages do not overload a database that has
+/// just come back.
+const FAILURE_DELAY: Duration = Duration::from_millis(500);
 
-/// What a step came to.
+/// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Something was done; there may be more.
-    Did(usize),
-    /// Nothing was there.
+pub enum StepResult {
+    /// It processed this many items. There may be more.
+    Processed(usize),
+    /// It found nothing to do.
     Idle,
 }
 
-impl Step {
-    pub(crate) const fn of(count: usize) -> Self {
+impl StepResult {
+    pub(crate) const fn from_count(count: usize) -> Self {
         if count == 0 {
             Self::Idle
         } else {
-            Self::Did(count)
+            Self::Processed(count)
         }
     }
 }
@@ -37,91 +38,91 @@ pub trait Stage: Send {
     fn name(&self) -> &'static str;
 
     /// Does what is due at `now`, a little at a time, and waits until it is done.
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error>;
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error>;
 
-    /// As [`Stage::step`], but waits for no call to another machine: what is not done yet goes on
-    /// beside. The loop does this, so that a call that hangs delays nothing else.
-    async fn advance(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    /// As [`Stage::step`], but does not wait for calls to other machines: they continue in tasks.
+    /// The loop calls this, so that a call that hangs delays nothing else.
+    async fn advance(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         self.step(now).await
     }
 
-    /// Called at the end: waits a little for what goes on beside.
+    /// Called at shutdown: waits a little for running tasks.
     async fn drain(&mut self) {}
 
-    /// Called before the step that follows a failed one, which may have left claims behind.
-    async fn mend(&mut self) -> Result<(), store::Error> {
+    /// Called before the step after a failed one, which may have left claims behind.
+    async fn recover(&mut self) -> Result<(), store::Error> {
         Ok(())
     }
 }
 
-/// Rings when a stage leaves work for another one in this process; polling does the rest.
+/// Wakes a stage when another stage of this process has left work for it. Polling finds the rest.
 #[derive(Debug, Clone, Default)]
-pub struct Bell(Arc<Notify>);
+pub struct Wakeup(Arc<Notify>);
 
-impl Bell {
-    pub fn ring(&self) {
+impl Wakeup {
+    pub fn wake(&self) {
         self.0.notify_one();
     }
 
-    /// Rings when what it returns is dropped.
-    pub(crate) fn ring_on_drop(self) -> impl Drop + Send {
-        RingOnDrop(self)
+    /// Wakes the stage when the returned guard is dropped.
+    pub(crate) fn wake_on_drop(self) -> impl Drop + Send {
+        WakeOnDrop(self)
     }
 
-    pub(crate) async fn rung(&self) {
+    pub(crate) async fn wait(&self) {
         self.0.notified().await;
     }
 }
 
-struct RingOnDrop(Bell);
+struct WakeOnDrop(Wakeup);
 
-impl Drop for RingOnDrop {
+impl Drop for WakeOnDrop {
     fn drop(&mut self) {
-        self.0.ring();
+        self.0.wake();
     }
 }
 
-/// Steps until told to stop. One failure never ends the loop.
-pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Bell, stop: CancellationToken) {
+/// Runs steps until `stop` is cancelled. A failure never ends the loop.
+pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Wakeup, stop: CancellationToken) {
     let name = stage.name();
     let mut failed = false;
     while !stop.is_cancelled() {
-        let went = next(stage, shard, failed).await;
+        let went = next_step(stage, shard, failed).await;
         failed = went.is_err();
         let pause = match went {
-            Ok(Step::Did(count)) => {
-                let did = metrics::counter!("stage_items_total", "stage" => name, "shard" => shard.name.to_string());
+            Ok(StepResult::Processed(count)) => {
+                let did = metrics::counter!("longshore_stage_items_total", "stage" => name, "shard" => shard.name.to_string());
                 did.increment(u64::try_from(count).unwrap_or_default());
                 continue;
             }
-            Ok(Step::Idle) => IDLE,
-            Err(store::Error::Moved) => {
-                tracing::info!(stage = name, shard = %shard.name, "a claim was lost: work that was ours is someone else's now");
-                IDLE
+            Ok(StepResult::Idle) => IDLE_DELAY,
+            Err(store::Error::Fenced) => {
+                tracing::info!(stage = name, shard = %shard.name, "a claim was lost: another worker continues");
+                IDLE_DELAY
             }
             Err(failure) => {
                 let cause = std::error::Error::source(&failure).map(ToString::to_string);
-                tracing::warn!(stage = name, shard = %shard.name, failure = %failure, cause, "a step failed and will be repeated");
-                metrics::counter!("stage_failures_total", "stage" => name, "shard" => shard.name.to_string()).increment(1);
-                AFTER_FAILURE
+                tracing::warn!(stage = name, shard = %shard.name, failure = %failure, cause, "a stage step failed and will be retried");
+                metrics::counter!("longshore_stage_failures_total", "stage" => name, "shard" => shard.name.to_string()).increment(1);
+                FAILURE_DELAY
             }
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = bell.rung() => {}
+            () = bell.wait() => {}
             () = stop.cancelled() => {}
         }
     }
     stage.drain().await;
 }
 
-async fn next(
+async fn next_step(
     stage: &mut impl Stage,
     shard: &Shard,
     after_failure: bool,
-) -> Result<Step, store::Error> {
+) -> Result<StepResult, store::Error> {
     if after_failure {
-        stage.mend().await?;
+        stage.recover().await?;
     }
     stage.advance(shard.clock.now()).await
 }

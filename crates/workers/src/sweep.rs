@@ -1,7 +1,7 @@
-//! Sweep: partitions, deadlines, counts and everything else that time alone makes due.
+//! Sweep: partitions, deadlines, counts and everything else that becomes due by time.
 //!
-//! Its parts are independent: one that fails is logged, counted and repeated when it is due again,
-//! and the others go on.
+//! Its parts are independent. A part that fails is logged, counted and retried when it is due
+//! again, and the other parts continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,39 +9,39 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::idempotency;
 use domain::model::Catalogue;
-use domain::outcome::Usage;
+use domain::outcome::TokenUsage;
 use domain::time::Timestamp;
 use store::Shard;
 use store::body;
-use store::shard::fold::Counts;
-use store::shard::outcome::{NewOutcome, Standing};
+use store::shard::fold::CountTable;
+use store::shard::outcome::{ExpectedCargoState, NewOutcome};
 use store::shard::{batch, delivery, load, node, outcome, partition};
 use tokio::sync::watch;
 
-use crate::late::TOO_LATE;
+use crate::deadlines::DEADLINE_PASSED;
 use crate::lease::Lease;
-use crate::stage::{Stage, Step};
+use crate::stage::{Stage, StepResult};
 
 use self::fold::FoldCursor;
-use self::oldest::{Head, HeadCursor};
+use self::oldest_waiting::{OldestWaiting, OldestWaitingCursor};
 use self::overdue::OverdueCursor;
 
 pub mod files;
 mod fold;
-mod oldest;
+mod oldest_waiting;
 mod overdue;
 mod urgent;
 
 const MAX_ROWS_PER_STATEMENT: i64 = 1000;
 const SECOND: TimeDelta = TimeDelta::seconds(1);
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
-/// Batches older than this are looked for once a minute only: their indexes are full of dead
-/// entries while an old transaction is open.
-const RECENT_BATCHES: TimeDelta = TimeDelta::minutes(10);
+/// Batches older than this are read only once a minute: their indexes are full of dead entries
+/// while an old transaction is open.
+const RECENT_BATCH_AGE: TimeDelta = TimeDelta::minutes(10);
 const OLDEST_BATCH_TIMEOUT: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
-pub struct Sweep {
+pub struct SweepStage {
     shard: Arc<Shard>,
     lease: Lease,
     catalogue: watch::Receiver<Arc<Catalogue>>,
@@ -50,13 +50,13 @@ pub struct Sweep {
     minute_at: Timestamp,
     usage: FoldCursor,
     callbacks: FoldCursor,
-    waiting: HeadCursor,
+    oldest_waiting: OldestWaitingCursor,
     overdue: OverdueCursor,
     batches_from: Timestamp,
     keys_from: Timestamp,
 }
 
-impl Sweep {
+impl SweepStage {
     pub(crate) fn new(
         shard: Arc<Shard>,
         lease: Lease,
@@ -71,91 +71,93 @@ impl Sweep {
             retention,
             second_at: due,
             minute_at: due,
-            usage: FoldCursor::new(Counts::Usage),
-            callbacks: FoldCursor::new(Counts::Callback),
-            waiting: HeadCursor::default(),
+            usage: FoldCursor::new(CountTable::Usage),
+            callbacks: FoldCursor::new(CountTable::Callback),
+            oldest_waiting: OldestWaitingCursor::default(),
             overdue: OverdueCursor::default(),
             batches_from: due,
             keys_from: due,
         }
     }
 
-    async fn every_minute(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        // First of all: without today's partitions every load fails.
-        let made = self.make_days(now).await;
-        self.report("partitions", made)?;
+    async fn sweep_every_minute(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        // First, because without today's partitions every load fails.
+        let made = self.create_partitions(now).await;
+        self.isolate_failure("partitions", made)?;
         let rerouted = self.reroute_urgent(now).await;
-        self.report("urgent", rerouted)?;
-        let dropped = self.drop_days(now).await;
-        self.report("retention", dropped)?;
-        let forgotten = self.forget_keys(now).await;
-        self.report("idempotency_keys", forgotten)?;
-        let forgotten = node::forget(&self.shard).await;
-        self.report("nodes", forgotten)?;
+        self.isolate_failure("urgent", rerouted)?;
+        let dropped = self.drop_partitions(now).await;
+        self.isolate_failure("retention", dropped)?;
+        let forgotten = self.forget_idempotency_keys(now).await;
+        self.isolate_failure("idempotency_keys", forgotten)?;
+        let forgotten = node::delete_dead_nodes(&self.shard).await;
+        self.isolate_failure("nodes", forgotten)?;
         self.batches_from = Timestamp::UNIX_EPOCH;
         Ok(())
     }
 
-    async fn every_second(&mut self, now: Timestamp) -> Result<u64, store::Error> {
+    async fn sweep_every_second(&mut self, now: Timestamp) -> Result<u64, store::Error> {
         let failed = self.fail_overdue(now).await;
-        let failed = self.report("overdue", failed)?.unwrap_or_default();
+        let failed = self.isolate_failure("overdue", failed)?.unwrap_or_default();
         let usage = self.usage.fold(&self.shard, now).await;
-        let usage = self.report("usage", usage)?.unwrap_or_default();
+        let usage = self.isolate_failure("usage", usage)?.unwrap_or_default();
         let callbacks = self.callbacks.fold(&self.shard, now).await;
-        let callbacks = self.report("callback_counts", callbacks)?;
-        let shown = self.show_ages(now).await;
-        self.report("ages", shown)?;
+        let callbacks = self.isolate_failure("callback_counts", callbacks)?;
+        let shown = self.report_ages(now).await;
+        self.isolate_failure("ages", shown)?;
         Ok(failed + usage + callbacks.unwrap_or_default())
     }
 
-    /// A failure of one part stops no other, unless the database is away.
-    fn report<T>(
+    /// Logs and counts the failure of one part. Returns it only if the database is unavailable.
+    fn isolate_failure<T>(
         &self,
         part: &'static str,
         result: Result<T, store::Error>,
     ) -> Result<Option<T>, store::Error> {
         let failure = match result {
             Ok(result) => return Ok(Some(result)),
-            Err(failure) if failure.is_away() => return Err(failure),
+            Err(failure) if failure.is_unavailable() => return Err(failure),
             Err(failure) => failure,
         };
         let shard = self.shard.name.to_string();
         let cause = std::error::Error::source(&failure).map(ToString::to_string);
-        tracing::warn!(shard, part, failure = %failure, cause, "A part of sweep failed and will be repeated");
-        metrics::counter!("sweep_failures_total", "part" => part, "shard" => shard).increment(1);
+        tracing::warn!(shard, part, failure = %failure, cause, "a part of sweep failed and will be retried");
+        metrics::counter!("longshore_sweep_failures_total", "part" => part, "shard" => shard)
+            .increment(1);
         Ok(None)
     }
 
-    async fn make_days(&self, now: Timestamp) -> Result<(), store::Error> {
+    async fn create_partitions(&self, now: Timestamp) -> Result<(), store::Error> {
         let made = partition::make_days(&self.shard, now).await;
-        let ready = partition::days_ready(&self.shard, now).await?;
+        let ready = partition::read_days_ready(&self.shard, now).await?;
         let ahead = i32::try_from(ready.ahead).unwrap_or(i32::MAX);
-        metrics::gauge!("partition_days_ahead", "shard" => self.shard.name.to_string())
+        metrics::gauge!("longshore_partition_days_ahead", "shard" => self.shard.name.to_string())
             .set(if ready.today { ahead } else { -1 });
         made
     }
 
-    async fn drop_days(&self, now: Timestamp) -> Result<(), store::Error> {
-        let before = now - self.retention.max(partition::YOUNGEST);
+    async fn drop_partitions(&self, now: Timestamp) -> Result<(), store::Error> {
+        let before = now - self.retention.max(partition::MIN_RETENTION);
         for day in partition::drop_days(&self.shard, before).await? {
-            tracing::info!(shard = %self.shard.name, day = %day, "a day is past its retention and was dropped");
+            tracing::info!(shard = %self.shard.name, day = %day, "a day past its retention was dropped");
         }
         Ok(())
     }
 
-    async fn forget_keys(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        let before = now - idempotency::KEPT;
+    async fn forget_idempotency_keys(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        let before = now - idempotency::IDEMPOTENCY_KEY_RETENTION;
         loop {
             let window = (self.keys_from, before);
-            let last = load::forget_keys(&self.shard, window, MAX_ROWS_PER_STATEMENT).await?;
+            let last =
+                load::delete_idempotency_keys(&self.shard, window, MAX_ROWS_PER_STATEMENT).await?;
             let Some(last) = last else { return Ok(()) };
             self.keys_from = last;
         }
     }
 
-    /// Cargo that waits past its deadline fails: it is at no provider.
+    /// Fails waiting cargo past its deadline. No provider has it.
     async fn fail_overdue(&mut self, now: Timestamp) -> Result<u64, store::Error> {
-        let late = self.overdue.look(&self.shard, now).await?;
+        let late = self.overdue.find_overdue(&self.shard, now).await?;
         if late.is_empty() {
             return Ok(0);
         }
@@ -163,66 +165,72 @@ impl Sweep {
             cargo,
             attempt,
             success: false,
-            body: body::pack(TOO_LATE.as_bytes()),
-            usage: Usage::default(),
+            body: body::pack(DEADLINE_PASSED.as_bytes()),
+            usage: TokenUsage::default(),
             realtime: None,
             claim_delivery: false,
         });
         let claim = self.lease.claim();
-        let stored =
-            outcome::record(&self.shard, Standing::Waiting, claim, failed.collect(), now).await?;
+        let stored = outcome::record(
+            &self.shard,
+            ExpectedCargoState::Waiting,
+            claim,
+            failed.collect(),
+            now,
+        )
+        .await?;
         Ok(stored.len() as u64)
     }
 
-    /// How long the oldest has waited before each stage: the one number that pages.
-    async fn show_ages(&mut self, now: Timestamp) -> Result<(), store::Error> {
+    /// Reports how long the oldest item of each stage has waited. Alerts page on this metric.
+    async fn report_ages(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let show = |stage: &'static str, since: Option<Timestamp>| {
             let age = since.map_or(TimeDelta::zero(), |since| {
                 (now - since).max(TimeDelta::zero())
             });
             let shard = self.shard.name.to_string();
-            metrics::gauge!("stage_oldest_waiting_seconds", "stage" => stage, "shard" => shard)
+            metrics::gauge!("longshore_stage_oldest_waiting_age_seconds", "stage" => stage, "shard" => shard)
                 .set(age.as_seconds_f64());
         };
-        show("deliver", delivery::oldest(&self.shard).await?);
-        match self.waiting.look(&self.shard, now).await? {
-            Head::Since(since) => show("gather", Some(since)),
-            Head::Empty => show("gather", None),
-            Head::Unknown => {}
+        show("deliver", delivery::find_oldest_due(&self.shard).await?);
+        match self.oldest_waiting.find_oldest(&self.shard, now).await? {
+            OldestWaiting::Since(since) => show("gather", Some(since)),
+            OldestWaiting::Empty => show("gather", None),
+            OldestWaiting::Unknown => {}
         }
         let from = self.batches_from;
-        let oldest = batch::oldest(&self.shard, from, OLDEST_BATCH_TIMEOUT).await?;
+        let oldest = batch::find_oldest_due(&self.shard, from, OLDEST_BATCH_TIMEOUT).await?;
         if let Some((gathered, polled)) = oldest {
             show("dispatch", gathered);
             show("collect", polled);
         }
         let known = oldest.map(|(gathered, polled)| [gathered, polled]);
         let known = known.into_iter().flatten().flatten().min();
-        self.batches_from = known.unwrap_or(now).min(now) - RECENT_BATCHES;
+        self.batches_from = known.unwrap_or(now).min(now) - RECENT_BATCH_AGE;
         Ok(())
     }
 }
 
 #[async_trait::async_trait]
-impl Stage for Sweep {
+impl Stage for SweepStage {
     fn name(&self) -> &'static str {
         "sweep"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         if now >= self.minute_at {
-            // What the database could not do while it was away is due as soon as it is back.
-            self.every_minute(now).await?;
+            // Set after success: what an unavailable database could not do is due when it is back.
+            self.sweep_every_minute(now).await?;
             self.minute_at = now + MINUTE;
         }
         let mut swept = 0;
         if now >= self.second_at {
             self.second_at = now + SECOND;
-            swept = self.every_second(now).await?;
+            swept = self.sweep_every_second(now).await?;
         }
         Ok(match usize::try_from(swept) {
-            Ok(0) | Err(_) => Step::Idle,
-            Ok(swept) => Step::Did(swept),
+            Ok(0) | Err(_) => StepResult::Idle,
+            Ok(swept) => StepResult::Processed(swept),
         })
     }
 }

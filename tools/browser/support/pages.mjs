@@ -1,17 +1,17 @@
-// Every page there is, once: what the axe test looks at, what pictures are taken of, and what the bench asks for.
+// All pages of the dashboard, for the accessibility test, the screenshots and the benchmark.
 
 import { OPERATOR } from "./browser.mjs";
 
-/** What names a page needs, found in the rows of the demo. */
-export async function facts(world, project = "support-desk") {
-  const [[id, organization, shard]] = await world.sql(
+/** The ids in page URLs, read from the rows of the demo. */
+export async function demoIds(installation, project = "customer-support") {
+  const [[id, organization, shard]] = await installation.sql(
     "control",
     `select p.id, 'org_' || replace(o.id::text, '-', ''), b.shard from control.project p
      join control.organization o on o.id = p.organization_id join control.berth b on b.number = o.berth
      where p.slug = '${project}'`,
   );
   const one = async (prefix, text) => {
-    const [row] = await world.sql(shard, text);
+    const [row] = await installation.sql(shard, text);
     return row && `${prefix}_${row[0].replaceAll("-", "")}`;
   };
   const newest = (where) => `select id from shard.cargo where project = '${id}' and ${where} order by id desc limit 1`;
@@ -20,16 +20,16 @@ export async function facts(world, project = "support-desk") {
     organization,
     delivered: await one("crg", newest("callback_state = 'delivered'")),
     failed: await one("crg", newest("not success")),
-    unheard: await one("crg", newest("callback_state = 'failed'")),
+    callbackFailed: await one("crg", newest("callback_state = 'failed'")),
     open: await one("crg", newest("completed_at is null and batch is not null")),
     batch: await one("bat", `select batch from shard.share where project = '${id}' order by batch desc limit 1`),
     file: await one("file", `select id from shard.file where project = '${id}' and status = 'ready' order by id desc limit 1`),
   };
 }
 
-/** Whoever was set up may see the organizations of the demo. */
-export async function join(world, email = OPERATOR.email) {
-  await world.sql(
+/** Makes the operator an owner of the organizations of the demo. */
+export async function joinOrganizations(installation, email = OPERATOR.email) {
+  await installation.sql(
     "control",
     `insert into control.member (organization, person, role, created_at)
      select o.id, p.id, 'owner', p.created_at from control.organization o, control.person p
@@ -37,10 +37,10 @@ export async function join(world, email = OPERATOR.email) {
   );
 }
 
-/** Before anybody has signed in. */
-export const OUTSIDE = [{ name: "sign-in", path: "/dashboard/sign-in" }];
+/** Pages without a session. */
+export const PUBLIC_PAGES = [{ name: "sign-in", path: "/dashboard/sign-in" }];
 
-/** The others; what the demo has no row for is left out. */
+/** All other pages, except those for which the demo has no row. */
 export function pages(known) {
   const project = `/dashboard/project/${known.project}`;
   const organization = `/dashboard/organization/${known.organization}`;
@@ -59,7 +59,7 @@ export function pages(known) {
     "cargo-new": `${project}/cargo/new`,
     "cargo-delivered": cargo(known.delivered),
     "cargo-failed": cargo(known.failed),
-    "cargo-callback-failed": cargo(known.unheard),
+    "cargo-callback-failed": cargo(known.callbackFailed),
     "cargo-open": cargo(known.open),
     batches: `${project}/batches`,
     batch: known.batch && `${project}/batches/${known.batch}`,

@@ -1,25 +1,25 @@
-// A receiver was not well, its callback was given up, and somebody sends it again.
+// A callback failed, and a person resends it.
 
 import assert from "node:assert/strict";
-import { OPERATOR, journey } from "../support/browser.mjs";
-import { until } from "../support/world.mjs";
+import { OPERATOR, browserTest } from "../support/browser.mjs";
+import { waitFor } from "../support/installation.mjs";
 
-journey("A failed callback is sent again from its page", {}, async ({ world, visit, page }) => {
-  await visit.setUp();
-  const { key } = await visit.createKey(OPERATOR.project, "shop");
-  world.receiver.answer = 500;
-  const cargo = await world.load(key, "Nobody will hear this at first.", { callback_url: world.receiver.url });
-  await until("the callback to be given up", 20, async () => {
-    const { body } = await world.api(key, "GET", `/cargo/${cargo}/tracking`);
-    return body.status === "CALLBACK_FAILED" || world.receiver.received.length >= 2;
+browserTest("A failed callback is resent from the page of its cargo", {}, async ({ installation, session, page }) => {
+  await session.setUp();
+  const { key } = await session.createKey(OPERATOR.project, "shop");
+  installation.receiver.answer = 500;
+  const cargo = await installation.load(key, "This callback fails at first.", { callback_url: installation.receiver.url });
+  await waitFor("the callback to fail", 20, async () => {
+    const { body } = await installation.api(key, "GET", `/cargo/${cargo}/tracking`);
+    return body.status === "CALLBACK_FAILED" || installation.receiver.received.length >= 2;
   });
 
   await page.goto(`/dashboard/project/${OPERATOR.project}/cargo/${cargo}`);
   await page.getByText("500").first().waitFor();
-  const before = world.receiver.received.length;
-  world.receiver.answer = 200;
+  const before = installation.receiver.received.length;
+  installation.receiver.answer = 200;
   await page.getByRole("button", { name: /send (it |the callback )?again|resend/i }).click();
-  await until("the callback", 10, () => world.receiver.received.length > before);
+  await waitFor("the callback", 10, () => installation.receiver.received.length > before);
   await page.locator("main .chip").filter({ hasText: /delivered/i }).first().waitFor();
-  assert.equal(world.receiver.received.at(-1).body.cargo_id, cargo);
+  assert.equal(installation.receiver.received.at(-1).body.cargo_id, cargo);
 });

@@ -1,31 +1,31 @@
-//! Rust source as words, marks and string literals, without its comments.
+//! A lexer for Rust: words, punctuation and string literals, without comments.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind<'text> {
+pub enum TokenKind<'text> {
     /// An identifier, a keyword or a number.
     Word(&'text str),
     /// One character of punctuation.
-    Mark(char),
+    Punctuation(char),
     /// `::`.
-    PathMark,
-    /// What a string literal holds, escapes as written.
-    Text(&'text str),
+    PathSeparator,
+    /// The content of a string literal, with escapes as written.
+    StringLiteral(&'text str),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Token<'text> {
+pub struct RustToken<'text> {
     pub line: usize,
-    pub kind: Kind<'text>,
+    pub kind: TokenKind<'text>,
 }
 
-impl Token<'_> {
-    pub fn is(&self, mark: char) -> bool {
-        self.kind == Kind::Mark(mark)
+impl RustToken<'_> {
+    pub fn is_punctuation(&self, mark: char) -> bool {
+        self.kind == TokenKind::Punctuation(mark)
     }
 }
 
-pub fn lex(text: &str) -> Vec<Token<'_>> {
-    let mut reader = Reader {
+pub fn lex(text: &str) -> Vec<RustToken<'_>> {
+    let mut reader = Lexer {
         rest: text,
         line: 1,
     };
@@ -33,14 +33,16 @@ pub fn lex(text: &str) -> Vec<Token<'_>> {
     while let Some(first) = reader.rest.chars().next() {
         let line = reader.line;
         if let Some(kind) = reader.next(first) {
-            tokens.push(Token { line, kind });
+            tokens.push(RustToken { line, kind });
         }
     }
     tokens
 }
 
-/// The tokens that are compiled outside of tests, and the modules that are not.
-pub fn without_tests<'text>(tokens: &[Token<'text>]) -> (Vec<Token<'text>>, Vec<&'text str>) {
+/// The tokens outside of test code, and the names of test modules.
+pub fn without_tests<'text>(
+    tokens: &[RustToken<'text>],
+) -> (Vec<RustToken<'text>>, Vec<&'text str>) {
     let mut kept = Vec::new();
     let mut test_modules = Vec::new();
     let mut rest = tokens;
@@ -48,9 +50,11 @@ pub fn without_tests<'text>(tokens: &[Token<'text>]) -> (Vec<Token<'text>>, Vec<
         if let Some(item) = after_test_attribute(rest) {
             let (skipped, following) = split_item(item);
             if let [.., module, end] = skipped
-                && end.is(';')
-                && let Kind::Word(name) = module.kind
-                && skipped.iter().any(|token| token.kind == Kind::Word("mod"))
+                && end.is_punctuation(';')
+                && let TokenKind::Word(name) = module.kind
+                && skipped
+                    .iter()
+                    .any(|token| token.kind == TokenKind::Word("mod"))
             {
                 test_modules.push(name);
             }
@@ -63,43 +67,59 @@ pub fn without_tests<'text>(tokens: &[Token<'text>]) -> (Vec<Token<'text>>, Vec<
     (kept, test_modules)
 }
 
-/// What follows `#[cfg(test)]` or `#![cfg(test)]`, when it stands here.
-fn after_test_attribute<'a, 'text>(tokens: &'a [Token<'text>]) -> Option<&'a [Token<'text>]> {
+/// The tokens after `#[cfg(test)]` or `#![cfg(test)]`, if the tokens begin with it.
+fn after_test_attribute<'a, 'text>(
+    tokens: &'a [RustToken<'text>],
+) -> Option<&'a [RustToken<'text>]> {
     let (first, mut rest) = tokens.split_first()?;
-    if !first.is('#') {
+    if !first.is_punctuation('#') {
         return None;
     }
     if let Some((bang, inner)) = rest.split_first()
-        && bang.is('!')
+        && bang.is_punctuation('!')
     {
         rest = inner;
     }
-    let length = rest.iter().position(|token| token.is(']'))?;
+    let length = rest.iter().position(|token| token.is_punctuation(']'))?;
     let (attribute, after) = rest.split_at_checked(length + 1)?;
-    let says = |word| attribute.iter().any(|token| token.kind == Kind::Word(word));
+    let says = |word| {
+        attribute
+            .iter()
+            .any(|token| token.kind == TokenKind::Word(word))
+    };
     (says("cfg") && says("test") && !says("not")).then_some(after)
 }
 
-/// One item with its attributes, and what follows it.
-fn split_item<'a, 'text>(tokens: &'a [Token<'text>]) -> (&'a [Token<'text>], &'a [Token<'text>]) {
+/// One item with its attributes, and the tokens after it.
+fn split_item<'a, 'text>(
+    tokens: &'a [RustToken<'text>],
+) -> (&'a [RustToken<'text>], &'a [RustToken<'text>]) {
     let mut depth = 0_usize;
     let imports = tokens.iter().find_map(|token| match token.kind {
-        Kind::Word("use") => Some(true),
-        Kind::Word("mod" | "fn" | "struct" | "enum" | "impl" | "trait" | "const") => Some(false),
-        Kind::Word(_) | Kind::Mark(_) | Kind::PathMark | Kind::Text(_) => None,
+        TokenKind::Word("use") => Some(true),
+        TokenKind::Word("mod" | "fn" | "struct" | "enum" | "impl" | "trait" | "const") => {
+            Some(false)
+        }
+        TokenKind::Word(_)
+        | TokenKind::Punctuation(_)
+        | TokenKind::PathSeparator
+        | TokenKind::StringLiteral(_) => None,
     });
     for (index, token) in tokens.iter().enumerate() {
         let ends = match token.kind {
-            Kind::Mark('{' | '(' | '[') => {
+            TokenKind::Punctuation('{' | '(' | '[') => {
                 depth += 1;
                 false
             }
-            Kind::Mark(close @ ('}' | ')' | ']')) => {
+            TokenKind::Punctuation(close @ ('}' | ')' | ']')) => {
                 depth = depth.saturating_sub(1);
                 depth == 0 && close == '}' && imports != Some(true)
             }
-            Kind::Mark(';') => depth == 0,
-            Kind::Word(_) | Kind::Mark(_) | Kind::PathMark | Kind::Text(_) => false,
+            TokenKind::Punctuation(';') => depth == 0,
+            TokenKind::Word(_)
+            | TokenKind::Punctuation(_)
+            | TokenKind::PathSeparator
+            | TokenKind::StringLiteral(_) => false,
         };
         if ends {
             return tokens.split_at_checked(index + 1).unwrap_or((tokens, &[]));
@@ -108,13 +128,13 @@ fn split_item<'a, 'text>(tokens: &'a [Token<'text>]) -> (&'a [Token<'text>], &'a
     (tokens, &[])
 }
 
-struct Reader<'text> {
+struct Lexer<'text> {
     rest: &'text str,
     line: usize,
 }
 
-impl<'text> Reader<'text> {
-    fn next(&mut self, first: char) -> Option<Kind<'text>> {
+impl<'text> Lexer<'text> {
+    fn next(&mut self, first: char) -> Option<TokenKind<'text>> {
         if first.is_whitespace() {
             self.take(first.len_utf8());
             return None;
@@ -128,10 +148,10 @@ impl<'text> Reader<'text> {
             return None;
         }
         if let Some(text) = self.string() {
-            return Some(Kind::Text(text));
+            return Some(TokenKind::StringLiteral(text));
         }
         if first.is_alphanumeric() || first == '_' {
-            return Some(Kind::Word(self.word()));
+            return Some(TokenKind::Word(self.word()));
         }
         if first == '\'' {
             self.character_or_lifetime();
@@ -139,13 +159,13 @@ impl<'text> Reader<'text> {
         }
         if self.rest.starts_with("::") {
             self.take(2);
-            return Some(Kind::PathMark);
+            return Some(TokenKind::PathSeparator);
         }
         self.take(first.len_utf8());
-        Some(Kind::Mark(first))
+        Some(TokenKind::Punctuation(first))
     }
 
-    /// Moves on by that many bytes and gives them back.
+    /// Advances by that many bytes and returns them.
     fn take(&mut self, length: usize) -> &'text str {
         let (taken, rest) = self
             .rest
@@ -183,7 +203,7 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// A string literal of any spelling: plain, raw, byte or C.
+    /// A string literal of any kind: plain, raw, byte or C.
     fn string(&mut self) -> Option<&'text str> {
         let after_prefix = self.rest.trim_start_matches(['b', 'c']);
         let prefix = self.rest.len() - after_prefix.len();

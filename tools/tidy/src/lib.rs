@@ -1,23 +1,29 @@
-//! The house rules that no compiler checks, one module each.
+//! The code rules that no compiler checks, one module each.
 //!
-//! A rule is a function from the tree of our files to what is wrong with it.
-//! `tests/house.rs` holds the real tree against all of them; beside each rule
-//! stand made-up trees that break it, so that no rule can fall asleep.
+//! A rule is a function from the files of the checkout to its violations. `tests/code_rules.rs`
+//! applies all rules to the real checkout. Each module has unit tests with files that break its
+//! rule, so that no rule silently stops working.
 
-pub mod tree;
+pub mod source_tree;
 
 pub mod lexer;
 
-pub mod paths;
+pub mod code_paths;
 
-pub mod arrows;
+pub mod crate_dependencies;
 
-pub mod rings;
+pub mod import_cycles;
 
-pub mod files;
+pub mod source_files;
 
-pub mod borders;
+pub mod restricted_apis;
 
-pub mod places;
+pub mod machine_locations;
 
 pub mod links;
+
+pub mod names;
+
+pub mod words;
+
+pub mod glossary;

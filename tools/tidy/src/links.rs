@@ -1,21 +1,21 @@
-//! Links between our documents lead somewhere: to a file, and to a heading in it.
+//! Links between our documents: the file and the heading exist.
 
-use crate::tree::Finding;
-use crate::tree::Tree;
+use crate::source_tree::RuleViolation;
+use crate::source_tree::SourceTree;
 
-pub fn check(tree: &Tree) -> Vec<Finding> {
+pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {
     let mut findings = Vec::new();
-    for file in tree.ending(".md") {
-        for (line, target) in links(&file.text) {
-            if let Some(what) = broken(tree, &file.path, &target) {
-                findings.push(file.finding(line, format!("`{target}`: {what}")));
+    for file in tree.files_ending_with(".md") {
+        for (line, target) in list_links(&file.text) {
+            if let Some(what) = find_fault(tree, &file.path, &target) {
+                findings.push(file.violation(line, format!("`{target}`: {what}")));
             }
         }
     }
     findings
 }
 
-fn broken(tree: &Tree, from: &str, target: &str) -> Option<&'static str> {
+fn find_fault(tree: &SourceTree, from: &str, target: &str) -> Option<&'static str> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }
@@ -25,12 +25,14 @@ fn broken(tree: &Tree, from: &str, target: &str) -> Option<&'static str> {
     } else {
         resolve(from, path)
     };
-    let Some(resolved) = resolved.filter(|path| tree.holds(path)) else {
+    let Some(resolved) = resolved.filter(|path| tree.contains_path(path)) else {
         return Some("there is no such file");
     };
-    let document = tree.ending(".md").find(|file| file.path == resolved);
+    let document = tree
+        .files_ending_with(".md")
+        .find(|file| file.path == resolved);
     let has_heading =
-        document.is_none_or(|file| headings(&file.text).iter().any(|it| it == heading));
+        document.is_none_or(|file| list_anchors(&file.text).iter().any(|it| it == heading));
     (!heading.is_empty() && !has_heading).then_some("there is no such heading")
 }
 
@@ -51,7 +53,7 @@ fn resolve(from: &str, path: &str) -> Option<String> {
 }
 
 /// The lines of a document outside its fenced code.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn lines_outside_code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
         if line.trim_start().starts_with("```") {
@@ -63,10 +65,10 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The targets of `[text](target)` and `[text]: target`.
-fn links(text: &str) -> Vec<(usize, String)> {
+fn list_links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (number, line) in prose(text) {
-        // Every second piece stands between backticks.
+    for (number, line) in lines_outside_code(text) {
+        // Every second piece is between backticks.
         let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("x");
         for after in plain.split("](").skip(1) {
             let target = after.split([')', ' ']).next().unwrap_or_default();
@@ -82,9 +84,9 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The anchors that a document's headings get.
-fn headings(text: &str) -> Vec<String> {
-    let titles = prose(text).filter(|(_, line)| line.starts_with('#'));
+/// The anchors of a document's headings.
+fn list_anchors(text: &str) -> Vec<String> {
+    let titles = lines_outside_code(text).filter(|(_, line)| line.starts_with('#'));
     titles
         .map(|(_, line)| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
@@ -100,10 +102,10 @@ fn headings(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::check;
-    use crate::tree::Tree;
+    use crate::source_tree::SourceTree;
 
-    fn broken_in(readme: &str) -> Vec<String> {
-        let tree = Tree::of(&[
+    fn broken_links_in(readme: &str) -> Vec<String> {
+        let tree = SourceTree::from_files(&[
             ("docs/README.md", readme),
             (
                 "docs/decisions/0001-engine.md",
@@ -113,13 +115,13 @@ mod tests {
         ]);
         check(&tree)
             .into_iter()
-            .map(|finding| finding.what)
+            .map(|finding| finding.message)
             .collect()
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
-        let found = broken_in(
+    fn broken_links_are_found() {
+        let found = broken_links_in(
             "[a](missing.md) [b](decisions/0001-engine.md#who) [c](../../outside) [d](#nothing)\n\
              [e]: decisions/0002.md\n",
         );
@@ -127,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_pass() {
-        let found = broken_in(
+    fn valid_links_pass() {
+        let found = broken_links_in(
             "# Top\n[a](decisions/0001-engine.md) [b](decisions/) [c](../LICENSE) [d](#top)\n\
              [e](decisions/0001-engine.md#why-postgresql) [f](./decisions/0001-engine.md#the-queue-too)\n\
              [g](https://example.com/x) `[h](nowhere)`\n```\n[i](nowhere)\n```\n",

@@ -1,13 +1,13 @@
-//! How fast, and at what cost, beside figures that can be compared.
+//! Benches: how fast the service is, and what it costs, compared with a baseline.
 
-pub mod account;
 pub mod backlog;
 pub mod batches;
-pub mod closed;
+pub mod closed_loop;
+pub mod cpu_usage;
 pub mod gather;
 pub mod journey;
 pub mod load;
+pub mod load_variant;
 pub mod pgbench;
-pub mod variant;
+pub mod process_monitor;
 pub mod videos;
-pub mod watch;

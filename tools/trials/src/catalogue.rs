@@ -1,20 +1,20 @@
-//! The catalogue that trials run with: models that are free, and models that cost money.
+//! The catalogue that trials run with: free models and priced models.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{During as _, Result};
+use crate::failure::{FailureContext as _, Result};
 
 /// Never billed.
-pub const FREE: &str = "svc-mock";
-/// Served by the mock provider too, and billed; other billed models have names that begin so.
-pub const PRICED: &str = "trial-priced";
-/// Further models of each kind. A model has a lane of its own.
+pub const FREE_MODEL: &str = "svc-mock";
+/// Priced, and served by the mock provider too. The names of all priced models begin with it.
+pub const PRICED_MODEL: &str = "trial-priced";
+/// More models of each kind. Each model has its own lane.
 const MORE_PRICED_MODELS: usize = 8;
 const MORE_FREE_MODELS: usize = 4;
 
-const MODELS: &str = r#"[[model]]
+const FIRST_MODELS: &str = r#"[[model]]
 id = "svc-mock"
 provider = "mock"
 kind = "chat"
@@ -27,34 +27,34 @@ context = 128_000
 price = { batch = { input = "0.10", output = "0.40" } }
 "#;
 
-/// Writes it and says where it lies.
-pub fn write(folder: &Path) -> Result<PathBuf> {
+/// Writes the catalogue; returns its path.
+pub fn write_catalogue(folder: &Path) -> Result<PathBuf> {
     let file = folder.join("models.toml");
-    fs::write(&file, text()).during("writing the catalogue")?;
+    fs::write(&file, catalogue_toml()).context("writing the catalogue")?;
     Ok(file)
 }
 
-/// Every model of the catalogue: two of three are billed.
-pub fn models() -> Vec<String> {
-    let priced = (1..=MORE_PRICED_MODELS).map(more_priced);
-    let free = (1..=MORE_FREE_MODELS).map(more_free);
-    let first = [PRICED.to_owned(), FREE.to_owned()];
+/// Every model of the catalogue: two of three are priced.
+pub fn all_models() -> Vec<String> {
+    let priced = (1..=MORE_PRICED_MODELS).map(priced_model_id);
+    let free = (1..=MORE_FREE_MODELS).map(free_model_id);
+    let first = [PRICED_MODEL.to_owned(), FREE_MODEL.to_owned()];
     first.into_iter().chain(priced).chain(free).collect()
 }
 
-fn more_priced(number: usize) -> String {
-    format!("{PRICED}-{number}")
+fn priced_model_id(number: usize) -> String {
+    format!("{PRICED_MODEL}-{number}")
 }
 
-fn more_free(number: usize) -> String {
+fn free_model_id(number: usize) -> String {
     format!("trial-free-{number}")
 }
 
-fn text() -> String {
-    let mut text = MODELS.to_owned();
+fn catalogue_toml() -> String {
+    let mut text = FIRST_MODELS.to_owned();
     let price = "price = { batch = { input = \"0.10\", output = \"0.40\" } }\n";
-    let priced = (1..=MORE_PRICED_MODELS).map(|number| (more_priced(number), price));
-    let free = (1..=MORE_FREE_MODELS).map(|number| (more_free(number), ""));
+    let priced = (1..=MORE_PRICED_MODELS).map(|number| (priced_model_id(number), price));
+    let free = (1..=MORE_FREE_MODELS).map(|number| (free_model_id(number), ""));
     for (id, price) in priced.chain(free) {
         // Writing to a string cannot fail.
         let _ = write!(
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn the_catalogue_has_the_models_that_are_loaded_for() {
-        let text = text();
-        let models = models();
+        let text = catalogue_toml();
+        let models = all_models();
         assert!(models.len() >= 12);
         for model in models {
             assert_eq!(text.matches(&format!("id = \"{model}\"")).count(), 1);

@@ -1,34 +1,34 @@
-//! Why a trial could not be carried out; a broken promise is a verdict, not a failure.
+//! Why a trial could not run. A broken promise is part of the verdict, not a failure.
 
 use std::fmt;
 
-/// One sentence, with its causes behind it.
+/// One sentence with its causes.
 #[derive(Debug)]
-pub struct Failure(String);
+pub struct TrialFailure(String);
 
-pub type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T> = std::result::Result<T, TrialFailure>;
 
-impl Failure {
+impl TrialFailure {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for TrialFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for TrialFailure {}
 
-/// Says what was being done when it failed.
-pub trait During<T> {
-    fn during(self, what: impl fmt::Display) -> Result<T>;
+/// Adds what the trial was doing when it failed.
+pub trait FailureContext<T> {
+    fn context(self, what: impl fmt::Display) -> Result<T>;
 }
 
-impl<T, E: fmt::Display> During<T> for std::result::Result<T, E> {
-    fn during(self, what: impl fmt::Display) -> Result<T> {
-        self.map_err(|cause| Failure(format!("{what}: {cause}")))
+impl<T, E: fmt::Display> FailureContext<T> for std::result::Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|cause| TrialFailure(format!("{what}: {cause}")))
     }
 }

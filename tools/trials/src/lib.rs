@@ -1,59 +1,59 @@
-//! Trials: what the service promises, measured against real processes.
+//! Trials: measure the promises of the service against real processes.
 //!
-//! A trial starts PostgreSQL, Redis and `longshored` processes of its own, and
-//! an object store and a scanner where files are concerned,
-//! drives them over HTTP as callers do, and ends with one line of JSON. It
-//! knows nothing of the service's code; what it reads beyond HTTP it reads by SQL.
+//! A trial starts its own PostgreSQL, Redis and `longshored` processes, and an object store and
+//! a scanner if it needs files. It drives them over HTTP as callers do, and ends with one line
+//! of JSON. It does not use the service's code; everything that it does not read over HTTP it
+//! reads by SQL.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a trial looks from outside: by unchecked statements, and by the host's clock"
+    reason = "a trial is a client: it uses unchecked statements and the host's clock"
 )]
 
+pub mod background_load;
+pub mod base_environment;
 pub mod bench;
-pub mod beside;
-pub mod bucket;
-pub mod caller;
+pub mod callback_sink;
 pub mod catalogue;
 pub mod chaos;
-pub mod connection;
-pub mod cpu;
-pub mod crowd;
-pub mod daemon;
-pub mod digest;
-pub mod dock;
+pub mod child_process;
+pub mod clamd;
+pub mod cpu_time;
 pub mod failure;
-pub mod figures;
-pub mod fleet;
-pub mod http;
-pub mod ledger;
+pub mod faulty_relay;
+pub mod files_client;
+pub mod files_environment;
+pub mod free_port;
+pub mod http_client;
+pub mod keep_alive;
 pub mod licence;
 pub mod llama;
-pub mod memory;
+pub mod load_log;
+pub mod load_request;
+pub mod longshored_process;
 pub mod metrics;
-pub mod objects;
 pub mod options;
+pub mod org_factory;
+pub mod org_setup;
 pub mod organization;
 pub mod pgwire;
-pub mod port;
 pub mod postgres;
-pub mod process;
+pub mod process_memory;
 pub mod progress;
-pub mod receiver;
+pub mod provider_environment;
 pub mod redis;
-pub mod relay;
-pub mod request;
-pub mod samples;
-pub mod scanner;
-pub mod scratch;
-pub mod setup;
+pub mod s3_bucket;
+pub mod sample_files;
+pub mod scratch_folder;
+pub mod seaweedfs;
+pub mod service_client;
+pub mod sha256;
 pub mod silent_relay;
-pub mod simulator;
+pub mod simulator_process;
 pub mod slow_relay;
 pub mod small_disk;
 pub mod soak;
-pub mod sockets;
-pub mod stand;
 pub mod statement_relay;
+pub mod statistics;
+pub mod tcp_ports;
 pub mod verdict;
-pub mod web;

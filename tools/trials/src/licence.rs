@@ -1,4 +1,4 @@
-//! A licence that the trial signs itself, so that no limit stands in the way of a bench.
+//! A licence that the trial signs itself, so that no limit slows down a bench.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,32 @@ use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Result, TrialFailure};
 
-/// As much as a bucket can hold: burst, and refill per minute.
-const ROOM: u32 = 100_000_000;
+/// The maximum of a bucket: burst, and refill per minute.
+const UNLIMITED_REQUESTS: u32 = 100_000_000;
 
-/// Where the signed file lies, and the key that it can be verified with.
+/// The path of the signed licence, and the key that verifies it.
 #[derive(Debug)]
-pub struct Licence {
+pub struct TrialLicence {
     pub file: PathBuf,
     pub public_key: String,
 }
 
-impl Licence {
-    /// Makes a key pair, signs with it and forgets it.
+impl TrialLicence {
+    /// Generates a key pair, signs with it and drops it.
     pub fn write(folder: &Path) -> Result<Self> {
-        let unsigned = |_| Failure::new("cannot make a licence");
+        let unsigned = |_| TrialFailure::new("cannot create a licence");
         let random = SystemRandom::new();
         let document = Ed25519KeyPair::generate_pkcs8(&random).map_err(unsigned)?;
         let pair = Ed25519KeyPair::from_pkcs8(document.as_ref())
-            .map_err(|_| Failure::new("cannot read back a key pair"))?;
+            .map_err(|_| TrialFailure::new("cannot read back a key pair"))?;
         let entitlements = json!({
             "licensee": "Trials",
             "issued_at": "2020-01-01T00:00:00Z",
             "expires_at": "2120-01-01T00:00:00Z",
-            "burst": ROOM,
-            "sustained_requests_per_minute": ROOM,
+            "burst": UNLIMITED_REQUESTS,
+            "sustained_requests_per_minute": UNLIMITED_REQUESTS,
             "monthly_tokens": null,
         })
         .to_string();
@@ -45,7 +45,7 @@ impl Licence {
         });
         let file = folder.join("licence.json");
         fs::write(&file, licence.to_string())
-            .map_err(|error| Failure::new(format!("writing a licence: {error}")))?;
+            .map_err(|error| TrialFailure::new(format!("writing a licence: {error}")))?;
         Ok(Self {
             file,
             public_key: STANDARD.encode(pair.public_key().as_ref()),
@@ -64,7 +64,7 @@ mod tests {
     fn a_licence_is_verified_by_the_key_that_goes_with_it() {
         let folder = std::env::temp_dir().join(format!("trials-licence-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let licence = Licence::write(&folder).unwrap();
+        let licence = TrialLicence::write(&folder).unwrap();
         let read: Value = serde_json::from_slice(&fs::read(&licence.file).unwrap()).unwrap();
         let part = |name: &str| STANDARD.decode(read[name].as_str().unwrap()).unwrap();
         let key = STANDARD.decode(&licence.public_key).unwrap();

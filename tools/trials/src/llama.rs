@@ -1,4 +1,4 @@
-//! A model that really answers: `SmolLM2` on llama.cpp's own server, as a process.
+//! A real model: `SmolLM2` on llama.cpp's server, as a child process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,70 +8,81 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 
-use crate::daemon::{Daemon, Patience, Program};
-use crate::failure::{During as _, Failure, Result};
-use crate::options::ServerOptions;
-use crate::port;
-use crate::scratch::Scratch;
-use crate::web::Web;
+use crate::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::free_port;
+use crate::http_client::HttpClient;
+use crate::options::ChaosServerOptions;
+use crate::scratch_folder::ScratchFolder;
 
-/// Questions that it answers at the same time.
-pub const SLOTS: u32 = 4;
-/// What it calls the model.
-pub const MODEL: &str = "smollm2";
-/// It reads a hundred megabytes of weights first.
-const STARTING: Patience = Patience {
-    within: Duration::from_mins(1),
-    every: Duration::from_millis(100),
+/// Requests that it answers at the same time.
+pub const LLAMA_SLOTS: u32 = 4;
+/// The model's name at the server.
+pub const LLAMA_MODEL: &str = "smollm2";
+/// It first reads a hundred megabytes of weights.
+const START_TIMEOUT: StartTimeout = StartTimeout {
+    timeout: Duration::from_mins(1),
+    poll_interval: Duration::from_millis(100),
 };
 
-/// Keeps its address over its restarts; dropped, it is killed.
+/// Keeps its address across restarts; it is killed on drop.
 #[derive(Debug)]
-pub struct Llama {
+pub struct LlamaServer {
     pub address: SocketAddr,
-    program: Program,
+    program: ChildProgram,
     log: PathBuf,
-    daemon: Option<Daemon>,
+    process: Option<ChildProcess>,
 }
 
-impl Llama {
-    pub fn new(options: &ServerOptions, scratch: &Scratch) -> Result<Self> {
-        let address = port::free()?;
+impl LlamaServer {
+    pub fn new(options: &ChaosServerOptions, scratch: &ScratchFolder) -> Result<Self> {
+        let address = free_port::find_free_address()?;
         let script = options.script.display().to_string();
-        let (port, slots) = (address.port().to_string(), SLOTS.to_string());
+        let (port, slots) = (address.port().to_string(), LLAMA_SLOTS.to_string());
         Ok(Self {
             address,
-            program: Program::new(&options.python).arguments([script, port, slots]),
+            program: ChildProgram::new(&options.python).with_arguments([script, port, slots]),
             log: scratch.join("llama.log"),
-            daemon: None,
+            process: None,
         })
     }
 
     pub fn start(&mut self) -> Result<()> {
-        self.daemon = Some(self.program.start(&self.log)?);
+        self.process = Some(self.program.start(&self.log)?);
         Ok(())
     }
 
-    /// Waits until it takes questions.
-    pub async fn ready(&mut self) -> Result<()> {
-        let daemon = self.daemon.as_mut();
-        let daemon = daemon.ok_or_else(|| Failure::new("the model's server is not started"))?;
-        let (web, url) = (Web::default(), format!("http://{}/health", self.address));
+    /// Waits until it accepts requests.
+    pub async fn wait_until_ready(&mut self) -> Result<()> {
+        let daemon = self.process.as_mut();
+        let daemon =
+            daemon.ok_or_else(|| TrialFailure::new("the model's server was not started"))?;
+        let (web, url) = (
+            HttpClient::default(),
+            format!("http://{}/health", self.address),
+        );
         let health = async || {
             let request = Request::get(&url).body(Full::new(Bytes::new()));
-            let reply = web.send(request.during("asking for health")?).await;
+            let reply = web
+                .send(request.context("building a health request")?)
+                .await;
             match reply {
                 Ok(reply) if reply.is_success() => Ok(()),
-                Ok(reply) => Err(Failure::new(format!("health is {}", reply.status))),
-                Err(why) => Err(Failure::new(why)),
+                Ok(reply) => Err(TrialFailure::new(format!(
+                    "the health check answered {}",
+                    reply.status
+                ))),
+                Err(why) => Err(TrialFailure::new(why)),
             }
         };
-        daemon.answering(&self.log, STARTING, health).await
+        daemon
+            .wait_until_answering(&self.log, START_TIMEOUT, health)
+            .await
     }
 
     /// SIGKILL.
     pub fn kill(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
+        if let Some(mut daemon) = self.process.take() {
             daemon.kill();
         }
     }

@@ -1,30 +1,33 @@
-//! What a process counts about itself.
+//! Metrics of a `longshored` process.
 
 use std::net::SocketAddr;
 
-use crate::failure::{During as _, Failure, Result};
-use crate::http::Target;
-use crate::request;
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::load_request;
+use crate::service_client::ServiceClient;
 
-/// One reading of `/metrics`.
+/// One response of `/metrics`.
 #[derive(Debug)]
-pub struct Metrics(String);
+pub struct ScrapedMetrics(String);
 
-impl Metrics {
-    /// Asks on the listener that callers never see.
-    pub async fn read(address: SocketAddr) -> Result<Self> {
-        let asked = request::open_get("/metrics", address);
-        let answer = Target::new(address).send(asked.as_bytes()).await;
-        let answer = answer.during("reading metrics")?;
+impl ScrapedMetrics {
+    /// Uses the metrics listener, which callers do not reach.
+    pub async fn scrape(address: SocketAddr) -> Result<Self> {
+        let request = load_request::format_get_without_key("/metrics", address);
+        let answer = ServiceClient::new(address).send(request.as_bytes()).await;
+        let answer = answer.context("reading metrics")?;
         if !answer.is_success() {
-            return Err(Failure::new(format!("/metrics answers {}", answer.status)));
+            return Err(TrialFailure::new(format!(
+                "/metrics answered {}",
+                answer.status
+            )));
         }
         String::from_utf8(answer.body)
-            .during("reading metrics")
+            .context("reading metrics")
             .map(Self)
     }
 
-    /// A metric over all its labels; what was never counted is 0.
+    /// The sum over all labels; 0 for a metric that does not exist.
     pub fn sum(&self, name: &str) -> f64 {
         let values = self.0.lines().filter_map(|line| {
             let rest = line.strip_prefix(name)?;
@@ -44,7 +47,7 @@ mod tests {
     fn a_metric_is_summed_over_its_labels_and_never_taken_for_a_longer_name() {
         let text = "# TYPE fallback_total counter\nfallback_total{why=\"a b\"} 2\n\
             fallback_total 3\nfallback_total_seconds 99\n";
-        let metrics = Metrics(text.to_owned());
+        let metrics = ScrapedMetrics(text.to_owned());
         assert!((metrics.sum("fallback_total") - 5.0).abs() < 1e-9);
         assert!(metrics.sum("absent").abs() < 1e-9);
     }

@@ -4,29 +4,29 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-mod faults;
+mod fault_injection;
 
-pub use faults::*;
+pub use fault_injection::*;
 
-/// Holds a `longshored` against its promises; the last line is the verdict, in JSON.
+/// Checks a `longshored` against its promises. The last line of output is the verdict, in JSON.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub struct Options {
     #[command(flatten)]
-    pub common: Common,
+    pub common: CommonOptions,
     #[command(subcommand)]
-    pub verb: Verb,
+    pub verb: TrialsVerb,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct Common {
-    /// The program under trial.
+pub struct CommonOptions {
+    /// The `longshored` binary to test.
     #[arg(long, value_name = "PATH")]
     pub longshored: PathBuf,
-    /// The object store that trials of files start.
+    /// The SeaweedFS binary, for trials with files.
     #[arg(long, value_name = "PATH", default_value = "weed")]
     pub weed: PathBuf,
-    /// The providers' side, where trials need one.
+    /// The simulator binary, for trials with providers.
     #[arg(long, value_name = "PATH", default_value = "simulator")]
     pub simulator: PathBuf,
     /// Keep the logs of all processes in this folder.
@@ -35,68 +35,68 @@ pub struct Common {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Verb {
-    /// How fast.
+pub enum TrialsVerb {
+    /// Measure how fast the service is.
     #[command(subcommand)]
-    Bench(Bench),
-    /// Whether it holds when things break.
+    Bench(BenchCommand),
+    /// Break something and check that the service keeps its promises.
     #[command(subcommand)]
-    Chaos(Chaos),
-    /// All trials of chaos in turns, with random seeds, and what they come to.
+    Chaos(ChaosCommand),
+    /// Run all chaos trials in turns, with random seeds, and sum up their results.
     Soak(SoakOptions),
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// Loads a second beside bare inserts by pgbench.
-    Load(LoadOptions),
-    /// From load to delivered callback.
-    Journey(JourneyOptions),
-    /// Gathering from a large backlog beside a small one.
-    Gather(GatherOptions),
-    /// Cargo of many organizations through a simulated provider's batches.
-    Batches(BatchesOptions),
-    /// Videos of 1 GB from session to ready, with loads beside them.
-    Videos(VideosOptions),
+pub enum BenchCommand {
+    /// Loads per second, compared with bare inserts by pgbench.
+    Load(BenchLoadOptions),
+    /// Throughput from load to delivered callback.
+    Journey(BenchJourneyOptions),
+    /// Gathering from a large backlog, compared with a small one.
+    Gather(BenchGatherOptions),
+    /// Cargo of many organizations through the batches of a simulated provider.
+    Batches(BenchBatchesOptions),
+    /// Videos of 1 GB from session to ready, with loads in the background.
+    Videos(BenchVideosOptions),
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct LoadOptions {
-    /// The length of each measurement; a round has six.
+pub struct BenchLoadOptions {
+    /// Seconds of each measurement; a round has six.
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
-    /// The many that one organization alone is compared with.
+    /// The number of organizations that one organization is compared with.
     #[arg(long, default_value_t = 1000)]
     pub organizations: usize,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct JourneyOptions {
-    /// The length of the measured window.
+pub struct BenchJourneyOptions {
+    /// Seconds of the measured window.
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
     #[arg(long, default_value_t = 100)]
     pub organizations: usize,
-    /// Loading pauses while so many cargo are on their way.
+    /// Pause loading while this many cargo are in flight.
     #[arg(long, default_value_t = 3000)]
     pub in_flight: u64,
-    /// Loads for a model that costs money.
+    /// Load for a priced model.
     #[arg(long)]
     pub priced: bool,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct GatherOptions {
-    /// The large backlog.
+pub struct BenchGatherOptions {
+    /// Size of the large backlog.
     #[arg(long, default_value_t = 5_000_000)]
     pub waiting: i64,
-    /// So many are gathered before the second measurement.
+    /// Gather this many before the second measurement.
     #[arg(long, default_value_t = 2_000_000)]
     pub gathered: i64,
     #[arg(long, default_value_t = 10_000)]
@@ -104,82 +104,84 @@ pub struct GatherOptions {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct BatchesOptions {
-    /// Half of it is of one organization.
+pub struct BenchBatchesOptions {
+    /// Cargo to load; half of it belongs to one organization.
     #[arg(long, default_value_t = 100_000)]
     pub cargo: usize,
     #[arg(long, default_value_t = 200)]
     pub organizations: usize,
-    /// What may wait at the account, for both shards together.
+    /// Tokens that may be enqueued at the account, for both shards together.
     #[arg(long, default_value_t = 20_000_000)]
     pub enqueued_tokens: u64,
-    /// A job of 200 MB instead: few cargo, 100 KB each.
+    /// Fill a job of 200 MB instead: few cargo of 100 KB each.
     #[arg(long, conflicts_with_all = ["cargo", "organizations", "enqueued_tokens"])]
     pub large: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Chaos {
-    /// Processes are killed at random.
-    Kill(ChaosOptions),
-    /// Database connections are cut in mid-transaction.
-    Connections(ChaosOptions),
-    /// Processes are restarted one after the other.
-    Restart(ChaosOptions),
-    /// Each database server is stopped in turn.
-    Shard(ShardOptions),
-    /// More loads at once than each plan allows.
-    Limits(LimitsOptions),
-    /// Redis is wiped, killed and frozen.
-    Redis(RedisOptions),
-    /// Uploads with every kind of mishap.
-    Files(FilesOptions),
-    /// The scanner is away, frozen, interrupted, reloaded and too small, and finds what is hidden.
-    Scanner(ScannerOptions),
-    /// The object store is stopped and started again.
-    Store(StoreOptions),
-    /// Workers kill themselves at every point of a submission; `longshored` has the feature chaos.
-    Submit(SubmitOptions),
-    /// A real model answers, and its server and the worker are killed.
-    Server(ServerOptions),
-    /// Processes are stopped inside transactions and results, then continued or killed.
-    Freeze(InterruptionOptions),
-    /// The line between a process and PostgreSQL falls silent without being closed.
-    Partition(InterruptionOptions),
-    /// The primary is killed and its synchronous standby promoted.
-    Promote(PromoteOptions),
-    /// Database statements fail, hang, or run with their answer lost.
-    Statements(StatementsOptions),
+pub enum ChaosCommand {
+    /// Kill processes at random.
+    Kill(ChaosLoadOptions),
+    /// Cut database connections inside transactions.
+    Connections(ChaosLoadOptions),
+    /// Restart processes one after the other.
+    Restart(ChaosLoadOptions),
+    /// Stop each database server in turn.
+    Shard(ChaosShardOptions),
+    /// Send more loads at once than each plan allows.
+    Limits(ChaosLimitsOptions),
+    /// Flush, kill and freeze Redis.
+    Redis(ChaosRedisOptions),
+    /// Upload files with every kind of fault.
+    Files(ChaosFilesOptions),
+    /// Stop, freeze, interrupt, reload and limit the malware scanner, and hide test malware
+    /// from it.
+    Scanner(ChaosScannerOptions),
+    /// Stop the object store and start it again.
+    Store(ChaosStoreOptions),
+    /// Kill workers at every failpoint of a submission; needs a `longshored` with the feature
+    /// chaos.
+    Submit(ChaosSubmitOptions),
+    /// Let a real model answer, and kill its server and the worker.
+    Server(ChaosServerOptions),
+    /// Stop processes inside transactions and results, then continue or kill them.
+    Freeze(ChaosInterruptionOptions),
+    /// Silence the connection between a process and PostgreSQL without closing it.
+    Partition(ChaosInterruptionOptions),
+    /// Kill the primary and promote its synchronous standby.
+    Promote(ChaosPromoteOptions),
+    /// Make database statements fail, hang, or run with their answer lost.
+    Statements(ChaosStatementsOptions),
     /// Too much load, a distant database, wrong clocks and a full disk.
-    Overload(OverloadOptions),
-    /// What a sick neighbour does to the others: a hanging provider, a flood, dead receivers,
-    /// poison, large loads, half-open requests.
-    Neighbours(NeighboursOptions),
+    Overload(ChaosOverloadOptions),
+    /// Measure how a faulty neighbour affects the others: a hanging provider, a flood, dead
+    /// receivers, poison, large loads, half-open requests.
+    Neighbours(ChaosNeighboursOptions),
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct ChaosOptions {
-    /// How long it lasts.
+pub struct ChaosLoadOptions {
+    /// Seconds of the whole trial.
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
-    /// Loads a second.
+    /// Loads per second.
     #[arg(long, default_value_t = 250)]
     pub rate: u32,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct ShardOptions {
-    /// How long each server is away.
+pub struct ChaosShardOptions {
+    /// Seconds that each server is down.
     #[arg(long, default_value_t = 20)]
     pub seconds: u64,
-    /// Loads a second.
+    /// Loads per second.
     #[arg(long, default_value_t = 200)]
     pub rate: u32,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct LimitsOptions {
-    /// How often the burst of each plan is tried.
+pub struct ChaosLimitsOptions {
+    /// How often to try the burst of each plan.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
     /// How often a caller waits for Retry-After.
@@ -188,112 +190,112 @@ pub struct LimitsOptions {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct RedisOptions {
-    /// How long acceptance is counted after each return.
+pub struct ChaosRedisOptions {
+    /// Seconds in which accepted loads are counted after each recovery.
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
-    /// Loads a second of those who are far below their limit.
+    /// Loads per second of the organizations far below their limit.
     #[arg(long, default_value_t = 150)]
     pub rate: u32,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct FilesOptions {
+pub struct ChaosFilesOptions {
     #[arg(long, default_value_t = 2000)]
     pub uploads: usize,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct ScannerOptions {
-    /// Also a video of 1 GB with something hidden near its end: minutes.
+pub struct ChaosScannerOptions {
+    /// Also scan a video of 1 GB with test malware near its end; takes minutes.
     #[arg(long)]
     pub large: bool,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct StoreOptions {
-    /// How long the store is away.
+pub struct ChaosStoreOptions {
+    /// Seconds that the store is down.
     #[arg(long, default_value_t = 15)]
     pub seconds: u64,
-    /// Loads a second.
+    /// Loads per second.
     #[arg(long, default_value_t = 100)]
     pub rate: u32,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct SubmitOptions {
-    /// How often every point is tried for every provider, each time in another order.
+pub struct ChaosSubmitOptions {
+    /// How often to try every failpoint for every provider, each time in another order.
     #[arg(long, default_value_t = 3)]
     pub seeds: u64,
-    /// The first of the seeds.
+    /// The first seed.
     #[arg(long, default_value_t = 1)]
     pub first: u64,
-    /// At least so many are loaded.
+    /// Load at least this many cargo.
     #[arg(long, default_value_t = 500)]
     pub cargo: usize,
-    /// Only so many of the points, spread over the path.
+    /// Try only this many failpoints, spread over the path.
     #[arg(long, default_value_t = usize::MAX)]
     pub points: usize,
-    /// So many processes work, and die, at the same time.
+    /// Number of workers that run, and are killed, at the same time.
     #[arg(long, default_value_t = 2)]
     pub workers: usize,
-    /// Every point must have killed within this time.
+    /// Every failpoint must have killed a worker within this time.
     #[arg(long, default_value_t = 30)]
     pub minutes: u64,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct ServerOptions {
-    /// So many are loaded; from a hundred on the worker is killed, too.
+pub struct ChaosServerOptions {
+    /// Cargo to load; from 100 on, the worker is killed too.
     #[arg(long, default_value_t = 200)]
     pub cargo: usize,
-    /// The Python that has llama.cpp and the model.
+    /// A Python with llama.cpp and the model.
     #[arg(long, value_name = "PATH")]
     pub python: PathBuf,
-    /// What it runs: a server at a port, with so many slots.
+    /// The script that runs the model's server.
     #[arg(long, value_name = "PATH", default_value = "scripts/llama.py")]
     pub script: PathBuf,
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct VideosOptions {
-    /// So many at once, after one alone.
+pub struct BenchVideosOptions {
+    /// Videos at the same time, after a single one.
     #[arg(long, default_value_t = 10)]
     pub count: usize,
-    /// The size of each, in MB.
+    /// The size of each video in MB.
     #[arg(long, default_value_t = 1024)]
     pub megabytes: u64,
-    /// Loads a second beside them.
+    /// Loads per second in the background.
     #[arg(long, default_value_t = 100)]
     pub rate: u32,
 }
 
-impl Verb {
-    /// What the verdict is called.
-    pub const fn name(&self) -> &'static str {
+impl TrialsVerb {
+    /// The name in the verdict.
+    pub const fn verdict_name(&self) -> &'static str {
         match self {
-            Self::Bench(Bench::Load(_)) => "bench load",
-            Self::Bench(Bench::Journey(_)) => "bench journey",
-            Self::Bench(Bench::Gather(_)) => "bench gather",
-            Self::Bench(Bench::Batches(_)) => "bench batches",
-            Self::Bench(Bench::Videos(_)) => "bench videos",
-            Self::Chaos(Chaos::Kill(_)) => "chaos kill",
-            Self::Chaos(Chaos::Connections(_)) => "chaos connections",
-            Self::Chaos(Chaos::Restart(_)) => "chaos restart",
-            Self::Chaos(Chaos::Shard(_)) => "chaos shard",
-            Self::Chaos(Chaos::Limits(_)) => "chaos limits",
-            Self::Chaos(Chaos::Redis(_)) => "chaos redis",
-            Self::Chaos(Chaos::Files(_)) => "chaos files",
-            Self::Chaos(Chaos::Scanner(_)) => "chaos scanner",
-            Self::Chaos(Chaos::Store(_)) => "chaos store",
-            Self::Chaos(Chaos::Submit(_)) => "chaos submit",
-            Self::Chaos(Chaos::Server(_)) => "chaos server",
-            Self::Chaos(Chaos::Freeze(_)) => "chaos freeze",
-            Self::Chaos(Chaos::Partition(_)) => "chaos partition",
-            Self::Chaos(Chaos::Promote(_)) => "chaos promote",
-            Self::Chaos(Chaos::Statements(_)) => "chaos statements",
-            Self::Chaos(Chaos::Overload(_)) => "chaos overload",
-            Self::Chaos(Chaos::Neighbours(_)) => "chaos neighbours",
+            Self::Bench(BenchCommand::Load(_)) => "bench load",
+            Self::Bench(BenchCommand::Journey(_)) => "bench journey",
+            Self::Bench(BenchCommand::Gather(_)) => "bench gather",
+            Self::Bench(BenchCommand::Batches(_)) => "bench batches",
+            Self::Bench(BenchCommand::Videos(_)) => "bench videos",
+            Self::Chaos(ChaosCommand::Kill(_)) => "chaos kill",
+            Self::Chaos(ChaosCommand::Connections(_)) => "chaos connections",
+            Self::Chaos(ChaosCommand::Restart(_)) => "chaos restart",
+            Self::Chaos(ChaosCommand::Shard(_)) => "chaos shard",
+            Self::Chaos(ChaosCommand::Limits(_)) => "chaos limits",
+            Self::Chaos(ChaosCommand::Redis(_)) => "chaos redis",
+            Self::Chaos(ChaosCommand::Files(_)) => "chaos files",
+            Self::Chaos(ChaosCommand::Scanner(_)) => "chaos scanner",
+            Self::Chaos(ChaosCommand::Store(_)) => "chaos store",
+            Self::Chaos(ChaosCommand::Submit(_)) => "chaos submit",
+            Self::Chaos(ChaosCommand::Server(_)) => "chaos server",
+            Self::Chaos(ChaosCommand::Freeze(_)) => "chaos freeze",
+            Self::Chaos(ChaosCommand::Partition(_)) => "chaos partition",
+            Self::Chaos(ChaosCommand::Promote(_)) => "chaos promote",
+            Self::Chaos(ChaosCommand::Statements(_)) => "chaos statements",
+            Self::Chaos(ChaosCommand::Overload(_)) => "chaos overload",
+            Self::Chaos(ChaosCommand::Neighbours(_)) => "chaos neighbours",
             Self::Soak(_) => "soak",
         }
     }

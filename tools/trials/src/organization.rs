@@ -1,8 +1,8 @@
-//! A caller: an organization with one project and one key.
+//! An organization of a trial, with one project and one key.
 
 #[derive(Debug, Clone)]
-pub struct Organization {
+pub struct TrialOrganization {
     pub id: String,
     pub shard: String,
-    pub key: String,
+    pub api_key: String,
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL servers of the trial's own, as durable as in production.
+//! PostgreSQL servers for one trial, as durable as in production.
 
 pub mod standby;
 
@@ -13,40 +13,40 @@ use serde_json::{Map, Value};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection, PgPool};
 
-use crate::daemon::{Daemon, Program, User};
-use crate::failure::{During as _, Failure, Result};
-use crate::port;
-use crate::scratch::Scratch;
+use crate::child_process::{ChildProcess, ChildProgram, UnixUser};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::free_port;
+use crate::scratch_folder::ScratchFolder;
 
-/// How the trial's own connections are told from the service's.
-pub const OURSELVES: &str = "trials";
-const STARTING: Duration = Duration::from_mins(1);
-const STOPPING: Duration = Duration::from_secs(10);
+/// Tells the trial's own connections from the service's.
+pub const TRIALS_APPLICATION_NAME: &str = "trials";
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One server; dropped, it is stopped. Its data lies in the scratch folder.
+/// One server; it is stopped on drop. Its data is in the scratch folder.
 #[derive(Debug)]
-pub struct Postgres {
+pub struct TrialPostgresServer {
     name: String,
-    programs: Option<PathBuf>,
-    user: Option<User>,
-    data: PathBuf,
-    log: PathBuf,
+    programs_folder: Option<PathBuf>,
+    user: Option<UnixUser>,
+    data_folder: PathBuf,
+    log_file: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
-    daemon: Option<Daemon>,
+    process: Option<ChildProcess>,
 }
 
-impl Postgres {
-    /// Makes a server and starts it.
-    pub async fn create(scratch: &Scratch, name: &str, shared_buffers: &str) -> Result<Self> {
+impl TrialPostgresServer {
+    /// Creates a server and starts it.
+    pub async fn create(scratch: &ScratchFolder, name: &str, shared_buffers: &str) -> Result<Self> {
         let data = scratch.join(format!("postgres-{name}"));
-        fs::create_dir(&data).during("making a data folder")?;
-        Self::create_in(scratch, name, data, settings(shared_buffers)).await
+        fs::create_dir(&data).context("creating a data folder")?;
+        Self::create_in(scratch, name, data, default_settings(shared_buffers)).await
     }
 
-    /// The same on a file system with little room: it keeps as little as it can.
-    pub async fn create_small(scratch: &Scratch, name: &str, data: PathBuf) -> Result<Self> {
-        let mut settings = settings("32MB");
+    /// The same for a small file system: it keeps as little WAL as possible.
+    pub async fn create_small(scratch: &ScratchFolder, name: &str, data: PathBuf) -> Result<Self> {
+        let mut settings = default_settings("32MB");
         for (setting, value) in [("max_wal_size", "48MB"), ("min_wal_size", "32MB")] {
             settings.push((setting.to_owned(), value.to_owned()));
         }
@@ -54,77 +54,80 @@ impl Postgres {
     }
 
     async fn create_in(
-        scratch: &Scratch,
+        scratch: &ScratchFolder,
         name: &str,
         data: PathBuf,
         settings: Vec<(String, String)>,
     ) -> Result<Self> {
-        let programs = programs();
-        let user = unprivileged(scratch)?;
+        let programs = find_programs_folder();
+        let user = unprivileged_user(scratch)?;
         if let Some(user) = user {
-            chown(&data, Some(user.uid), Some(user.gid)).during("giving away a data folder")?;
+            chown(&data, Some(user.uid), Some(user.gid))
+                .context("changing the owner of a data folder")?;
         }
-        let mut initdb = Program::new(program(programs.as_deref(), "initdb"));
+        let mut initdb = ChildProgram::new(program_path(programs.as_deref(), "initdb"));
         initdb.user = user;
         let folder = data.display().to_string();
         let arguments = ["-D", &folder, "-U", "postgres", "-A", "trust", "-E", "UTF8"];
         let initdb = initdb
-            .arguments(arguments)
-            .arguments(["--locale=C.UTF-8", "-N"]);
+            .with_arguments(arguments)
+            .with_arguments(["--locale=C.UTF-8", "-N"]);
         initdb.run(&scratch.join(format!("initdb-{name}"))).await?;
 
         let mut made = Self {
             name: name.to_owned(),
-            programs,
+            programs_folder: programs,
             user,
-            data,
-            log: scratch.join(format!("postgres-{name}.log")),
-            port: port::free()?.port(),
+            data_folder: data,
+            log_file: scratch.join(format!("postgres-{name}.log")),
+            port: free_port::find_free_address()?.port(),
             settings,
-            daemon: None,
+            process: None,
         };
         made.start().await?;
         Ok(made)
     }
 
     pub async fn start(&mut self) -> Result<()> {
-        let mut postmaster = Program::new(program(self.programs.as_deref(), "postgres"));
+        let mut postmaster =
+            ChildProgram::new(program_path(self.programs_folder.as_deref(), "postgres"));
         postmaster.user = self.user;
-        postmaster.at_our_death = "QUIT";
-        let folder = self.data.display().to_string();
-        let mut postmaster = postmaster.arguments(["-D", &folder, "-p", &self.port.to_string()]);
+        postmaster.parent_death_signal = "QUIT";
+        let folder = self.data_folder.display().to_string();
+        let mut postmaster =
+            postmaster.with_arguments(["-D", &folder, "-p", &self.port.to_string()]);
         for (setting, value) in &self.settings {
-            postmaster = postmaster.arguments(["-c".to_owned(), format!("{setting}={value}")]);
+            postmaster = postmaster.with_arguments(["-c".to_owned(), format!("{setting}={value}")]);
         }
-        self.daemon = Some(postmaster.start(&self.log)?);
-        self.answering().await
+        self.process = Some(postmaster.start(&self.log_file)?);
+        self.wait_until_answering().await
     }
 
-    async fn answering(&mut self) -> Result<()> {
+    async fn wait_until_answering(&mut self) -> Result<()> {
         let begun = Instant::now();
         loop {
             match self.connect("postgres").await {
                 Ok(_) => return Ok(()),
-                Err(_) if begun.elapsed() < STARTING && self.is_running() => {
+                Err(_) if begun.elapsed() < START_TIMEOUT && self.is_running() => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 Err(failure) => {
-                    let log = fs::read_to_string(&self.log).unwrap_or_default();
-                    return Err(Failure::new(format!("{failure}\n{log}")));
+                    let log = fs::read_to_string(&self.log_file).unwrap_or_default();
+                    return Err(TrialFailure::new(format!("{failure}\n{log}")));
                 }
             }
         }
     }
 
     pub fn is_running(&mut self) -> bool {
-        self.daemon.as_mut().is_some_and(Daemon::is_running)
+        self.process.as_mut().is_some_and(ChildProcess::is_running)
     }
 
-    /// Stops it as a crash would: `pg_ctl stop -m immediate`.
+    /// Stops it like a crash: `pg_ctl stop -m immediate`.
     pub async fn crash(&mut self) -> Result<()> {
-        if let Some(mut daemon) = self.daemon.take() {
+        if let Some(mut daemon) = self.process.take() {
             daemon.signal("QUIT")?;
-            daemon.ended(STOPPING).await?;
+            daemon.wait_for_exit(STOP_TIMEOUT).await?;
         }
         Ok(())
     }
@@ -141,54 +144,55 @@ impl Postgres {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The process whose children all backends are.
+    /// The postmaster, the parent of all backends.
     pub fn pid(&self) -> Option<u32> {
-        self.daemon.as_ref().map(Daemon::pid)
+        self.process.as_ref().map(ChildProcess::pid)
     }
 
     /// A program of the same installation, such as `pgbench`.
-    pub fn tool(&self, name: &str) -> Program {
-        Program::new(program(self.programs.as_deref(), name))
+    pub fn installed_program(&self, name: &str) -> ChildProgram {
+        ChildProgram::new(program_path(self.programs_folder.as_deref(), name))
     }
 
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    fn options(&self, database: &str) -> PgConnectOptions {
+    fn connect_options(&self, database: &str) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
             .port(self.port)
             .username("postgres")
             .database(database)
             .ssl_mode(PgSslMode::Disable)
-            .application_name(OURSELVES)
+            .application_name(TRIALS_APPLICATION_NAME)
     }
 
     pub async fn connect(&self, database: &str) -> Result<PgConnection> {
-        let connected = self.options(database).connect().await;
-        connected.during(format!("connecting to {}", self.name))
+        let connected = self.connect_options(database).connect().await;
+        connected.context(format!("connecting to {}", self.name))
     }
 
-    /// Connections for looking on; made when first needed.
+    /// Connections for queries of the trial; opened on first use.
     pub fn pool(&self, database: &str) -> PgPool {
         PgPoolOptions::new()
             .max_connections(4)
-            .connect_lazy_with(self.options(database))
+            .connect_lazy_with(self.connect_options(database))
     }
 
     /// The same through a relay.
-    pub fn pool_at(&self, relay: SocketAddr, database: &str) -> PgPool {
+    pub fn pool_through_relay(&self, relay: SocketAddr, database: &str) -> PgPool {
         PgPoolOptions::new()
             .max_connections(4)
-            .connect_lazy_with(self.options(database).port(relay.port()))
+            .connect_lazy_with(self.connect_options(database).port(relay.port()))
     }
 
     pub async fn create_database(&self, name: &str) -> Result<()> {
         let mut connection = self.connect("postgres").await?;
         let statement = AssertSqlSafe(format!("create database {name}"));
         let made = sqlx::raw_sql(statement).execute(&mut connection).await;
-        made.during(format!("creating database {name}")).map(|_| ())
+        made.context(format!("creating database {name}"))
+            .map(|_| ())
     }
 
     pub async fn checkpoint(&self) -> Result<()> {
@@ -196,22 +200,22 @@ impl Postgres {
         sqlx::raw_sql("checkpoint")
             .execute(&mut connection)
             .await
-            .during("checkpoint")?;
+            .context("checkpoint")?;
         Ok(())
     }
 
-    /// How many bytes of write-ahead log there have been.
-    pub async fn wal(&self) -> Result<i64> {
+    /// The position of the write-ahead log, in bytes.
+    pub async fn read_wal_bytes(&self) -> Result<i64> {
         let mut connection = self.connect("postgres").await?;
         let position = "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint";
         sqlx::query_scalar(position)
             .fetch_one(&mut connection)
             .await
-            .during("reading the log's end")
+            .context("reading the WAL position")
     }
 
-    /// What it runs with, for the verdict.
-    pub fn settings(&self) -> Value {
+    /// Its settings, for the verdict.
+    pub fn settings_to_json(&self) -> Value {
         let pairs = self
             .settings
             .iter()
@@ -220,22 +224,24 @@ impl Postgres {
     }
 }
 
-impl Drop for Postgres {
+impl Drop for TrialPostgresServer {
     fn drop(&mut self) {
-        // Killed outright it would leave its shared memory behind.
-        if let Some(daemon) = &mut self.daemon {
-            daemon.end_politely("QUIT", STOPPING);
+        // SIGKILL would leave its shared memory behind.
+        if let Some(daemon) = &mut self.process {
+            daemon.terminate("QUIT", STOP_TIMEOUT);
         }
     }
 }
 
-/// The server's clock, which its rows are stamped by.
-pub async fn clock(pool: &PgPool) -> Result<DateTime<Utc>> {
+/// The server's clock, which timestamps the rows.
+pub async fn read_clock(pool: &PgPool) -> Result<DateTime<Utc>> {
     let now = sqlx::query_scalar("select clock_timestamp()");
-    now.fetch_one(pool).await.during("asking for the time")
+    now.fetch_one(pool)
+        .await
+        .context("reading the server's clock")
 }
 
-fn settings(shared_buffers: &str) -> Vec<(String, String)> {
+fn default_settings(shared_buffers: &str) -> Vec<(String, String)> {
     let pairs = [
         ("listen_addresses", "127.0.0.1"),
         ("unix_socket_directories", ""),
@@ -251,8 +257,8 @@ fn settings(shared_buffers: &str) -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// Debian keeps each version's programs in a folder of its own; elsewhere they are on the path.
-fn programs() -> Option<PathBuf> {
+/// Debian installs each version in its own folder; elsewhere the programs are in PATH.
+fn find_programs_folder() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let versions = versions.filter_map(|entry| Some(entry.ok()?.path()));
     let with_number = versions.filter_map(|path| {
@@ -268,24 +274,25 @@ fn programs() -> Option<PathBuf> {
         .map(|(_, programs)| programs)
 }
 
-fn program(programs: Option<&Path>, name: &str) -> PathBuf {
+fn program_path(programs: Option<&Path>, name: &str) -> PathBuf {
     programs.map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
 }
 
-/// The server refuses to run as root.
-fn unprivileged(scratch: &Scratch) -> Result<Option<User>> {
-    let ours = fs::metadata(scratch.path()).during("looking at the temporary folder")?;
+/// PostgreSQL refuses to run as root.
+fn unprivileged_user(scratch: &ScratchFolder) -> Result<Option<UnixUser>> {
+    let ours = fs::metadata(scratch.path()).context("reading the owner of the temporary folder")?;
     if ours.uid() != 0 {
         return Ok(None);
     }
-    let users = fs::read_to_string("/etc/passwd").during("reading the list of users")?;
-    let user = user_named("postgres", &users);
-    let user =
-        user.ok_or_else(|| Failure::new("there is no user postgres to run the server as"))?;
+    let users = fs::read_to_string("/etc/passwd").context("reading the list of users")?;
+    let user = find_user("postgres", &users);
+    let user = user.ok_or_else(|| {
+        TrialFailure::new("PostgreSQL does not run as root, and there is no user postgres")
+    })?;
     Ok(Some(user))
 }
 
-fn user_named(name: &str, users: &str) -> Option<User> {
+fn find_user(name: &str, users: &str) -> Option<UnixUser> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');
         if fields.next() != Some(name) {
@@ -293,7 +300,7 @@ fn user_named(name: &str, users: &str) -> Option<User> {
         }
         let uid = fields.nth(1)?.parse().ok()?;
         let gid = fields.next()?.parse().ok()?;
-        Some(User { uid, gid })
+        Some(UnixUser { uid, gid })
     })
 }
 
@@ -304,8 +311,8 @@ mod tests {
     #[test]
     fn a_user_is_found_by_its_whole_name() {
         let users = "postgres2:x:1:2::/:/bin/sh\npostgres:x:104:110:,,,:/var/lib:/bin/bash\n";
-        let user = user_named("postgres", users).unwrap();
+        let user = find_user("postgres", users).unwrap();
         assert_eq!((user.uid, user.gid), (104, 110));
-        assert!(user_named("nobody", users).is_none());
+        assert!(find_user("missing", users).is_none());
     }
 }

@@ -1,8 +1,8 @@
-//! What a watcher reads while a trial runs; standard output is kept for the verdict.
+//! Progress messages on standard error; standard output is only for the verdict.
 
 use std::io::Write as _;
 
-pub fn say(text: impl AsRef<str>) {
-    // Nobody may be listening, and the trial goes on all the same.
+pub fn report_progress(text: impl AsRef<str>) {
+    // If standard error is closed, the trial continues.
     let _ = writeln!(std::io::stderr(), "trials: {}", text.as_ref());
 }

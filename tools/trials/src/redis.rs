@@ -1,4 +1,4 @@
-//! A Redis of the trial's own, which keeps nothing on disk.
+//! A Redis for one trial, without persistence.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,61 +7,63 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::daemon::{Daemon, Patience, Program};
-use crate::failure::{During as _, Failure, Result};
-use crate::port;
-use crate::scratch::Scratch;
+use crate::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::free_port;
+use crate::scratch_folder::ScratchFolder;
 
-const STARTING: Patience = Patience {
-    within: Duration::from_secs(30),
-    every: Duration::from_millis(10),
+const START_TIMEOUT: StartTimeout = StartTimeout {
+    timeout: Duration::from_secs(30),
+    poll_interval: Duration::from_millis(10),
 };
-const PATIENCE: Duration = Duration::from_secs(5);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One server that keeps its port over its restarts; dropped, it is killed.
+/// Keeps its port across restarts; it is killed on drop.
 #[derive(Debug)]
-pub struct Redis {
+pub struct TrialRedisServer {
     address: SocketAddr,
     folder: PathBuf,
     log: PathBuf,
-    daemon: Option<Daemon>,
+    process: Option<ChildProcess>,
 }
 
-impl Redis {
-    /// Makes a server and starts it.
-    pub async fn create(scratch: &Scratch) -> Result<Self> {
+impl TrialRedisServer {
+    /// Creates a server and starts it.
+    pub async fn create(scratch: &ScratchFolder) -> Result<Self> {
         let mut made = Self {
-            address: port::free()?,
+            address: free_port::find_free_address()?,
             folder: scratch.path().to_owned(),
             log: scratch.join("redis.log"),
-            daemon: None,
+            process: None,
         };
         made.start().await?;
         Ok(made)
     }
 
-    /// It starts empty: what it held before is gone.
+    /// It starts empty.
     pub async fn start(&mut self) -> Result<()> {
         let (folder, port) = (
             self.folder.display().to_string(),
             self.address.port().to_string(),
         );
-        let program = Program::new("redis-server")
-            .arguments(["--bind", "127.0.0.1", "--port", &port, "--dir", &folder])
-            .arguments(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
+        let program = ChildProgram::new("redis-server")
+            .with_arguments(["--bind", "127.0.0.1", "--port", &port, "--dir", &folder])
+            .with_arguments(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
         let mut daemon = program.start(&self.log)?;
-        let ping = async || self.command("PING").await.map(|_| ());
-        daemon.answering(&self.log, STARTING, ping).await?;
-        self.daemon = Some(daemon);
+        let ping = async || self.run_command("PING").await.map(|_| ());
+        daemon
+            .wait_until_answering(&self.log, START_TIMEOUT, ping)
+            .await?;
+        self.process = Some(daemon);
         Ok(())
     }
 
-    /// SIGKILL: connections are reset and what it held is gone.
+    /// SIGKILL: connections are reset and all keys are lost.
     pub fn kill(&mut self) {
-        drop(self.daemon.take());
+        drop(self.process.take());
     }
 
-    /// SIGSTOP: connections stay and nothing answers.
+    /// SIGSTOP: connections stay open and nothing answers.
     pub fn freeze(&self) -> Result<()> {
         self.signal("STOP")
     }
@@ -71,23 +73,22 @@ impl Redis {
     }
 
     fn signal(&self, name: &str) -> Result<()> {
-        let daemon = self.daemon.as_ref();
-        let daemon = daemon.ok_or_else(|| Failure::new("there is no redis-server to signal"))?;
+        let daemon = self.process.as_ref();
+        let daemon = daemon.ok_or_else(|| TrialFailure::new("redis-server is not running"))?;
         daemon.signal(name)
     }
 
-    /// Forgets every key; connections and scripts stay.
-    pub async fn wipe(&self) -> Result<()> {
-        self.command("FLUSHALL").await.map(|_| ())
+    /// Deletes every key; connections and scripts stay.
+    pub async fn flush_all(&self) -> Result<()> {
+        self.run_command("FLUSHALL").await.map(|_| ())
     }
 
-    /// How many keys it holds.
-    pub async fn keys(&self) -> Result<u64> {
-        let answer = self.command("DBSIZE").await?;
+    pub async fn count_keys(&self) -> Result<u64> {
+        let answer = self.run_command("DBSIZE").await?;
         answer
             .trim_start_matches(':')
             .parse()
-            .during("counting keys")
+            .context("counting keys")
     }
 
     pub fn url(&self) -> String {
@@ -95,11 +96,11 @@ impl Redis {
     }
 
     pub fn pid(&self) -> Option<u32> {
-        self.daemon.as_ref().map(Daemon::pid)
+        self.process.as_ref().map(ChildProcess::pid)
     }
 
-    /// One inline command whose answer is one line.
-    async fn command(&self, command: &str) -> Result<String> {
+    /// One inline command with a one-line answer.
+    async fn run_command(&self, command: &str) -> Result<String> {
         let exchange = async {
             let mut stream = TcpStream::connect(self.address).await?;
             stream
@@ -113,14 +114,16 @@ impl Redis {
             }
             Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).trim().to_owned())
         };
-        let answer = tokio::time::timeout(PATIENCE, exchange)
+        let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange)
             .await
-            .during("asking Redis")?
-            .during("asking Redis")?;
+            .context("sending a command to Redis")?
+            .context("sending a command to Redis")?;
         if answer.starts_with(['+', ':']) {
             return Ok(answer);
         }
-        Err(Failure::new(format!("Redis answered {command}: {answer}")))
+        Err(TrialFailure::new(format!(
+            "Redis answered {command}: {answer}"
+        )))
     }
 }
 
@@ -130,21 +133,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_is_frozen_thawed_and_comes_back_empty() {
-        let scratch = Scratch::new().unwrap();
-        let mut redis = Redis::create(&scratch).await.unwrap();
-        redis.command("SET place harbour").await.unwrap();
+        let scratch = ScratchFolder::new().unwrap();
+        let mut redis = TrialRedisServer::create(&scratch).await.unwrap();
+        redis.run_command("SET place example").await.unwrap();
         redis.freeze().unwrap();
-        let asked = tokio::time::timeout(Duration::from_millis(50), redis.command("PING"));
-        assert!(asked.await.is_err());
+        let ping = tokio::time::timeout(Duration::from_millis(50), redis.run_command("PING"));
+        assert!(ping.await.is_err());
         redis.thaw().unwrap();
-        assert_eq!(redis.keys().await.unwrap(), 1);
+        assert_eq!(redis.count_keys().await.unwrap(), 1);
         redis.kill();
-        assert!(redis.command("PING").await.is_err());
+        assert!(redis.run_command("PING").await.is_err());
         redis.start().await.unwrap();
-        assert_eq!(redis.keys().await.unwrap(), 0);
-        redis.command("SET place harbour").await.unwrap();
-        assert_eq!(redis.keys().await.unwrap(), 1);
-        redis.wipe().await.unwrap();
-        assert_eq!(redis.keys().await.unwrap(), 0);
+        assert_eq!(redis.count_keys().await.unwrap(), 0);
+        redis.run_command("SET place example").await.unwrap();
+        assert_eq!(redis.count_keys().await.unwrap(), 1);
+        redis.flush_all().await.unwrap();
+        assert_eq!(redis.count_keys().await.unwrap(), 0);
     }
 }

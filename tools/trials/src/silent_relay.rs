@@ -1,8 +1,8 @@
-//! A relay that can fall silent: connections stay open, and no byte passes.
+//! A relay that can become silent: connections stay open, and no byte passes.
 //!
-//! A killed process closes its sockets and a stopped server refuses. A network that
-//! drops packets does neither: both sides wait. This relay also changes its destination,
-//! so that it can follow a primary.
+//! A killed process closes its sockets, and a stopped server refuses connections. A network
+//! that drops packets does neither: both sides wait. This relay can also change its
+//! destination, to follow a primary.
 
 use std::net::SocketAddr;
 
@@ -12,20 +12,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::failure::{During as _, Result};
-use crate::port;
+use crate::failure::{FailureContext as _, Result};
+use crate::free_port;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Which way nothing passes.
+/// The direction in which no byte passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum SilenceDirection {
     Both,
     ToServer,
     ToClient,
 }
 
-impl Direction {
+impl SilenceDirection {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Both => "both directions",
@@ -35,45 +35,45 @@ impl Direction {
     }
 }
 
-/// What becomes of the connections that were open during a silence, once it ends.
+/// What happens to open connections when a silence ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aftermath {
+pub enum SilenceEnd {
     /// Held bytes arrive late, as TCP sends them again.
     Resumed,
-    /// They stay silent for the client and are closed for the server, as when a firewall
-    /// has forgotten them. New connections work.
-    Forgotten,
+    /// They stay silent for the client and are closed for the server, as if a firewall had
+    /// dropped its state. New connections work.
+    Dropped,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct SilenceState {
     to: SocketAddr,
-    silence: Option<Direction>,
-    /// Connections of an earlier generation are forgotten.
+    silence: Option<SilenceDirection>,
+    /// Connections of an earlier generation are dropped.
     generation: u64,
 }
 
-impl State {
-    fn holds(&self, towards: Direction) -> bool {
+impl SilenceState {
+    fn blocks(&self, towards: SilenceDirection) -> bool {
         self.silence
-            .is_some_and(|silence| silence == Direction::Both || silence == towards)
+            .is_some_and(|silence| silence == SilenceDirection::Both || silence == towards)
     }
 }
 
-/// Passes on until it is dropped.
+/// Relays until it is dropped.
 #[derive(Debug)]
 pub struct SilentRelay {
     pub address: SocketAddr,
-    state: watch::Sender<State>,
+    state: watch::Sender<SilenceState>,
     _serving: JoinSet<()>,
 }
 
 impl SilentRelay {
     pub async fn start(to: SocketAddr) -> Result<Self> {
-        let address = port::free()?;
+        let address = free_port::find_free_address()?;
         let listener = TcpListener::bind(address).await;
-        let listener = listener.during("starting a relay")?;
-        let (state, watched) = watch::channel(State {
+        let listener = listener.context("starting a silent relay")?;
+        let (state, watched) = watch::channel(SilenceState {
             to,
             silence: None,
             generation: 0,
@@ -88,44 +88,44 @@ impl SilentRelay {
     }
 
     /// From now on no byte passes in this direction. New connections are accepted.
-    pub fn silence(&self, direction: Direction) {
+    pub fn silence(&self, direction: SilenceDirection) {
         self.state
             .send_modify(|state| state.silence = Some(direction));
     }
 
     /// Ends the silence.
-    pub fn restore(&self, aftermath: Aftermath) {
+    pub fn restore(&self, aftermath: SilenceEnd) {
         self.state.send_modify(|state| {
             state.silence = None;
-            if aftermath == Aftermath::Forgotten {
+            if aftermath == SilenceEnd::Dropped {
                 state.generation += 1;
             }
         });
     }
 
-    /// New connections go there.
+    /// New connections go to this address.
     pub fn redirect(&self, to: SocketAddr) {
         self.state.send_modify(|state| state.to = to);
     }
 }
 
-async fn serve(listener: TcpListener, state: watch::Receiver<State>) {
+async fn serve(listener: TcpListener, state: watch::Receiver<SilenceState>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             continue;
         };
         while connections.try_join_next().is_some() {}
-        connections.spawn(relay(stream, state.clone()));
+        connections.spawn(relay_connection(stream, state.clone()));
     }
 }
 
-async fn relay(client: TcpStream, mut state: watch::Receiver<State>) {
+async fn relay_connection(client: TcpStream, mut state: watch::Receiver<SilenceState>) {
     let began = *state.borrow();
     let Ok(server) = TcpStream::connect(began.to).await else {
         return;
     };
-    // Neither side waits longer for being relayed.
+    // The relay must not add latency.
     let _ = client.set_nodelay(true);
     let _ = server.set_nodelay(true);
     let (mut from_client, mut to_client) = client.into_split();
@@ -133,12 +133,22 @@ async fn relay(client: TcpStream, mut state: watch::Receiver<State>) {
     let (up, down) = (state.clone(), state.clone());
     let passing = async {
         tokio::join!(
-            pass(&mut from_client, &mut to_server, up, Direction::ToServer),
-            pass(&mut from_server, &mut to_client, down, Direction::ToClient),
+            copy_stream(
+                &mut from_client,
+                &mut to_server,
+                up,
+                SilenceDirection::ToServer
+            ),
+            copy_stream(
+                &mut from_server,
+                &mut to_client,
+                down,
+                SilenceDirection::ToClient
+            ),
         )
     };
     let is_forgotten = tokio::select! {
-        // A forgotten connection must not pass the bytes that were held.
+        // A dropped connection must not pass the held bytes.
         biased;
         forgotten = state.wait_for(|state| state.generation > began.generation) => forgotten.is_ok(),
         _ = passing => false,
@@ -150,26 +160,34 @@ async fn relay(client: TcpStream, mut state: watch::Receiver<State>) {
     }
 }
 
-async fn pass(
+async fn copy_stream(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,
-    mut state: watch::Receiver<State>,
-    towards: Direction,
+    mut state: watch::Receiver<SilenceState>,
+    towards: SilenceDirection,
 ) {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        // A relay that is not reading fills the sender's buffers, as a silent network does.
-        if state.wait_for(|state| !state.holds(towards)).await.is_err() {
+        // A relay that does not read fills the sender's buffers, like a silent network.
+        if state
+            .wait_for(|state| !state.blocks(towards))
+            .await
+            .is_err()
+        {
             return;
         }
         let length = from.read(&mut chunk).await.unwrap_or_default();
-        // Neither bytes nor the end of a connection passes a silent network.
-        if state.wait_for(|state| !state.holds(towards)).await.is_err() {
+        // Neither bytes nor the end of a connection pass a silent network.
+        if state
+            .wait_for(|state| !state.blocks(towards))
+            .await
+            .is_err()
+        {
             return;
         }
         let bytes = chunk.get(..length).unwrap_or_default();
         if bytes.is_empty() || to.write_all(bytes).await.is_err() {
-            // The other side may have gone first.
+            // The other side may have closed first.
             let _ = to.shutdown().await;
             return;
         }
@@ -200,24 +218,24 @@ mod tests {
         client.write_u8(1).await.unwrap();
         assert_eq!(read_byte(&mut server).await, 1);
 
-        relay.silence(Direction::ToClient);
+        relay.silence(SilenceDirection::ToClient);
         server.write_u8(2).await.unwrap();
         client.write_u8(3).await.unwrap();
-        // This direction still passes, so the other byte had its time.
+        // This direction still passes, so the other byte had enough time.
         assert_eq!(read_byte(&mut server).await, 3);
         assert!(client.read_u8().now_or_never().is_none());
-        relay.restore(Aftermath::Resumed);
+        relay.restore(SilenceEnd::Resumed);
         assert_eq!(read_byte(&mut client).await, 2);
     }
 
     #[tokio::test]
-    async fn a_forgotten_connection_ends_for_the_server_alone() {
+    async fn a_dropped_connection_ends_only_for_the_server() {
         let (relay, listener) = pair().await;
         let mut client = TcpStream::connect(relay.address).await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
-        relay.silence(Direction::Both);
+        relay.silence(SilenceDirection::Both);
         client.write_u8(1).await.unwrap();
-        relay.restore(Aftermath::Forgotten);
+        relay.restore(SilenceEnd::Dropped);
         assert!(server.read_u8().await.is_err());
         assert!(client.read_u8().now_or_never().is_none());
 

@@ -1,4 +1,4 @@
-//! A relay that makes a server look further away, and the way to it narrower.
+//! A relay that adds latency and limits bandwidth.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,36 +12,36 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::failure::{During as _, Result};
-use crate::port;
+use crate::failure::{FailureContext as _, Result};
+use crate::free_port;
 
-/// Small, so that connections share a narrow way evenly.
-const CHUNK: usize = 8 * 1024;
-/// Chunks of one connection that may be on their way.
-const CHUNKS_UNDER_WAY: usize = 1024;
+/// Small, so that connections share the bandwidth evenly.
+const CHUNK_BYTES: usize = 8 * 1024;
+/// Chunks of one connection that may be in flight.
+const MAX_CHUNKS_IN_FLIGHT: usize = 1024;
 
 /// Relays until it is dropped.
 #[derive(Debug)]
 pub struct SlowRelay {
     pub address: SocketAddr,
-    way: Arc<Way>,
+    link: Arc<SlowLink>,
     _serving: JoinSet<()>,
 }
 
 /// What all connections share.
 #[derive(Debug)]
-struct Way {
-    /// How much longer an answer takes, in milliseconds.
-    delay: AtomicU64,
-    /// What may go to the server in a second.
+struct SlowLink {
+    /// Added to every answer.
+    delay_milliseconds: AtomicU64,
+    /// The bandwidth towards the server.
     bytes_per_second: Option<u64>,
-    /// When the bytes that were sent last have passed.
+    /// When all bytes that were accepted so far have passed.
     free_at: Mutex<Instant>,
 }
 
-impl Way {
-    /// When so many bytes have passed, after all that came before them.
-    fn passed(&self, length: usize) -> Instant {
+impl SlowLink {
+    /// Queues `length` bytes; returns when they have passed.
+    fn reserve(&self, length: usize) -> Instant {
         let now = Instant::now();
         let Some(bytes_per_second) = self.bytes_per_second.filter(|bytes| *bytes > 0) else {
             return now;
@@ -54,18 +54,18 @@ impl Way {
     }
 
     fn delay(&self) -> Duration {
-        Duration::from_millis(self.delay.load(Ordering::Relaxed))
+        Duration::from_millis(self.delay_milliseconds.load(Ordering::Relaxed))
     }
 }
 
 impl SlowRelay {
-    /// Without a delay at first.
+    /// Starts without a delay.
     pub async fn start(server: SocketAddr, bytes_per_second: Option<u64>) -> Result<Self> {
-        let address = port::free()?;
+        let address = free_port::find_free_address()?;
         let listener = TcpListener::bind(address).await;
-        let listener = listener.during("starting a slow relay")?;
-        let way = Arc::new(Way {
-            delay: AtomicU64::new(0),
+        let listener = listener.context("starting a slow relay")?;
+        let way = Arc::new(SlowLink {
+            delay_milliseconds: AtomicU64::new(0),
             bytes_per_second,
             free_at: Mutex::new(Instant::now()),
         });
@@ -73,30 +73,32 @@ impl SlowRelay {
         serving.spawn(serve(listener, server, Arc::clone(&way)));
         Ok(Self {
             address,
-            way,
+            link: way,
             _serving: serving,
         })
     }
 
-    /// Every round trip takes so much longer, also on connections that are open.
+    /// Adds this to every round trip, also on open connections.
     pub fn set_delay(&self, delay: Duration) {
         let milliseconds = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-        self.way.delay.store(milliseconds, Ordering::Relaxed);
+        self.link
+            .delay_milliseconds
+            .store(milliseconds, Ordering::Relaxed);
     }
 }
 
-async fn serve(listener: TcpListener, server: SocketAddr, way: Arc<Way>) {
+async fn serve(listener: TcpListener, server: SocketAddr, way: Arc<SlowLink>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((client, _)) = listener.accept().await else {
             continue;
         };
         while connections.try_join_next().is_some() {}
-        connections.spawn(relay(client, server, Arc::clone(&way)));
+        connections.spawn(relay_connection(client, server, Arc::clone(&way)));
     }
 }
 
-async fn relay(client: TcpStream, server: SocketAddr, way: Arc<Way>) {
+async fn relay_connection(client: TcpStream, server: SocketAddr, way: Arc<SlowLink>) {
     let Ok(server) = TcpStream::connect(server).await else {
         return;
     };
@@ -104,24 +106,24 @@ async fn relay(client: TcpStream, server: SocketAddr, way: Arc<Way>) {
     let _ = server.set_nodelay(true);
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let (under_way, arriving) = mpsc::channel(CHUNKS_UNDER_WAY);
+    let (under_way, arriving) = mpsc::channel(MAX_CHUNKS_IN_FLIGHT);
     let answers = async {
         tokio::join!(
-            hold(from_server, under_way, &way),
-            deliver(arriving, to_client),
+            delay_answers(from_server, under_way, &way),
+            forward_when_due(arriving, to_client),
         );
     };
-    // Who hangs up ends all three; what was under way to them is lost.
+    // If either side closes, all three end; bytes in flight are lost.
     tokio::select! {
-        () = squeeze(from_client, to_server, &way) => {}
+        () = throttle(from_client, to_server, &way) => {}
         () = answers => {}
     }
 }
 
-async fn squeeze(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &Way) {
-    let mut chunk = vec![0; CHUNK];
+async fn throttle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &SlowLink) {
+    let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {
-        tokio::time::sleep_until(way.passed(length)).await;
+        tokio::time::sleep_until(way.reserve(length)).await;
         let bytes = chunk.get(..length).unwrap_or_default();
         if to.write_all(bytes).await.is_err() {
             return;
@@ -129,8 +131,12 @@ async fn squeeze(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &Way) {
     }
 }
 
-async fn hold(mut from: OwnedReadHalf, under_way: mpsc::Sender<(Instant, Vec<u8>)>, way: &Way) {
-    let mut chunk = vec![0; CHUNK];
+async fn delay_answers(
+    mut from: OwnedReadHalf,
+    under_way: mpsc::Sender<(Instant, Vec<u8>)>,
+    way: &SlowLink,
+) {
+    let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {
         let due = Instant::now() + way.delay();
         let bytes = chunk.get(..length).unwrap_or_default().to_vec();
@@ -140,7 +146,10 @@ async fn hold(mut from: OwnedReadHalf, under_way: mpsc::Sender<(Instant, Vec<u8>
     }
 }
 
-async fn deliver(mut arriving: mpsc::Receiver<(Instant, Vec<u8>)>, mut to: OwnedWriteHalf) {
+async fn forward_when_due(
+    mut arriving: mpsc::Receiver<(Instant, Vec<u8>)>,
+    mut to: OwnedWriteHalf,
+) {
     while let Some((due, bytes)) = arriving.recv().await {
         tokio::time::sleep_until(due).await;
         if to.write_all(&bytes).await.is_err() {
@@ -173,7 +182,7 @@ mod tests {
         let mut answer = [0; 5];
         stream.read_exact(&mut answer).await.unwrap();
         assert_eq!(&answer, b"heard");
-        // 100 ms for the bytes, 50 ms for the distance.
+        // 100 ms for the bytes, 50 ms for the latency.
         assert!(begun.elapsed() >= Duration::from_millis(150));
     }
 }

@@ -1,8 +1,8 @@
-//! All trials of chaos in turns, each a process of its own, and what they come to.
+//! Runs all chaos trials in turns, each in its own process, and sums up their results.
 
 pub mod schedule;
-pub mod sums;
-pub mod trial;
+pub mod summary;
+pub mod trial_process;
 
 use std::fs;
 use std::io::Write as _;
@@ -11,74 +11,77 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::failure::{During as _, Failure, Result};
-use crate::options::{Common, SoakOptions};
-use crate::progress::say;
-use crate::soak::schedule::Schedule;
-use crate::soak::sums::Sums;
-use crate::soak::trial::TrialResult;
-use crate::verdict::Verdict;
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::options::{CommonOptions, SoakOptions};
+use crate::progress::report_progress;
+use crate::soak::schedule::SoakSchedule;
+use crate::soak::summary::SoakSummary;
+use crate::soak::trial_process::TrialResult;
+use crate::verdict::TrialVerdict;
 
-pub async fn run(common: &Common, options: &SoakOptions) -> Result<Verdict> {
+pub async fn run(common: &CommonOptions, options: &SoakOptions) -> Result<TrialVerdict> {
     let seed = options
         .seed
         .unwrap_or_else(|| u64::from(rand::random::<u32>()));
-    let mut schedule = Schedule::new(seed, options.only.as_deref(), options.chaos_build.is_some());
+    let mut schedule =
+        SoakSchedule::new(seed, options.only.as_deref(), options.chaos_build.is_some());
     if schedule.is_empty() {
-        return Err(Failure::new("no trial of the table is left to run"));
+        return Err(TrialFailure::new(
+            "no trial matches: check --only and --chaos-build",
+        ));
     }
     let keep = options.keep.join(format!("seed-{seed}"));
-    fs::create_dir_all(&keep).during("making a folder for the verdicts")?;
+    fs::create_dir_all(&keep).context("creating a folder for verdicts")?;
     let begun = Instant::now();
     let length = Duration::from_secs(options.minutes * 60);
-    let mut sums = Sums::default();
+    let mut sums = SoakSummary::default();
     let mut number = 0;
     while begun.elapsed() < length && !schedule.is_empty() {
-        let arguments = schedule.draw();
+        let arguments = schedule.draw_trial();
         number += 1;
         let line = arguments.join(" ");
-        say(format!("soak: {number}: {line}"));
+        report_progress(format!("soak: {number}: {line}"));
         let folder = keep.join(format!("{number:03}"));
         let started = Instant::now();
-        let result = trial::run(common, options, &arguments, &folder).await?;
+        let result = trial_process::run_trial(common, options, &arguments, &folder).await?;
         if result.is_unknown {
             let _ = fs::remove_dir_all(&folder);
-            schedule.forget(&arguments);
-            sums.unknown(&line);
+            schedule.remove(&arguments);
+            sums.add_unknown(&line);
             continue;
         }
         schedule.record(&arguments, started.elapsed());
-        append(&keep, number, &line, &result.verdict)?;
-        say(format!(
+        append_verdict(&keep, number, &line, &result.verdict)?;
+        report_progress(format!(
             "soak: {number}: {}",
-            summary(&result, started.elapsed())
+            summary_line(&result, started.elapsed())
         ));
         if result.is_success {
-            // Only what went wrong is worth its logs.
-            fs::remove_dir_all(&folder).during("removing the logs of a trial")?;
+            // Only the logs of failed trials are kept.
+            fs::remove_dir_all(&folder).context("removing the logs of a trial")?;
         }
         sums.add(&line, &result, started.elapsed());
     }
-    let mut verdict = Verdict::new("soak");
+    let mut verdict = TrialVerdict::new("soak");
     verdict
-        .note("seed", seed)
-        .note("minutes", begun.elapsed().as_secs() / 60)
-        .note("kept", keep.display().to_string());
+        .record("seed", seed)
+        .record("minutes", begun.elapsed().as_secs() / 60)
+        .record("kept", keep.display().to_string());
     sums.judge(&mut verdict);
     Ok(verdict)
 }
 
-fn summary(result: &TrialResult, took: Duration) -> String {
+fn summary_line(result: &TrialResult, took: Duration) -> String {
     let broken = result.verdict.get("broken").unwrap_or(&Value::Null);
     let how = if result.is_success { "ok" } else { "FAILED" };
     format!("{how} after {} s {broken}", took.as_secs())
 }
 
-/// Adds a verdict to the list of all.
-fn append(keep: &Path, number: u32, arguments: &str, verdict: &Value) -> Result<()> {
+/// Appends a verdict to the list of all verdicts.
+fn append_verdict(keep: &Path, number: u32, arguments: &str, verdict: &Value) -> Result<()> {
     let file = keep.join("verdicts.jsonl");
     let list = fs::OpenOptions::new().create(true).append(true).open(file);
-    let mut list = list.during("opening the list of verdicts")?;
+    let mut list = list.context("opening the list of verdicts")?;
     let line = json!({"number": number, "arguments": arguments, "verdict": verdict});
-    writeln!(list, "{line}").during("writing a verdict")
+    writeln!(list, "{line}").context("writing a verdict")
 }

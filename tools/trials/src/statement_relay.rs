@@ -1,8 +1,9 @@
-//! A relay in front of PostgreSQL that makes statements fail, hang, or run with their answer lost.
+//! A relay in front of PostgreSQL that makes statements fail, hang, or run with their answer
+//! lost.
 //!
-//! It reads the protocol of both sides, so that a fault hits a whole statement and the
-//! session stays consistent: after an error inside a transaction the server's transaction
-//! has failed too.
+//! It parses the protocol of both sides. So a fault hits a whole statement and the session
+//! stays consistent: after an error inside a transaction, the server's transaction has failed
+//! too.
 
 mod session;
 mod statement;
@@ -17,35 +18,35 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::failure::{During as _, Result};
-use crate::port;
-use session::Session;
+use crate::failure::{FailureContext as _, Result};
+use crate::free_port;
+use session::RelaySession;
 pub use statement::StatementKind;
 
-/// Codes that look as if another try may go well.
+/// Codes for which a client may retry.
 const SQLSTATES: [&str; 4] = ["57014", "40001", "XX000", "53200"];
-/// Of a hundred errors so many also end the session, as an administrator's command does.
+/// Percent of errors that also end the session, as an administrator's command does.
 const FATAL_PERCENT: u32 = 20;
 
-/// What happens to a statement instead of being passed on.
+/// What happens to a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementFault {
-    /// It is not run, and answered with an error.
+    /// It does not run; the answer is an error.
     Fail { sqlstate: &'static str },
-    /// It is not run, answered with an error, and the session ends.
+    /// It does not run; the answer is an error, and the session ends.
     FailAndClose,
-    /// It is not run and never answered; the connection stays open.
+    /// It does not run and is never answered; the connection stays open.
     Hang,
-    /// It is run; then the connection is silent for good.
+    /// It runs; then the connection stays silent.
     LoseAnswer,
-    /// It is run; then the connection is closed.
+    /// It runs; then the connection closes.
     LoseAnswerAndClose,
 }
 
 impl StatementFault {
     const ALL: [&'static str; 4] = ["failed", "hung", "answer_lost_silent", "answer_lost_closed"];
 
-    const fn place(self) -> usize {
+    const fn index(self) -> usize {
         match self {
             Self::Fail { .. } | Self::FailAndClose => 0,
             Self::Hang => 1,
@@ -55,7 +56,7 @@ impl StatementFault {
     }
 }
 
-/// What was done to how many statements, by their kind.
+/// How many statements had which fault, by their kind.
 #[derive(Debug, Default)]
 pub struct StatementCounts {
     seen: [AtomicU64; StatementKind::ALL.len()],
@@ -63,19 +64,19 @@ pub struct StatementCounts {
 }
 
 impl StatementCounts {
-    fn note(&self, kind: StatementKind, fault: Option<StatementFault>) {
-        if let Some(seen) = self.seen.get(kind.place()) {
+    fn record(&self, kind: StatementKind, fault: Option<StatementFault>) {
+        if let Some(seen) = self.seen.get(kind.index()) {
             seen.fetch_add(1, Ordering::Relaxed);
         }
-        let faults = self.faults.get(kind.place());
+        let faults = self.faults.get(kind.index());
         if let Some(fault) = fault
-            && let Some(count) = faults.and_then(|faults| faults.get(fault.place()))
+            && let Some(count) = faults.and_then(|faults| faults.get(fault.index()))
         {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many statements there were while faults were on.
+    /// The number of statements while faults were on.
     pub fn statements(&self) -> u64 {
         let seen = self.seen.iter();
         seen.map(|count| count.load(Ordering::Relaxed)).sum()
@@ -86,9 +87,9 @@ impl StatementCounts {
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Faults of every sort hit statements of this kind.
-    pub fn hit_with_all(&self, kind: StatementKind) -> bool {
-        let faults = self.faults.get(kind.place());
+    /// Whether every fault hit statements of this kind.
+    pub fn was_hit_with_all(&self, kind: StatementKind) -> bool {
+        let faults = self.faults.get(kind.index());
         faults.is_some_and(|faults| faults.iter().all(|count| count.load(Ordering::Relaxed) > 0))
     }
 
@@ -109,9 +110,9 @@ impl StatementCounts {
 
 /// What all sessions share.
 #[derive(Debug)]
-struct Shared {
+struct RelayShared {
     is_faulty: AtomicBool,
-    /// Of a hundred statements so many are hit.
+    /// Percent of statements with a fault.
     percent: u32,
     counts: StatementCounts,
 }
@@ -120,18 +121,17 @@ struct Shared {
 #[derive(Debug)]
 pub struct StatementRelay {
     pub address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<RelayShared>,
     _serving: JoinSet<()>,
 }
 
 impl StatementRelay {
-    /// Passes everything on until it is told otherwise. Each session draws from the seed
-    /// and its number.
+    /// Relays everything until faults are on. Each session draws from the seed and its number.
     pub async fn start(server: SocketAddr, percent: u32, seed: u64) -> Result<Self> {
-        let address = port::free()?;
+        let address = free_port::find_free_address()?;
         let listener = TcpListener::bind(address).await;
-        let listener = listener.during("starting a relay of statements")?;
-        let shared = Arc::new(Shared {
+        let listener = listener.context("starting a statement relay")?;
+        let shared = Arc::new(RelayShared {
             is_faulty: AtomicBool::new(false),
             percent,
             counts: StatementCounts::default(),
@@ -154,50 +154,50 @@ impl StatementRelay {
     }
 }
 
-async fn serve(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>, seed: u64) {
+async fn serve(listener: TcpListener, server: SocketAddr, shared: Arc<RelayShared>, seed: u64) {
     let mut sessions = JoinSet::new();
     for number in 0.. {
         let Ok((client, _)) = listener.accept().await else {
             continue;
         };
         while sessions.try_join_next().is_some() {}
-        let faults = Faults {
+        let faults = FaultDraws {
             shared: Arc::clone(&shared),
             random: StdRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number)),
         };
         sessions.spawn(async move {
-            // A session that breaks off has ended, however it did.
-            if let Ok(Some(mut session)) = Session::open(client, server, faults).await {
+            // A session ends in many ways; none of them is an error of the relay.
+            if let Ok(Some(mut session)) = RelaySession::open(client, server, faults).await {
                 let _ = session.run().await;
             }
         });
     }
 }
 
-/// Chance, as one session meets it.
+/// The random faults of one session.
 #[derive(Debug)]
-struct Faults {
-    shared: Arc<Shared>,
+struct FaultDraws {
+    shared: Arc<RelayShared>,
     random: StdRng,
 }
 
-impl Faults {
+impl FaultDraws {
     fn draw(&mut self, kind: StatementKind) -> Option<StatementFault> {
         if !self.shared.is_faulty.load(Ordering::Relaxed) {
             return None;
         }
         let is_hit = self.random.random_range(0..100) < self.shared.percent;
         let fault = is_hit.then(|| match self.random.random_range(0..6) {
-            0 | 1 => self.failure(),
+            0 | 1 => self.draw_failure(),
             2 | 3 => StatementFault::Hang,
             4 => StatementFault::LoseAnswer,
             _ => StatementFault::LoseAnswerAndClose,
         });
-        self.shared.counts.note(kind, fault);
+        self.shared.counts.record(kind, fault);
         fault
     }
 
-    fn failure(&mut self) -> StatementFault {
+    fn draw_failure(&mut self) -> StatementFault {
         if self.random.random_range(0..100) < FATAL_PERCENT {
             return StatementFault::FailAndClose;
         }

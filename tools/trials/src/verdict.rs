@@ -1,18 +1,18 @@
-//! The one line of JSON that a trial ends with.
+//! The verdict: the one line of JSON at the end of a trial.
 
 use std::io::Write as _;
 
 use serde_json::Value;
 
-/// Figures in the order in which they were noted, and which promises were broken.
+/// Figures in the order in which they were recorded, and the broken promises.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct TrialVerdict {
     name: String,
     broken: Vec<String>,
     figures: Vec<(String, Value)>,
 }
 
-impl Verdict {
+impl TrialVerdict {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -21,53 +21,54 @@ impl Verdict {
         }
     }
 
-    pub fn note(&mut self, figure: &str, value: impl Into<Value>) -> &mut Self {
+    pub fn record(&mut self, figure: &str, value: impl Into<Value>) -> &mut Self {
         self.figures.push((figure.to_owned(), value.into()));
         self
     }
 
-    /// A promise, and whether it held.
-    pub fn promise(&mut self, what: impl Into<String>, held: bool) -> &mut Self {
+    /// Records a promise as broken if it did not hold.
+    pub fn check(&mut self, what: impl Into<String>, held: bool) -> &mut Self {
         if !held {
             self.broken.push(what.into());
         }
         self
     }
 
-    /// Another verdict as a part of this one: its figures under the name, its promises with it.
-    pub fn absorb(&mut self, part: &str, other: Self) -> &mut Self {
+    /// Adds another verdict as a part: its figures under this name, its promises with this
+    /// prefix.
+    pub fn merge_part(&mut self, part: &str, other: Self) -> &mut Self {
         let broken = other.broken.iter();
         let broken = broken.map(|promise| format!("{part}: {promise}"));
         self.broken.extend(broken);
-        self.note(part, other.figures.into_iter().collect::<Value>())
+        self.record(part, other.figures.into_iter().collect::<Value>())
     }
 
     pub const fn is_ok(&self) -> bool {
         self.broken.is_empty()
     }
 
-    pub fn line(&self) -> String {
-        let mut fields = vec![field("name", &self.name.clone().into())];
-        fields.push(field("ok", &self.is_ok().into()));
+    pub fn to_json_line(&self) -> String {
+        let mut fields = vec![json_field("name", &self.name.clone().into())];
+        fields.push(json_field("ok", &self.is_ok().into()));
         if !self.is_ok() {
-            fields.push(field("broken", &self.broken.clone().into()));
+            fields.push(json_field("broken", &self.broken.clone().into()));
         }
         fields.extend(
             self.figures
                 .iter()
-                .map(|(figure, value)| field(figure, value)),
+                .map(|(figure, value)| json_field(figure, value)),
         );
         format!("{{{}}}", fields.join(","))
     }
 
     pub fn print(&self) {
-        // A closed pipe is the reader's choice; the exit code still tells.
-        let _ = writeln!(std::io::stdout(), "{}", self.line());
+        // The reader may have closed the pipe; the exit code still shows the result.
+        let _ = writeln!(std::io::stdout(), "{}", self.to_json_line());
     }
 }
 
-/// The order of fields is for people, so no map may change it.
-fn field(name: &str, value: &Value) -> String {
+/// Written by hand: a map would change the order of the fields.
+fn json_field(name: &str, value: &Value) -> String {
     format!("{}:{value}", Value::from(name))
 }
 
@@ -77,12 +78,12 @@ mod tests {
 
     #[test]
     fn a_verdict_is_one_line_that_names_what_broke() {
-        let mut verdict = Verdict::new("chaos kill");
+        let mut verdict = TrialVerdict::new("chaos kill");
         verdict
-            .note("lost", 1)
-            .promise("none lost", false)
-            .promise("in time", true);
+            .record("lost", 1)
+            .check("none lost", false)
+            .check("in time", true);
         let expected = r#"{"name":"chaos kill","ok":false,"broken":["none lost"],"lost":1}"#;
-        assert_eq!(verdict.line(), expected);
+        assert_eq!(verdict.to_json_line(), expected);
     }
 }

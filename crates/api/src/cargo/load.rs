@@ -1,4 +1,4 @@
-//! `POST /cargo/load`: who, what, may they, done.
+//! `POST /cargo/load`: validates a load, checks its limits and stores it.
 
 use std::sync::Arc;
 
@@ -8,70 +8,72 @@ use axum::response::{IntoResponse as _, Response};
 use domain::account::AccountRefusal;
 use domain::admission;
 use domain::hold::Hold;
-use domain::idempotency::{Named, NotAKey};
+use domain::idempotency::{IdempotencyKey, InvalidIdempotencyKey};
 use domain::lane::Lane;
 use domain::time::to_wire;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use store::body;
-use wire::load::Loaded;
+use wire::load::LoadResponse;
 
-use crate::auth::Counted;
-use crate::body::Body;
+use crate::api_error::ApiError;
+use crate::auth::AdmittedCaller;
 use crate::caller::Caller;
-use crate::cargo::reference;
-use crate::check;
-use crate::limits::{Pass, Standing};
-use crate::problem::Problem;
+use crate::cargo::file_references;
+use crate::group_commit::{PreparedLoad, StoreLoadError, StoredLoad};
+use crate::load_validation;
+use crate::rate_limit::{BucketStatus, RateLimitToken};
+use crate::request_body::BufferedBody;
 use crate::state::App;
-use crate::writer::{Loading, NotStored, Stored};
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The order is the contract's: key, project and backstop (the extractor), JSON and
-/// fields, model, capability and files, rate limit; then, under the account's lock,
-/// quota and credit.
+/// The contract sets the order of the checks: key, project and backstop (the extractor),
+/// JSON and fields, model, capability and files, rate limit. The writer checks quota and
+/// credit last, under the account's lock.
 pub(crate) async fn load(
-    Counted(caller): Counted,
+    AdmittedCaller(caller): AdmittedCaller,
     State(app): State<App>,
     headers: HeaderMap,
-    Body(body): Body,
-) -> Result<Response, Problem> {
+    BufferedBody(body): BufferedBody,
+) -> Result<Response, ApiError> {
     let named = headers
-        .get(KEY)
-        .map(|key| Named::new(key.as_bytes(), &body))
+        .get(IDEMPOTENCY_KEY)
+        .map(|key| IdempotencyKey::new(key.as_bytes(), &body))
         .transpose()?;
-    let asked = check::check(&body, &app.rules)?;
+    let valid = load_validation::parse_load(&body, &app.rules)?;
     let catalogue = Arc::clone(&app.catalogue.borrow());
-    let model = admission::admit(&asked.params, &catalogue)?;
-    let quay = app.quay(caller.berth)?;
-    let files = match reference::look_up(&quay.shard, caller.project, &asked.params).await? {
-        Ok(files) => files,
-        Err(refusal) => {
-            let named = named.as_ref();
-            let repeated = reference::repeated(&quay.shard, caller.project, named).await?;
-            // What was loaded before stays loaded, whatever became of its files.
-            let cargo = repeated.ok_or(refusal)?;
-            let standing = take(&app, &caller).await?.standing();
-            return Ok(accepted(Stored::Replay(cargo), standing));
-        }
-    };
-    let hold = Hold::of(&asked.params, model, &files);
-    let lane = quay
+    let model = admission::admit(&valid.params, &catalogue)?;
+    let handle = app.shard_handle(caller.berth)?;
+    let files =
+        match file_references::find_files(&handle.shard, caller.project, &valid.params).await? {
+            Ok(files) => files,
+            Err(refusal) => {
+                let named = named.as_ref();
+                let repeated =
+                    file_references::find_replay(&handle.shard, caller.project, named).await?;
+                // A repeated load gets its first answer, even if its files are gone by now.
+                let cargo = repeated.ok_or(refusal)?;
+                let standing = take_token(&app, &caller).await?.bucket_status();
+                return Ok(accepted_response(StoredLoad::Replay(cargo), standing));
+            }
+        };
+    let hold = Hold::of(&valid.params, model, &files);
+    let lane = handle
         .lanes
-        .find(&quay.shard, Lane::entered(model, &quay.shard.name))
+        .find_or_create(&handle.shard, Lane::for_load(model, &handle.shard.name))
         .await?;
-    let pass = take(&app, &caller).await?;
-    let standing = pass.standing();
-    // Nothing is packed for those who were refused.
-    let request = serde_json::to_vec(&asked.params).map_err(Problem::internal)?;
+    let token = take_token(&app, &caller).await?;
+    let standing = token.bucket_status();
+    // The request is compressed only after the rate limit has admitted it.
+    let request = serde_json::to_vec(&valid.params).map_err(ApiError::internal)?;
     let unpacked_bytes = request.len();
     let request = body::pack(&request);
-    let files = asked.params.files().into_iter().collect();
-    let (callback, metadata) = (asked.callback, asked.metadata);
-    // A load that waits keeps only what is stored of it.
-    drop((asked.params, body));
-    let load = Loading {
+    let files = valid.params.file_ids().into_iter().collect();
+    let (callback, metadata) = (valid.callback, valid.metadata);
+    // While a load is queued, only the data to be stored stays in memory.
+    drop((valid.params, body));
+    let load = PreparedLoad {
         caller,
         lane,
         model: model.id.clone(),
@@ -79,69 +81,77 @@ pub(crate) async fn load(
         request,
         unpacked_bytes,
         metadata,
-        named,
+        idempotency_key: named,
         hold,
         files,
-        monthly_tokens: app.limits.borrow().of(caller.plan).monthly_tokens,
+        monthly_tokens: app
+            .plan_limits
+            .borrow()
+            .for_plan(caller.plan)
+            .monthly_tokens,
     };
-    let stored = quay.writer.store(load, pass).await?;
-    metrics::counter!("cargo_loaded_total", "shard" => quay.shard.name.to_string()).increment(1);
-    Ok(accepted(stored, standing))
+    let stored = handle.writer.store(load, token).await?;
+    metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
+        .increment(1);
+    Ok(accepted_response(stored, standing))
 }
 
-/// One load's place in the rate limit.
-async fn take(app: &App, caller: &Caller) -> Result<Pass, Problem> {
-    let allowed = app.limits.borrow().of(caller.plan);
-    let pass = app.limiter.take(caller.organization, allowed.rate).await;
-    pass.map_err(|empty| empty.refuse(caller.plan, &app.upgrade_url))
+/// Takes one token from the organization's bucket.
+async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiError> {
+    let allowed = app.plan_limits.borrow().for_plan(caller.plan);
+    let token = app
+        .limiter
+        .take_token(caller.organization, allowed.rate)
+        .await;
+    token.map_err(|empty| empty.into_api_error(caller.plan, &app.upgrade_url))
 }
 
-fn accepted(stored: Stored, standing: Standing) -> Response {
+fn accepted_response(stored: StoredLoad, standing: BucketStatus) -> Response {
     let (id, message, standing) = match stored {
-        Stored::New(id) => (id, "Cargo loaded.", standing),
-        Stored::Replay(id) => {
-            let message = "Cargo was loaded before under this Idempotency-Key.";
-            // What was loaded before takes nothing.
-            (id, message, standing.with_back(1))
+        StoredLoad::New(id) => (id, "Cargo loaded.", standing),
+        StoredLoad::Replay(id) => {
+            let message = "Cargo was already loaded with this Idempotency-Key.";
+            // A replay costs no token.
+            (id, message, standing.with_returned(1))
         }
     };
-    let mut answer = (StatusCode::ACCEPTED, Json(Loaded::new(id, message))).into_response();
+    let mut answer = (StatusCode::ACCEPTED, Json(LoadResponse::new(id, message))).into_response();
     answer.headers_mut().extend(standing.headers());
-    if matches!(stored, Stored::Replay(_)) {
+    if matches!(stored, StoredLoad::Replay(_)) {
         answer
             .headers_mut()
-            .insert(REPLAY, HeaderValue::from_static("true"));
+            .insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
     }
     answer
 }
 
-impl From<NotAKey> for Problem {
-    fn from(fault: NotAKey) -> Self {
-        Self::fault(["header", "idempotency-key"], fault.to_string())
+impl From<InvalidIdempotencyKey> for ApiError {
+    fn from(fault: InvalidIdempotencyKey) -> Self {
+        Self::validation_at(["header", "idempotency-key"], fault.to_string())
     }
 }
 
-impl From<NotStored> for Problem {
-    fn from(reason: NotStored) -> Self {
+impl From<StoreLoadError> for ApiError {
+    fn from(reason: StoreLoadError) -> Self {
         match reason {
-            NotStored::KeyReused => Self::idempotency_key_reused(),
-            NotStored::Refused(refusal) => refusal.into(),
-            NotStored::File(refusal) => refusal.into(),
-            NotStored::Away => Self::unavailable(
-                "The organization's shard is not available. Repeat the load with an \
-                 Idempotency-Key to be sure that it is stored once.",
+            StoreLoadError::KeyReused => Self::idempotency_key_reused(),
+            StoreLoadError::Refused(refusal) => refusal.into(),
+            StoreLoadError::File(refusal) => refusal.into(),
+            StoreLoadError::Unavailable => Self::unavailable(
+                "The database shard of your organization is unavailable. Retry the load; with an \
+                 Idempotency-Key it is stored only once.",
                 1,
             ),
-            NotStored::Overloaded(overload) => Self::unavailable(
+            StoreLoadError::Overloaded(overload) => Self::unavailable(
                 "Too many loads are waiting. Retry after the time in Retry-After.",
                 overload.retry_after_seconds,
             ),
-            NotStored::Failed(cause) => Self::internal(std::io::Error::other(cause)),
+            StoreLoadError::Failed(cause) => Self::internal(std::io::Error::other(cause)),
         }
     }
 }
 
-impl From<AccountRefusal> for Problem {
+impl From<AccountRefusal> for ApiError {
     fn from(refusal: AccountRefusal) -> Self {
         match refusal {
             AccountRefusal::QuotaExceeded {
@@ -152,32 +162,33 @@ impl From<AccountRefusal> for Problem {
             } => {
                 let resets_at = to_wire(resets_at);
                 let message = format!(
-                    "The month's tokens are used up: {spoken_for} of {monthly} are used or \
-                     reserved, and this load may need {required}. They begin anew at {resets_at}."
+                    "The monthly token quota is used up: {spoken_for} of {monthly} tokens are \
+                     used or reserved, and this load may need {required}. The quota resets at \
+                     {resets_at}."
                 );
-                Self::coded(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
-                    .with("monthly_tokens", monthly)
-                    .with("used_tokens", spoken_for)
-                    .with("required_tokens", required)
-                    .with("resets_at", resets_at)
+                Self::with_code(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
+                    .with_field("monthly_tokens", monthly)
+                    .with_field("used_tokens", spoken_for)
+                    .with_field("required_tokens", required)
+                    .with_field("resets_at", resets_at)
             }
             AccountRefusal::InsufficientCredit {
                 required,
                 available,
             } => {
                 let message = format!(
-                    "This load may cost {required} dollars, and {available} are available. \
-                     Add credit, or ask for fewer tokens with max_tokens."
+                    "This load may cost {required} dollars, but only {available} dollars of \
+                     credit are available. Add credit, or lower max_tokens."
                 );
-                Self::coded(
+                Self::with_code(
                     StatusCode::TOO_MANY_REQUESTS,
                     "insufficient_credits",
                     message,
                 )
-                .with("required", required.nanos())
-                .with("available", available.nanos())
-                .with("currency", "USD")
-                .with("scale", 9)
+                .with_field("required", required.nanos())
+                .with_field("available", available.nanos())
+                .with_field("currency", "USD")
+                .with_field("scale", 9)
             }
         }
     }

@@ -1,26 +1,28 @@
-//! Bodies that the pages show.
+//! The example bodies in the documentation.
 
 use domain::id::CargoId;
 use domain::money::Money;
-use domain::outcome::{ChatCompletion, Completion, StopReason, Text, Usage};
+use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
 use domain::time::Timestamp;
 use serde_json::{Value, json};
-use wire::moment::Moment;
-use wire::tracking::{Callback, Cost, Kind, Status, Tracking, Waiting, stored};
+use wire::timestamp::WireTimestamp;
+use wire::tracking::{
+    CallbackTrackingBody, CargoKindBody, CargoStatusBody, CostBody, TrackingResponse, WaitingBody,
+    raw_json,
+};
 
-const CARGO: &str = "crg_019b76da807b774b805000000000002a";
+const EXAMPLE_CARGO_ID: &str = "crg_019b76da807b774b805000000000002a";
 
-/// Loads that can be executed as they are, but for the last two, whose model and file are yours
-/// to name.
+/// All but the last two can be executed unchanged. In those, replace the model and the file.
 pub(super) fn loads() -> [(&'static str, Value); 6] {
-    let hello = json!([{"role": "user", "content": "Say hello to the harbour."}]);
+    let hello = json!([{"role": "user", "content": "Say hello to the world."}]);
     [
         (
-            "Chat with the free mock, to be polled",
+            "Chat with the free mock model, result by polling",
             json!({"params": {"model": "svc-mock", "max_tokens": 64, "messages": hello}}),
         ),
         (
-            "Chat with a callback and your own tags",
+            "Chat with a callback and your own metadata",
             json!({
                 "params": {"model": "svc-mock", "max_tokens": 64, "messages": hello},
                 "callback_url": "https://example.com/callbacks/longshore",
@@ -28,7 +30,7 @@ pub(super) fn loads() -> [(&'static str, Value); 6] {
             }),
         ),
         (
-            "Chat with everything",
+            "Chat with all parameters",
             json!({"params": {
                 "model": "svc-mock",
                 "max_tokens": 256,
@@ -37,7 +39,7 @@ pub(super) fn loads() -> [(&'static str, Value); 6] {
                     {"role": "user", "content": "What is a berth?"},
                     {"role": "assistant", "content": "A place where a ship is moored."},
                     {"role": "user", "content": [
-                        {"type": "text", "text": "And a quay?"},
+                        {"type": "text", "text": "And a dock?"},
                         {"type": "text", "text": "Be brief."},
                     ]},
                 ],
@@ -48,7 +50,7 @@ pub(super) fn loads() -> [(&'static str, Value); 6] {
             }}),
         ),
         (
-            "A mock that fails after two seconds, to test your side",
+            "A mock answer that fails after two seconds, to test your error handling",
             json!({"params": {
                 "model": "svc-mock",
                 "max_tokens": 64,
@@ -68,39 +70,39 @@ pub(super) fn loads() -> [(&'static str, Value); 6] {
         ),
         (
             "Embedding",
-            json!({"params": {"model": "your-embedding-model", "input_text": ["berth", "quay"]}}),
+            json!({"params": {"model": "your-embedding-model", "input_text": ["berth", "dock"]}}),
         ),
     ]
 }
 
-pub(super) fn cargo() -> CargoId {
-    CARGO
+pub(super) fn cargo_id() -> CargoId {
+    EXAMPLE_CARGO_ID
         .parse()
         .unwrap_or_else(|_| CargoId::from_uuid(<_>::default()))
 }
 
-/// What the mock answers.
+/// The answer of the mock model.
 pub(super) fn response() -> Completion {
     Completion::Chat(ChatCompletion {
         id: "msg_019b76da807b774b805000000000002a".to_owned(),
         kind: "message".to_owned(),
         role: "assistant".to_owned(),
-        content: vec![Text::of("Say hello to the harbour.".to_owned())],
+        content: vec![CompletionText::of("Say hello to the world.".to_owned())],
         model: "svc-mock".to_owned(),
         stop_reason: StopReason::EndTurn,
-        usage: Usage {
+        usage: TokenUsage {
             input_tokens: 5,
             output_tokens: 5,
         },
     })
 }
 
-pub(super) fn pending() -> Tracking {
-    Tracking {
-        cargo_id: CARGO.to_owned(),
-        status: Status::Pending,
+pub(super) fn pending() -> TrackingResponse {
+    TrackingResponse {
+        cargo_id: EXAMPLE_CARGO_ID.to_owned(),
+        status: CargoStatusBody::Pending,
         model: "svc-mock".to_owned(),
-        kind: Kind::Chat,
+        kind: CargoKindBody::Chat,
         attempt: 1,
         created_at: moment("2026-11-15T09:30:00.000000Z"),
         batched_at: None,
@@ -111,9 +113,9 @@ pub(super) fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(Money::ZERO, None, None),
+        cost: CostBody::in_nano_dollars(Money::ZERO, None, None),
         callback: None,
-        waiting: Some(Waiting {
+        waiting: Some(WaitingBody {
             reason: "waiting to be gathered into a batch".to_owned(),
             since: moment("2026-11-15T09:30:00.000000Z"),
             expected_at: None,
@@ -122,14 +124,14 @@ pub(super) fn pending() -> Tracking {
     }
 }
 
-pub(super) fn delivered() -> Tracking {
-    Tracking {
-        status: Status::Delivered,
-        response: serde_json::to_vec(&response()).ok().and_then(stored),
+pub(super) fn delivered() -> TrackingResponse {
+    TrackingResponse {
+        status: CargoStatusBody::Delivered,
+        response: serde_json::to_vec(&response()).ok().and_then(raw_json),
         success: Some(true),
         usage: Some(response().usage().into()),
-        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO), None),
-        callback: Some(Callback {
+        cost: CostBody::in_nano_dollars(Money::ZERO, Some(Money::ZERO), None),
+        callback: Some(CallbackTrackingBody {
             url: "https://example.com/callbacks/longshore".to_owned(),
             attempts: 1,
             last_attempt_at: Some(moment("2026-11-15T09:31:00.120000Z")),
@@ -138,24 +140,24 @@ pub(super) fn delivered() -> Tracking {
             next_attempt_at: None,
             delivered_at: Some(moment("2026-11-15T09:31:00.180000Z")),
         }),
-        metadata: stored(br#"{"order":7}"#.to_vec()),
-        ..ended()
+        metadata: raw_json(br#"{"order":7}"#.to_vec()),
+        ..completed()
     }
 }
 
-pub(super) fn failed() -> Tracking {
-    Tracking {
+pub(super) fn failed() -> TrackingResponse {
+    TrackingResponse {
         success: Some(false),
         error: Some("storm".to_owned()),
-        usage: Some(Usage::default().into()),
-        cost: Cost::dollars(Money::ZERO, Some(Money::ZERO), None),
-        ..ended()
+        usage: Some(TokenUsage::default().into()),
+        cost: CostBody::in_nano_dollars(Money::ZERO, Some(Money::ZERO), None),
+        ..completed()
     }
 }
 
-fn ended() -> Tracking {
-    Tracking {
-        status: Status::Completed,
+fn completed() -> TrackingResponse {
+    TrackingResponse {
+        status: CargoStatusBody::Completed,
         batched_at: Some(moment("2026-11-15T09:30:00.050000Z")),
         processing_at: Some(moment("2026-11-15T09:30:00.100000Z")),
         completed_at: Some(moment("2026-11-15T09:31:00.100000Z")),
@@ -164,6 +166,6 @@ fn ended() -> Tracking {
     }
 }
 
-fn moment(text: &str) -> Moment {
-    Moment(text.parse::<Timestamp>().unwrap_or_default())
+fn moment(text: &str) -> WireTimestamp {
+    WireTimestamp(text.parse::<Timestamp>().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The Files routes.
+//! The documentation of the Files routes.
 
 mod change;
 mod complete;
@@ -15,10 +15,10 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Required};
 
-use super::answer;
-use crate::harbour::refuse;
-use crate::problem::{FileProblem, Problem};
-use outbound::health::Condition;
+use super::responses;
+use crate::api_error::{ApiError, FileApiError};
+use crate::file_access::errors;
+use outbound::health::DependencyHealth;
 
 /// In the order of the contract.
 pub(super) fn paths() -> Vec<(&'static str, PathItem)> {
@@ -54,28 +54,30 @@ pub(super) fn paths() -> Vec<(&'static str, PathItem)> {
     ]
 }
 
-/// A no, shown by what the code itself says.
-fn refusal(
+/// An error response. The examples are the errors that the code returns.
+fn error_response(
     description: &str,
-    problems: impl IntoIterator<Item = (&'static str, FileProblem)>,
+    problems: impl IntoIterator<Item = (&'static str, FileApiError)>,
 ) -> Response {
     let shown =
-        |(summary, problem): (_, FileProblem)| (summary, answer::value(&problem.into_refusal()));
-    let refused =
-        answer::with::<wire::file::FileRefusal>(description, problems.into_iter().map(shown));
+        |(summary, problem): (_, FileApiError)| (summary, responses::to_json(&problem.into_body()));
+    let refused = responses::json_response::<wire::file::FileErrorBody>(
+        description,
+        problems.into_iter().map(shown),
+    );
     refused.build()
 }
 
-fn body<T: utoipa::ToSchema>(
+fn request_body<T: utoipa::ToSchema>(
     examples: impl IntoIterator<Item = (&'static str, serde_json::Value)>,
 ) -> RequestBody {
     RequestBodyBuilder::new()
-        .content("application/json", answer::json::<T>(examples))
+        .content("application/json", responses::json_content::<T>(examples))
         .required(Some(Required::True))
         .build()
 }
 
-fn file_id() -> Parameter {
+fn file_id_parameter() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^file_[0-9a-f]{32}$"));
@@ -83,12 +85,12 @@ fn file_id() -> Parameter {
         .name("file_id")
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .description(Some("What POST /files answered."))
+        .description(Some("The id that POST /files returned."))
         .schema(Some(schema))
         .build()
 }
 
-fn query(name: &str, description: &str, schema: Object) -> Parameter {
+fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)
@@ -98,61 +100,79 @@ fn query(name: &str, description: &str, schema: Object) -> Parameter {
         .build()
 }
 
-/// What the routes of files have in common.
-trait OfFiles {
-    /// The key's refusals and our own failures.
-    fn of_files(self) -> Self;
+/// What the Files routes have in common.
+trait FileOperation {
+    /// The errors of the API key, and internal errors.
+    fn with_file_errors(self) -> Self;
 
-    /// For a route that names a file.
-    fn of_a_file(self) -> Self;
+    /// For a route with a file id.
+    fn with_file_id(self) -> Self;
 
-    /// For a route that needs the store, which may be away.
-    fn with_the_store(self) -> Self;
+    /// For a route that needs the object store, which may be unavailable.
+    fn with_store_errors(self) -> Self;
 }
 
-impl OfFiles for OperationBuilder {
-    fn of_files(self) -> Self {
-        use answer::Guarded as _;
-        let internal = Problem::internal("").into();
-        let away = Problem::unavailable(SHARD_AWAY, 1).into();
-        let away = [("Briefly unavailable", away)];
+impl FileOperation for OperationBuilder {
+    fn with_file_errors(self) -> Self {
+        use responses::AuthenticatedOperation as _;
+        let internal = ApiError::internal("").into();
+        let away = ApiError::unavailable(DATABASE_UNAVAILABLE, 1).into();
+        let away = [("Temporarily unavailable", away)];
         self.tag("Files")
-            .guarded()
+            .with_common_errors()
             .response(
                 "500",
-                refusal("We failed.", [("Nothing of the cause", internal)]),
+                error_response(
+                    "Internal error. Report it with the X-Request-Id.",
+                    [("Internal error", internal)],
+                ),
             )
-            .response("503", refused_for_now(away))
+            .response("503", unavailable_response(away))
     }
 
-    fn of_a_file(self) -> Self {
-        let not_found = [("Not yours, or not there", refuse::not_found())];
-        self.of_files().parameter(file_id()).response(
-            "404",
-            refusal("There is no such file in your project.", not_found),
-        )
+    fn with_file_id(self) -> Self {
+        let not_found = [("Unknown, or of another project", errors::not_found())];
+        self.with_file_errors()
+            .parameter(file_id_parameter())
+            .response(
+                "404",
+                error_response("There is no such file in your project.", not_found),
+            )
     }
 
-    fn with_the_store(self) -> Self {
-        let away = Condition::Away("the object store cannot be reached: connection refused".into());
+    fn with_store_errors(self) -> Self {
+        let away = DependencyHealth::Unreachable(
+            "the object store cannot be reached: connection refused".into(),
+        );
         let problems = [
-            ("The store is away", refuse::store(&away)),
-            ("There is no store", refuse::store(&Condition::Absent)),
             (
-                "Briefly unavailable",
-                Problem::unavailable(SHARD_AWAY, 1).into(),
+                "The object store is unavailable",
+                errors::store_unavailable(&away),
+            ),
+            (
+                "No object store is configured",
+                errors::store_unavailable(&DependencyHealth::NotConfigured),
+            ),
+            (
+                "Temporarily unavailable",
+                ApiError::unavailable(DATABASE_UNAVAILABLE, 1).into(),
             ),
         ];
-        self.response("503", refused_for_now(problems))
+        self.response("503", unavailable_response(problems))
     }
 }
 
-const SHARD_AWAY: &str = "The service's storage is briefly unavailable. Retry shortly.";
+const DATABASE_UNAVAILABLE: &str = "The database is temporarily unavailable. Retry shortly.";
 
-fn refused_for_now(problems: impl IntoIterator<Item = (&'static str, FileProblem)>) -> Response {
-    let text = "Something that files need is away. Nothing was changed.";
-    let refused = refusal(text, problems);
+fn unavailable_response(
+    problems: impl IntoIterator<Item = (&'static str, FileApiError)>,
+) -> Response {
+    let text = "A service that files need is unavailable. Nothing was changed.";
+    let refused = error_response(text, problems);
     ResponseBuilder::from(refused)
-        .header("Retry-After", answer::number_header("Seconds to wait."))
+        .header(
+            "Retry-After",
+            responses::number_header("Seconds to wait before a retry."),
+        )
         .build()
 }

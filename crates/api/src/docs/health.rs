@@ -5,72 +5,90 @@ use std::time::Duration;
 use serde_json::Value;
 use utoipa::openapi::path::{Operation, OperationBuilder};
 
-use super::answer;
-use crate::health::{Dependency, Liveness, judge};
+use super::responses;
+use crate::health::{DependencyReachability, Reachability, readiness};
 
 pub(super) fn health() -> Operation {
-    let body = wire::health::Health {
+    let body = wire::health::HealthResponse {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
     };
     OperationBuilder::new()
         .tag("Health")
         .operation_id(Some("health"))
-        .summary(Some("Does the process serve?"))
+        .summary(Some("Liveness: does the process serve?"))
         .securities(Some([]))
         .response(
             "200",
-            answer::with::<wire::health::Health>("It does.", [("Ok", answer::value(&body))]),
+            responses::json_response::<wire::health::HealthResponse>(
+                "The process serves requests.",
+                [("Ok", responses::to_json(&body))],
+            ),
         )
         .build()
 }
 
 pub(super) fn ready() -> Operation {
-    let beats = Liveness::Answers {
+    let reachable = Reachability::Reachable {
         latency: Some(Duration::from_micros(400)),
     };
     let good = [
-        ("Ok", judged(false, [beats, beats])),
+        ("Ok", readiness_example(false, [reachable, reachable])),
         (
             "Degraded: organizations of one shard are not served",
-            judged(false, [beats, Liveness::Away]),
+            readiness_example(false, [reachable, Reachability::Unreachable]),
         ),
     ];
     let bad = [
-        ("Stopping", judged(true, [beats, beats])),
         (
-            "No shard answers",
-            judged(false, [Liveness::Away, Liveness::Away]),
+            "Shutting down",
+            readiness_example(true, [reachable, reachable]),
+        ),
+        (
+            "No shard is reachable",
+            readiness_example(
+                false,
+                [Reachability::Unreachable, Reachability::Unreachable],
+            ),
         ),
     ];
     OperationBuilder::new()
         .tag("Health")
         .operation_id(Some("ready"))
-        .summary(Some("Should requests be sent here?"))
+        .summary(Some("Readiness: should requests be sent here?"))
         .securities(Some([]))
         .response(
             "200",
-            answer::with::<wire::health::Ready>("They should.", good),
+            responses::json_response::<wire::health::ReadyResponse>(
+                "Requests should be sent here.",
+                good,
+            ),
         )
-        .response("503", answer::with::<wire::health::Ready>("Not now.", bad))
+        .response(
+            "503",
+            responses::json_response::<wire::health::ReadyResponse>(
+                "Requests should not be sent here.",
+                bad,
+            ),
+        )
         .build()
 }
 
-fn judged(draining: bool, [north, south]: [Liveness; 2]) -> Value {
-    let shard = |name: &str, liveness| Dependency {
+fn readiness_example(draining: bool, [north, south]: [Reachability; 2]) -> Value {
+    let shard = |name: &str, liveness| DependencyReachability {
         name: name.to_owned(),
-        liveness,
+        reachability: liveness,
     };
-    let control = Liveness::Answers { latency: None };
-    let redis = Liveness::Answers {
+    let control = Reachability::Reachable { latency: None };
+    let redis = Reachability::Reachable {
         latency: Some(Duration::from_micros(200)),
     };
     let shards = [shard("north", north), shard("south", south)];
-    let spared = [
+    let optional = [
         shard("redis", redis),
-        shard("object store", Liveness::Answers { latency: None }),
-        shard("scanner", Liveness::Answers { latency: None }),
+        shard("object store", Reachability::Reachable { latency: None }),
+        shard("scanner", Reachability::Reachable { latency: None }),
     ];
-    let (_, ready) = judge(draining, control, false, &shards, &spared);
-    answer::value(&ready)
+    let (_, ready) = readiness(draining, control, false, &shards, &optional);
+    responses::to_json(&ready)
 }

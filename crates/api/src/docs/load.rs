@@ -1,9 +1,9 @@
-//! `POST /cargo/load`, and the callback that follows it.
+//! `POST /cargo/load`, and its callback.
 
-use domain::admission::{Excess, LoadRefusal};
-use domain::callback::Schemes;
+use domain::admission::{LoadRefusal, TokenExcess};
+use domain::callback_url::AllowedSchemes;
 use domain::file;
-use domain::model::{Capability, Kind};
+use domain::model::{Capability, ModelKind};
 use serde_json::{Value, json};
 use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{
@@ -14,14 +14,14 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Required};
 
-use super::answer::{self, Guarded as _};
 use super::examples;
-use super::limit::{self, Limited as _};
-use crate::check::{self, Rules};
-use crate::problem::Problem;
+use super::rate_limit::{self, RateLimitHeaders as _};
+use super::responses::{self, AuthenticatedOperation as _};
+use crate::api_error::ApiError;
+use crate::load_validation::{self, LoadRules};
 
-pub(super) const DOCUMENTED: Rules = Rules {
-    schemes: Schemes::HttpsOnly,
+pub(super) const DOCUMENTED_RULES: LoadRules = LoadRules {
+    schemes: AllowedSchemes::HttpsOnly,
     max_messages: 1000,
     max_references: 100,
     max_stop_sequences: 16,
@@ -31,36 +31,42 @@ pub(super) fn operation() -> Operation {
     let body = RequestBodyBuilder::new()
         .content(
             "application/json",
-            answer::json::<wire::load::LoadRequest>(examples::loads()),
+            responses::json_content::<wire::load::LoadRequest>(examples::loads()),
         )
         .required(Some(Required::True))
         .build();
     OperationBuilder::new()
         .tag("Cargo")
         .operation_id(Some("load"))
-        .summary(Some("Load a request to be processed in a batch"))
+        .summary(Some("Load a request for batch processing"))
         .description(Some(
-            "Answered once the cargo is on disk. The model's answer is sent to `callback_url`, \
-             and is in the tracking record either way. At most 10 MB, 1,000 messages, 100 file \
-             references and 16 stop sequences. Unknown fields are ignored.",
+            "The response is sent after the cargo is on disk. The model's answer is sent to \
+             `callback_url`, and is always in the tracking record too. At most 10 MB, 1,000 \
+             messages, 100 file references and 16 stop sequences. Unknown fields are ignored.",
         ))
         .parameter(idempotency_key())
         .request_body(Some(body))
-        .response("202", accepted())
-        .response("400", bad_request())
-        .response("409", reused())
-        .response("413", too_large())
-        .response("422", unprocessable())
-        .response("429", limit::too_many())
-        .guarded()
+        .response("202", accepted_response())
+        .response("400", bad_request_response())
+        .response("409", idempotency_key_reused_response())
+        .response("413", too_large_response())
+        .response("422", unprocessable_response())
+        .response("429", rate_limit::too_many_requests())
+        .with_common_errors()
         .callback(
             "result",
-            RefOr::T([(TO.to_owned(), RefOr::T(callback()))].into()),
+            RefOr::T(
+                [(
+                    CALLBACK_EXPRESSION.to_owned(),
+                    RefOr::T(callback_operation()),
+                )]
+                .into(),
+            ),
         )
         .build()
 }
 
-const TO: &str = "{$request.body#/callback_url}";
+const CALLBACK_EXPRESSION: &str = "{$request.body#/callback_url}";
 
 fn idempotency_key() -> Parameter {
     ParameterBuilder::new()
@@ -68,8 +74,8 @@ fn idempotency_key() -> Parameter {
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
         .description(Some(
-            "Your own name for this load, to make it safe to repeat. For 24 hours the same key \
-             with the same body gives the same `cargo_id`.",
+            "Makes a load safe to retry. For 24 hours the same key with the same body returns \
+             the same `cargo_id`.",
         ))
         .schema(Some(
             ObjectBuilder::new()
@@ -80,48 +86,47 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-fn accepted() -> Response {
-    let loaded = wire::load::Loaded::new(examples::cargo(), "Cargo loaded.");
+fn accepted_response() -> Response {
+    let loaded = wire::load::LoadResponse::new(examples::cargo_id(), "Cargo loaded.");
     let follow = LinkBuilder::new()
         .operation_id("track")
         .parameter("cargo_id", "$response.body#/cargo_id")
-        .description("Follow it.")
+        .description("Track the cargo.")
         .build();
-    let replay = "`true` when the Idempotency-Key was known: this is the cargo of the first load.";
-    answer::with::<wire::load::Loaded>("Loaded.", [("Loaded", answer::value(&loaded))])
-        .header("Idempotent-Replay", answer::text_header(replay))
-        .limited()
-        .link("tracking", follow)
-        .build()
-}
-
-fn bad_request() -> Response {
-    let (supported, nearest) = (vec!["svc-mock".to_owned()], Some("svc-mock".to_owned()));
-    let problems = [
-        (
-            "No such model",
-            LoadRefusal::UnknownModel { supported, nearest }.into(),
-        ),
-        ("Not JSON", refused(b"{\"params\": }")),
-    ];
-    answer::refusal(
-        "The body is not JSON, or names no model that there is.",
-        problems,
+    let replay = "`true` if the key was used before. The cargo is that of the first load.";
+    responses::json_response::<wire::load::LoadResponse>(
+        "The cargo is loaded.",
+        [("Loaded", responses::to_json(&loaded))],
     )
+    .header("Idempotent-Replay", responses::text_header(replay))
+    .with_rate_limit_headers()
+    .link("tracking", follow)
     .build()
 }
 
-fn reused() -> Response {
-    let problems = [("Another body", Problem::idempotency_key_reused())];
-    answer::refusal("The Idempotency-Key belongs to another body.", problems).build()
+fn bad_request_response() -> Response {
+    let (supported, nearest) = (vec!["svc-mock".to_owned()], Some("svc-mock".to_owned()));
+    let problems = [
+        (
+            "Unknown model",
+            LoadRefusal::UnknownModel { supported, nearest }.into(),
+        ),
+        ("Not JSON", expect_error(b"{\"params\": }")),
+    ];
+    responses::error_response("The body is not JSON, or the model is unknown.", problems).build()
 }
 
-fn too_large() -> Response {
-    let problems = [("Too large", Problem::too_large(10 << 20))];
-    answer::refusal("The body is too large.", problems).build()
+fn idempotency_key_reused_response() -> Response {
+    let problems = [("Another body", ApiError::idempotency_key_reused())];
+    responses::error_response("The Idempotency-Key was used with another body.", problems).build()
 }
 
-fn unprocessable() -> Response {
+fn too_large_response() -> Response {
+    let problems = [("Too large", ApiError::too_large(10 << 20))];
+    responses::error_response("The body is too large.", problems).build()
+}
+
+fn unprocessable_response() -> Response {
     let chat = json!({"model": "svc-mock", "messages": [{"role": "user", "content": "Hello"}]});
     let faulty = json!({
         "params": {
@@ -135,26 +140,26 @@ fn unprocessable() -> Response {
     let problems = [
         (
             "max_tokens is missing",
-            refused_json(&json!({ "params": chat })),
+            expect_json_error(&json!({ "params": chat })),
         ),
-        ("Several faults at once", refused_json(&faulty)),
+        ("Several errors at once", expect_json_error(&faulty)),
         (
             "A chat for an embedding model",
             LoadRefusal::KindMismatch {
-                model: Kind::Embedding,
+                model: ModelKind::Embedding,
             }
             .into(),
         ),
         (
-            "More than the model answers with",
-            LoadRefusal::TooMuch(vec![Excess::Output { most: 16_384 }]).into(),
+            "max_tokens above the model's limit",
+            LoadRefusal::TooManyTokens(vec![TokenExcess::Output { most: 16_384 }]).into(),
         ),
         (
             "The model cannot read the file",
             LoadRefusal::CapabilityMissing { capability }.into(),
         ),
         (
-            "No such file in the project",
+            "Unknown file",
             LoadRefusal::FileNotFound { file_id: file_id() }.into(),
         ),
         (
@@ -165,60 +170,61 @@ fn unprocessable() -> Response {
             "A document in a block for images",
             LoadRefusal::FileKindMismatch {
                 file_id: file_id(),
-                block: file::Kind::Image,
-                file: file::Kind::Document,
+                block: file::FileKind::Image,
+                file: file::FileKind::Document,
             }
             .into(),
         ),
     ];
-    answer::refusal(
-        "The request cannot stand; everything that is wrong with it is listed.",
-        problems,
-    )
-    .build()
+    responses::error_response("The request is invalid. All errors are listed.", problems).build()
 }
 
-fn refused_json(body: &Value) -> Problem {
-    refused(body.to_string().as_bytes())
+fn expect_json_error(body: &Value) -> ApiError {
+    expect_error(body.to_string().as_bytes())
 }
 
-fn refused(body: &[u8]) -> Problem {
-    match check::check(body, &DOCUMENTED) {
+fn expect_error(body: &[u8]) -> ApiError {
+    match load_validation::parse_load(body, &DOCUMENTED_RULES) {
         Err(problem) => problem,
-        Ok(_) => Problem::internal("an example of a refusal was accepted"),
+        Ok(_) => ApiError::internal("an example of a refusal was accepted"),
     }
 }
 
-fn callback() -> PathItem {
+fn callback_operation() -> PathItem {
     let parsed = |body: Vec<u8>| serde_json::from_slice(&body).unwrap_or_default();
     let response = serde_json::to_vec(&examples::response()).unwrap_or_default();
     let payloads = [
         (
             "Success",
-            parsed(wire::callback::success(examples::cargo(), &response)),
+            parsed(wire::callback::success_body(
+                examples::cargo_id(),
+                &response,
+            )),
         ),
         (
             "Failure",
-            parsed(wire::callback::failure(examples::cargo(), "storm")),
+            parsed(wire::callback::failure_body(examples::cargo_id(), "storm")),
         ),
     ];
     let body = RequestBodyBuilder::new()
         .content(
             "application/json",
-            answer::json::<wire::callback::Payload>(payloads),
+            responses::json_content::<wire::callback::CallbackBody>(payloads),
         )
         .required(Some(Required::True))
         .build();
-    let delivered = ResponseBuilder::new().description("Delivered. The body is not read.");
-    let failed = ResponseBuilder::new()
-        .description("Not delivered, as is silence for 30 seconds: the next attempt follows.");
+    let delivered = ResponseBuilder::new()
+        .description("The callback is delivered. The body of the response is not read.");
+    let failed = ResponseBuilder::new().description(
+        "Not delivered, as after 30 seconds without an answer. The callback is retried.",
+    );
     let operation = OperationBuilder::new()
-        .summary(Some("The result, sent by us to your callback_url"))
+        .summary(Some("The result, sent to your callback_url"))
         .description(Some(
-            "Answer 2xx within 30 seconds. Otherwise it is repeated after 30 s, 2 min, 10 min, \
-             30 min and 1 h; then the cargo is `callback_failed`, and its result stays in \
-             tracking. Redirects are not followed. It is not signed: check that the `cargo_id` \
-             is one that you were given.",
+            "Answer 2xx within 30 seconds. Otherwise the callback is retried after 30 s, 2 min, \
+             10 min, 30 min and 1 h. After the last retry the status is `callback_failed`, and \
+             the result stays in tracking. Redirects are not followed. The callback is not \
+             signed: check that the `cargo_id` is one that you received.",
         ))
         .securities(Some([]))
         .request_body(Some(body))

@@ -1,4 +1,4 @@
-//! The specification says what the code does, and its page fetches nothing from elsewhere.
+//! The OpenAPI document matches the code, and its page loads nothing from other servers.
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::check;
+use crate::load_validation;
 
-fn described() -> Value {
-    serde_json::to_value(openapi()).unwrap()
+fn openapi_json() -> Value {
+    serde_json::to_value(openapi_document()).unwrap()
 }
 
 async fn fetch(path: &str) -> (u16, String, String, String) {
@@ -34,9 +34,9 @@ async fn fetch(path: &str) -> (u16, String, String, String) {
 
 #[test]
 fn every_route_and_answer_is_described() {
-    let described = described();
+    let described = openapi_json();
     assert_eq!(described["openapi"], "3.1.0");
-    let mut told = Vec::new();
+    let mut operations = Vec::new();
     for (path, item) in described["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let codes: Vec<_> = operation["responses"]
@@ -46,10 +46,10 @@ fn every_route_and_answer_is_described() {
                 .cloned()
                 .collect();
             let guarded = operation["security"].as_array().is_none();
-            told.push(format!("{method} {path} key={guarded} {}", codes.join(" ")));
+            operations.push(format!("{method} {path} key={guarded} {}", codes.join(" ")));
         }
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(operations.join("\n"), @"
     post /cargo/load key=true 202 400 401 403 409 413 422 429 500 503
     get /cargo/{cargo_id}/tracking key=true 200 401 403 404 500 503
     get /files key=true 200 401 403 422 500 503
@@ -67,7 +67,7 @@ fn every_route_and_answer_is_described() {
 
 #[test]
 fn the_result_is_described_as_a_callback_of_load() {
-    let load = &described()["paths"]["/cargo/load"]["post"];
+    let load = &openapi_json()["paths"]["/cargo/load"]["post"];
     let callback = &load["callbacks"]["result"]["{$request.body#/callback_url}"]["post"];
     let schema = &callback["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(schema["$ref"], "#/components/schemas/ResultCallback");
@@ -86,7 +86,7 @@ fn every_reference_leads_somewhere() {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let described = described();
+    let described = openapi_json();
     let mut found = Vec::new();
     references(&described, &mut found);
     assert!(found.len() > 20);
@@ -99,7 +99,8 @@ fn every_reference_leads_somewhere() {
 #[test]
 fn what_is_shown_as_a_load_is_one() {
     for (name, body) in examples::loads() {
-        let checked = check::check(body.to_string().as_bytes(), &load::DOCUMENTED);
+        let checked =
+            load_validation::parse_load(body.to_string().as_bytes(), &load::DOCUMENTED_RULES);
         assert!(checked.is_ok(), "{name}: {checked:?}");
         let described: wire::load::LoadRequest = serde_json::from_value(body).unwrap();
         drop(described);
@@ -108,7 +109,7 @@ fn what_is_shown_as_a_load_is_one() {
 
 #[test]
 fn what_is_shown_as_a_refusal_is_one() {
-    let described = described();
+    let described = openapi_json();
     for code in ["400", "422"] {
         let response = &described["paths"]["/cargo/load"]["post"]["responses"][code];
         let examples = response["content"]["application/json"]["examples"]
@@ -126,7 +127,7 @@ fn what_is_shown_as_a_refusal_is_one() {
 
 #[test]
 fn what_files_show_as_a_refusal_is_one() {
-    let described = described();
+    let described = openapi_json();
     let paths = described["paths"].as_object().unwrap();
     let files = paths.iter().filter(|(path, _)| path.starts_with("/files"));
     let mut shown = 0;
@@ -153,7 +154,10 @@ fn what_files_show_as_a_refusal_is_one() {
 async fn the_description_is_served() {
     let (status, kind, _, body) = fetch("/openapi.json").await;
     assert_eq!((status, kind.as_str()), (200, "application/json"));
-    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), described());
+    assert_eq!(
+        serde_json::from_str::<Value>(&body).unwrap(),
+        openapi_json()
+    );
 }
 
 #[tokio::test]

@@ -4,16 +4,16 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::answer::{self, Guarded as _};
 use super::examples;
-use crate::problem::Problem;
+use super::responses::{self, AuthenticatedOperation as _};
+use crate::api_error::ApiError;
 
 pub(super) fn operation() -> Operation {
     let cargo_id = ParameterBuilder::new()
         .name("cargo_id")
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .description(Some("What load answered."))
+        .description(Some("The id that load returned."))
         .schema(Some(
             ObjectBuilder::new()
                 .schema_type(Type::String)
@@ -21,32 +21,39 @@ pub(super) fn operation() -> Operation {
         ))
         .build();
     let records = [
-        ("Delivered", answer::value(&examples::delivered())),
-        ("Pending", answer::value(&examples::pending())),
+        ("Delivered", responses::to_json(&examples::delivered())),
+        ("Pending", responses::to_json(&examples::pending())),
         (
             "Failed, without a callback",
-            answer::value(&examples::failed()),
+            responses::to_json(&examples::failed()),
         ),
     ];
-    let not_found = [("Not yours, or not there", Problem::cargo_not_found())];
+    let not_found = [(
+        "Unknown, or of another project",
+        ApiError::cargo_not_found(),
+    )];
     OperationBuilder::new()
         .tag("Cargo")
         .operation_id(Some("track"))
-        .summary(Some("Where a cargo stands, and what came of it"))
+        .summary(Some("Get the status and the result of a cargo"))
         .description(Some(
-            "The status moves PENDING, BATCHED, PROCESSING, COMPLETED and, with a callback, on to \
-             callback_delivered or callback_failed. A batch that a provider lost sends its cargo \
-             back to PENDING. The result stays here after any of the last three.",
+            "The status goes from PENDING to BATCHED, PROCESSING and COMPLETED. With a callback it \
+             then becomes callback_delivered or callback_failed. If a provider loses a batch, \
+             its cargo returns to PENDING. The result stays available in the last three \
+             statuses.",
         ))
         .parameter(cargo_id)
         .response(
             "200",
-            answer::with::<wire::tracking::Tracking>("The record.", records),
+            responses::json_response::<wire::tracking::TrackingResponse>(
+                "The tracking record.",
+                records,
+            ),
         )
         .response(
             "404",
-            answer::refusal("There is no such cargo in your project.", not_found),
+            responses::error_response("There is no such cargo in your project.", not_found),
         )
-        .guarded()
+        .with_common_errors()
         .build()
 }

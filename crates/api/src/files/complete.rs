@@ -1,73 +1,82 @@
-//! `POST /files/{file_id}/complete`: note it, wait a while for the verdict, answer what came.
+//! `POST /files/{file_id}/complete`: starts the validation and waits a few seconds for the verdict.
 //!
-//! All of the verification is the workers'. Whoever asks again while it is under way waits again.
+//! The workers validate the file. A repeated request during the validation waits again.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use domain::file::Status;
-use domain::upload::Form;
+use domain::file::FileStatus;
+use domain::upload::UploadMethod;
 use http::StatusCode;
-use store::shard::file::{self, Completed, File};
+use store::shard::file::{self, FileRow, UploadCompletion};
 
-use crate::body::Body;
-use crate::files::check;
-use crate::files::record::record;
-use crate::files::sought::Sought;
-use crate::harbour::refuse;
-use crate::problem::{FileProblem, Problem};
-use crate::state::{App, Quay};
+use crate::api_error::{ApiError, FileApiError};
+use crate::file_access::errors;
+use crate::files::record::file_record;
+use crate::files::requested_file::RequestedFile;
+use crate::files::validation;
+use crate::request_body::BufferedBody;
+use crate::state::{App, ShardHandle};
 
 pub(crate) async fn complete(
-    sought: Sought,
+    requested: RequestedFile,
     State(app): State<App>,
-    body: Result<Body, Problem>,
-) -> Result<Response, FileProblem> {
-    let quay = sought.quay(&app)?;
-    let found = sought.find(quay).await?;
+    body: Result<BufferedBody, ApiError>,
+) -> Result<Response, FileApiError> {
+    let handle = requested.shard_handle(&app)?;
+    let found = requested.find_row(handle).await?;
     let validating = match found.status {
-        Status::Uploading => begin(&sought, quay, &app, &found, &body?.0).await?,
-        Status::Validating => {
-            app.files.store()?;
+        FileStatus::Uploading => {
+            begin_validation(&requested, handle, &app, &found, &body?.0).await?
+        }
+        FileStatus::Validating => {
+            app.files.object_store()?;
             found
         }
-        Status::Ready | Status::Failed | Status::Expired => return Err(over(found.status)),
+        FileStatus::Ready | FileStatus::Failed | FileStatus::Expired => {
+            return Err(not_uploading(found.status));
+        }
     };
-    let verdict = quay.verdicts.wait(sought.id, app.files.complete_wait());
+    let verdict = handle
+        .verdict_waiters
+        .wait(requested.id, app.files.verdict_timeout());
     match verdict.await {
-        Some(file) => judged(file),
-        None => Ok((StatusCode::ACCEPTED, Json(record(validating))).into_response()),
+        Some(file) => verdict_response(file),
+        None => Ok((StatusCode::ACCEPTED, Json(file_record(validating))).into_response()),
     }
 }
 
-async fn begin(
-    sought: &Sought,
-    quay: &Quay,
+async fn begin_validation(
+    requested: &RequestedFile,
+    handle: &ShardHandle,
     app: &App,
-    session: &File,
+    session: &FileRow,
     body: &[u8],
-) -> Result<File, FileProblem> {
-    let parts = check::complete(body, Form::of(session.size_bytes))?;
-    app.files.store()?;
-    let (project, now) = (sought.caller.project, quay.shard.clock.now());
-    let completed = file::complete(&quay.shard, project, sought.id, parts.as_deref(), now);
+) -> Result<FileRow, FileApiError> {
+    let parts = validation::parse_complete(body, UploadMethod::of(session.size_bytes))?;
+    app.files.object_store()?;
+    let (project, now) = (requested.caller.project, handle.shard.clock.now());
+    let completed = file::complete(&handle.shard, project, requested.id, parts.as_deref(), now);
     match completed.await? {
-        Completed::Begun(file) => Ok(file),
-        // Another complete was quicker.
-        Completed::Already(file) if file.status == Status::Validating => Ok(file),
-        Completed::Already(file) => Err(over(file.status)),
-        Completed::NotFound => Err(refuse::not_found()),
+        UploadCompletion::ValidationStarted(file) => Ok(file),
+        // Another complete request was faster.
+        UploadCompletion::NotUploading(file) if file.status == FileStatus::Validating => Ok(file),
+        UploadCompletion::NotUploading(file) => Err(not_uploading(file.status)),
+        UploadCompletion::NotFound => Err(errors::not_found()),
     }
 }
 
-fn judged(file: File) -> Result<Response, FileProblem> {
+fn verdict_response(file: FileRow) -> Result<Response, FileApiError> {
     match (file.status, file.failure_reason) {
-        (Status::Ready, _) => Ok((StatusCode::OK, Json(record(file))).into_response()),
-        (Status::Failed, Some(flaw)) => Err(refuse::flaw(flaw)),
-        (status, _) => Err(over(status)),
+        (FileStatus::Ready, _) => Ok((StatusCode::OK, Json(file_record(file))).into_response()),
+        (FileStatus::Failed, Some(flaw)) => Err(errors::validation_failed(flaw)),
+        (status, _) => Err(not_uploading(status)),
     }
 }
 
-fn over(status: Status) -> FileProblem {
-    refuse::state(status, "Only a session that is uploading can be completed.")
+fn not_uploading(status: FileStatus) -> FileApiError {
+    errors::invalid_state(
+        status,
+        "Only a file with status uploading can be completed.",
+    )
 }

@@ -1,30 +1,31 @@
-//! `GET /files/{file_id}/content`: a link to the bytes, for five minutes.
+//! `GET /files/{file_id}/content`: a presigned download link, valid for five minutes.
 
 use axum::Json;
 use axum::extract::State;
-use wire::file::Content;
-use wire::moment::Moment;
+use wire::file::FileContentResponse;
+use wire::timestamp::WireTimestamp;
 
-use crate::files::sought::Sought;
-use crate::harbour::refuse;
-use crate::problem::FileProblem;
+use crate::api_error::FileApiError;
+use crate::file_access::errors;
+use crate::files::requested_file::RequestedFile;
 use crate::state::App;
 
 pub(crate) async fn content(
-    sought: Sought,
+    requested: RequestedFile,
     State(app): State<App>,
-) -> Result<Json<Content>, FileProblem> {
-    let file = sought.find(sought.quay(&app)?).await?;
+) -> Result<Json<FileContentResponse>, FileApiError> {
+    let file = requested.find_row(requested.shard_handle(&app)?).await?;
     let Some(object) = file.object else {
-        let next = "Only a file that is ready can be downloaded.";
-        return Err(refuse::state(file.status, next));
+        let next = "Only a file with status ready can be downloaded.";
+        return Err(errors::invalid_state(file.status, next));
     };
-    let objects = app.files.store()?;
-    let (download_url, expires_at) = objects.download(object, &file.filename, file.media_type);
-    Ok(Json(Content {
+    let objects = app.files.object_store()?;
+    let (download_url, expires_at) =
+        objects.presign_download(object, &file.filename, file.media_type);
+    Ok(Json(FileContentResponse {
         id: file.id.to_string(),
         download_url,
-        expires_at: Moment(expires_at),
+        expires_at: WireTimestamp(expires_at),
         filename: file.filename,
         media_type: file.media_type.as_str(),
         size_bytes: file.size_bytes,

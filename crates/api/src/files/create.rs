@@ -1,86 +1,96 @@
-//! `POST /files`: who, what, may they, where to.
+//! `POST /files`: creates an upload session, or a ready file if the project has the bytes already.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use domain::file::Status;
+use domain::file::FileStatus;
 use domain::id::FileId;
-use domain::upload::Form;
+use domain::upload::UploadMethod;
 use http::StatusCode;
-use outbound::objects::Objects;
+use outbound::object_store::ObjectStore;
 use rand::RngExt as _;
-use store::shard::file::{self, Created, File, NewFile};
-use wire::file::{Session, Upload};
+use store::shard::file::{self, FileCreation, FileRow, NewFile};
+use wire::file::{UploadGrantBody, UploadSessionResponse};
 
-use crate::body::Body;
+use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
-use crate::files::check::{self, Asked};
-use crate::files::grant;
-use crate::harbour::refuse;
-use crate::problem::{FileProblem, Problem};
-use crate::state::{App, Quay};
+use crate::file_access::errors;
+use crate::files::presigned_grant;
+use crate::files::validation::{self, UploadSessionRequest};
+use crate::request_body::BufferedBody;
+use crate::state::{App, ShardHandle};
 
-/// The order is plan, fields, media type, size, the store's health; then, under the lock of
-/// what the organization stores, sessions and quota.
+/// Checks the plan, the fields, the media type, the size and the store's health. Then, under
+/// the lock of the organization's storage row, the open sessions and the quota.
 pub(crate) async fn create(
     caller: Caller,
     State(app): State<App>,
-    body: Result<Body, Problem>,
-) -> Result<Response, FileProblem> {
-    app.files.admit(caller.plan)?;
-    let asked = check::create(&body?.0)?;
-    let objects = app.files.store()?;
-    app.files.scanner()?;
-    let quay = app.quay(caller.berth)?;
-    let (new, now) = (new(&caller, asked, quay), quay.shard.clock.now());
-    let quota = app.limits.borrow().of(caller.plan).storage;
-    match file::create(&quay.shard, &new, quota, now).await? {
-        Created::Session(file) => {
-            let upload = open(objects, quay, &file).await?;
-            Ok(answer(StatusCode::CREATED, &file, Some(upload)))
+    body: Result<BufferedBody, ApiError>,
+) -> Result<Response, FileApiError> {
+    app.files.check_plan(caller.plan)?;
+    let session = validation::parse_create(&body?.0)?;
+    let objects = app.files.object_store()?;
+    app.files.check_scanner()?;
+    let handle = app.shard_handle(caller.berth)?;
+    let (new, now) = (new_file(&caller, session, handle), handle.shard.clock.now());
+    let quota = app.plan_limits.borrow().for_plan(caller.plan).storage;
+    match file::create(&handle.shard, &new, quota, now).await? {
+        FileCreation::Session(file) => {
+            let upload = grant_upload(objects, handle, &file).await?;
+            Ok(session_response(StatusCode::CREATED, &file, Some(upload)))
         }
-        Created::Duplicate(file) => Ok(answer(StatusCode::OK, &file, None)),
-        Created::Refused(refusal) => Err(refuse::storage(refusal)),
+        FileCreation::Duplicate(file) => Ok(session_response(StatusCode::OK, &file, None)),
+        FileCreation::Refused(refusal) => Err(errors::storage_refused(refusal)),
     }
 }
 
-fn new(caller: &Caller, asked: Asked, quay: &Quay) -> NewFile {
-    let now = quay.shard.clock.now();
+fn new_file(caller: &Caller, session: UploadSessionRequest, handle: &ShardHandle) -> NewFile {
+    let now = handle.shard.clock.now();
     NewFile {
         id: FileId::new(now, caller.berth, rand::rng().random()),
         organization: caller.organization,
         project: caller.project,
-        filename: asked.filename,
-        declared: asked.declared,
-        ttl_seconds: asked.ttl_seconds,
-        metadata: asked.metadata,
-        part_checksums: asked.part_checksums,
+        filename: session.filename,
+        declared: session.declared,
+        ttl_seconds: session.ttl_seconds,
+        metadata: session.metadata,
+        part_checksums: session.part_checksums,
     }
 }
 
-/// A session that cannot be granted is taken back, as if it had never been.
-async fn open(objects: &Objects, quay: &Quay, session: &File) -> Result<Upload, FileProblem> {
-    let begun = match grant::begin(objects, quay, session).await {
+/// Signs the upload grant. If that fails, the session is removed again.
+async fn grant_upload(
+    objects: &ObjectStore,
+    handle: &ShardHandle,
+    session: &FileRow,
+) -> Result<UploadGrantBody, FileApiError> {
+    let begun = match presigned_grant::ensure_multipart_upload(objects, handle, session).await {
         Ok(begun) => begun,
         Err(problem) => {
-            // If this fails too, it is abandoned with time.
-            let _abandoned = file::take_back(&quay.shard, session.id).await;
+            // If this fails too, the session ends as abandoned after 24 hours.
+            let _abandoned = file::retract(&handle.shard, session.id).await;
             return Err(problem);
         }
     };
-    let parts = match Form::of(session.size_bytes) {
-        Form::SingleShot => 0,
-        Form::Multipart { parts } => parts,
+    let parts = match UploadMethod::of(session.size_bytes) {
+        UploadMethod::SingleShot => 0,
+        UploadMethod::Multipart { parts } => parts,
     };
     let numbers: Vec<u32> = (1..=parts).collect();
-    Ok(grant::upload(objects, session, &begun, &numbers))
+    Ok(presigned_grant::sign_upload(
+        objects, session, &begun, &numbers,
+    ))
 }
 
-fn answer(status: StatusCode, file: &File, upload: Option<Upload>) -> Response {
-    let session = Session {
+fn session_response(
+    status: StatusCode,
+    file: &FileRow,
+    upload: Option<UploadGrantBody>,
+) -> Response {
+    let session = UploadSessionResponse {
         id: file.id.to_string(),
         status: file.status.as_str(),
-        deduplicated: file.status == Status::Ready,
+        deduplicated: file.status == FileStatus::Ready,
         upload,
     };
     (status, Json(session)).into_response()

@@ -1,23 +1,23 @@
-//! Cursors of the list: opaque to callers, for us a version and the last id of the page.
+//! The cursors of the file list: a version and the last id of the page. Opaque to callers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::FileId;
 
-const VERSION: u8 = 1;
+const CURSOR_VERSION: u8 = 1;
 
-pub(crate) fn write(last: FileId) -> String {
-    let mut bytes = vec![VERSION];
+pub(crate) fn encode_cursor(last: FileId) -> String {
+    let mut bytes = vec![CURSOR_VERSION];
     bytes.extend(last.uuid().as_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Nothing if we did not write it.
-pub(crate) fn read(text: &str) -> Option<FileId> {
+/// Nothing if the text is not a cursor.
+pub(crate) fn decode_cursor(text: &str) -> Option<FileId> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let (version, id) = bytes.split_first()?;
     let id = format!("file_{}", hex::encode(id)).parse().ok()?;
-    (*version == VERSION).then_some(id)
+    (*version == CURSOR_VERSION).then_some(id)
 }
 
 #[cfg(test)]
@@ -27,9 +27,9 @@ mod tests {
     #[test]
     fn a_cursor_is_read_as_it_was_written_and_nothing_else_is() {
         let id: FileId = "file_019b76da807b774b805000000000002a".parse().unwrap();
-        let written = write(id);
+        let written = encode_cursor(id);
         insta::assert_snapshot!(written, @"AQGbdtqAe3dLgFAAAAAAACo");
-        assert_eq!(read(&written), Some(id));
+        assert_eq!(decode_cursor(&written), Some(id));
         for wrong in [
             "",
             "nonsense",
@@ -38,7 +38,7 @@ mod tests {
             &format!("{written}AA"),
             &id.to_string(),
         ] {
-            assert_eq!(read(wrong), None, "{wrong}");
+            assert_eq!(decode_cursor(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `DELETE /files/{file_id}`: the row first, then the bytes. What the store does not take back
-//! now, sweep removes later.
+//! `DELETE /files/{file_id}`: ends the row first, then deletes the objects. Sweep deletes later
+//! what the store does not delete now.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,65 +8,87 @@ use axum::Json;
 use axum::extract::State;
 use domain::id::FileId;
 use http::Uri;
-use outbound::objects::{Failure, Objects};
+use outbound::object_store::{ObjectStore, ObjectStoreFailure};
 use store::Shard;
-use store::shard::file::{self, Deleted, File};
+use store::shard::file::{self, FileDeletion, FileRow};
 use store::shard::object;
 use tokio::time::timeout;
 use wire::file::FileRecord;
 
-use crate::files::check;
-use crate::files::record::record;
-use crate::files::sought::Sought;
-use crate::harbour::refuse;
-use crate::problem::FileProblem;
+use crate::api_error::FileApiError;
+use crate::file_access::errors;
+use crate::files::record::file_record;
+use crate::files::requested_file::RequestedFile;
+use crate::files::validation;
 use crate::state::App;
 
-/// How long a caller waits for the store; the work goes on without them.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a caller waits for the store. The removal continues after that.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) async fn delete(
-    sought: Sought,
+    requested: RequestedFile,
     State(app): State<App>,
     uri: Uri,
-) -> Result<Json<FileRecord>, FileProblem> {
-    let force = check::force(&uri)?;
-    let quay = sought.quay(&app)?;
-    let (project, now) = (sought.caller.project, quay.shard.clock.now());
-    match file::delete(&quay.shard, project, sought.id, force, now).await? {
-        Deleted::Done { file, gone } => {
-            if let Ok(objects) = app.files.store() {
-                remove(objects.clone(), Arc::clone(&quay.shard), file.clone(), gone).await;
+) -> Result<Json<FileRecord>, FileApiError> {
+    let force = validation::parse_force(&uri)?;
+    let handle = requested.shard_handle(&app)?;
+    let (project, now) = (requested.caller.project, handle.shard.clock.now());
+    match file::delete(&handle.shard, project, requested.id, force, now).await? {
+        FileDeletion::Done {
+            file,
+            gone_object: gone,
+        } => {
+            if let Ok(objects) = app.files.object_store() {
+                spawn_removal(
+                    objects.clone(),
+                    Arc::clone(&handle.shard),
+                    file.clone(),
+                    gone,
+                )
+                .await;
             }
-            Ok(Json(record(file)))
+            Ok(Json(file_record(file)))
         }
-        Deleted::InUse => Err(refuse::in_use()),
-        Deleted::NotFound => Err(refuse::not_found()),
+        FileDeletion::InUse => Err(errors::file_in_use()),
+        FileDeletion::NotFound => Err(errors::not_found()),
     }
 }
 
-/// A task of its own: a caller that hangs up cancels nothing.
-async fn remove(objects: Objects, shard: Arc<Shard>, file: File, gone: Option<FileId>) {
-    let removed = tokio::spawn(removal(objects, shard, file, gone));
-    let _goes_on = timeout(PATIENCE, removed).await;
+/// In a separate task, so that a caller that disconnects does not cancel it.
+async fn spawn_removal(
+    objects: ObjectStore,
+    shard: Arc<Shard>,
+    file: FileRow,
+    gone: Option<FileId>,
+) {
+    let removed = tokio::spawn(remove_objects(objects, shard, file, gone));
+    let _continues = timeout(REMOVAL_TIMEOUT, removed).await;
 }
 
-/// Sweep finds what stays.
-async fn removal(objects: Objects, shard: Arc<Shard>, file: File, gone: Option<FileId>) {
+/// Sweep deletes the objects that remain after an error.
+async fn remove_objects(
+    objects: ObjectStore,
+    shard: Arc<Shard>,
+    file: FileRow,
+    gone: Option<FileId>,
+) {
     if let Some(object) = gone {
-        let bytes = objects.published(object);
+        let bytes = objects.published_key(object);
         if objects.delete(&bytes).await.is_ok() {
-            let _swept = object::forget(&shard, object).await;
+            let _swept = object::delete(&shard, object).await;
         }
     }
-    if file.staged && clean(&objects, &file).await.is_ok() {
-        let _swept = file::cleaned(&shard, file.id).await;
+    if file.staged && remove_staged_upload(&objects, &file).await.is_ok() {
+        let _swept = file::mark_cleaned(&shard, file.id).await;
     }
 }
 
-async fn clean(objects: &Objects, file: &File) -> Result<(), Failure> {
+async fn remove_staged_upload(
+    objects: &ObjectStore,
+    file: &FileRow,
+) -> Result<(), ObjectStoreFailure> {
     if let Some(upload) = &file.upload {
         objects.abort_multipart(file.id, upload).await?;
     }
-    objects.delete(&objects.staging(file.id)).await
+    objects.delete(&objects.staging_key(file.id)).await
 }

@@ -1,25 +1,25 @@
-//! `GET /files/{file_id}`, and the record that every route answers with.
+//! `GET /files/{file_id}`, and the file record that several routes return.
 
 use axum::Json;
 use axum::extract::State;
-use store::shard::file::File;
+use store::shard::file::FileRow;
 use wire::file::FileRecord;
-use wire::file::record::tags;
-use wire::moment::Moment;
+use wire::file::record::metadata_or_empty;
+use wire::timestamp::WireTimestamp;
 
-use crate::files::sought::Sought;
-use crate::problem::FileProblem;
+use crate::api_error::FileApiError;
+use crate::files::requested_file::RequestedFile;
 use crate::state::App;
 
 pub(crate) async fn get(
-    sought: Sought,
+    requested: RequestedFile,
     State(app): State<App>,
-) -> Result<Json<FileRecord>, FileProblem> {
-    let file = sought.find(sought.quay(&app)?).await?;
-    Ok(Json(record(file)))
+) -> Result<Json<FileRecord>, FileApiError> {
+    let file = requested.find_row(requested.shard_handle(&app)?).await?;
+    Ok(Json(file_record(file)))
 }
 
-pub(crate) fn record(file: File) -> FileRecord {
+pub(crate) fn file_record(file: FileRow) -> FileRecord {
     FileRecord {
         id: file.id.to_string(),
         status: file.status.as_str(),
@@ -29,12 +29,14 @@ pub(crate) fn record(file: File) -> FileRecord {
         size_bytes: file.size_bytes,
         sha256: hex::encode(file.sha256.0),
         scan_status: file.scan_status.as_str(),
-        failure_reason: file.failure_reason.map(domain::file::Flaw::as_str),
+        failure_reason: file
+            .failure_reason
+            .map(domain::file::FileFailureReason::as_str),
         ttl_seconds: file.ttl_seconds,
-        expires_at: file.expires_at.map(Moment),
+        expires_at: file.expires_at.map(WireTimestamp),
         pinned: file.pinned,
         active_ref_count: file.refs,
-        metadata: tags(file.metadata),
-        created_at: Moment(file.created_at),
+        metadata: metadata_or_empty(file.metadata),
+        created_at: WireTimestamp(file.created_at),
     }
 }

@@ -1,30 +1,30 @@
-//! What every answer carries, and what a panic comes to.
+//! The headers of every response, and the response to a panic.
 
 use axum::body::{Body, to_bytes};
 use axum::routing::get;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::problem;
+use crate::api_error;
 
 fn app() -> Router {
     let routes = Router::new()
         .route("/good/{name}", get(async || "good"))
         .route(
             "/bad",
-            get(async || Problem::internal("the keel is broken")),
+            get(async || ApiError::internal("the keel is broken")),
         )
-        .route("/panic", get(panicking))
-        .fallback(problem::not_found)
-        .method_not_allowed_fallback(problem::method_not_allowed);
-    around(routes)
+        .route("/panic", get(panic_handler))
+        .fallback(api_error::not_found)
+        .method_not_allowed_fallback(api_error::method_not_allowed);
+    trace_requests(routes)
 }
 
-async fn panicking() -> &'static str {
+async fn panic_handler() -> &'static str {
     panic!("overboard")
 }
 
-async fn ask(method: &str, path: &str) -> (u16, String, String) {
+async fn send_request(method: &str, path: &str) -> (u16, String, String) {
     let request = Request::builder()
         .method(method)
         .uri(path)
@@ -43,8 +43,8 @@ async fn ask(method: &str, path: &str) -> (u16, String, String) {
 
 #[tokio::test]
 async fn every_answer_has_an_id_of_its_own() {
-    let (_, _, first) = ask("GET", "/good/a").await;
-    let (_, _, second) = ask("GET", "/good/a").await;
+    let (_, _, first) = send_request("GET", "/good/a").await;
+    let (_, _, second) = send_request("GET", "/good/a").await;
     assert_eq!(first.len(), 32);
     assert_ne!(first, second);
 }
@@ -52,16 +52,16 @@ async fn every_answer_has_an_id_of_its_own() {
 #[tokio::test]
 async fn what_goes_wrong_is_json() {
     let internal = r#"{"detail":"Internal Server Error"}"#.to_owned();
-    let (status, body, _) = ask("GET", "/bad").await;
+    let (status, body, _) = send_request("GET", "/bad").await;
     assert_eq!((status, body), (500, internal.clone()));
-    let (status, body, _) = ask("GET", "/panic").await;
+    let (status, body, _) = send_request("GET", "/panic").await;
     assert_eq!((status, body), (500, internal));
-    let (status, body, _) = ask("GET", "/nowhere").await;
+    let (status, body, _) = send_request("GET", "/nowhere").await;
     assert_eq!(
         (status, body),
         (404, r#"{"detail":"Not Found"}"#.to_owned())
     );
-    let (status, body, _) = ask("POST", "/bad").await;
+    let (status, body, _) = send_request("POST", "/bad").await;
     assert_eq!(
         (status, body),
         (405, r#"{"detail":"Method Not Allowed"}"#.to_owned())
@@ -69,16 +69,16 @@ async fn what_goes_wrong_is_json() {
 }
 
 #[test]
-fn a_chain_is_told_from_the_outside_in() {
+fn an_error_chain_is_written_from_the_outside_in() {
     #[derive(Debug, thiserror::Error)]
     #[error("outer")]
     struct Outer(#[source] std::fmt::Error);
-    let told = Chain(&Outer(std::fmt::Error)).to_string();
-    assert_eq!(told, format!("outer: {}", std::fmt::Error));
+    let text = ErrorChain(&Outer(std::fmt::Error)).to_string();
+    assert_eq!(text, format!("outer: {}", std::fmt::Error));
 }
 
 #[test]
 fn invented_methods_share_one_name() {
-    assert_eq!(name(&Method::POST), "POST");
-    assert_eq!(name(&Method::from_bytes(b"BREW").unwrap()), "other");
+    assert_eq!(method_label(&Method::POST), "POST");
+    assert_eq!(method_label(&Method::from_bytes(b"BREW").unwrap()), "other");
 }

@@ -1,4 +1,4 @@
-//! Lanes and accounts are paused here, with a reason, and resumed. Every word of it is in the log.
+//! Pauses and resumes lanes and provider accounts. The audit log records each change.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::lane::LaneId;
 use serde::Deserialize;
 use store::Shard;
-use store::control::audit::{self, Act};
+use store::control::audit_log::{self, AuditEvent};
 use store::shard::{lane, provider};
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{Seated, Visitor};
-use crate::state::Desk;
+use crate::access::{Authenticated, ClientInfo};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
-const LONGEST_REASON: usize = 200;
+const MAX_REASON_CHARS: usize = 200;
 
-/// What is to be paused or resumed: a lane by its number, or an account by its name.
+/// The lane (by number) or provider account (by name) to pause or resume.
 #[derive(Debug, Deserialize)]
-pub(crate) struct What {
+pub(crate) struct PauseForm {
     shard: String,
     lane: Option<i32>,
     account: Option<String>,
@@ -30,133 +30,133 @@ pub(crate) struct What {
 }
 
 #[derive(Debug)]
-enum Meant {
+enum PauseTarget {
     Lane(LaneId),
     Account(String),
 }
 
-/// It, in words and in reach.
+/// The target, found on its shard, with a description for people.
 #[derive(Debug)]
-struct Found {
+struct ResolvedTarget {
     shard: Arc<Shard>,
-    meant: Meant,
-    words: String,
+    target: PauseTarget,
+    description: String,
 }
 
-async fn find(desk: &Desk, what: &What) -> Result<Found, No> {
-    let shard = desk.shard(&what.shard).ok_or(No::NotFound)?;
-    let (meant, words) = match (what.lane, &what.account) {
+async fn resolve_target(
+    state: &DashboardState,
+    form: &PauseForm,
+) -> Result<ResolvedTarget, PageError> {
+    let shard = state.shard(&form.shard).ok_or(PageError::NotFound)?;
+    let (target, description) = match (form.lane, &form.account) {
         (Some(number), _) => {
-            let all = lane::all(shard).await?.into_iter();
+            let all = lane::list(shard).await?.into_iter();
             let mut found = all.filter(|(id, _)| id.0 == number);
-            let (id, lane) = found.next().ok_or(No::NotFound)?;
+            let (id, lane) = found.next().ok_or(PageError::NotFound)?;
             let (provider, model) = (&lane.provider, &lane.model);
             let via = lane.via.as_str();
-            let words = format!(
-                "the lane {provider} / {model}, {via}, on shard {}",
-                shard.name
-            );
-            (Meant::Lane(id), words)
+            let description = format!("lane {provider} / {model} ({via}) on shard {}", shard.name);
+            (PauseTarget::Lane(id), description)
         }
         (None, Some(name)) => {
             let known = provider::list(shard).await?;
             let known = known.into_iter().find(|standing| standing.name == *name);
-            let name = known.ok_or(No::NotFound)?.name;
-            let words = format!("the account {name} on shard {}", shard.name);
-            (Meant::Account(name), words)
+            let name = known.ok_or(PageError::NotFound)?.name;
+            let description = format!("account {name} on shard {}", shard.name);
+            (PauseTarget::Account(name), description)
         }
-        (None, None) => return Err(No::NotFound),
+        (None, None) => return Err(PageError::NotFound),
     };
-    Ok(Found {
+    Ok(ResolvedTarget {
         shard: Arc::clone(shard),
-        meant,
-        words,
+        target,
+        description,
     })
 }
 
 #[derive(Debug, Template)]
 #[template(path = "operations_pause.html")]
-struct Asking {
-    page: Page,
-    what: What,
-    words: String,
+struct PausePage {
+    page: PageLayout,
+    form: PauseForm,
+    description: String,
     is_lane: bool,
 }
 
-/// Asks why.
+/// The form that asks for a reason.
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    visitor: Visitor,
-    Query(what): Query<What>,
-) -> Result<Response, No> {
-    let found = find(&desk, &what).await?;
-    Ok(show(&Asking {
-        page: Page::new("Pause", Here::Operations, &seat, &visitor),
-        words: found.words,
-        is_lane: matches!(found.meant, Meant::Lane(_)),
-        what,
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    client: ClientInfo,
+    Query(form): Query<PauseForm>,
+) -> Result<Response, PageError> {
+    let target = resolve_target(&state, &form).await?;
+    Ok(render_page(&PausePage {
+        page: PageLayout::new("Pause", NavItem::Operations, &access, &client),
+        description: target.description,
+        is_lane: matches!(target.target, PauseTarget::Lane(_)),
+        form,
     }))
 }
 
 pub(crate) async fn pause(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(what): Form<What>,
-) -> Result<Response, No> {
-    let reason = what.reason.trim();
-    if !(1..=LONGEST_REASON).contains(&reason.chars().count()) {
-        let text = "Say why in 1 to 200 characters: whoever finds it paused wants to know.";
-        return Err(No::Invalid(text.to_owned()));
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(form): Form<PauseForm>,
+) -> Result<Response, PageError> {
+    let reason = form.reason.trim();
+    if !(1..=MAX_REASON_CHARS).contains(&reason.chars().count()) {
+        let text = "Enter a reason of 1 to 200 characters.";
+        return Err(PageError::Invalid(text.to_owned()));
     }
-    let found = find(&desk, &what).await?;
-    let by = seat.guest.author();
-    let act = Act {
-        action: match found.meant {
-            Meant::Lane(_) => "lane.paused",
-            Meant::Account(_) => "account.paused",
+    let target = resolve_target(&state, &form).await?;
+    let by = access.signed_in.actor();
+    let act = AuditEvent {
+        action: match target.target {
+            PauseTarget::Lane(_) => "lane.paused",
+            PauseTarget::Account(_) => "account.paused",
         },
-        subject: found.words,
+        subject: target.description,
         detail: reason.to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::announce(&desk.control, &by, act, desk.clock.now()).await?;
-    let now = found.shard.clock.now();
-    match found.meant {
-        Meant::Lane(id) => {
-            lane::pause(&found.shard, id, &by.who, Some(reason), now).await?;
+    audit_log::record(&state.control, &by, act, state.clock.now()).await?;
+    let now = target.shard.clock.now();
+    match target.target {
+        PauseTarget::Lane(id) => {
+            lane::pause(&target.shard, id, &by.name, Some(reason), now).await?;
         }
-        Meant::Account(name) => {
-            let reason = format!("{reason} ({})", by.who);
-            provider::pause(&found.shard, &name, &reason, None, now).await?;
+        PauseTarget::Account(name) => {
+            let reason = format!("{reason} ({})", by.name);
+            provider::pause(&target.shard, &name, &reason, None, now).await?;
         }
     }
     Ok(Redirect::to("/dashboard/operations").into_response())
 }
 
 pub(crate) async fn resume(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(what): Form<What>,
-) -> Result<Response, No> {
-    let found = find(&desk, &what).await?;
-    let act = Act {
-        action: match found.meant {
-            Meant::Lane(_) => "lane.resumed",
-            Meant::Account(_) => "account.resumed",
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(form): Form<PauseForm>,
+) -> Result<Response, PageError> {
+    let target = resolve_target(&state, &form).await?;
+    let act = AuditEvent {
+        action: match target.target {
+            PauseTarget::Lane(_) => "lane.resumed",
+            PauseTarget::Account(_) => "account.resumed",
         },
-        subject: found.words,
-        ..Act::default()
+        subject: target.description,
+        ..AuditEvent::default()
     };
-    let by = seat.guest.author();
-    audit::announce(&desk.control, &by, act, desk.clock.now()).await?;
-    match found.meant {
-        Meant::Lane(id) => {
-            lane::resume(&found.shard, id).await?;
+    let by = access.signed_in.actor();
+    audit_log::record(&state.control, &by, act, state.clock.now()).await?;
+    match target.target {
+        PauseTarget::Lane(id) => {
+            lane::resume(&target.shard, id).await?;
         }
-        Meant::Account(name) => {
-            provider::resume(&found.shard, &name).await?;
-            provider::wake(&found.shard, &name, found.shard.clock.now()).await?;
+        PauseTarget::Account(name) => {
+            provider::resume(&target.shard, &name).await?;
+            provider::wake_waiting(&target.shard, &name, target.shard.clock.now()).await?;
         }
     }
     Ok(Redirect::to("/dashboard/operations").into_response())

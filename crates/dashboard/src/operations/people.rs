@@ -1,4 +1,4 @@
-//! Everybody who may sign in: shut out, let in again, given the service to run, helped with a password.
+//! All users: deactivate, activate, grant the operator role, create password reset links.
 
 use std::sync::Arc;
 
@@ -7,143 +7,151 @@ use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::TimeDelta;
-use domain::id::{PassId, PersonId};
-use domain::token::Token;
+use domain::id::{OneTimeLinkId, PersonId};
+use domain::secret_token::SecretToken;
 use serde::Deserialize;
-use store::control::pass::{self, Pass, Purpose};
+use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 use store::control::person;
-use store::view::people::{self, Someone};
+use store::view::people::{self, PersonSummary};
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{Seat, Seated, Visitor};
-use crate::state::Desk;
+use crate::access::{Access, Authenticated, ClientInfo};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text;
 
-const PAGE: usize = 100;
-const GOOD_FOR: TimeDelta = TimeDelta::hours(24);
+const PAGE_SIZE: usize = 100;
+const RESET_LINK_TTL: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Debug, Template)]
 #[template(path = "operations_people.html")]
-struct People {
-    page: Page,
-    everybody: Vec<Someone>,
-    is_later: bool,
+struct PeoplePage {
+    page: PageLayout,
+    people: Vec<PersonSummary>,
+    is_older_page: bool,
     older: Option<PersonId>,
-    /// Shown this once: whose it is, and the link.
+    /// E-mail address and reset link, shown once.
     link: Option<(String, String)>,
 }
 
-impl People {
-    fn is_me(&self, person: &Someone) -> bool {
-        self.page.seat.guest.person.id == person.id
+impl PeoplePage {
+    fn is_me(&self, person: &PersonSummary) -> bool {
+        self.page.access.signed_in.person.id == person.id
     }
 }
 
-async fn everybody(
-    desk: &Desk,
-    seat: &Arc<Seat>,
-    visitor: &Visitor,
+async fn render_people(
+    state: &DashboardState,
+    access: &Arc<Access>,
+    client: &ClientInfo,
     before: Option<PersonId>,
     link: Option<(String, String)>,
-) -> Result<Response, No> {
-    let limit = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
-    let mut people = people::page(&desk.control, before, limit).await?;
-    let more = people.len() > PAGE;
-    people.truncate(PAGE);
-    Ok(show(&People {
-        page: Page::new("People", Here::Operations, seat, visitor),
+) -> Result<Response, PageError> {
+    let limit = u32::try_from(PAGE_SIZE + 1).unwrap_or(u32::MAX);
+    let mut people = people::list(&state.control, before, limit).await?;
+    let more = people.len() > PAGE_SIZE;
+    people.truncate(PAGE_SIZE);
+    Ok(render_page(&PeoplePage {
+        page: PageLayout::new("People", NavItem::Operations, access, client),
         older: people.last().map(|person| person.id).filter(|_| more),
-        everybody: people,
-        is_later: before.is_some(),
+        people,
+        is_older_page: before.is_some(),
         link,
     }))
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct PeopleQuery {
     #[serde(default)]
     before: String,
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    visitor: Visitor,
-    Query(Before { before }): Query<Before>,
-) -> Result<Response, No> {
-    everybody(&desk, &seat, &visitor, before.parse().ok(), None).await
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    client: ClientInfo,
+    Query(PeopleQuery { before }): Query<PeopleQuery>,
+) -> Result<Response, PageError> {
+    render_people(&state, &access, &client, before.parse().ok(), None).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Change {
+pub(crate) struct PersonChangeForm {
     person: String,
-    /// Whether it is to be so.
+    /// The new value.
     to: bool,
 }
 
-/// Somebody else: nobody locks themselves out.
-fn other(seat: &Seat, text: &str) -> Result<PersonId, No> {
-    let id: PersonId = text.parse().map_err(|_| No::NotFound)?;
-    if id == seat.guest.person.id {
-        let text = "That is you. Ask another operator, or use longshored admin person.";
-        return Err(No::Invalid(text.to_owned()));
+/// Rejects the user's own account, so that operators cannot lock themselves out.
+fn parse_other_person(access: &Access, text: &str) -> Result<PersonId, PageError> {
+    let id: PersonId = text.parse().map_err(|_| PageError::NotFound)?;
+    if id == access.signed_in.person.id {
+        let text = "You cannot change your own account here. Ask another operator, \
+            or use longshored admin person.";
+        return Err(PageError::Invalid(text.to_owned()));
     }
     Ok(id)
 }
 
-fn back() -> Response {
+fn redirect_to_people() -> Response {
     Redirect::to("/dashboard/operations/people").into_response()
 }
 
 pub(crate) async fn set_active(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(change): Form<Change>,
-) -> Result<Response, No> {
-    let (id, by) = (other(&seat, &change.person)?, seat.guest.author());
-    let changed = person::set_active(&desk.control, id, change.to, &by, desk.clock.now()).await?;
-    changed.ok_or(No::NotFound)?;
-    Ok(back())
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(change): Form<PersonChangeForm>,
+) -> Result<Response, PageError> {
+    let (id, by) = (
+        parse_other_person(&access, &change.person)?,
+        access.signed_in.actor(),
+    );
+    let changed = person::set_active(&state.control, id, change.to, &by, state.clock.now()).await?;
+    changed.ok_or(PageError::NotFound)?;
+    Ok(redirect_to_people())
 }
 
 pub(crate) async fn set_operator(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(change): Form<Change>,
-) -> Result<Response, No> {
-    let (id, by) = (other(&seat, &change.person)?, seat.guest.author());
-    let changed = person::set_operator(&desk.control, id, change.to, &by, desk.clock.now()).await?;
-    changed.ok_or(No::NotFound)?;
-    Ok(back())
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(change): Form<PersonChangeForm>,
+) -> Result<Response, PageError> {
+    let (id, by) = (
+        parse_other_person(&access, &change.person)?,
+        access.signed_in.actor(),
+    );
+    let now = state.clock.now();
+    let changed = person::set_operator(&state.control, id, change.to, &by, now).await?;
+    changed.ok_or(PageError::NotFound)?;
+    Ok(redirect_to_people())
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Whose {
+pub(crate) struct ResetLinkForm {
     person: String,
 }
 
-/// A link by which somebody sets a new password.
-pub(crate) async fn link(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    visitor: Visitor,
-    Form(Whose { person }): Form<Whose>,
-) -> Result<Response, No> {
-    let id: PersonId = person.parse().map_err(|_| No::NotFound)?;
-    let found = person::find(&desk.control, id).await?;
-    let found = found.ok_or(No::NotFound)?;
-    let (now, guest) = (desk.clock.now(), &seat.guest);
-    let token = Token::of(rand::random());
-    let offered = Pass {
-        id: PassId::new(now, found.id.berth(), rand::random()),
-        purpose: Purpose::Reset { person: found.id },
-        made_by: Some(guest.person.id),
+/// Creates a password reset link.
+pub(crate) async fn create_reset_link(
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    client: ClientInfo,
+    Form(ResetLinkForm { person }): Form<ResetLinkForm>,
+) -> Result<Response, PageError> {
+    let id: PersonId = person.parse().map_err(|_| PageError::NotFound)?;
+    let found = person::find(&state.control, id).await?;
+    let found = found.ok_or(PageError::NotFound)?;
+    let (now, signed_in) = (state.clock.now(), &access.signed_in);
+    let token = SecretToken::from_random(rand::random());
+    let offered = OneTimeLink {
+        id: OneTimeLinkId::new(now, found.id.berth(), rand::random()),
+        purpose: LinkPurpose::PasswordReset { person: found.id },
+        created_by: Some(signed_in.person.id),
         created_at: now,
-        expires_at: now + GOOD_FOR,
+        expires_at: now + RESET_LINK_TTL,
     };
-    pass::create(&desk.control, token.digest(), &offered, &guest.author()).await?;
-    let at = &desk.options.public_url;
+    one_time_link::create(&state.control, token.digest(), &offered, &signed_in.actor()).await?;
+    let at = &state.options.public_url;
     let link = format!("{at}/dashboard/reset?pass={}", token.reveal());
-    everybody(&desk, &seat, &visitor, None, Some((found.email, link))).await
+    render_people(&state, &access, &client, None, Some((found.email, link))).await
 }

@@ -1,4 +1,4 @@
-//! One's own account: the password, and where one is signed in.
+//! The user's own account: password and sessions.
 
 use askama::Template;
 use axum::Form;
@@ -8,106 +8,119 @@ use domain::id::SessionId;
 use domain::person::{Email, check_password};
 use http::StatusCode;
 use serde::Deserialize;
-use store::control::session::Session;
+use store::control::session::LoginSession;
 use store::control::{person, session};
 
-use crate::no::No;
-use crate::page::{Here, Page, show_with};
+use crate::access::{Authenticated, ClientInfo};
+use crate::page::{NavItem, PageLayout, render_page_with_status};
+use crate::page_error::PageError;
 use crate::people::password;
-use crate::seat::{Seated, Visitor};
-use crate::state::Desk;
+use crate::state::DashboardState;
 use crate::text;
 
 #[derive(Debug, Template)]
 #[template(path = "account.html")]
-struct Account {
-    page: Page,
-    sessions: Vec<Session>,
-    said: Option<&'static str>,
-    wrong: Option<String>,
+struct AccountPage {
+    page: PageLayout,
+    sessions: Vec<LoginSession>,
+    message: Option<&'static str>,
+    error: Option<String>,
 }
 
-async fn account(
-    desk: &Desk,
-    seated: &Seated,
-    visitor: &Visitor,
+async fn render_account(
+    state: &DashboardState,
+    authenticated: &Authenticated,
+    client: &ClientInfo,
     said: Option<&'static str>,
     wrong: Option<String>,
-) -> Result<Response, No> {
-    let Seated(seat) = seated;
-    let person = seat.guest.person.id;
+) -> Result<Response, PageError> {
+    let Authenticated(access) = authenticated;
+    let person = access.signed_in.person.id;
     let status = wrong
         .as_ref()
         .map_or(StatusCode::OK, |_| StatusCode::UNPROCESSABLE_ENTITY);
-    let page = Account {
-        page: Page::new("Account", Here::Account, seat, visitor),
-        sessions: session::list(&desk.control, person, desk.clock.now()).await?,
-        said,
-        wrong,
+    let page = AccountPage {
+        page: PageLayout::new("Account", NavItem::Account, access, client),
+        sessions: session::list(&state.control, person, state.clock.now()).await?,
+        message: said,
+        error: wrong,
     };
-    Ok(show_with(status, &page))
+    Ok(render_page_with_status(status, &page))
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    seated: Seated,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    account(&desk, &seated, &visitor, None, None).await
+    State(state): State<DashboardState>,
+    authenticated: Authenticated,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    render_account(&state, &authenticated, &client, None, None).await
 }
 
 #[derive(Deserialize)]
-pub(crate) struct NewPassword {
+pub(crate) struct PasswordForm {
     #[serde(default)]
     current: String,
     password: String,
 }
 
-pub(crate) async fn password(
-    State(desk): State<Desk>,
-    seated: Seated,
-    visitor: Visitor,
-    Form(new): Form<NewPassword>,
-) -> Result<Response, No> {
-    let guest = &seated.0.guest;
+pub(crate) async fn change_password(
+    State(state): State<DashboardState>,
+    authenticated: Authenticated,
+    client: ClientInfo,
+    Form(new): Form<PasswordForm>,
+) -> Result<Response, PageError> {
+    let signed_in = &authenticated.0.signed_in;
     if let Err(wrong) = check_password(&new.password) {
-        return account(&desk, &seated, &visitor, None, Some(format!("{wrong}."))).await;
+        return render_account(
+            &state,
+            &authenticated,
+            &client,
+            None,
+            Some(format!("{wrong}.")),
+        )
+        .await;
     }
-    let email: Email = guest.person.email.parse().map_err(|_| No::NotFound)?;
-    let lock = person::lock(&desk.control, &email)
+    let email: Email = signed_in
+        .person
+        .email
+        .parse()
+        .map_err(|_| PageError::NotFound)?;
+    let credentials = person::find_credentials(&state.control, &email)
         .await?
-        .ok_or(No::NotFound)?;
-    // Who signs in elsewhere has none yet.
-    if lock.password.is_some() && !password::fits(&desk, new.current, lock.password).await? {
-        let wrong = Some("The current password is another one.".to_owned());
-        return account(&desk, &seated, &visitor, None, wrong).await;
+        .ok_or(PageError::NotFound)?;
+    // Users who sign in with single sign-on may have no password yet.
+    if credentials.password.is_some()
+        && !password::verify(&state, new.current, credentials.password).await?
+    {
+        let wrong = Some("The current password is wrong.".to_owned());
+        return render_account(&state, &authenticated, &client, None, wrong).await;
     }
-    let hash = password::hash(&desk, new.password).await?;
-    let keep = Some(guest.digest.0.as_slice());
-    let (by, now) = (guest.author(), desk.clock.now());
-    person::set_password(&desk.control, guest.person.id, &hash, keep, &by, now).await?;
-    let said = Some("The password is changed, and every other session has ended.");
-    account(&desk, &seated, &visitor, said, None).await
+    let hash = password::hash(&state, new.password).await?;
+    let keep = Some(signed_in.digest.0.as_slice());
+    let (by, now) = (signed_in.actor(), state.clock.now());
+    person::set_password(&state.control, signed_in.person.id, &hash, keep, &by, now).await?;
+    let message = Some("Password changed. All other sessions have been signed out.");
+    render_account(&state, &authenticated, &client, message, None).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Which {
+pub(crate) struct EndSessionForm {
     #[serde(default)]
     session: String,
 }
 
-/// One session, or all of them.
-pub(crate) async fn end(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(Which { session }): Form<Which>,
-) -> Result<Response, No> {
-    let guest = &seat.guest;
+/// Ends one session, or all if none is given.
+pub(crate) async fn end_sessions(
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(EndSessionForm { session }): Form<EndSessionForm>,
+) -> Result<Response, PageError> {
+    let signed_in = &access.signed_in;
     let which: Option<SessionId> = match session.as_str() {
         "" => None,
-        named => Some(named.parse().map_err(|_| No::NotFound)?),
+        named => Some(named.parse().map_err(|_| PageError::NotFound)?),
     };
-    let (by, now) = (guest.author(), desk.clock.now());
-    session::end(&desk.control, guest.person.id, which, &by, now).await?;
+    let (by, now) = (signed_in.actor(), state.clock.now());
+    session::end(&state.control, signed_in.person.id, which, &by, now).await?;
     Ok(Redirect::to("/dashboard/account").into_response())
 }

@@ -1,13 +1,13 @@
-//! What an organization has, what is held, what it spends, and every posting of its ledger.
+//! An organization's credit, holds, spending, token quota and ledger statement.
 
 use askama::Template;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
-use domain::account::{Account, Tokens};
+use domain::account::{Account, MonthlyTokenQuota};
 use domain::id::OrganizationId;
-use domain::ledger::Kind;
+use domain::ledger::PostingKind;
 use domain::money::Money;
 use domain::organization::Plan;
 use domain::time::{Timestamp, to_wire};
@@ -15,87 +15,90 @@ use futures::stream;
 use serde::Deserialize;
 use store::control::project;
 use store::shard::account;
-use store::shard::statement::{self, Line, Span};
+use store::shard::statement::{self, StatementLine, StatementRange};
 use store::view::balance;
 
+use crate::access::{ClientInfo, OrganizationAccess};
 use crate::chart;
 use crate::csv;
-use crate::no::No;
-use crate::page::{Page, show};
-use crate::seat::{InOrganization, Visitor};
-use crate::state::Desk;
+use crate::page::{PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
-mod pace;
+mod spending;
 
-use pace::Pace;
+use spending::SpendingTrend;
 
-const PAGE: u32 = 50;
-/// How many lines a download reads at once.
-const CHUNK: u32 = 1000;
-/// Who has more projects than this sees the spending of the first ones.
-const PROJECTS: u32 = 1000;
+const PAGE_SIZE: u32 = 50;
+/// Lines per query of the CSV download.
+const CSV_CHUNK_LINES: u32 = 1000;
+/// Organizations with more projects see the spending of the first ones only.
+const MAX_PROJECTS: u32 = 1000;
 
 #[derive(Debug, Template)]
 #[template(path = "balance.html")]
-struct Balance {
-    page: Page,
+struct BalancePage {
+    page: PageLayout,
     organization: OrganizationId,
     plan: Plan,
     account: Account,
     bar: Markup,
-    pace: Pace,
+    spending: SpendingTrend,
     quota: Option<u64>,
-    tokens: Tokens,
+    tokens: MonthlyTokenQuota,
     quota_bar: Markup,
-    lines: Vec<Line>,
+    lines: Vec<StatementLine>,
     older: Option<u64>,
 }
 
-impl Balance {
-    fn left(&self) -> u64 {
-        let spoken_for = self.tokens.used.saturating_add(self.tokens.reserved);
-        self.quota.unwrap_or_default().saturating_sub(spoken_for)
+impl BalancePage {
+    fn remaining_tokens(&self) -> u64 {
+        let taken = self.tokens.used.saturating_add(self.tokens.reserved);
+        self.quota.unwrap_or_default().saturating_sub(taken)
     }
 }
 
-fn word(line: &Line) -> &'static str {
+fn posting_label(line: &StatementLine) -> &'static str {
     match line.kind {
-        Kind::Deposit => "paid in",
-        Kind::Withdrawal => "paid out",
-        Kind::Settlement => "cargo settled",
+        PostingKind::Deposit => "deposit",
+        PostingKind::Withdrawal => "withdrawal",
+        PostingKind::Settlement => "cargo settled",
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct StatementQuery {
     before: Option<u64>,
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    visitor: Visitor,
-    Query(Before { before }): Query<Before>,
-) -> Result<Response, No> {
-    let (place, now) = (&within.place, desk.clock.now());
-    let account = account::find(&place.shard, place.organization).await?;
-    let account = account.ok_or(No::NotFound)?;
-    let spending = spending(&desk, &within, &account, now).await?;
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    client: ClientInfo,
+    Query(StatementQuery { before }): Query<StatementQuery>,
+) -> Result<Response, PageError> {
+    let (scope, now) = (&within.scope, state.clock.now());
+    let account = account::find(&scope.shard, scope.organization).await?;
+    let account = account.ok_or(PageError::NotFound)?;
+    let spending = read_spending(&state, &within, &account, now).await?;
     let end = before.map_or(account.postings + 1, |before| {
         before.min(account.postings + 1)
     });
-    let (lines, older) = newest(&within, end).await?;
-    let plan_tokens = desk.limits.borrow().of(place.plan).monthly_tokens;
-    let (tokens, quota) = (account.tokens.at(now), account.tokens.own.or(plan_tokens));
-    Ok(show(&Balance {
-        page: Page::of_organization("Balance", &within, &visitor),
-        organization: place.organization,
-        plan: place.plan,
+    let (lines, older) = read_lines(&within, end).await?;
+    let plan_tokens = state.limits.borrow().for_plan(scope.plan).monthly_tokens;
+    let (tokens, quota) = (
+        account.tokens.in_month_of(now),
+        account.tokens.custom_quota.or(plan_tokens),
+    );
+    Ok(render_page(&BalancePage {
+        page: PageLayout::for_organization("Balance", &within, &client),
+        organization: scope.organization,
+        plan: scope.plan,
         bar: balance_bar(&account, spending.this_month),
         quota_bar: quota_bar(tokens, quota),
         account,
-        pace: spending,
+        spending,
         quota,
         tokens,
         lines,
@@ -103,31 +106,40 @@ pub(crate) async fn page(
     }))
 }
 
-async fn spending(
-    desk: &Desk,
-    within: &InOrganization,
+async fn read_spending(
+    state: &DashboardState,
+    within: &OrganizationAccess,
     account: &Account,
     now: Timestamp,
-) -> Result<Pace, No> {
-    let place = &within.place;
-    let projects = project::page(&desk.control, place.organization, None, PROJECTS).await?;
+) -> Result<SpendingTrend, PageError> {
+    let scope = &within.scope;
+    let projects = project::list(&state.control, scope.organization, None, MAX_PROJECTS).await?;
     let ids: Vec<_> = projects.iter().map(|project| project.id).collect();
-    let spent = balance::spent(&place.shard, &ids, pace::since(now)).await?;
+    let spent = balance::list_daily_charges(&scope.shard, &ids, spending::data_start(now)).await?;
     let slugs = projects.iter().map(|it| (it.id, it.slug.to_string()));
-    Ok(Pace::of(&spent, &slugs.collect(), account.available(), now))
+    Ok(SpendingTrend::of(
+        &spent,
+        &slugs.collect(),
+        account.available(),
+        now,
+    ))
 }
 
-/// The lines before a number, the newest first. They are numbered without a gap.
-async fn newest(within: &InOrganization, end: u64) -> Result<(Vec<Line>, Option<u64>), No> {
-    let first = end.saturating_sub(u64::from(PAGE)).max(1);
-    let span = Span {
+/// The lines before a number, newest first. Line numbers have no gaps.
+async fn read_lines(
+    within: &OrganizationAccess,
+    end: u64,
+) -> Result<(Vec<StatementLine>, Option<u64>), PageError> {
+    let first = end.saturating_sub(u64::from(PAGE_SIZE)).max(1);
+    let span = StatementRange {
         first,
         end,
         opening: Money::ZERO,
         closing: Money::ZERO,
     };
-    let place = &within.place;
-    let mut lines = statement::page(&place.shard, place.organization, span, first, PAGE).await?;
+    let scope = &within.scope;
+    let mut lines =
+        statement::list_lines(&scope.shard, scope.organization, span, first, PAGE_SIZE).await?;
     lines.reverse();
     Ok((lines, Some(first).filter(|first| *first > 1)))
 }
@@ -138,12 +150,12 @@ fn nanos(amount: Money) -> u64 {
 
 fn balance_bar(account: &Account, spent: Money) -> Markup {
     let name = format!(
-        "Spent this month {}, held {}, free {}",
+        "Spent this month {}, held {}, available {}",
         text::money(spent),
         text::money(account.held),
         text::money(account.available())
     );
-    chart::shares(
+    chart::stacked_bar(
         &name,
         &[
             ("calm", nanos(spent)),
@@ -153,15 +165,15 @@ fn balance_bar(account: &Account, spent: Money) -> Markup {
     )
 }
 
-fn quota_bar(tokens: Tokens, quota: Option<u64>) -> Markup {
+fn quota_bar(tokens: MonthlyTokenQuota, quota: Option<u64>) -> Markup {
     let parts = [
         ("busy", "used", tokens.used),
         ("warm", "reserved", tokens.reserved),
     ];
-    chart::bar("Tokens of the month", quota.unwrap_or_default(), &parts)
+    chart::progress_bar("Tokens this month", quota.unwrap_or_default(), &parts)
 }
 
-const HEADINGS: [&str; 10] = [
+const CSV_HEADINGS: [&str; 10] = [
     "number",
     "at",
     "kind",
@@ -174,9 +186,9 @@ const HEADINGS: [&str; 10] = [
     "note",
 ];
 
-fn record(line: &Line) -> String {
+fn csv_record(line: &StatementLine) -> String {
     let amount = |amount: Money| [amount.to_string(), amount.nanos().to_string()];
-    let free = |text: &Option<String>| csv::harmless(text.as_deref().unwrap_or_default());
+    let free = |text: &Option<String>| csv::escape_formula(text.as_deref().unwrap_or_default());
     let mut fields = vec![
         line.number.to_string(),
         to_wire(line.at),
@@ -189,20 +201,21 @@ fn record(line: &Line) -> String {
     csv::record(fields.iter().map(String::as_str))
 }
 
-/// The whole statement, oldest first, read as fast as it is taken.
-pub(crate) async fn table(within: InOrganization) -> Result<Response, No> {
-    let (shard, organization) = (within.place.shard, within.place.organization);
-    let span = statement::span(&shard, organization, None, None).await?;
-    let head = stream::iter([Ok(Bytes::from(csv::record(HEADINGS)))]);
+/// The whole statement as CSV, oldest first, streamed.
+pub(crate) async fn download_csv(within: OrganizationAccess) -> Result<Response, PageError> {
+    let (shard, organization) = (within.scope.shard, within.scope.organization);
+    let span = statement::find_range(&shard, organization, None, None).await?;
+    let head = stream::iter([Ok(Bytes::from(csv::record(CSV_HEADINGS)))]);
     let lines = stream::try_unfold(span.first, move |from| {
         let shard = shard.clone();
         async move {
-            let lines = statement::page(&shard, organization, span, from, CHUNK).await?;
+            let lines =
+                statement::list_lines(&shard, organization, span, from, CSV_CHUNK_LINES).await?;
             let Some(last) = lines.last() else {
                 return Ok::<_, store::Error>(None);
             };
             let next = last.number + 1;
-            let text: String = lines.iter().map(record).collect();
+            let text: String = lines.iter().map(csv_record).collect();
             Ok(Some((Bytes::from(text), next)))
         }
     });

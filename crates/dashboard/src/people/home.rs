@@ -1,11 +1,11 @@
-//! `/dashboard`: on to what somebody most likely wants.
+//! `/dashboard`: redirects to the first project, or to the list of organizations.
 
 use axum::response::Redirect;
 
-use crate::seat::Seated;
+use crate::access::Authenticated;
 
-pub(crate) async fn home(Seated(seat): Seated) -> Redirect {
-    let slug = seat
+pub(crate) async fn home(Authenticated(access): Authenticated) -> Redirect {
+    let slug = access
         .choices
         .iter()
         .find_map(|choice| choice.slug.as_deref());

@@ -1,156 +1,156 @@
-//! Members of an organization, and who is invited.
+//! Members of an organization, and invitations.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::TimeDelta;
-use domain::id::{OrganizationId, PassId, PersonId};
+use domain::id::{OneTimeLinkId, OrganizationId, PersonId};
 use domain::person::{Email, Role};
+use domain::secret_token::SecretToken;
 use domain::time::Timestamp;
-use domain::token::Token;
 use serde::Deserialize;
-use store::control::member::{self, Change, Member};
-use store::control::pass::{self, Pass, Purpose};
+use store::control::member::{self, Member, MemberChangeResult};
+use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 
-use crate::no::No;
-use crate::page::{Page, show};
-use crate::seat::{InOrganization, Visitor};
-use crate::state::Desk;
+use crate::access::{ClientInfo, OrganizationAccess};
+use crate::page::{PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text;
 
-const GOOD_FOR: TimeDelta = TimeDelta::days(7);
+const INVITATION_TTL: TimeDelta = TimeDelta::days(7);
 
 #[derive(Debug, Template)]
 #[template(path = "members.html")]
-struct Team {
-    page: Page,
+struct MembersPage {
+    page: PageLayout,
     organization: OrganizationId,
     members: Vec<Member>,
-    invitations: Vec<(PassId, String, Role, Timestamp)>,
-    /// Shown once, to whoever made it.
+    invitations: Vec<(OneTimeLinkId, String, Role, Timestamp)>,
+    /// E-mail address and invitation link, shown once.
     link: Option<(String, String)>,
 }
 
-async fn members(
-    desk: &Desk,
-    within: &InOrganization,
-    visitor: &Visitor,
+async fn render_members(
+    state: &DashboardState,
+    within: &OrganizationAccess,
+    client: &ClientInfo,
     link: Option<(String, String)>,
-) -> Result<Response, No> {
-    let organization = within.place.organization;
-    let now = desk.clock.now();
-    Ok(show(&Team {
-        page: Page::of_organization("Members", within, visitor),
+) -> Result<Response, PageError> {
+    let organization = within.scope.organization;
+    let now = state.clock.now();
+    Ok(render_page(&MembersPage {
+        page: PageLayout::for_organization("Members", within, client),
         organization,
-        members: member::list(&desk.control, organization).await?,
-        invitations: pass::invitations(&desk.control, organization, now).await?,
+        members: member::list(&state.control, organization).await?,
+        invitations: one_time_link::list_invitations(&state.control, organization, now).await?,
         link,
     }))
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    members(&desk, &within, &visitor, None).await
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    render_members(&state, &within, &client, None).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Invite {
+pub(crate) struct InviteForm {
     email: String,
     role: String,
 }
 
 pub(crate) async fn invite(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    visitor: Visitor,
-    Form(invite): Form<Invite>,
-) -> Result<Response, No> {
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    client: ClientInfo,
+    Form(invite): Form<InviteForm>,
+) -> Result<Response, PageError> {
     let email: Email = invite
         .email
         .parse()
-        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
+        .map_err(|wrong| PageError::Invalid(format!("{wrong}.")))?;
     let role: Role = invite
         .role
         .parse()
-        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
-    let (now, guest) = (desk.clock.now(), &within.seat.guest);
-    let token = Token::of(rand::random());
-    let offered = Pass {
-        id: PassId::new(now, within.place.berth, rand::random()),
-        purpose: Purpose::Invitation {
-            organization: within.place.organization,
+        .map_err(|wrong| PageError::Invalid(format!("{wrong}.")))?;
+    let (now, signed_in) = (state.clock.now(), &within.access.signed_in);
+    let token = SecretToken::from_random(rand::random());
+    let offered = OneTimeLink {
+        id: OneTimeLinkId::new(now, within.scope.berth, rand::random()),
+        purpose: LinkPurpose::Invitation {
+            organization: within.scope.organization,
             role,
             email: email.as_str().to_owned(),
         },
-        made_by: Some(guest.person.id),
+        created_by: Some(signed_in.person.id),
         created_at: now,
-        expires_at: now + GOOD_FOR,
+        expires_at: now + INVITATION_TTL,
     };
-    pass::create(&desk.control, token.digest(), &offered, &guest.author()).await?;
-    let (at, token) = (&desk.options.public_url, token.reveal());
+    one_time_link::create(&state.control, token.digest(), &offered, &signed_in.actor()).await?;
+    let (at, token) = (&state.options.public_url, token.reveal());
     let link = format!("{at}/dashboard/invitation?pass={token}");
-    members(
-        &desk,
+    render_members(
+        &state,
         &within,
-        &visitor,
+        &client,
         Some((email.as_str().to_owned(), link)),
     )
     .await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Withdraw {
+pub(crate) struct RevokeInvitationForm {
     id: String,
 }
 
-pub(crate) async fn withdraw(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    Form(Withdraw { id }): Form<Withdraw>,
-) -> Result<Response, No> {
-    let id: PassId = id.parse().map_err(|_| No::NotFound)?;
-    let (organization, now) = (within.place.organization, desk.clock.now());
-    let by = within.seat.guest.author();
-    if !pass::withdraw(&desk.control, organization, id, &by, now).await? {
-        return Err(No::NotFound);
+pub(crate) async fn revoke_invitation(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(RevokeInvitationForm { id }): Form<RevokeInvitationForm>,
+) -> Result<Response, PageError> {
+    let id: OneTimeLinkId = id.parse().map_err(|_| PageError::NotFound)?;
+    let (organization, now) = (within.scope.organization, state.clock.now());
+    let by = within.access.signed_in.actor();
+    if !one_time_link::withdraw_invitation(&state.control, organization, id, &by, now).await? {
+        return Err(PageError::NotFound);
     }
-    Ok(back(organization))
+    Ok(redirect_to_members(organization))
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ChangeMember {
+pub(crate) struct MemberChangeForm {
     person: String,
     role: String,
 }
 
-pub(crate) async fn change(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    Form(wanted): Form<ChangeMember>,
-) -> Result<Response, No> {
-    let person: PersonId = wanted.person.parse().map_err(|_| No::NotFound)?;
+pub(crate) async fn change_role(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(wanted): Form<MemberChangeForm>,
+) -> Result<Response, PageError> {
+    let person: PersonId = wanted.person.parse().map_err(|_| PageError::NotFound)?;
     let role = match wanted.role.as_str() {
         "none" => None,
         role => Some(
             role.parse()
-                .map_err(|wrong| No::Invalid(format!("{wrong}.")))?,
+                .map_err(|wrong| PageError::Invalid(format!("{wrong}.")))?,
         ),
     };
-    let (organization, now) = (within.place.organization, desk.clock.now());
-    let by = within.seat.guest.author();
-    match member::change(&desk.control, organization, person, role, &by, now).await? {
-        Change::Made => Ok(back(organization)),
-        Change::NoSuchMember => Err(No::NotFound),
-        Change::LastOwner => Err(No::Invalid(
-            "This is the last owner. Make somebody else an owner first.".to_owned(),
+    let (organization, now) = (within.scope.organization, state.clock.now());
+    let by = within.access.signed_in.actor();
+    match member::change(&state.control, organization, person, role, &by, now).await? {
+        MemberChangeResult::Changed => Ok(redirect_to_members(organization)),
+        MemberChangeResult::NoSuchMember => Err(PageError::NotFound),
+        MemberChangeResult::LastOwner => Err(PageError::Invalid(
+            "An organization needs an owner. Make another member an owner first.".to_owned(),
         )),
     }
 }
 
-fn back(organization: OrganizationId) -> Response {
+fn redirect_to_members(organization: OrganizationId) -> Response {
     Redirect::to(&format!("/dashboard/organization/{organization}/members")).into_response()
 }

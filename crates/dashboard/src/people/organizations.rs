@@ -1,4 +1,4 @@
-//! Organizations and their projects: seen by members, made by operators and owners.
+//! Organizations and their projects. Operators create organizations, owners create projects.
 
 use askama::Template;
 use axum::Form;
@@ -10,27 +10,27 @@ use domain::person::Role;
 use domain::project::Slug;
 use domain::time::Timestamp;
 use serde::Deserialize;
-use store::control::audit::Author;
+use store::control::audit_log::Actor;
 use store::control::organization::{self, Organization};
 use store::control::project::{self, Project};
 use store::control::{berth, member};
 use store::shard::account;
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{InOrganization, Seated, Visitor};
-use crate::state::Desk;
+use crate::access::{Authenticated, ClientInfo, OrganizationAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
 #[template(path = "organizations.html")]
-struct List {
-    page: Page,
+struct OrganizationsPage {
+    page: PageLayout,
     organizations: Vec<(OrganizationId, String, Vec<String>)>,
 }
 
-pub(crate) async fn list(Seated(seat): Seated, visitor: Visitor) -> Response {
+pub(crate) async fn list(Authenticated(access): Authenticated, client: ClientInfo) -> Response {
     let mut organizations: Vec<(OrganizationId, String, Vec<String>)> = Vec::new();
-    for choice in &seat.choices {
+    for choice in &access.choices {
         let slug = choice.slug.clone();
         match organizations.last_mut() {
             Some((id, _, slugs)) if *id == choice.organization => slugs.extend(slug),
@@ -41,129 +41,133 @@ pub(crate) async fn list(Seated(seat): Seated, visitor: Visitor) -> Response {
             )),
         }
     }
-    show(&List {
-        page: Page::new("Organizations", Here::Organization, &seat, &visitor),
+    render_page(&OrganizationsPage {
+        page: PageLayout::new("Organizations", NavItem::Organization, &access, &client),
         organizations,
     })
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct NewOrganization {
+pub(crate) struct NewOrganizationForm {
     name: String,
     plan: String,
 }
 
 pub(crate) async fn create(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-    Form(new): Form<NewOrganization>,
-) -> Result<Response, No> {
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(new): Form<NewOrganizationForm>,
+) -> Result<Response, PageError> {
     let plan: Plan = new
         .plan
         .parse()
-        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
-    let name = named(&new.name)?;
-    let (by, now) = (seat.guest.author(), desk.clock.now());
-    let made = make(&desk, name, plan, &by, now).await?;
-    own(&desk, &made, seat.guest.person.id, &by, now).await?;
+        .map_err(|wrong| PageError::Invalid(format!("{wrong}.")))?;
+    let name = check_name(&new.name)?;
+    let (by, now) = (access.signed_in.actor(), state.clock.now());
+    let made = create_organization(&state, name, plan, &by, now).await?;
+    add_owner(&state, &made, access.signed_in.person.id, &by, now).await?;
     Ok(Redirect::to(&format!("/dashboard/organization/{}", made.id)).into_response())
 }
 
-fn named(text: &str) -> Result<&str, No> {
+fn check_name(text: &str) -> Result<&str, PageError> {
     let text = text.trim();
     if (1..=200).contains(&text.chars().count()) {
         Ok(text)
     } else {
-        Err(No::Invalid("A name has 1 to 200 characters.".to_owned()))
+        Err(PageError::Invalid(
+            "Enter a name of 1 to 200 characters.".to_owned(),
+        ))
     }
 }
 
-/// In the berth that has the fewest. The shard side first: the control row is the proof of it.
-pub(crate) async fn make(
-    desk: &Desk,
+/// Uses the berth with the fewest organizations. Writes the shard first: the control row proves
+/// that the shard's rows exist.
+pub(crate) async fn create_organization(
+    state: &DashboardState,
     name: &str,
     plan: Plan,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Organization, No> {
-    let nowhere = || No::Invalid("There are no berths yet: run `longshored migrate`.".to_owned());
-    let place = berth::emptiest(&desk.control, None)
+) -> Result<Organization, PageError> {
+    let no_berth =
+        || PageError::Invalid("No berth is available. Run `longshored migrate`.".to_owned());
+    let found = berth::find_emptiest(&state.control, None)
         .await?
-        .ok_or_else(nowhere)?;
-    let shard = desk.shard(&place.shard).ok_or_else(nowhere)?;
+        .ok_or_else(no_berth)?;
+    let shard = state.shard(&found.shard).ok_or_else(no_berth)?;
     let made = Organization {
-        id: OrganizationId::new(now, place.berth, rand::random()),
+        id: OrganizationId::new(now, found.berth, rand::random()),
         name: name.to_owned(),
         plan,
-        berth: place.berth,
+        berth: found.berth,
         created_at: now,
     };
     account::open(shard, made.id, now).await?;
-    organization::create(&desk.control, &made, by).await?;
+    organization::create(&state.control, &made, by).await?;
     Ok(made)
 }
 
-pub(crate) async fn own(
-    desk: &Desk,
+pub(crate) async fn add_owner(
+    state: &DashboardState,
     of: &Organization,
     person: PersonId,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
-) -> Result<(), No> {
-    Ok(member::add(&desk.control, of.id, person, Role::Owner, by, now).await?)
+) -> Result<(), PageError> {
+    Ok(member::add(&state.control, of.id, person, Role::Owner, by, now).await?)
 }
 
 #[derive(Debug, Template)]
 #[template(path = "organization.html")]
-struct One {
-    page: Page,
+struct OrganizationPage {
+    page: PageLayout,
     organization: OrganizationId,
     plan: Plan,
     projects: Vec<Project>,
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    let place = &within.place;
-    Ok(show(&One {
-        page: Page::of_organization(place.organization_name.clone(), &within, &visitor),
-        organization: place.organization,
-        plan: place.plan,
-        projects: project::page(&desk.control, place.organization, None, 200).await?,
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    let scope = &within.scope;
+    Ok(render_page(&OrganizationPage {
+        page: PageLayout::for_organization(scope.organization_name.clone(), &within, &client),
+        organization: scope.organization,
+        plan: scope.plan,
+        projects: project::list(&state.control, scope.organization, None, 200).await?,
     }))
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct NewProject {
+pub(crate) struct NewProjectForm {
     slug: String,
 }
 
 pub(crate) async fn create_project(
-    State(desk): State<Desk>,
-    within: InOrganization,
-    Form(new): Form<NewProject>,
-) -> Result<Response, No> {
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(new): Form<NewProjectForm>,
+) -> Result<Response, PageError> {
     let slug: Slug = new
         .slug
         .parse()
-        .map_err(|wrong| No::Invalid(format!("{wrong}.")))?;
-    let found = organization::find(&desk.control, within.place.organization).await?;
-    let of = found.ok_or(No::NotFound)?;
-    let (by, now) = (within.seat.guest.author(), desk.clock.now());
-    let slug = make_project(&desk, &of, slug, &by, now).await?;
+        .map_err(|wrong| PageError::Invalid(format!("{wrong}.")))?;
+    let found = organization::find(&state.control, within.scope.organization).await?;
+    let of = found.ok_or(PageError::NotFound)?;
+    let (by, now) = (within.access.signed_in.actor(), state.clock.now());
+    let slug = insert_project(&state, &of, slug, &by, now).await?;
     Ok(Redirect::to(&format!("/dashboard/project/{slug}")).into_response())
 }
 
-pub(crate) async fn make_project(
-    desk: &Desk,
+pub(crate) async fn insert_project(
+    state: &DashboardState,
     of: &Organization,
     slug: Slug,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Slug, No> {
+) -> Result<Slug, PageError> {
     let made = Project {
         id: ProjectId::new(now, of.berth, rand::random()),
         organization: of.id,
@@ -171,10 +175,10 @@ pub(crate) async fn make_project(
         is_active: true,
         created_at: now,
     };
-    match project::create(&desk.control, &made, by).await {
+    match project::create(&state.control, &made, by).await {
         Ok(()) => Ok(made.slug),
-        Err(failure) if failure.is_conflict() => Err(No::Invalid(format!(
-            "There is a project named {} already. Names are unique in the whole service.",
+        Err(failure) if failure.is_unique_violation() => Err(PageError::Invalid(format!(
+            "The slug {} is already taken. Slugs are unique across all organizations.",
             made.slug
         ))),
         Err(failure) => Err(failure.into()),

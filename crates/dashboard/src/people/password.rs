@@ -1,4 +1,4 @@
-//! Passwords: argon2id, a few at a time, and as slow for whoever does not exist.
+//! Password hashing with argon2id. Unknown users take as long as known ones.
 
 use std::sync::LazyLock;
 
@@ -6,37 +6,50 @@ use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use tokio::task::spawn_blocking;
 
-use crate::no::No;
-use crate::state::Desk;
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
-/// What somebody's password is compared with who does not exist: it is nobody's.
-static NOBODY: LazyLock<Option<String>> = LazyLock::new(|| hashed("nobody signs in with this"));
+/// Compared with when the user does not exist, so that timing does not reveal it.
+static DUMMY_HASH: LazyLock<Option<String>> =
+    LazyLock::new(|| argon2_hash("no user has this password"));
 
-fn hashed(password: &str) -> Option<String> {
+fn argon2_hash(password: &str) -> Option<String> {
     let hash = Argon2::default().hash_password(password.as_bytes());
     hash.ok().map(|hash| hash.to_string())
 }
 
-fn failed() -> No {
-    No::Invalid("The password could not be checked. Please try again.".to_owned())
+fn hashing_failed() -> PageError {
+    PageError::Invalid("The password could not be processed. Try again.".to_owned())
 }
 
-pub(crate) async fn hash(desk: &Desk, password: String) -> Result<String, No> {
-    let _turn = desk.hashing.acquire().await.map_err(|_| failed())?;
-    let hash = spawn_blocking(move || hashed(&password)).await;
-    hash.ok().flatten().ok_or_else(failed)
+pub(crate) async fn hash(state: &DashboardState, password: String) -> Result<String, PageError> {
+    let _permit = state
+        .password_hash_permits
+        .acquire()
+        .await
+        .map_err(|_| hashing_failed())?;
+    let hash = spawn_blocking(move || argon2_hash(&password)).await;
+    hash.ok().flatten().ok_or_else(hashing_failed)
 }
 
-/// Whether the password fits; without a lock it never does, and takes as long.
-pub(crate) async fn fits(desk: &Desk, password: String, lock: Option<String>) -> Result<bool, No> {
-    let _turn = desk.hashing.acquire().await.map_err(|_| failed())?;
+/// Whether the password matches. Without a stored hash it never does, and takes as long.
+pub(crate) async fn verify(
+    state: &DashboardState,
+    password: String,
+    hash: Option<String>,
+) -> Result<bool, PageError> {
+    let _permit = state
+        .password_hash_permits
+        .acquire()
+        .await
+        .map_err(|_| hashing_failed())?;
     let compared = spawn_blocking(move || {
-        let is_somebody = lock.is_some();
-        let against = lock.or_else(|| NOBODY.clone()).unwrap_or_default();
-        let fits = Argon2::default().verify_password(password.as_bytes(), against.as_str());
-        is_somebody && fits.is_ok()
+        let is_known = hash.is_some();
+        let hash = hash.or_else(|| DUMMY_HASH.clone()).unwrap_or_default();
+        let verified = Argon2::default().verify_password(password.as_bytes(), hash.as_str());
+        is_known && verified.is_ok()
     });
-    compared.await.map_err(|_| failed())
+    compared.await.map_err(|_| hashing_failed())
 }
 
 #[cfg(test)]
@@ -46,17 +59,17 @@ mod tests {
     #[test]
     fn a_hash_is_argon2id_with_its_own_salt() {
         let (one, other) = (
-            hashed("twelve chars").unwrap(),
-            hashed("twelve chars").unwrap(),
+            argon2_hash("twelve chars").unwrap(),
+            argon2_hash("twelve chars").unwrap(),
         );
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
         assert_ne!(one, other);
-        let fits = |password: &str| {
+        let verifies = |password: &str| {
             Argon2::default()
                 .verify_password(password.as_bytes(), one.as_str())
                 .is_ok()
         };
-        assert!(fits("twelve chars"));
-        assert!(!fits("twelve char"));
+        assert!(verifies("twelve chars"));
+        assert!(!verifies("twelve char"));
     }
 }

@@ -1,55 +1,55 @@
-//! The first start: whoever can read the log becomes the first operator.
+//! Setup: the log prints a one-time link with which the first operator is created.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use chrono::TimeDelta;
-use domain::api_key::Digest;
-use domain::id::{Berth, PassId, PersonId};
+use domain::api_key::SecretDigest;
+use domain::id::{Berth, OneTimeLinkId, PersonId};
 use domain::person::{Email, check_password};
 use domain::project::Slug;
+use domain::secret_token::SecretToken;
 use domain::time::Timestamp;
-use domain::token::Token;
 use http::StatusCode;
 use serde::Deserialize;
 use store::Control;
-use store::control::audit::Author;
-use store::control::pass::{self, Pass, Purpose, Used};
+use store::control::audit_log::Actor;
+use store::control::one_time_link::{self, LinkPurpose, LinkRedemption, OneTimeLink};
 use store::control::person::{self, NewPerson};
 
+use crate::access::ClientInfo;
 use crate::assets;
-use crate::no::No;
-use crate::page::{show, show_with};
+use crate::page::{render_page, render_page_with_status};
+use crate::page_error::PageError;
 use crate::people::organizations;
 use crate::people::password;
 use crate::people::sign_in;
-use crate::seat::Visitor;
-use crate::state::Desk;
+use crate::state::DashboardState;
 
-const GOOD_FOR: TimeDelta = TimeDelta::hours(24);
+const SETUP_LINK_TTL: TimeDelta = TimeDelta::hours(24);
 
-/// A link for the first start, when nobody is there yet.
-pub async fn offer(
+/// Creates the setup link if no user exists yet.
+pub async fn offer_setup(
     control: &Control,
     public_url: &str,
     now: Timestamp,
 ) -> Result<Option<String>, store::Error> {
-    if person::any(control).await? {
+    if person::any_exists(control).await? {
         return Ok(None);
     }
-    let token = Token::of(rand::random());
+    let token = SecretToken::from_random(rand::random());
     let Some(berth) = Berth::new(0) else {
         return Ok(None);
     };
-    let offered = Pass {
-        id: PassId::new(now, berth, rand::random()),
-        purpose: Purpose::Setup,
-        made_by: None,
+    let offered = OneTimeLink {
+        id: OneTimeLinkId::new(now, berth, rand::random()),
+        purpose: LinkPurpose::Setup,
+        created_by: None,
         created_at: now,
-        expires_at: now + GOOD_FOR,
+        expires_at: now + SETUP_LINK_TTL,
     };
-    pass::create(control, token.digest(), &offered, &Author::console()).await?;
+    one_time_link::create(control, token.digest(), &offered, &Actor::console()).await?;
     Ok(Some(format!(
         "{public_url}/dashboard/setup?pass={}",
         token.reveal()
@@ -58,14 +58,14 @@ pub async fn offer(
 
 #[derive(Debug, Template)]
 #[template(path = "setup.html")]
-struct Setup<'a> {
+struct SetupPage<'a> {
     theme: &'static str,
-    given: &'a Given,
-    wrong: Option<String>,
+    form: &'a SetupForm,
+    error: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct SetupForm {
     pass: String,
     #[serde(default)]
     name: String,
@@ -79,98 +79,114 @@ pub(crate) struct Given {
     project: String,
 }
 
-async fn good(desk: &Desk, text: &str, now: Timestamp) -> Result<Digest, No> {
-    let token = Token::parse(text).ok_or(No::NotFound)?;
-    let found = pass::find(&desk.control, token.digest(), now).await?;
+async fn check_link(
+    state: &DashboardState,
+    text: &str,
+    now: Timestamp,
+) -> Result<SecretDigest, PageError> {
+    let token = SecretToken::parse(text).ok_or(PageError::NotFound)?;
+    let found = one_time_link::find(&state.control, token.digest(), now).await?;
     match found.map(|pass| pass.purpose) {
-        Some(Purpose::Setup) if !person::any(&desk.control).await? => Ok(token.digest()),
-        Some(_) | None => Err(No::Invalid(
-            "This link was used, or is too old. The server prints a new one when it starts, \
-             as long as nobody is there."
+        Some(LinkPurpose::Setup) if !person::any_exists(&state.control).await? => {
+            Ok(token.digest())
+        }
+        Some(_) | None => Err(PageError::Invalid(
+            "This setup link was used or has expired. While no user exists, the server prints \
+             a new one when it starts."
                 .to_owned(),
         )),
     }
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    visitor: Visitor,
-    Query(given): Query<Given>,
-) -> Result<Response, No> {
-    good(&desk, &given.pass, desk.clock.now()).await?;
-    Ok(show(&Setup {
-        theme: visitor.theme,
-        given: &Given {
+    State(state): State<DashboardState>,
+    client: ClientInfo,
+    Query(given): Query<SetupForm>,
+) -> Result<Response, PageError> {
+    check_link(&state, &given.pass, state.clock.now()).await?;
+    Ok(render_page(&SetupPage {
+        theme: client.theme,
+        form: &SetupForm {
             pass: given.pass.clone(),
-            ..Given::default()
+            ..SetupForm::default()
         },
-        wrong: None,
+        error: None,
     }))
 }
 
-/// What the form says, read.
-struct Wanted {
+/// The parsed form.
+struct ParsedSetup {
     email: Email,
     slug: Slug,
 }
 
-fn read(given: &Given) -> Result<Wanted, String> {
+fn parse_form(given: &SetupForm) -> Result<ParsedSetup, String> {
     check_password(&given.password).map_err(|wrong| format!("{wrong}."))?;
-    for (what, text) in [("name", &given.name), ("organization", &given.organization)] {
+    for (field, text) in [
+        ("name", &given.name),
+        ("organization name", &given.organization),
+    ] {
         if !(1..=200).contains(&text.trim().chars().count()) {
-            return Err(format!("The {what} has 1 to 200 characters."));
+            return Err(format!("The {field} must have 1 to 200 characters."));
         }
     }
-    Ok(Wanted {
+    Ok(ParsedSetup {
         email: given.email.parse().map_err(|wrong| format!("{wrong}."))?,
         slug: given.project.parse().map_err(|wrong| format!("{wrong}."))?,
     })
 }
 
 pub(crate) async fn set_up(
-    State(desk): State<Desk>,
-    visitor: Visitor,
-    Form(given): Form<Given>,
-) -> Result<Response, No> {
-    let now = desk.clock.now();
-    let digest = good(&desk, &given.pass, now).await?;
-    let wanted = match read(&given) {
-        Ok(wanted) => wanted,
-        Err(wrong) => {
-            let again = Setup {
-                theme: visitor.theme,
-                given: &given,
-                wrong: Some(wrong),
+    State(state): State<DashboardState>,
+    client: ClientInfo,
+    Form(given): Form<SetupForm>,
+) -> Result<Response, PageError> {
+    let now = state.clock.now();
+    let digest = check_link(&state, &given.pass, now).await?;
+    let parsed = match parse_form(&given) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let page = SetupPage {
+                theme: client.theme,
+                form: &given,
+                error: Some(error),
             };
-            return Ok(show_with(StatusCode::UNPROCESSABLE_ENTITY, &again));
+            return Ok(render_page_with_status(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &page,
+            ));
         }
     };
-    let berth = Berth::new(0).ok_or(No::NotFound)?;
+    let berth = Berth::new(0).ok_or(PageError::NotFound)?;
     let first = NewPerson {
         id: PersonId::new(now, berth, rand::random()),
         name: given.name.trim().to_owned(),
-        email: wanted.email,
-        password: Some(password::hash(&desk, given.password.clone()).await?),
+        email: parsed.email,
+        password: Some(password::hash(&state, given.password.clone()).await?),
         is_operator: true,
     };
-    let by = Author {
+    let by = Actor {
         person: Some(first.id),
-        who: first.email.as_str().to_owned(),
-        address: Some(visitor.address.clone()),
+        name: first.email.as_str().to_owned(),
+        address: Some(client.address.clone()),
     };
-    if pass::set_up(&desk.control, digest, &first, &by, now).await? == Used::NoLonger {
-        return Err(No::NotFound);
+    if one_time_link::redeem_setup(&state.control, digest, &first, &by, now).await?
+        == LinkRedemption::Invalid
+    {
+        return Err(PageError::NotFound);
     }
-    let plan = desk.options.first_plan;
-    let made = organizations::make(&desk, given.organization.trim(), plan, &by, now).await?;
-    organizations::own(&desk, &made, first.id, &by, now).await?;
-    let slug = organizations::make_project(&desk, &made, wanted.slug, &by, now).await;
-    let person = person::find(&desk.control, first.id)
+    let plan = state.options.setup_plan;
+    let made =
+        organizations::create_organization(&state, given.organization.trim(), plan, &by, now)
+            .await?;
+    organizations::add_owner(&state, &made, first.id, &by, now).await?;
+    let slug = organizations::insert_project(&state, &made, parsed.slug, &by, now).await;
+    let person = person::find(&state.control, first.id)
         .await?
-        .ok_or(No::NotFound)?;
+        .ok_or(PageError::NotFound)?;
     let next = slug.map_or_else(
         |_| "/dashboard/organizations".to_owned(),
         |slug| format!("/dashboard/project/{slug}"),
     );
-    sign_in::begin(&desk, &person, &visitor, &next, now).await
+    sign_in::start_session(&state, &person, &client, &next, now).await
 }

@@ -1,68 +1,68 @@
-//! Signing in and out. Whether an address is known is never told, nor shown by the time taken.
+//! Signing in and out. Neither the response nor its timing reveals whether an address is known.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use domain::api_key::Digest;
+use domain::api_key::SecretDigest;
 use domain::id::{Berth, SessionId};
 use domain::person::Email;
+use domain::secret_token::SecretToken;
 use domain::time::Timestamp;
-use domain::token::Token;
 use http::StatusCode;
 use http::header::SET_COOKIE;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use store::control::audit::Author;
+use store::control::audit_log::Actor;
 use store::control::person::{self, Person};
-use store::control::session::{self, NewSession};
-use store::control::throttle;
+use store::control::session::{self, NewLoginSession};
+use store::control::sign_in_throttle;
 
+use crate::access::{Authenticated, ClientInfo};
 use crate::assets;
 use crate::cookie;
-use crate::no::No;
-use crate::page::{show, show_with};
+use crate::page::{render_page, render_page_with_status};
+use crate::page_error::PageError;
 use crate::people::password;
-use crate::seat::{Seated, Visitor};
-use crate::state::Desk;
+use crate::state::DashboardState;
 
-/// So many failures of one address, and from one host, cost nothing.
-const FREE_OF_ADDRESS: u32 = 5;
-const FREE_OF_HOST: u32 = 50;
+/// Failed sign-ins per e-mail address and per IP address before the throttle delays more.
+const FREE_FAILURES_PER_EMAIL: u32 = 5;
+const FREE_FAILURES_PER_IP: u32 = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "sign_in.html")]
-struct SignIn<'a> {
+struct SignInPage<'a> {
     theme: &'static str,
     next: &'a str,
     email: &'a str,
-    wrong: bool,
-    /// Whether one can sign in at another house instead.
-    has_house: bool,
+    has_failed: bool,
+    /// Whether single sign-on is configured.
+    has_sso: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Next {
+pub(crate) struct SignInQuery {
     #[serde(default)]
     next: String,
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    visitor: Visitor,
-    Query(Next { next }): Query<Next>,
+    State(state): State<DashboardState>,
+    client: ClientInfo,
+    Query(SignInQuery { next }): Query<SignInQuery>,
 ) -> Response {
-    show(&SignIn {
-        theme: visitor.theme,
+    render_page(&SignInPage {
+        theme: client.theme,
         next: &next,
         email: "",
-        wrong: false,
-        has_house: desk.house.is_some(),
+        has_failed: false,
+        has_sso: state.identity_provider.is_some(),
     })
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct SignInForm {
     email: String,
     password: String,
     #[serde(default)]
@@ -70,95 +70,110 @@ pub(crate) struct Given {
 }
 
 pub(crate) async fn sign_in(
-    State(desk): State<Desk>,
-    visitor: Visitor,
-    Form(given): Form<Given>,
-) -> Result<Response, No> {
-    let now = desk.clock.now();
+    State(state): State<DashboardState>,
+    client: ClientInfo,
+    Form(given): Form<SignInForm>,
+) -> Result<Response, PageError> {
+    let now = state.clock.now();
     let subjects = [
-        subject("address", &given.email.trim().to_lowercase()),
-        subject("host", &visitor.address),
+        throttle_subject("address", &given.email.trim().to_lowercase()),
+        throttle_subject("host", &client.address),
     ];
-    let blocked = throttle::blocked_until(&desk.control, &subjects, now).await?;
+    let blocked = sign_in_throttle::find_blocked_until(&state.control, &subjects, now).await?;
     if let Some(until) = blocked {
         let seconds = (until - now).num_seconds() + 1;
-        return Err(No::TooMany { seconds });
+        return Err(PageError::RateLimited { seconds });
     }
-    let Some(person) = known(&desk, &given).await? else {
+    let Some(person) = authenticate(&state, &given).await? else {
         let [address, host] = subjects;
-        throttle::fail(&desk.control, address, FREE_OF_ADDRESS, now).await?;
-        throttle::fail(&desk.control, host, FREE_OF_HOST, now).await?;
-        let again = SignIn {
-            theme: visitor.theme,
+        sign_in_throttle::record_failure(&state.control, address, FREE_FAILURES_PER_EMAIL, now)
+            .await?;
+        sign_in_throttle::record_failure(&state.control, host, FREE_FAILURES_PER_IP, now).await?;
+        let page = SignInPage {
+            theme: client.theme,
             next: &given.next,
             email: &given.email,
-            wrong: true,
-            has_house: desk.house.is_some(),
+            has_failed: true,
+            has_sso: state.identity_provider.is_some(),
         };
-        return Ok(show_with(StatusCode::UNAUTHORIZED, &again));
+        return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
     };
     let [address, _] = subjects;
-    throttle::forget(&desk.control, address).await?;
-    begin(&desk, &person, &visitor, &given.next, now).await
+    sign_in_throttle::clear(&state.control, address).await?;
+    start_session(&state, &person, &client, &given.next, now).await
 }
 
-async fn known(desk: &Desk, given: &Given) -> Result<Option<Person>, No> {
-    let lock = match given.email.parse::<Email>() {
-        Ok(email) => person::lock(&desk.control, &email).await?,
+async fn authenticate(
+    state: &DashboardState,
+    given: &SignInForm,
+) -> Result<Option<Person>, PageError> {
+    let credentials = match given.email.parse::<Email>() {
+        Ok(email) => person::find_credentials(&state.control, &email).await?,
         Err(_) => None,
     };
-    let (person, lock) = lock.map_or((None, None), |lock| (Some(lock.person), lock.password));
-    let fits = password::fits(desk, given.password.clone(), lock).await?;
-    Ok(person.filter(|person| fits && person.is_active))
+    let (person, hash) = credentials.map_or((None, None), |it| (Some(it.person), it.password));
+    let is_correct = password::verify(state, given.password.clone(), hash).await?;
+    Ok(person.filter(|person| is_correct && person.is_active))
 }
 
-/// A new session for somebody who has proved who they are; what the browser had before counts for nothing.
-pub(crate) async fn begin(
-    desk: &Desk,
+/// Starts a new session for an authenticated user. Never reuses a token from the browser.
+pub(crate) async fn start_session(
+    state: &DashboardState,
     person: &Person,
-    visitor: &Visitor,
+    client: &ClientInfo,
     next: &str,
     now: Timestamp,
-) -> Result<Response, No> {
-    let token = Token::of(rand::random());
-    // People are in control, which has no berths.
-    let berth = Berth::new(0).ok_or(No::NotFound)?;
-    let new = NewSession {
+) -> Result<Response, PageError> {
+    let token = SecretToken::from_random(rand::random());
+    // Users are stored in the control database, which has no berths.
+    let berth = Berth::new(0).ok_or(PageError::NotFound)?;
+    let new = NewLoginSession {
         digest: token.digest(),
         id: SessionId::new(now, berth, rand::random()),
         person: person.id,
-        address: &visitor.address,
-        agent: &visitor.agent,
+        address: &client.address,
+        agent: &client.user_agent,
     };
-    let by = Author {
+    let by = Actor {
         person: Some(person.id),
-        who: person.email.clone(),
-        address: Some(visitor.address.clone()),
+        name: person.email.clone(),
+        address: Some(client.address.clone()),
     };
-    session::begin(&desk.control, &new, &by, now).await?;
-    let cookie = cookie::begin(&token, &desk.options).ok_or(No::NotFound)?;
-    Ok(([(SET_COOKIE, cookie)], Redirect::to(within(next))).into_response())
+    session::begin(&state.control, &new, &by, now).await?;
+    let cookie = cookie::issue_session(&token, &state.options).ok_or(PageError::NotFound)?;
+    Ok((
+        [(SET_COOKIE, cookie)],
+        Redirect::to(safe_redirect_path(next)),
+    )
+        .into_response())
 }
 
-/// Nobody is sent to another house by a link to ours.
-fn within(next: &str) -> &str {
-    let is_ours = next.starts_with("/dashboard") && !next.contains(['\\', '\n', '\r']);
-    if is_ours { next } else { "/dashboard" }
+/// Prevents open redirects: only dashboard paths are allowed.
+fn safe_redirect_path(next: &str) -> &str {
+    let is_dashboard = next.starts_with("/dashboard") && !next.contains(['\\', '\n', '\r']);
+    if is_dashboard { next } else { "/dashboard" }
 }
 
 pub(crate) async fn sign_out(
-    State(desk): State<Desk>,
-    Seated(seat): Seated,
-) -> Result<Response, No> {
-    let guest = &seat.guest;
-    let (which, now) = (Some(guest.session), desk.clock.now());
-    session::end(&desk.control, guest.person.id, which, &guest.author(), now).await?;
-    let cookie = cookie::end(&desk.options).ok_or(No::NotFound)?;
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+) -> Result<Response, PageError> {
+    let signed_in = &access.signed_in;
+    let (which, now) = (Some(signed_in.session), state.clock.now());
+    session::end(
+        &state.control,
+        signed_in.person.id,
+        which,
+        &signed_in.actor(),
+        now,
+    )
+    .await?;
+    let cookie = cookie::clear_session(&state.options).ok_or(PageError::NotFound)?;
     Ok(([(SET_COOKIE, cookie)], Redirect::to("/dashboard/sign-in")).into_response())
 }
 
-fn subject(kind: &str, value: &str) -> Digest {
-    Digest(Sha256::digest(format!("{kind} {value}").as_bytes()).into())
+fn throttle_subject(kind: &str, value: &str) -> SecretDigest {
+    SecretDigest(Sha256::digest(format!("{kind} {value}").as_bytes()).into())
 }
 
 #[cfg(test)]
@@ -166,9 +181,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_elsewhere() {
+    fn open_redirects_are_rejected() {
         assert_eq!(
-            within("/dashboard/project/x?a=b"),
+            safe_redirect_path("/dashboard/project/x?a=b"),
             "/dashboard/project/x?a=b"
         );
         for bad in [
@@ -178,7 +193,7 @@ mod tests {
             "/dashboard\\@evil",
             "/files",
         ] {
-            assert_eq!(within(bad), "/dashboard", "{bad}");
+            assert_eq!(safe_redirect_path(bad), "/dashboard", "{bad}");
         }
     }
 }

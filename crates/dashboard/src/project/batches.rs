@@ -1,236 +1,249 @@
-//! Batches that carry a project's cargo: how far they are, and what became of its own.
+//! Batches with cargo of a project: the list and the page of one batch.
 
 use askama::Template;
 use axum::extract::{Path, Query};
 use axum::response::Response;
 use chrono::TimeDelta;
-use domain::batch::{Delay, State};
+use domain::batch::{BatchState, SubmissionDelay};
 use domain::id::{self, BatchId};
 use domain::time::Timestamp;
 use serde::Deserialize;
-use store::view::batches::{self, Batch, Detail, Failures, Member};
+use store::view::batches::{
+    self, BatchFailureGroup, ProjectBatch, ProjectBatchCargo, ProjectBatchDetail,
+};
 
+use crate::access::{ClientInfo, ProjectAccess};
 use crate::chart;
-use crate::no::No;
-use crate::page::{Here, Page, show};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
 use crate::project::models::took;
-use crate::seat::{InProject, Visitor};
 use crate::text::{self, Markup};
 
-const PAGE: usize = 50;
-/// Of a batch's cargo, so many are looked at for those of the project.
-const LOOKED_AT: u32 = 500;
-/// Of the project's failures around a batch, so many are looked at for those in it.
-const FAILURES: u32 = 1000;
-/// No cargo is gathered that is older.
-const OLDEST: TimeDelta = TimeDelta::hours(27);
+const PAGE_SIZE: usize = 50;
+/// A batch's cargo to search for the project's own, per page.
+const MAX_EXAMINED_CARGO: u32 = 500;
+/// The project's failures to search for those in the batch.
+const MAX_EXAMINED_FAILURES: u32 = 1000;
+/// Cargo in a batch is never older than this.
+const MAX_CARGO_AGE: TimeDelta = TimeDelta::hours(27);
 
-fn chip(batch: &Batch) -> (&'static str, &'static str) {
+fn chip(batch: &ProjectBatch) -> (&'static str, &'static str) {
     match batch.state {
-        State::Gathered => ("calm", "gathered"),
-        State::Submitting if batch.delay.is_some() => ("warm", "delayed"),
-        State::Submitting => ("busy", "submitting"),
-        State::Running if batch.cancel_wanted_at.is_some() => ("warm", "being cancelled"),
-        State::Running => ("busy", "running"),
-        State::Ended if batch.cancelled_at.is_some() => ("warm", "cancelled"),
-        State::Ended => ("good", "ended"),
+        BatchState::Gathered => ("calm", "gathered"),
+        BatchState::Submitting if batch.delay.is_some() => ("warm", "delayed"),
+        BatchState::Submitting => ("busy", "submitting"),
+        BatchState::Running if batch.cancel_wanted_at.is_some() => ("warm", "cancelling"),
+        BatchState::Running => ("busy", "running"),
+        BatchState::Ended if batch.cancelled_at.is_some() => ("warm", "cancelled"),
+        BatchState::Ended => ("good", "ended"),
     }
 }
 
-fn progress(batch: &Batch) -> Markup {
+fn progress(batch: &ProjectBatch) -> Markup {
     let parts = [
         ("good", "succeeded", batch.succeeded),
         ("bad", "failed", batch.failed),
     ];
-    let name = format!("{} cargo of this project", text::count(batch.cargo));
-    chart::bar(&name, batch.cargo, &parts)
+    let name = format!("{} cargo in this project", text::count(batch.cargo));
+    chart::progress_bar(&name, batch.cargo, &parts)
 }
 
-/// When it ends if it takes as long as those before it did.
-fn expected(batch: &Batch) -> Option<Timestamp> {
+/// The expected end, from the usual turnaround of the lane.
+fn expected_end(batch: &ProjectBatch) -> Option<Timestamp> {
     let seconds = batch
         .turnaround_seconds
         .filter(|_| batch.ended_at.is_none())?;
     Some(batch.running_at? + took(seconds))
 }
 
-fn open(batch: &Batch) -> u64 {
+fn open_count(batch: &ProjectBatch) -> u64 {
     batch.cargo.saturating_sub(batch.succeeded + batch.failed)
 }
 
 #[derive(Debug, Template)]
 #[template(path = "batches.html")]
-struct List {
-    page: Page,
-    batches: Vec<Batch>,
-    is_first: bool,
+struct BatchesPage {
+    page: PageLayout,
+    batches: Vec<ProjectBatch>,
+    is_first_page: bool,
     older: Option<BatchId>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct BatchesQuery {
     before: Option<String>,
 }
 
 pub(crate) async fn list(
-    within: InProject,
-    visitor: Visitor,
-    Query(Before { before }): Query<Before>,
-) -> Result<Response, No> {
+    within: ProjectAccess,
+    client: ClientInfo,
+    Query(BatchesQuery { before }): Query<BatchesQuery>,
+) -> Result<Response, PageError> {
     let before = before.map(|before| before.parse()).transpose();
-    let before: Option<BatchId> = before.map_err(|_| No::NotFound)?;
-    let most = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
-    let mut batches = batches::page(within.shard(), within.id(), before, most).await?;
-    let more = batches.len() > PAGE;
-    batches.truncate(PAGE);
-    Ok(show(&List {
-        page: Page::of_project("Batches", Here::Batches, &within, &visitor).live(),
+    let before: Option<BatchId> = before.map_err(|_| PageError::NotFound)?;
+    let limit = u32::try_from(PAGE_SIZE + 1).unwrap_or(u32::MAX);
+    let mut batches = batches::list(within.shard(), within.id(), before, limit).await?;
+    let more = batches.len() > PAGE_SIZE;
+    batches.truncate(PAGE_SIZE);
+    Ok(render_page(&BatchesPage {
+        page: PageLayout::for_project("Batches", NavItem::Batches, &within, &client).live(),
         older: batches.last().map(|batch| batch.id).filter(|_| more),
-        is_first: before.is_none(),
+        is_first_page: before.is_none(),
         batches,
     }))
 }
 
 #[derive(Debug, Template)]
 #[template(path = "batch.html")]
-struct One {
-    page: Page,
-    detail: Detail,
-    steps: Vec<Step>,
-    failures: Vec<Failures>,
-    members: Vec<Member>,
+struct BatchPage {
+    page: PageLayout,
+    detail: ProjectBatchDetail,
+    steps: Vec<BatchStep>,
+    failures: Vec<BatchFailureGroup>,
+    members: Vec<ProjectBatchCargo>,
     from: u32,
-    /// Where to look further, if the batch goes on.
-    further: Option<u32>,
+    /// The position at which the next page starts.
+    next_from: Option<u32>,
 }
 
-/// A point that a batch comes past.
+/// A step in the life of a batch.
 #[derive(Debug)]
-struct Step {
+struct BatchStep {
     name: &'static str,
     at: Option<Timestamp>,
-    /// How long it took to the next.
-    took: Option<TimeDelta>,
-    is_now: bool,
+    /// Time until the next step.
+    duration: Option<TimeDelta>,
+    is_current: bool,
 }
 
-fn steps(batch: &Batch) -> Vec<Step> {
+fn steps(batch: &ProjectBatch) -> Vec<BatchStep> {
     let points = [
-        ("gathered", Some(batch.gathered_at), State::Gathered),
+        ("gathered", Some(batch.gathered_at), BatchState::Gathered),
         (
-            "submitting to the provider",
+            "submission started",
             batch.submitting_at,
-            State::Submitting,
+            BatchState::Submitting,
         ),
-        ("running at the provider", batch.running_at, State::Running),
-        ("ended", batch.ended_at, State::Ended),
+        (
+            "running at the provider",
+            batch.running_at,
+            BatchState::Running,
+        ),
+        ("ended", batch.ended_at, BatchState::Ended),
     ];
     let after = points.iter().skip(1).map(|(_, at, _)| *at).chain([None]);
     let steps = points
         .iter()
         .zip(after)
-        .map(|((name, at, state), next)| Step {
+        .map(|((name, at, state), next)| BatchStep {
             name,
             at: *at,
-            took: at.zip(next).map(|(at, next)| next - at),
-            is_now: *state == batch.state && batch.state != State::Ended,
+            duration: at.zip(next).map(|(at, next)| next - at),
+            is_current: *state == batch.state && batch.state != BatchState::Ended,
         });
     steps.collect()
 }
 
-impl One {
-    /// What a person would want to know, in words.
-    fn words(&self) -> Option<(&'static str, &'static str)> {
+impl BatchPage {
+    /// An explanation of a cancelled or delayed batch.
+    fn notice(&self) -> Option<(&'static str, &'static str)> {
         let batch = &self.detail.batch;
         if batch.cancelled_at.is_some() {
             return Some((
                 "warm",
-                "The job was cancelled at the provider. What was finished by then is kept; the rest waits again or ended with an error.",
+                "The job was cancelled at the provider. Finished results are kept. \
+                 Unfinished cargo was requeued or failed.",
             ));
         }
         if batch.cancel_wanted_at.is_some() && batch.ended_at.is_none() {
             return Some((
                 "warm",
-                "The provider was asked to cancel the job. What is finished by then is kept.",
+                "The job is being cancelled at the provider. Finished results are kept.",
             ));
         }
-        let delay = batch.delay.filter(|_| batch.state == State::Submitting);
+        let delay = batch
+            .delay
+            .filter(|_| batch.state == BatchState::Submitting);
         delay.map(|delay| match delay {
-            Delay::Full => (
+            SubmissionDelay::AccountFull => (
                 "warm",
-                "Not sent yet: as many tokens wait at the provider as the account may have there. It is tried again by itself.",
+                "Not submitted yet: the provider account has reached its limit of enqueued tokens. \
+                 Longshore retries automatically.",
             ),
-            Delay::Refused => (
+            SubmissionDelay::ProviderRefused => (
                 "warm",
-                "Not sent yet: the provider takes nothing for now. It is tried again by itself.",
+                "Not submitted yet: the provider does not accept jobs at the moment. \
+                 Longshore retries automatically.",
             ),
-            Delay::Unready => (
+            SubmissionDelay::NotAssembled => (
                 "warm",
-                "Not sent yet: it could not be put together. It is tried again by itself.",
+                "Not submitted yet: the job could not be prepared. \
+                 Longshore retries automatically.",
             ),
         })
     }
 
-    fn usual(&self) -> Option<TimeDelta> {
+    fn usual_turnaround(&self) -> Option<TimeDelta> {
         self.detail.batch.turnaround_seconds.map(took)
     }
 
-    fn last_looked_at(&self) -> u64 {
-        let last = self.from.saturating_add(LOOKED_AT - 1);
+    fn last_examined(&self) -> u64 {
+        let last = self.from.saturating_add(MAX_EXAMINED_CARGO - 1);
         u64::from(last).min(self.detail.total)
     }
 }
 
-fn chip_of(member: &Member) -> (&'static str, &'static str) {
+fn cargo_chip(member: &ProjectBatchCargo) -> (&'static str, &'static str) {
     match (member.success, member.has_left) {
         (Some(true), _) => ("good", "succeeded"),
         (Some(false), _) => ("bad", "failed"),
-        (None, true) => ("warm", "went back to wait"),
+        (None, true) => ("warm", "requeued"),
         (None, false) => ("busy", "open"),
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct From {
+pub(crate) struct BatchQuery {
     from: Option<u32>,
 }
 
-pub(crate) async fn one(
-    within: InProject,
-    visitor: Visitor,
+pub(crate) async fn detail(
+    within: ProjectAccess,
+    client: ClientInfo,
     Path((_, id)): Path<(String, String)>,
-    Query(From { from }): Query<From>,
-) -> Result<Response, No> {
-    let id: BatchId = id.parse().map_err(|_| No::NotFound)?;
+    Query(BatchQuery { from }): Query<BatchQuery>,
+) -> Result<Response, PageError> {
+    let id: BatchId = id.parse().map_err(|_| PageError::NotFound)?;
     let (shard, project) = (within.shard(), within.id());
     let detail = batches::find(shard, project, id)
         .await?
-        .ok_or(No::NotFound)?;
+        .ok_or(PageError::NotFound)?;
     let from = from.unwrap_or(1).max(1);
-    let mut members = batches::members(shard, project, id, from, LOOKED_AT).await?;
-    let past = from.saturating_add(LOOKED_AT);
-    let further = match members.get(PAGE) {
-        Some(next) => u32::try_from(next.place).ok(),
+    let mut members = batches::list_cargo(shard, project, id, from, MAX_EXAMINED_CARGO).await?;
+    let past = from.saturating_add(MAX_EXAMINED_CARGO);
+    let further = match members.get(PAGE_SIZE) {
+        Some(next) => u32::try_from(next.position).ok(),
         None => Some(past).filter(|past| u64::from(*past) <= detail.total),
     };
-    members.truncate(PAGE);
+    members.truncate(PAGE_SIZE);
     let gathered = detail.batch.gathered_at;
-    let stretch = (
-        id::floor(gathered - OLDEST),
-        id::floor(gathered + TimeDelta::seconds(60)),
+    let id_range = (
+        id::first_id_at(gathered - MAX_CARGO_AGE),
+        id::first_id_at(gathered + TimeDelta::seconds(60)),
     );
     let failures = if detail.batch.failed > 0 {
-        batches::failures(shard, project, id, stretch, FAILURES).await?
+        batches::group_failures(shard, project, id, id_range, MAX_EXAMINED_FAILURES).await?
     } else {
         Vec::new()
     };
-    Ok(show(&One {
-        page: Page::of_project(format!("Batch {id}"), Here::Batches, &within, &visitor).live(),
+    Ok(render_page(&BatchPage {
+        page: PageLayout::for_project(format!("Batch {id}"), NavItem::Batches, &within, &client)
+            .live(),
         steps: steps(&detail.batch),
         detail,
         failures,
         members,
         from,
-        further,
+        next_from: further,
     }))
 }

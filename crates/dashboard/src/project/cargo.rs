@@ -1,4 +1,4 @@
-//! A project's cargo: the list, the page of one, loading one, sending a callback again.
+//! A project's cargo: the list, the page of one cargo, loading, and resending its callback.
 
 mod body;
 
@@ -8,24 +8,24 @@ mod histogram;
 
 pub(crate) mod list;
 
-mod look;
+mod search;
 
-pub(crate) mod new;
+pub(crate) mod load_form;
 
-pub(crate) mod one;
+pub(crate) mod detail;
 
-mod pretty;
+mod pretty_json;
 
-pub(crate) mod raw;
+pub(crate) mod downloads;
 
-mod refusal;
+mod load_response;
 
 pub(crate) mod resend;
 
-mod spans;
+mod search_spans;
 
-mod story;
+mod events;
 
 mod timeline;
 
-mod window;
+mod time_window;

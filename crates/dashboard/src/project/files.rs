@@ -1,57 +1,57 @@
-//! A project's files, newest first; and where browsers upload more.
+//! A project's files: list and upload.
 
-pub(crate) mod one;
+pub(crate) mod detail;
 
-pub(crate) mod proxy;
+pub(crate) mod api_proxy;
 
 mod steps;
 
-mod words;
+mod explanations;
 
 use std::borrow::Borrow;
 
 use askama::Template;
 use axum::extract::Query;
 use axum::response::Response;
-use domain::file::{Kind, MediaType, Status};
+use domain::file::{FileKind, FileStatus, MediaType};
 use domain::id::FileId;
-use domain::storage::Stored;
+use domain::storage_quota::StorageUsage;
 use serde::Deserialize;
-use store::shard::file::{self, File, Filter};
+use store::shard::file::{self, FileFilter, FileRow};
 use store::shard::storage;
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{InProject, Visitor};
+use crate::access::{ClientInfo, ProjectAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
 use crate::text;
 
-const PAGE: usize = 50;
+const PAGE_SIZE: usize = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "files.html")]
-struct Files {
-    page: Page,
-    shown: Vec<File>,
-    stored: Stored,
-    filter: Filter,
-    is_later: bool,
+struct FilesPage {
+    page: PageLayout,
+    files: Vec<FileRow>,
+    stored: StorageUsage,
+    filter: FileFilter,
+    is_older_page: bool,
     older: Option<FileId>,
 }
 
-impl Files {
+impl FilesPage {
     fn is_filtered(&self) -> bool {
-        self.filter != Filter::default()
+        self.filter != FileFilter::default()
     }
 
-    fn is_status(&self, status: impl Borrow<Status>) -> bool {
+    fn is_status(&self, status: impl Borrow<FileStatus>) -> bool {
         self.filter.status == Some(*status.borrow())
     }
 
-    fn is_kind(&self, kind: impl Borrow<Kind>) -> bool {
+    fn is_kind(&self, kind: impl Borrow<FileKind>) -> bool {
         self.filter.kind == Some(*kind.borrow())
     }
 
-    /// The filters, as the address says them.
+    /// The filters as query parameters.
     fn query(&self) -> String {
         let mut query = String::new();
         if let Some(status) = self.filter.status {
@@ -65,7 +65,7 @@ impl Files {
         query
     }
 
-    /// What a browser may choose: the endings that people know, and the types.
+    /// The `accept` attribute of the file input: media types and common file extensions.
     fn accept() -> String {
         let types = MediaType::ALL.iter().map(|one| one.as_str());
         types
@@ -76,7 +76,7 @@ impl Files {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct FileQuery {
     #[serde(default)]
     status: String,
     #[serde(default)]
@@ -86,30 +86,30 @@ pub(crate) struct Asked {
 }
 
 pub(crate) async fn page(
-    within: InProject,
-    visitor: Visitor,
-    Query(asked): Query<Asked>,
-) -> Result<Response, No> {
-    let filter = Filter {
-        status: Status::parse(&asked.status),
-        kind: Kind::parse(&asked.kind),
+    within: ProjectAccess,
+    client: ClientInfo,
+    Query(asked): Query<FileQuery>,
+) -> Result<Response, PageError> {
+    let filter = FileFilter {
+        status: FileStatus::parse(&asked.status),
+        kind: FileKind::parse(&asked.kind),
     };
     let before: Option<FileId> = asked.before.parse().ok();
     let shard = within.shard();
-    let limit = u32::try_from(PAGE + 1).unwrap_or(u32::MAX);
+    let limit = u32::try_from(PAGE_SIZE + 1).unwrap_or(u32::MAX);
     let (files, stored) = tokio::join!(
         file::list(shard, within.id(), filter, before, limit),
-        storage::find(shard, within.place.organization),
+        storage::find(shard, within.scope.organization),
     );
     let mut files = files?;
-    let more = files.len() > PAGE;
-    files.truncate(PAGE);
-    Ok(show(&Files {
-        page: Page::of_project("Files", Here::Files, &within, &visitor).live(),
+    let more = files.len() > PAGE_SIZE;
+    files.truncate(PAGE_SIZE);
+    Ok(render_page(&FilesPage {
+        page: PageLayout::for_project("Files", NavItem::Files, &within, &client).live(),
         older: files.last().map(|file| file.id).filter(|_| more),
-        shown: files,
+        files,
         stored: stored?,
         filter,
-        is_later: before.is_some(),
+        is_older_page: before.is_some(),
     }))
 }

@@ -1,21 +1,24 @@
-//! What the keys of a project are called, wherever cargo are told apart by them.
+//! Names of a project's API keys, for pages that show cargo by key.
 
 use std::collections::HashMap;
 
-use domain::id::KeyId;
+use domain::id::ApiKeyId;
 use store::control::api_key;
 
-use crate::no::No;
-use crate::seat::InProject;
-use crate::state::Desk;
+use crate::access::ProjectAccess;
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
-/// Of more than these, ids are shown.
-const MOST: u32 = 500;
+/// Further keys are shown by id.
+const MAX_KEYS: u32 = 500;
 
-/// The pages themselves load under the project's own id.
-pub(crate) async fn of(desk: &Desk, within: &InProject) -> Result<HashMap<KeyId, String>, No> {
-    let keys = api_key::page(&desk.control, within.id(), None, MOST).await?;
+/// Includes the dashboard itself, which loads cargo under the project's id.
+pub(crate) async fn read_key_names(
+    state: &DashboardState,
+    within: &ProjectAccess,
+) -> Result<HashMap<ApiKeyId, String>, PageError> {
+    let keys = api_key::list(&state.control, within.id(), None, MAX_KEYS).await?;
     let mut names: HashMap<_, _> = keys.into_iter().map(|key| (key.id, key.name)).collect();
-    names.insert(within.acting().key, "the dashboard".to_owned());
+    names.insert(within.caller_identity().key, "the dashboard".to_owned());
     Ok(names)
 }

@@ -1,47 +1,47 @@
-//! A project's keys: made, rotated and ended here, shown once.
+//! A project's API keys: create, rotate, deactivate. A key is shown once.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::TimeDelta;
-use domain::api_key::ApiKey as Drawn;
-use domain::id::KeyId;
+use domain::api_key::ApiKey as SecretKey;
+use domain::id::ApiKeyId;
 use domain::time::Timestamp;
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::Deserialize;
-use store::control::api_key::{self, ApiKey};
+use store::control::api_key::{self, ApiKeyRow};
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::access::{ClientInfo, ProjectAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text;
 
-/// All that a page shows; who has more should deactivate some.
-const MOST: u32 = 500;
+/// Keys on the page.
+const MAX_KEYS: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
-struct Board {
-    page: Page,
-    keys: Vec<ApiKey>,
+struct KeysPage {
+    page: PageLayout,
+    keys: Vec<ApiKeyRow>,
     now: Timestamp,
-    /// Shown this once: the name, the key, and where to send it.
-    made: Option<Made>,
+    /// The new key, shown once.
+    created_key: Option<CreatedKey>,
 }
 
-struct Made {
+struct CreatedKey {
     name: String,
     key: String,
     url: String,
-    /// Until when the one that it replaces goes on.
-    old_ends: Option<Timestamp>,
+    /// When the rotated key expires.
+    old_key_expires_at: Option<Timestamp>,
 }
 
-impl Board {
-    fn state(&self, key: &ApiKey) -> (&'static str, &'static str) {
+impl KeysPage {
+    fn state(&self, key: &ApiKeyRow) -> (&'static str, &'static str) {
         if !key.is_active {
             ("calm", "deactivated")
         } else if key.expires_at.is_some_and(|end| end <= self.now) {
@@ -53,170 +53,176 @@ impl Board {
         }
     }
 
-    fn is_usable(&self, key: &ApiKey) -> bool {
+    fn is_usable(&self, key: &ApiKeyRow) -> bool {
         key.is_active && key.expires_at.is_none_or(|end| end > self.now)
     }
 }
 
-async fn keys(
-    desk: &Desk,
-    within: &InProject,
-    visitor: &Visitor,
-    made: Option<Made>,
-) -> Result<Response, No> {
-    let mut keys = api_key::page(&desk.control, within.id(), None, MOST).await?;
+async fn render_keys(
+    state: &DashboardState,
+    within: &ProjectAccess,
+    client: &ClientInfo,
+    made: Option<CreatedKey>,
+) -> Result<Response, PageError> {
+    let mut keys = api_key::list(&state.control, within.id(), None, MAX_KEYS).await?;
     keys.reverse();
-    Ok(show(&Board {
-        page: Page::of_project("Keys", Here::Keys, within, visitor),
+    Ok(render_page(&KeysPage {
+        page: PageLayout::for_project("API keys", NavItem::Keys, within, client),
         keys,
-        now: desk.clock.now(),
-        made,
+        now: state.clock.now(),
+        created_key: made,
     }))
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    keys(&desk, &within, &visitor, None).await
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    render_keys(&state, &within, &client, None).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct NewKey {
+pub(crate) struct NewKeyForm {
     name: String,
-    /// Days; nothing where it never ends.
+    /// Days until the key expires; empty for never.
     #[serde(default)]
     days: String,
 }
 
-fn draw(
-    within: &InProject,
+fn generate_key(
+    within: &ProjectAccess,
     name: &str,
     ends: Option<Timestamp>,
     now: Timestamp,
-) -> Result<(ApiKey, Drawn), No> {
+) -> Result<(ApiKeyRow, SecretKey), PageError> {
     let name = name.trim();
     if !(1..=200).contains(&name.chars().count()) {
-        return Err(No::Invalid(
-            "A key's name has 1 to 200 characters.".to_owned(),
+        return Err(PageError::Invalid(
+            "Enter a name of 1 to 200 characters.".to_owned(),
         ));
     }
     let mut random = [0; 128];
     let filled = SysRng.try_fill_bytes(&mut random).ok();
-    let drawn = filled.and_then(|()| Drawn::draw(random));
-    let drawn =
-        drawn.ok_or_else(|| No::Invalid("No key could be drawn. Please try again.".to_owned()))?;
-    let key = ApiKey {
-        id: KeyId::new(now, within.place.berth, rand::random()),
+    let secret = filled.and_then(|()| SecretKey::generate(random));
+    let secret = secret
+        .ok_or_else(|| PageError::Invalid("The key could not be created. Try again.".to_owned()))?;
+    let key = ApiKeyRow {
+        id: ApiKeyId::new(now, within.scope.berth, rand::random()),
         project: within.id(),
         name: name.to_owned(),
-        prefix: drawn.shown().to_owned(),
+        prefix: secret.display_prefix().to_owned(),
         is_active: true,
         expires_at: ends,
         last_used_at: None,
         created_at: now,
         successor: None,
     };
-    Ok((key, drawn))
+    Ok((key, secret))
 }
 
 pub(crate) async fn create(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-    Form(new): Form<NewKey>,
-) -> Result<Response, No> {
-    let now = desk.clock.now();
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+    Form(new): Form<NewKeyForm>,
+) -> Result<Response, PageError> {
+    let now = state.clock.now();
     let days = match new.days.as_str() {
         "" => None,
         days => Some(
             days.parse::<u16>()
-                .map_err(|_| No::Invalid("A key ends after whole days.".to_owned()))?,
+                .map_err(|_| PageError::Invalid("Enter the expiry in whole days.".to_owned()))?,
         ),
     };
     let ends = days.map(|days| now + TimeDelta::days(i64::from(days)));
-    let (key, drawn) = draw(&within, &new.name, ends, now)?;
-    api_key::create(&desk.control, &key, drawn.digest(), &within.author()).await?;
-    let made = Made {
+    let (key, secret) = generate_key(&within, &new.name, ends, now)?;
+    api_key::create(&state.control, &key, secret.digest(), &within.actor()).await?;
+    let made = CreatedKey {
         name: key.name,
-        key: drawn.reveal().to_owned(),
-        url: desk.options.public_url.clone(),
-        old_ends: None,
+        key: secret.reveal().to_owned(),
+        url: state.options.public_url.clone(),
+        old_key_expires_at: None,
     };
-    keys(&desk, &within, &visitor, Some(made)).await
+    render_keys(&state, &within, &client, Some(made)).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Rotate {
+pub(crate) struct RotateKeyForm {
     key: String,
-    /// For how many seconds the old one goes on.
+    /// Seconds until the old key expires.
     overlap: String,
 }
 
-async fn own(desk: &Desk, within: &InProject, text: &str) -> Result<ApiKey, No> {
-    let id: KeyId = text.parse().map_err(|_| No::NotFound)?;
-    let key = api_key::find(&desk.control, id).await?;
+async fn find_key(
+    state: &DashboardState,
+    within: &ProjectAccess,
+    text: &str,
+) -> Result<ApiKeyRow, PageError> {
+    let id: ApiKeyId = text.parse().map_err(|_| PageError::NotFound)?;
+    let key = api_key::find(&state.control, id).await?;
     key.filter(|key| key.project == within.id())
-        .ok_or(No::NotFound)
+        .ok_or(PageError::NotFound)
 }
 
 pub(crate) async fn rotate(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-    Form(Rotate { key, overlap }): Form<Rotate>,
-) -> Result<Response, No> {
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+    Form(RotateKeyForm { key, overlap }): Form<RotateKeyForm>,
+) -> Result<Response, PageError> {
     let seconds = match overlap.as_str() {
         "0" | "3600" | "86400" | "604800" => overlap.parse::<i64>().unwrap_or_default(),
         _ => {
-            return Err(No::Invalid(
-                "Choose for how long the old key goes on.".to_owned(),
+            return Err(PageError::Invalid(
+                "Choose when the old key expires.".to_owned(),
             ));
         }
     };
-    let (now, old) = (desk.clock.now(), own(&desk, &within, &key).await?);
-    let (new, drawn) = draw(&within, &old.name, None, now)?;
+    let (now, old) = (state.clock.now(), find_key(&state, &within, &key).await?);
+    let (new, secret) = generate_key(&within, &old.name, None, now)?;
     let ends = now + TimeDelta::seconds(seconds);
-    let by = within.author();
-    let rotated = api_key::rotate(&desk.control, old.id, &new, drawn.digest(), ends, &by).await?;
+    let by = within.actor();
+    let rotated = api_key::rotate(&state.control, old.id, &new, secret.digest(), ends, &by).await?;
     let old = rotated.ok_or_else(|| {
-        No::Invalid("This key was replaced or deactivated in the meantime.".to_owned())
+        PageError::Invalid(
+            "This key was already rotated or deactivated. Reload the page.".to_owned(),
+        )
     })?;
-    let made = Made {
+    let made = CreatedKey {
         name: new.name,
-        key: drawn.reveal().to_owned(),
-        url: desk.options.public_url.clone(),
-        old_ends: old.expires_at,
+        key: secret.reveal().to_owned(),
+        url: state.options.public_url.clone(),
+        old_key_expires_at: old.expires_at,
     };
-    keys(&desk, &within, &visitor, Some(made)).await
+    render_keys(&state, &within, &client, Some(made)).await
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Which {
+pub(crate) struct KeyForm {
     key: String,
 }
 
 pub(crate) async fn activate(
-    State(desk): State<Desk>,
-    within: InProject,
-    Form(Which { key }): Form<Which>,
-) -> Result<Response, No> {
-    let key = own(&desk, &within, &key).await?;
-    api_key::activate(&desk.control, key.id, &within.author(), desk.clock.now()).await?;
-    Ok(back(&within))
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    Form(KeyForm { key }): Form<KeyForm>,
+) -> Result<Response, PageError> {
+    let key = find_key(&state, &within, &key).await?;
+    api_key::activate(&state.control, key.id, &within.actor(), state.clock.now()).await?;
+    Ok(redirect_to_keys(&within))
 }
 
 pub(crate) async fn deactivate(
-    State(desk): State<Desk>,
-    within: InProject,
-    Form(Which { key }): Form<Which>,
-) -> Result<Response, No> {
-    let key = own(&desk, &within, &key).await?;
-    api_key::deactivate(&desk.control, key.id, &within.author(), desk.clock.now()).await?;
-    Ok(back(&within))
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    Form(KeyForm { key }): Form<KeyForm>,
+) -> Result<Response, PageError> {
+    let key = find_key(&state, &within, &key).await?;
+    api_key::deactivate(&state.control, key.id, &within.actor(), state.clock.now()).await?;
+    Ok(redirect_to_keys(&within))
 }
 
-fn back(within: &InProject) -> Response {
+fn redirect_to_keys(within: &ProjectAccess) -> Response {
     Redirect::to(&format!("/dashboard/project/{}/keys", within.project.slug)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The models that a project may name: what they read, what they cost, how they fare here.
+//! The models of the catalogue: prices, turnaround, availability and recent usage.
 
 use std::collections::HashMap;
 
@@ -8,52 +8,52 @@ use axum::response::Response;
 use chrono::TimeDelta;
 use domain::id::ProjectId;
 use domain::model::{Model, Price};
-use domain::route::{Route, Via};
+use domain::route::{InferenceMode, Route};
 use domain::time::Timestamp;
 use store::Shard;
-use store::shard::provider::{self, Paused};
-use store::view::models::{self, Done, Way};
+use store::shard::provider::{self, ProviderPauseRow};
+use store::view::models::{self, ModelCounts, ModelLane};
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::access::{ClientInfo, ProjectAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 use crate::text;
 
 #[derive(Debug, Template)]
 #[template(path = "models.html")]
-struct Models {
-    page: Page,
-    rows: Vec<Row>,
+struct ModelsPage {
+    page: PageLayout,
+    rows: Vec<ModelRow>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct ModelRow {
     model: Model,
-    routes: Vec<OnRoute>,
-    done: Option<Done>,
+    routes: Vec<RouteStatus>,
+    recent_usage: Option<ModelCounts>,
 }
 
-/// How a model's route stands on this shard.
+/// The status of a model's route on this shard.
 #[derive(Debug)]
-struct OnRoute {
+struct RouteStatus {
     provider: String,
-    via: Via,
-    took: Option<TimeDelta>,
-    /// Why nothing goes that way.
-    stop: Option<Stop>,
+    via: InferenceMode,
+    turnaround: Option<TimeDelta>,
+    /// Why the route is paused.
+    pause: Option<RoutePause>,
 }
 
 #[derive(Debug)]
-enum Stop {
-    /// An operator lets nothing be gathered.
+enum RoutePause {
+    /// An operator paused the lane.
     Lane(Option<String>),
-    Provider(Paused),
+    Provider(ProviderPauseRow),
 }
 
-impl Row {
+impl ModelRow {
     fn state(&self) -> (&'static str, &'static str) {
-        let open = self.routes.iter().filter(|route| route.stop.is_none());
+        let open = self.routes.iter().filter(|route| route.pause.is_none());
         match open.count() {
             0 => ("bad", "paused"),
             open if open < self.routes.len() => ("warm", "partly paused"),
@@ -61,94 +61,102 @@ impl Row {
         }
     }
 
-    fn batch(&self) -> Option<Price> {
+    fn batch_price(&self) -> Option<Price> {
         self.model.prices.map(|prices| prices.batch)
     }
 
-    /// How much less a batch costs, in per cent of the realtime price, for as much read as written.
+    /// The batch discount in percent of the realtime price, for equal input and output tokens.
     fn discount(&self) -> Option<i64> {
-        let (batch, realtime) = (self.batch()?, self.model.realtime()?);
+        let (batch, realtime) = (self.batch_price()?, self.model.realtime()?);
         let sum = |price: Price| (price.input + price.output).nanos();
         let less = (sum(realtime) - sum(batch)).checked_mul(100)?;
         less.checked_div(sum(realtime)).filter(|less| *less > 0)
     }
 
-    fn took(&self) -> Option<TimeDelta> {
-        let open = self.routes.iter().filter(|route| route.stop.is_none());
-        open.filter_map(|route| route.took).min()
+    fn turnaround(&self) -> Option<TimeDelta> {
+        let open = self.routes.iter().filter(|route| route.pause.is_none());
+        open.filter_map(|route| route.turnaround).min()
     }
 
     fn completed(&self) -> u64 {
-        let done = self.done.as_ref();
+        let done = self.recent_usage.as_ref();
         done.map_or(0, |done| done.succeeded + done.failed)
     }
 }
 
-impl Models {
+impl ModelsPage {
     fn is_operator(&self) -> bool {
-        self.page.seat.guest.person.is_operator
+        self.page.access.signed_in.person.is_operator
     }
 }
 
-struct Seen {
-    ways: Vec<Way>,
-    paused: HashMap<String, Paused>,
+struct ShardLanes {
+    lanes: Vec<ModelLane>,
+    paused: HashMap<String, ProviderPauseRow>,
     now: Timestamp,
 }
 
-impl Seen {
-    fn on_route(&self, model: &Model, route: &Route) -> OnRoute {
-        let way = self.ways.iter().find(|way| {
+impl ShardLanes {
+    fn route_status(&self, model: &Model, route: &Route) -> RouteStatus {
+        let way = self.lanes.iter().find(|way| {
             way.model == model.id && way.provider == route.provider && way.via == route.via
         });
         let lane = way.filter(|way| way.paused_at.is_some());
-        let lane = lane.map(|way| Stop::Lane(way.pause_reason.clone()));
+        let lane = lane.map(|way| RoutePause::Lane(way.pause_reason.clone()));
         let paused = self.paused.get(&route.provider);
-        let paused = paused.filter(|paused| paused.lasts(self.now)).cloned();
-        OnRoute {
+        let paused = paused
+            .filter(|paused| paused.is_in_force(self.now))
+            .cloned();
+        RouteStatus {
             provider: route.provider.clone(),
             via: route.via,
-            took: way.and_then(|way| way.turnaround_seconds).map(took),
-            stop: lane.or_else(|| paused.map(Stop::Provider)),
+            turnaround: way.and_then(|way| way.turnaround_seconds).map(took),
+            pause: lane.or_else(|| paused.map(RoutePause::Provider)),
         }
     }
 }
 
-/// Seconds as they were measured.
-#[expect(clippy::cast_possible_truncation, reason = "bounded before")]
+#[expect(clippy::cast_possible_truncation, reason = "clamped")]
 pub(crate) fn took(seconds: f64) -> TimeDelta {
     TimeDelta::milliseconds((seconds.clamp(0.0, 1e9) * 1000.0) as i64)
 }
 
-async fn done(shard: &Shard, of: ProjectId, now: Timestamp) -> Result<HashMap<String, Done>, No> {
-    let done = models::done(shard, of, now - TimeDelta::hours(24)).await?;
+async fn read_recent_usage(
+    shard: &Shard,
+    of: ProjectId,
+    now: Timestamp,
+) -> Result<HashMap<String, ModelCounts>, PageError> {
+    let done = models::count_by_model(shard, of, now - TimeDelta::hours(24)).await?;
     let named = done.into_iter().map(|done| (done.model.clone(), done));
     Ok(named.collect())
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    let (shard, now) = (within.shard(), desk.clock.now());
-    let seen = Seen {
-        ways: models::ways(shard).await?,
-        paused: provider::paused(shard).await?,
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    let (shard, now) = (within.shard(), state.clock.now());
+    let seen = ShardLanes {
+        lanes: models::list_lanes(shard).await?,
+        paused: provider::list_paused(shard).await?,
         now,
     };
-    let mut done = done(shard, within.id(), now).await?;
-    let catalogue = desk.catalogue.borrow().clone();
+    let mut done = read_recent_usage(shard, within.id(), now).await?;
+    let catalogue = state.catalogue.borrow().clone();
     let rows = catalogue.models().map(|model| {
-        let routes = model.routes.on(&shard.name);
-        Row {
-            routes: routes.iter().map(|it| seen.on_route(model, it)).collect(),
-            done: done.remove(&model.id),
+        let routes = model.routes.for_shard(&shard.name);
+        ModelRow {
+            routes: routes
+                .iter()
+                .map(|it| seen.route_status(model, it))
+                .collect(),
+            recent_usage: done.remove(&model.id),
             model: model.clone(),
         }
     });
-    Ok(show(&Models {
+    Ok(render_page(&ModelsPage {
         rows: rows.collect(),
-        page: Page::of_project("Models", Here::Models, &within, &visitor),
+        page: PageLayout::for_project("Models", NavItem::Models, &within, &client),
     }))
 }

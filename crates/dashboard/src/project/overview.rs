@@ -1,76 +1,76 @@
-//! A project at a glance: is it working, what does it cost, what needs somebody.
+//! The overview page of a project: alerts, activity, spending and recent failures.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{Datelike as _, NaiveTime, TimeDelta};
-use domain::id::{CargoId, floor};
+use domain::id::{CargoId, first_id_at};
 use domain::money::Money;
-use domain::time::{Timestamp, hour};
+use domain::time::{Timestamp, start_of_hour};
 use store::control::api_key;
 use store::shard::account;
-use store::view::usage::{self, Hour};
+use store::view::usage::{self, HourlyUsage};
 use store::view::{callbacks, models, overview};
 
+use crate::access::{ClientInfo, ProjectAccess};
 use crate::chart;
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::project::needs::{self, Need};
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::project::alerts::{self, ProjectAlert};
+use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
-/// How many of the newest failures are shown.
-const FAILURES: u32 = 5;
+/// Recent failures on the page.
+const MAX_FAILURES: u32 = 5;
 
 #[derive(Debug, Template)]
 #[template(path = "overview.html")]
-struct Overview {
-    page: Page,
-    needs: Vec<Need>,
-    day: Day,
-    sparks: [Markup; 4],
+struct OverviewPage {
+    page: PageLayout,
+    alerts: Vec<ProjectAlert>,
+    day: DaySummary,
+    sparklines: [Markup; 4],
     month: (Money, Money),
     available: Money,
     held: Money,
     failures: Vec<(CargoId, String)>,
-    start: Option<Start>,
+    onboarding: Option<Onboarding>,
 }
 
-/// One of an hour's numbers.
-type Of = fn(&Hour) -> u64;
+/// Selects one number of an hour.
+type HourMetric = fn(&HourlyUsage) -> u64;
 
-/// What is left to do until the first callback has arrived.
+/// Onboarding steps, shown until the first callback is delivered.
 #[derive(Debug)]
-struct Start {
+struct Onboarding {
     has_key: bool,
     has_loaded: bool,
 }
 
 /// The last 24 hours.
 #[derive(Debug)]
-struct Day {
-    hours: Vec<Hour>,
+struct DaySummary {
+    hours: Vec<HourlyUsage>,
     loaded: u64,
     succeeded: u64,
     failed: u64,
     delivered: u64,
-    given_up: u64,
+    callbacks_failed: u64,
     charged: Money,
     saved: Money,
 }
 
-impl Day {
-    fn of(found: &[Hour], first: Timestamp) -> Self {
-        let hours: Vec<Hour> = (0..24)
+impl DaySummary {
+    fn of(found: &[HourlyUsage], first: Timestamp) -> Self {
+        let hours: Vec<HourlyUsage> = (0..24)
             .map(|hour| {
                 let hour = first + TimeDelta::hours(hour);
                 let found = found.iter().find(|one| one.hour == hour).copied();
-                found.unwrap_or_else(|| quiet(hour))
+                found.unwrap_or_else(|| empty_hour(hour))
             })
             .collect();
-        let sum = |of: fn(&Hour) -> u64| hours.iter().map(of).sum();
-        let money = |of: fn(&Hour) -> Money| {
+        let sum = |of: fn(&HourlyUsage) -> u64| hours.iter().map(of).sum();
+        let money = |of: fn(&HourlyUsage) -> Money| {
             hours
                 .iter()
                 .map(of)
@@ -81,7 +81,7 @@ impl Day {
             succeeded: sum(|hour| hour.succeeded),
             failed: sum(|hour| hour.failed),
             delivered: sum(|hour| hour.delivered),
-            given_up: sum(|hour| hour.given_up),
+            callbacks_failed: sum(|hour| hour.callbacks_failed),
             charged: money(|hour| hour.charged),
             saved: money(|hour| hour.saved),
             hours,
@@ -92,98 +92,94 @@ impl Day {
         self.succeeded + self.failed
     }
 
-    /// Loaded, answered, called back, spent.
-    fn sparks(&self) -> [Markup; 4] {
-        let of: [(&str, Of); 4] = [
+    /// Loaded, completed, callbacks delivered, spent.
+    fn sparklines(&self) -> [Markup; 4] {
+        let of: [(&str, HourMetric); 4] = [
             ("Loaded", |hour| hour.loaded),
-            ("Answered", |hour| hour.succeeded),
-            ("Called back", |hour| hour.delivered),
+            ("Completed", |hour| hour.succeeded),
+            ("Callbacks delivered", |hour| hour.delivered),
             ("Spent", |hour| hour.charged.nanos().unsigned_abs()),
         ];
         of.map(|(name, of)| {
             let values: Vec<u64> = self.hours.iter().map(of).collect();
-            chart::spark(&format!("{name} in each of the last 24 hours"), &values)
+            chart::sparkline(&format!("{name} per hour, last 24 hours"), &values)
         })
     }
 
     fn columns(&self) -> Markup {
-        let columns: Vec<chart::Column> = self
+        let columns: Vec<chart::ChartColumn> = self
             .hours
             .iter()
-            .map(|hour| chart::Column {
+            .map(|hour| chart::ChartColumn {
                 label: hour.hour.format("%d %b %H:00 UTC").to_string(),
                 parts: vec![
                     ("good", "succeeded".to_owned(), hour.succeeded),
                     ("bad", "failed".to_owned(), hour.failed),
                 ],
-                ..chart::Column::default()
+                ..chart::ChartColumn::default()
             })
             .collect();
-        chart::columns(
-            "Cargo that ended in each of the last 24 hours",
-            120.0,
-            &columns,
-        )
+        chart::column_chart("Cargo completed per hour, last 24 hours", 120.0, &columns)
     }
 }
 
-const fn quiet(hour: Timestamp) -> Hour {
-    Hour {
+const fn empty_hour(hour: Timestamp) -> HourlyUsage {
+    HourlyUsage {
         hour,
         loaded: 0,
         succeeded: 0,
         failed: 0,
         delivered: 0,
-        given_up: 0,
+        callbacks_failed: 0,
         charged: Money::ZERO,
         saved: Money::ZERO,
     }
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-) -> Result<Response, No> {
-    let (shard, project, now) = (within.shard(), within.id(), desk.clock.now());
-    let first = hour(now) - TimeDelta::hours(23);
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+) -> Result<Response, PageError> {
+    let (shard, project, now) = (within.shard(), within.id(), state.clock.now());
+    let first = start_of_hour(now) - TimeDelta::hours(23);
     let month = now.date_naive().with_day(1).unwrap_or(now.date_naive());
     let month = month.and_time(NaiveTime::MIN).and_utc();
 
-    let day = Day::of(&usage::hours(shard, project, first).await?, first);
-    let keys = api_key::page(&desk.control, project, None, 500).await?;
-    let hosts = callbacks::hosts(shard, project, first).await?;
-    let ways = models::ways(shard).await?;
-    let account = account::find(shard, within.place.organization).await?;
+    let day = DaySummary::of(&usage::list_hourly(shard, project, first).await?, first);
+    let keys = api_key::list(&state.control, project, None, 500).await?;
+    let hosts = callbacks::count_by_host(shard, project, first).await?;
+    let ways = models::list_lanes(shard).await?;
+    let account = account::find(shard, within.scope.organization).await?;
     let (held, posted) = account.map_or((Money::ZERO, Money::ZERO), |account| {
         (account.held, account.posted)
     });
-    let (has_loaded, has_delivered) = overview::begun(shard, project).await?;
-    let since = CargoId::from_uuid(floor(first));
-    let needs = needs::of(&needs::Seen {
+    let (has_loaded, has_delivered) = overview::read_first_steps(shard, project).await?;
+    let since = CargoId::from_uuid(first_id_at(first));
+    let needs = alerts::find_alerts(&alerts::AlertInputs {
         now,
         is_active: within.project.is_active,
         keys: &keys,
         hosts: &hosts,
-        ways: &ways,
+        lanes: &ways,
         ended: day.ended(),
         failed: day.failed,
-        given_up: day.given_up,
+        callbacks_failed: day.callbacks_failed,
         available: posted - held,
         charged_today: day.charged,
     });
-    Ok(show(&Overview {
-        needs,
-        month: overview::spent(shard, project, month).await?,
+    Ok(render_page(&OverviewPage {
+        alerts: needs,
+        month: overview::sum_charges(shard, project, month).await?,
         available: posted - held,
         held,
-        failures: overview::failures(shard, project, since, FAILURES).await?,
-        start: (!has_delivered).then_some(Start {
+        failures: overview::list_failures(shard, project, since, MAX_FAILURES).await?,
+        onboarding: (!has_delivered).then_some(Onboarding {
             has_key: !keys.is_empty(),
             has_loaded,
         }),
-        sparks: day.sparks(),
+        sparklines: day.sparklines(),
         day,
-        page: Page::of_project("Overview", Here::Overview, &within, &visitor).live(),
+        page: PageLayout::for_project("Overview", NavItem::Overview, &within, &client).live(),
     }))
 }

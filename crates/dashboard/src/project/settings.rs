@@ -1,4 +1,4 @@
-//! A project's settings: whether its keys are let in.
+//! A project's settings: activate and deactivate it.
 
 use askama::Template;
 use axum::extract::State;
@@ -6,43 +6,46 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::id::ProjectId;
 use store::control::project;
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::access::{ClientInfo, ProjectAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
 #[template(path = "settings.html")]
-struct Settings {
-    page: Page,
+struct SettingsPage {
+    page: PageLayout,
     id: ProjectId,
     is_active: bool,
 }
 
-pub(crate) async fn page(within: InProject, visitor: Visitor) -> Response {
-    show(&Settings {
+pub(crate) async fn page(within: ProjectAccess, client: ClientInfo) -> Response {
+    render_page(&SettingsPage {
         id: within.id(),
         is_active: within.project.is_active,
-        page: Page::of_project("Settings", Here::Settings, &within, &visitor),
+        page: PageLayout::for_project("Settings", NavItem::Settings, &within, &client),
     })
 }
 
-pub(crate) async fn activate(State(desk): State<Desk>, within: InProject) -> Result<Response, No> {
-    let (by, now) = (within.author(), desk.clock.now());
-    project::activate(&desk.control, within.id(), &by, now).await?;
-    Ok(back(&within))
+pub(crate) async fn activate(
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+) -> Result<Response, PageError> {
+    let (by, now) = (within.actor(), state.clock.now());
+    project::activate(&state.control, within.id(), &by, now).await?;
+    Ok(redirect_to_settings(&within))
 }
 
 pub(crate) async fn deactivate(
-    State(desk): State<Desk>,
-    within: InProject,
-) -> Result<Response, No> {
-    let (by, now) = (within.author(), desk.clock.now());
-    project::deactivate(&desk.control, within.id(), &by, now).await?;
-    Ok(back(&within))
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+) -> Result<Response, PageError> {
+    let (by, now) = (within.actor(), state.clock.now());
+    project::deactivate(&state.control, within.id(), &by, now).await?;
+    Ok(redirect_to_settings(&within))
 }
 
-fn back(within: &InProject) -> Response {
+fn redirect_to_settings(within: &ProjectAccess) -> Response {
     Redirect::to(&format!(
         "/dashboard/project/{}/settings",
         within.project.slug

@@ -1,4 +1,4 @@
-//! What a project used: by day, by model, by key; and what batching saved.
+//! A project's usage by day, model and key, and what batching saved.
 
 use std::collections::HashMap;
 
@@ -6,131 +6,139 @@ use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use chrono::{Days, NaiveTime, TimeDelta};
-use domain::id::KeyId;
+use domain::id::ApiKeyId;
 use domain::money::Money;
-use domain::time::{Timestamp, hour};
-use store::view::usage::{self, Hour, Used};
+use domain::time::{Timestamp, start_of_hour};
+use store::view::usage::{self, DailyUsage, HourlyUsage};
 
+use crate::access::{ClientInfo, ProjectAccess};
 use crate::csv;
-use crate::no::No;
-use crate::page::{Here, Page, show};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
 use crate::project::key_names;
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
-mod picture;
+mod usage_chart;
 
-mod sums;
+mod totals;
 
-mod wanted;
+mod query;
 
-use sums::{Sum, Sums};
-use wanted::{By, Show, Wanted};
+use query::{UsageGrouping, UsageMetric, UsageQuery};
+use totals::{UsageBreakdown, UsageTotals};
 
-/// How far back the picture by hours goes.
-const HOURS: i64 = 7 * 24;
+/// Hours in the hourly chart.
+const HOURLY_CHART_HOURS: i64 = 7 * 24;
 
 #[derive(Debug, Template)]
 #[template(path = "usage.html")]
-struct Usage {
-    page: Page,
-    wanted: Wanted,
-    /// By what is asked for, the largest first: the class of its colour, its name, its sum.
-    rows: Vec<Row>,
-    total: Sum,
-    columns: Markup,
+struct UsagePage {
+    page: PageLayout,
+    query: UsageQuery,
+    /// One row per model or key, largest first.
+    rows: Vec<UsageRow>,
+    total: UsageTotals,
+    chart: Markup,
     highest: String,
     first: String,
     last: String,
-    /// Three rows of numbers beside their hours, for the script.
+    /// JSON for `usage.js`: hours, loaded, succeeded, failed.
     hours: String,
     has_hours: bool,
 }
 
 #[derive(Debug)]
-struct Row {
+struct UsageRow {
     class: &'static str,
     name: String,
-    /// The same page for this one alone, by the other.
+    /// The same page, filtered to this row and grouped the other way.
     href: String,
-    sum: Sum,
+    totals: UsageTotals,
 }
 
-impl Usage {
-    /// What is left out of `columns` because there are too many colours to tell apart.
-    fn others(&self) -> bool {
+impl UsagePage {
+    /// Whether several rows share the last colour.
+    fn has_others(&self) -> bool {
         self.rows
             .iter()
-            .filter(|row| row.class == sums::OTHER)
+            .filter(|row| row.class == totals::OTHER_CLASS)
             .count()
             > 1
     }
 
-    fn legend(&self) -> impl Iterator<Item = &Row> {
-        let own = |row: &&Row| row.class != sums::OTHER || !self.others();
+    fn legend(&self) -> impl Iterator<Item = &UsageRow> {
+        let own = |row: &&UsageRow| row.class != totals::OTHER_CLASS || !self.has_others();
         self.rows.iter().filter(own)
     }
 }
 
-/// From the midnight (UTC) with which the first of so many days begins.
-fn since(now: Timestamp, days: u16) -> Timestamp {
+/// Midnight (UTC) at the start of the first of `days` days.
+fn first_day_start(now: Timestamp, days: u16) -> Timestamp {
     let back = Days::new(u64::from(days.saturating_sub(1)));
     let first = now.date_naive().checked_sub_days(back);
     let first = first.unwrap_or_else(|| now.date_naive());
     first.and_time(NaiveTime::MIN).and_utc()
 }
 
-async fn read(desk: &Desk, within: &InProject, wanted: &Wanted) -> Result<Vec<Used>, No> {
-    let since = since(desk.clock.now(), wanted.days);
+async fn read_usage(
+    state: &DashboardState,
+    within: &ProjectAccess,
+    wanted: &UsageQuery,
+) -> Result<Vec<DailyUsage>, PageError> {
+    let since = first_day_start(state.clock.now(), wanted.days);
     let model = wanted.model.as_deref();
-    Ok(usage::days(within.shard(), within.id(), since, model, wanted.key).await?)
+    Ok(usage::list_daily(within.shard(), within.id(), since, model, wanted.key).await?)
 }
 
-fn named(names: &HashMap<KeyId, String>, key: KeyId) -> String {
+fn key_name(names: &HashMap<ApiKeyId, String>, key: ApiKeyId) -> String {
     names.get(&key).cloned().unwrap_or_else(|| key.to_string())
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-    Query(asked): Query<wanted::Asked>,
-) -> Result<Response, No> {
-    let wanted = Wanted::from(asked);
-    let now = desk.clock.now();
-    let used = read(&desk, &within, &wanted).await?;
-    let names = key_names::of(&desk, &within).await?;
-    let from = now - TimeDelta::hours(HOURS);
-    let hours = usage::hours(within.shard(), within.id(), from).await?;
-    let sums = Sums::of(&used, &wanted);
-    let picture = picture::draw(&sums, &wanted, &names, now);
-    let rows = sums.ranked.iter().map(|(class, what, sum)| Row {
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+    Query(asked): Query<query::UsageQueryParams>,
+) -> Result<Response, PageError> {
+    let wanted = UsageQuery::from(asked);
+    let now = state.clock.now();
+    let used = read_usage(&state, &within, &wanted).await?;
+    let names = key_names::read_key_names(&state, &within).await?;
+    let from = now - TimeDelta::hours(HOURLY_CHART_HOURS);
+    let hours = usage::list_hourly(within.shard(), within.id(), from).await?;
+    let sums = UsageBreakdown::of(&used, &wanted);
+    let picture = usage_chart::draw(&sums, &wanted, &names, now);
+    let rows = sums.ranked.iter().map(|(class, what, sum)| UsageRow {
         class,
         name: what.name(&names),
-        href: wanted.only(what),
-        sum: *sum,
+        href: wanted.drill_down(what),
+        totals: *sum,
     });
-    Ok(show(&Usage {
+    Ok(render_page(&UsagePage {
         rows: rows.collect(),
         total: sums.total,
-        columns: picture.columns,
+        chart: picture.chart,
         highest: picture.highest,
         first: picture.first,
         last: picture.last,
         has_hours: hours
             .iter()
             .any(|it| it.loaded + it.succeeded + it.failed > 0),
-        hours: series(&hours, from, now),
-        page: Page::of_project("Usage", Here::Usage, &within, &visitor),
-        wanted: wanted.with_key_name(&names),
+        hours: hourly_series(&hours, from, now),
+        page: PageLayout::for_project("Usage", NavItem::Usage, &within, &client),
+        query: wanted.with_key_name(&names),
     }))
 }
 
-/// Every hour, also those in which nothing happened: numbers alone, so that nothing is to be escaped.
-fn series(hours: &[Hour], from: Timestamp, now: Timestamp) -> String {
-    let found: HashMap<i64, &Hour> = hours.iter().map(|it| (it.hour.timestamp(), it)).collect();
-    let (mut at, last) = (hour(from).timestamp(), hour(now).timestamp());
+/// Includes hours without activity. Holds only numbers, so it needs no escaping.
+fn hourly_series(hours: &[HourlyUsage], from: Timestamp, now: Timestamp) -> String {
+    let found: HashMap<i64, &HourlyUsage> =
+        hours.iter().map(|it| (it.hour.timestamp(), it)).collect();
+    let (mut at, last) = (
+        start_of_hour(from).timestamp(),
+        start_of_hour(now).timestamp(),
+    );
     let mut rows: [Vec<String>; 4] = Default::default();
     while at <= last {
         let hour = found.get(&at);
@@ -149,7 +157,7 @@ fn series(hours: &[Hour], from: Timestamp, now: Timestamp) -> String {
     format!("[{}]", rows.join(","))
 }
 
-const HEADINGS: [&str; 15] = [
+const CSV_HEADINGS: [&str; 15] = [
     "day",
     "model",
     "key_id",
@@ -167,23 +175,23 @@ const HEADINGS: [&str; 15] = [
     "saved_nanodollars",
 ];
 
-/// The same days, each model and key apart.
-pub(crate) async fn table(
-    State(desk): State<Desk>,
-    within: InProject,
-    Query(asked): Query<wanted::Asked>,
-) -> Result<Response, No> {
-    let wanted = Wanted::from(asked);
-    let used = read(&desk, &within, &wanted).await?;
-    let names = key_names::of(&desk, &within).await?;
-    let mut body = csv::record(HEADINGS);
+/// The usage as CSV, one row per day, model and key.
+pub(crate) async fn download_csv(
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    Query(asked): Query<query::UsageQueryParams>,
+) -> Result<Response, PageError> {
+    let wanted = UsageQuery::from(asked);
+    let used = read_usage(&state, &within, &wanted).await?;
+    let names = key_names::read_key_names(&state, &within).await?;
+    let mut body = csv::record(CSV_HEADINGS);
     for it in used {
         let amount = |amount: Money| [amount.to_string(), amount.nanos().to_string()];
         let mut fields = vec![
             it.day.to_string(),
-            csv::harmless(&it.model),
+            csv::escape_formula(&it.model),
             it.key.to_string(),
-            csv::harmless(&named(&names, it.key)),
+            csv::escape_formula(&key_name(&names, it.key)),
         ];
         let counts = [
             it.loaded,

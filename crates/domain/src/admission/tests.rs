@@ -1,30 +1,30 @@
-//! What may be loaded, and the first reason why not.
+//! Which loads are admitted, and the first reason of a refusal.
 
 use std::time::Duration;
 
 use super::*;
-use crate::file::{MediaType, Status};
+use crate::file::{FileStatus, MediaType};
 
 fn catalogue() -> Catalogue {
     Catalogue::new([
-        Model::plain("plain", "mock", Kind::Chat),
+        Model::plain("plain", "mock", ModelKind::Chat),
         Model {
             capabilities: vec![Capability::Vision],
-            ..Model::plain("seeing", "mock", Kind::Chat)
+            ..Model::plain("seeing", "mock", ModelKind::Chat)
         },
         Model {
             context: Some(10),
             max_output: Some(5),
-            ..Model::plain("small", "mock", Kind::Chat)
+            ..Model::plain("small", "mock", ModelKind::Chat)
         },
         Model {
             context: Some(1),
-            ..Model::plain("vectors", "mock", Kind::Embedding)
+            ..Model::plain("vectors", "mock", ModelKind::Embedding)
         },
     ])
 }
 
-fn asking(json: &str) -> Result<String, LoadRefusal> {
+fn admit_json(json: &str) -> Result<String, LoadRefusal> {
     let params = serde_json::from_str(json).unwrap();
     admit(&params, &catalogue()).map(|model| model.id.clone())
 }
@@ -32,20 +32,20 @@ fn asking(json: &str) -> Result<String, LoadRefusal> {
 #[test]
 fn a_model_is_found_by_its_exact_id() {
     let chat = |model: &str| format!(r#"{{"model":"{model}","max_tokens":1,"messages":[]}}"#);
-    assert_eq!(asking(&chat("plain")), Ok("plain".to_owned()));
+    assert_eq!(admit_json(&chat("plain")), Ok("plain".to_owned()));
     let supported = ["plain", "seeing", "small", "vectors"]
         .map(str::to_owned)
         .to_vec();
     for (asked, nearest) in [
         ("Plain", Some("plain")),
         ("smal", Some("small")),
-        ("quay", None),
+        ("demo", None),
     ] {
         let refused = LoadRefusal::UnknownModel {
             supported: supported.clone(),
             nearest: nearest.map(str::to_owned),
         };
-        assert_eq!(asking(&chat(asked)), Err(refused));
+        assert_eq!(admit_json(&chat(asked)), Err(refused));
     }
 }
 
@@ -53,9 +53,9 @@ fn a_model_is_found_by_its_exact_id() {
 fn a_request_must_be_of_its_models_kind() {
     let chat = r#"{"model":"vectors","max_tokens":1,"messages":[]}"#;
     assert_eq!(
-        asking(chat),
+        admit_json(chat),
         Err(LoadRefusal::KindMismatch {
-            model: Kind::Embedding
+            model: ModelKind::Embedding
         })
     );
 }
@@ -64,44 +64,48 @@ fn a_request_must_be_of_its_models_kind() {
 fn a_text_that_cannot_fit_the_context_is_refused() {
     let chat = |model: &str, bytes: usize, most: u32| {
         let text = "x".repeat(bytes - "user".len() - "y".len());
-        asking(&format!(
+        admit_json(&format!(
             r#"{{"model":"{model}","max_tokens":{most},"system":"y","messages":[{{"role":"user","content":"{text}"}}]}}"#
         ))
     };
-    let kind = Kind::Chat;
-    let input = Excess::Input { kind, context: 10 };
-    let output = Excess::Output { most: 5 };
+    let kind = ModelKind::Chat;
+    let input = TokenExcess::Input { kind, context: 10 };
+    let output = TokenExcess::Output { most: 5 };
     assert_eq!(chat("small", 87, 5), Ok("small".to_owned()));
-    assert_eq!(chat("small", 88, 5), Err(LoadRefusal::TooMuch(vec![input])));
+    assert_eq!(
+        chat("small", 88, 5),
+        Err(LoadRefusal::TooManyTokens(vec![input]))
+    );
     assert_eq!(
         chat("small", 87, 6),
-        Err(LoadRefusal::TooMuch(vec![output]))
+        Err(LoadRefusal::TooManyTokens(vec![output]))
     );
     assert_eq!(
         chat("small", 88, 6),
-        Err(LoadRefusal::TooMuch(vec![output, input]))
+        Err(LoadRefusal::TooManyTokens(vec![output, input]))
     );
     assert_eq!(chat("plain", 100_000, u32::MAX), Ok("plain".to_owned()));
 }
 
 #[test]
 fn texts_are_embedded_one_by_one() {
-    let vectors = |texts: &str| asking(&format!(r#"{{"model":"vectors","input_text":{texts}}}"#));
+    let vectors =
+        |texts: &str| admit_json(&format!(r#"{{"model":"vectors","input_text":{texts}}}"#));
     assert_eq!(
         vectors(r#"["0123456789abcde","0123456789abcde"]"#),
         Ok("vectors".to_owned())
     );
-    let input = Excess::Input {
-        kind: Kind::Embedding,
+    let input = TokenExcess::Input {
+        kind: ModelKind::Embedding,
         context: 1,
     };
     assert_eq!(
         vectors(r#"["a","0123456789abcdef"]"#),
-        Err(LoadRefusal::TooMuch(vec![input]))
+        Err(LoadRefusal::TooManyTokens(vec![input]))
     );
 }
 
-fn naming(model: &str, blocks: &[(&str, &str)]) -> Params {
+fn params_with_files(model: &str, blocks: &[(&str, &str)]) -> Params {
     let blocks = blocks
         .iter()
         .map(|(kind, id)| serde_json::json!({"type": kind, "source": {"file_id": id}}));
@@ -114,13 +118,13 @@ fn naming(model: &str, blocks: &[(&str, &str)]) -> Params {
 }
 
 #[test]
-fn a_model_must_be_able_to_read_what_is_named() {
-    let image = naming("plain", &[("image", "f")]);
+fn a_model_must_be_able_to_read_the_referenced_files() {
+    let image = params_with_files("plain", &[("image", "f")]);
     let missing = LoadRefusal::CapabilityMissing {
         capability: Capability::Vision,
     };
     assert_eq!(admit(&image, &catalogue()), Err(missing));
-    let seen = naming("seeing", &[("image", "f")]);
+    let seen = params_with_files("seeing", &[("image", "f")]);
     assert!(admit(&seen, &catalogue()).is_ok());
 }
 
@@ -130,9 +134,9 @@ fn file(number: u128) -> FileId {
     FileId::from_uuid(uuid::Uuid::from_u128(number))
 }
 
-fn image() -> Referenced {
-    Referenced {
-        status: Status::Ready,
+fn image() -> ReferencedFile {
+    ReferencedFile {
+        status: FileStatus::Ready,
         media_type: MediaType::Png,
         size_bytes: 100,
         structure: None,
@@ -141,22 +145,23 @@ fn image() -> Referenced {
     }
 }
 
-/// What becomes of a load that names these blocks, when the file 1 is as given.
-fn referring(blocks: &[(&str, FileId)], one: Referenced) -> Result<usize, LoadRefusal> {
+/// Resolves the references of these blocks, when file 1 is `one`.
+fn resolve_blocks(blocks: &[(&str, FileId)], one: ReferencedFile) -> Result<usize, LoadRefusal> {
     let blocks: Vec<_> = blocks
         .iter()
         .map(|(kind, id)| (*kind, id.to_string()))
         .collect();
     let blocks: Vec<_> = blocks.iter().map(|(kind, id)| (*kind, &**id)).collect();
     let found = HashMap::from([(file(1), one)]);
-    refer(&naming("seeing", &blocks), &found, NOW).map(|files| files.len())
+    resolve_file_references(&params_with_files("seeing", &blocks), &found, NOW)
+        .map(|files| files.len())
 }
 
 #[test]
-fn a_ready_file_may_be_named_as_often_as_one_likes() {
+fn a_ready_file_may_be_referenced_repeatedly() {
     let block = ("image", file(1));
-    assert_eq!(referring(&[block, block], image()), Ok(2));
-    assert_eq!(referring(&[], image()), Ok(0));
+    assert_eq!(resolve_blocks(&[block, block], image()), Ok(2));
+    assert_eq!(resolve_blocks(&[], image()), Ok(0));
 }
 
 #[test]
@@ -166,36 +171,36 @@ fn what_the_project_does_not_have_is_not_found() {
     };
     let other = file(2);
     assert_eq!(
-        referring(&[("image", file(1)), ("image", other)], image()),
+        resolve_blocks(&[("image", file(1)), ("image", other)], image()),
         Err(not_found(&other.to_string()))
     );
-    let malformed = naming("seeing", &[("image", "nonsense")]);
+    let malformed = params_with_files("seeing", &[("image", "nonsense")]);
     assert_eq!(
-        refer(&malformed, &HashMap::new(), NOW),
+        resolve_file_references(&malformed, &HashMap::new(), NOW),
         Err(not_found("nonsense"))
     );
 }
 
 #[test]
-fn only_what_is_ready_and_within_its_time_may_be_named() {
+fn only_a_ready_file_that_has_not_expired_may_be_referenced() {
     let not_ready = Err(LoadRefusal::FileNotReady {
         file_id: file(1).to_string(),
     });
-    let named = |one| referring(&[("image", file(1))], one);
-    for status in Status::ALL.iter().copied() {
-        let expected = if status == Status::Ready {
+    let named = |one| resolve_blocks(&[("image", file(1))], one);
+    for status in FileStatus::ALL.iter().copied() {
+        let expected = if status == FileStatus::Ready {
             Ok(1)
         } else {
             not_ready.clone()
         };
-        assert_eq!(named(Referenced { status, ..image() }), expected);
+        assert_eq!(named(ReferencedFile { status, ..image() }), expected);
     }
-    let late = Referenced {
+    let late = ReferencedFile {
         expires_at: Some(NOW),
         ..image()
     };
     assert_eq!(named(late), not_ready);
-    let pinned = Referenced {
+    let pinned = ReferencedFile {
         pinned: true,
         ..late
     };
@@ -206,19 +211,19 @@ fn only_what_is_ready_and_within_its_time_may_be_named() {
 fn a_block_says_what_its_file_is() {
     let mismatch = LoadRefusal::FileKindMismatch {
         file_id: file(1).to_string(),
-        block: file::Kind::Document,
-        file: file::Kind::Image,
+        block: file::FileKind::Document,
+        file: file::FileKind::Image,
     };
     let blocks = [("document", file(1)), ("image", file(2))];
-    // The first that is wrong is told.
-    assert_eq!(referring(&blocks, image()), Err(mismatch));
-    // Whether it is ready comes before what it is.
-    let gone = Referenced {
-        status: Status::Expired,
+    // The first error is reported.
+    assert_eq!(resolve_blocks(&blocks, image()), Err(mismatch));
+    // Readiness is checked before the kind.
+    let gone = ReferencedFile {
+        status: FileStatus::Expired,
         ..image()
     };
     assert!(matches!(
-        referring(&blocks, gone),
+        resolve_blocks(&blocks, gone),
         Err(LoadRefusal::FileNotReady { .. })
     ));
 }

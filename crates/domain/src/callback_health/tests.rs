@@ -1,4 +1,4 @@
-//! Classes, and what is estimated from them.
+//! Latency buckets, and the percentiles estimated from them.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn millis(millis: u64) -> Duration {
 }
 
 #[test]
-fn a_duration_has_its_class() {
+fn a_duration_has_its_bucket() {
     let table = [
         (0, 0),
         (50, 0),
@@ -21,29 +21,38 @@ fn a_duration_has_its_class() {
         (u64::MAX, 9),
     ];
     for (took, class) in table {
-        assert_eq!(Class::of(millis(took)).number(), class, "{took} ms");
+        assert_eq!(LatencyBucket::of(millis(took)).number(), class, "{took} ms");
     }
-    assert_eq!(Class::from_number(-1).number(), 0);
-    assert_eq!(Class::from_number(99).number(), 9);
+    assert_eq!(LatencyBucket::from_number(-1).number(), 0);
+    assert_eq!(LatencyBucket::from_number(99).number(), 9);
 }
 
 #[test]
-fn an_ending_has_one_spelling() {
-    for ending in Ending::ALL {
-        assert_eq!(Ending::parse(ending.as_str()), Some(ending));
+fn a_result_has_one_spelling() {
+    for ending in CallbackAttemptResult::ALL {
+        assert_eq!(CallbackAttemptResult::parse(ending.as_str()), Some(ending));
     }
-    assert_eq!(Ending::of(Some(200), true), Ending::Delivered);
-    assert_eq!(Ending::of(Some(500), false), Ending::Refused);
-    assert_eq!(Ending::of(None, false), Ending::Unreachable);
+    assert_eq!(
+        CallbackAttemptResult::of(Some(200), true),
+        CallbackAttemptResult::Delivered
+    );
+    assert_eq!(
+        CallbackAttemptResult::of(Some(500), false),
+        CallbackAttemptResult::Refused
+    );
+    assert_eq!(
+        CallbackAttemptResult::of(None, false),
+        CallbackAttemptResult::Unreachable
+    );
 }
 
 #[test]
-fn percentiles_are_estimated_within_their_class() {
-    let mut latencies = Latencies::default();
+fn percentiles_are_estimated_within_their_bucket() {
+    let mut latencies = LatencyHistogram::default();
     assert_eq!(latencies.percentile(50), None);
-    latencies.add(Class::from_number(0), 80);
-    latencies.add(Class::from_number(4), 16);
-    latencies.add(Class::from_number(9), 4);
+    latencies.add(LatencyBucket::from_number(0), 80);
+    latencies.add(LatencyBucket::from_number(4), 16);
+    latencies.add(LatencyBucket::from_number(9), 4);
     let micros = Duration::from_micros;
     assert_eq!(latencies.percentile(50), Some(micros(31_250)));
     assert_eq!(latencies.percentile(95), Some(micros(968_500)));
@@ -52,16 +61,16 @@ fn percentiles_are_estimated_within_their_class() {
 
 proptest! {
     #[test]
-    fn a_duration_lies_within_its_class(took in 0..60_000_u64) {
-        let (begin, end) = Class::of(millis(took)).bounds();
+    fn a_duration_lies_within_its_bucket(took in 0..60_000_u64) {
+        let (begin, end) = LatencyBucket::of(millis(took)).bounds();
         prop_assert!(begin <= millis(took) && end.is_none_or(|end| millis(took) <= end));
     }
 
     #[test]
     fn percentiles_grow(took in prop::collection::vec(0..60_000_u64, 1..50)) {
-        let mut latencies = Latencies::default();
+        let mut latencies = LatencyHistogram::default();
         for took in took {
-            latencies.add(Class::of(millis(took)), 1);
+            latencies.add(LatencyBucket::of(millis(took)), 1);
         }
         let told: Vec<_> = [0, 50, 95, 100].map(|it| latencies.percentile(it)).into();
         prop_assert!(told.is_sorted() && told.iter().all(Option::is_some));

@@ -1,12 +1,12 @@
-//! What is held, charged, lost and given back.
+//! What is held, charged, lost and released.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::file::{MediaType, Status};
-use crate::model::{Kind, Prices};
+use crate::file::{FileStatus, MediaType};
+use crate::model::{ModelKind, Prices};
 
-fn priced(input: i64, output: i64, context: Option<u64>) -> Model {
+fn priced_model(input: i64, output: i64, context: Option<u64>) -> Model {
     let batch = Price {
         input: Money(input),
         output: Money(output),
@@ -17,7 +17,7 @@ fn priced(input: i64, output: i64, context: Option<u64>) -> Model {
             batch,
             realtime: None,
         }),
-        ..Model::plain("priced", "mock", Kind::Chat)
+        ..Model::plain("priced", "mock", ModelKind::Chat)
     }
 }
 
@@ -30,8 +30,8 @@ fn chat(text: &str, max_tokens: u32) -> Params {
     serde_json::from_value(body).unwrap()
 }
 
-const fn used(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage {
+const fn used(input_tokens: u64, output_tokens: u64) -> TokenUsage {
+    TokenUsage {
         input_tokens,
         output_tokens,
     }
@@ -42,7 +42,7 @@ fn a_hold_is_the_price_of_all_bytes_and_of_max_tokens() {
     // 4 bytes of role, 96 of text, 2 texts with 8 tokens around each: 116 tokens in.
     let hold = Hold::of(
         &chat(&"x".repeat(96), 1000),
-        &priced(75_000_000, 300_000_000, None),
+        &priced_model(75_000_000, 300_000_000, None),
         &[],
     );
     assert_eq!(hold.tokens, 1116);
@@ -53,7 +53,7 @@ fn a_hold_is_the_price_of_all_bytes_and_of_max_tokens() {
 fn the_context_bounds_the_input() {
     let hold = Hold::of(
         &chat(&"x".repeat(5000), 10),
-        &priced(1_000_000, 1_000_000, Some(1000)),
+        &priced_model(1_000_000, 1_000_000, Some(1000)),
         &[],
     );
     assert_eq!(hold.tokens, 1010);
@@ -63,13 +63,13 @@ fn the_context_bounds_the_input() {
 #[test]
 fn an_embedding_holds_for_its_input_alone() {
     let params = serde_json::from_str(r#"{"model":"priced","input_text":["abcd","efgh"]}"#);
-    let hold = Hold::of(&params.unwrap(), &priced(1_000_000, 0, None), &[]);
+    let hold = Hold::of(&params.unwrap(), &priced_model(1_000_000, 0, None), &[]);
     assert_eq!(hold.amount, Money(8 + 16));
     // The context bounds each of them, not their sum.
     let long = serde_json::json!({"model": "priced", "input_text": vec!["x".repeat(500); 3]});
     let hold = Hold::of(
         &serde_json::from_value(long).unwrap(),
-        &priced(1_000_000, 0, Some(100)),
+        &priced_model(1_000_000, 0, Some(100)),
         &[],
     );
     assert_eq!(hold.amount, Money(300));
@@ -79,16 +79,16 @@ fn an_embedding_holds_for_its_input_alone() {
 fn the_mock_model_holds_nothing_and_counts_for_nothing() {
     let model = Model {
         id: SVC_MOCK.to_owned(),
-        ..priced(1_000_000, 1_000_000, None)
+        ..priced_model(1_000_000, 1_000_000, None)
     };
-    assert!(Hold::of(&chat("Hello.", 64), &model, &[]).is_nothing());
+    assert!(Hold::of(&chat("Hello.", 64), &model, &[]).is_empty());
 }
 
 #[test]
-fn what_was_not_used_is_given_back() {
+fn what_was_not_used_is_released() {
     let hold = Hold::of(
         &chat(&"x".repeat(96), 1000),
-        &priced(75_000_000, 300_000_000, None),
+        &priced_model(75_000_000, 300_000_000, None),
         &[],
     );
     let settlement = hold.settle(used(30, 200));
@@ -98,7 +98,11 @@ fn what_was_not_used_is_given_back() {
 
 #[test]
 fn what_was_used_beyond_the_hold_is_our_loss() {
-    let hold = Hold::of(&chat("", 10), &priced(1_000_000, 1_000_000, None), &[]);
+    let hold = Hold::of(
+        &chat("", 10),
+        &priced_model(1_000_000, 1_000_000, None),
+        &[],
+    );
     let settlement = hold.settle(used(1000, 10));
     assert_eq!(settlement.charged, hold.amount);
     assert_eq!(settlement.charged + settlement.lost, Money(1010));
@@ -107,15 +111,15 @@ fn what_was_used_beyond_the_hold_is_our_loss() {
 
 #[test]
 fn half_a_nano_dollar_is_rounded_up_once() {
-    let hold = Hold::of(&chat("", 1), &priced(100_000, 100_000, None), &[]);
+    let hold = Hold::of(&chat("", 1), &priced_model(100_000, 100_000, None), &[]);
     // 5 tokens at a tenth of a nano-dollar.
     assert_eq!(hold.settle(used(4, 1)).charged, Money(1));
     assert_eq!(hold.settle(used(4, 0)).charged, Money(0));
 }
 
-fn file(size_bytes: u64, structure: Structure) -> Referenced {
-    Referenced {
-        status: Status::Ready,
+fn file(size_bytes: u64, structure: FileStructure) -> ReferencedFile {
+    ReferencedFile {
+        status: FileStatus::Ready,
         media_type: MediaType::Png,
         size_bytes,
         structure: Some(structure),
@@ -124,7 +128,7 @@ fn file(size_bytes: u64, structure: Structure) -> Referenced {
     }
 }
 
-fn reading(context: Option<u64>) -> Model {
+fn model_with_bounds(context: Option<u64>) -> Model {
     let bounds = InputBounds {
         image: 1000,
         page: 300,
@@ -132,43 +136,49 @@ fn reading(context: Option<u64>) -> Model {
     };
     Model {
         bounds,
-        ..priced(1_000_000, 1_000_000, context)
+        ..priced_model(1_000_000, 1_000_000, context)
     }
 }
 
 #[test]
 fn a_file_adds_what_its_parts_can_come_to() {
-    let image = Structure::Image {
+    let image = FileStructure::Image {
         width: 9000,
         height: 1,
     };
-    let without = Hold::of(&chat("", 10), &reading(None), &[]).tokens;
+    let without = Hold::of(&chat("", 10), &model_with_bounds(None), &[]).tokens;
     for (file, most) in [
         (file(5, image), 1000),
-        (file(5, Structure::Pages(4)), 1200),
-        (file(5, Structure::Text), 5),
-        (file(5, Structure::Video { milliseconds: 2001 }), 210),
-        (file(5, Structure::Video { milliseconds: 2000 }), 140),
+        (file(5, FileStructure::Pages(4)), 1200),
+        (file(5, FileStructure::Text), 5),
+        (file(5, FileStructure::Video { milliseconds: 2001 }), 210),
+        (file(5, FileStructure::Video { milliseconds: 2000 }), 140),
     ] {
-        let hold = |files: &[Referenced]| Hold::of(&chat("", 10), &reading(None), files);
+        let hold =
+            |files: &[ReferencedFile]| Hold::of(&chat("", 10), &model_with_bounds(None), files);
         assert_eq!(hold(&[file]).tokens, without + most);
-        // Named twice, it is read twice.
+        // Referenced twice, it is read twice.
         assert_eq!(hold(&[file, file]).tokens, without + 2 * most);
         assert_eq!(
             hold(&[file]).amount,
             Money(i64::try_from(without + most).unwrap())
         );
     }
-    let hold = Hold::of(&chat("", 10), &reading(Some(500)), &[file(5, image)]);
+    let hold = Hold::of(
+        &chat("", 10),
+        &model_with_bounds(Some(500)),
+        &[file(5, image)],
+    );
     assert_eq!(hold.tokens, 510);
 }
 
-fn structures() -> impl Strategy<Value = Structure> {
+fn structures() -> impl Strategy<Value = FileStructure> {
     prop_oneof![
-        (any::<u32>(), any::<u32>()).prop_map(|(width, height)| Structure::Image { width, height }),
-        any::<u32>().prop_map(Structure::Pages),
-        Just(Structure::Text),
-        any::<u64>().prop_map(|milliseconds| Structure::Video { milliseconds }),
+        (any::<u32>(), any::<u32>())
+            .prop_map(|(width, height)| FileStructure::Image { width, height }),
+        any::<u32>().prop_map(FileStructure::Pages),
+        Just(FileStructure::Text),
+        any::<u64>().prop_map(|milliseconds| FileStructure::Video { milliseconds }),
     ]
 }
 
@@ -184,10 +194,10 @@ proptest! {
         let (image, page, video_second) = bounds;
         let model = Model {
             bounds: InputBounds { image, page, video_second },
-            ..priced(price, price, context)
+            ..priced_model(price, price, context)
         };
         let files: Vec<_> = files.iter().map(|(size, structure)| file(*size, *structure)).collect();
-        let hold = |files: &[Referenced]| Hold::of(&chat("abc", max_tokens), &model, files);
+        let hold = |files: &[ReferencedFile]| Hold::of(&chat("abc", max_tokens), &model, files);
         let mut before = hold(&[]);
         for named in 1..=files.len() {
             let after = hold(&files[..named]);
@@ -206,11 +216,11 @@ proptest! {
         bytes in 0..=1_000_000_u64,
     ) {
         let files = [
-            file(1, Structure::Pages(pages)),
-            file(1, Structure::Video { milliseconds: seconds * 1000 }),
-            file(bytes, Structure::Text),
+            file(1, FileStructure::Pages(pages)),
+            file(1, FileStructure::Video { milliseconds: seconds * 1000 }),
+            file(bytes, FileStructure::Text),
         ];
-        let hold = Hold::of(&chat("", 1), &reading(None), &files);
+        let hold = Hold::of(&chat("", 1), &model_with_bounds(None), &files);
         let most = u64::from(pages) * 300 + seconds * 70 + bytes;
         prop_assert_eq!(hold.settle(used(most, 1)).lost, Money::ZERO);
     }
@@ -224,7 +234,7 @@ proptest! {
         max_tokens in 1..=100_000_u32,
         usage in (0..=1_000_000_u64, 0..=1_000_000_u64),
     ) {
-        let hold = Hold::of(&chat(&text, max_tokens), &priced(prices.0, prices.1, None), &[]);
+        let hold = Hold::of(&chat(&text, max_tokens), &priced_model(prices.0, prices.1, None), &[]);
         let settlement = hold.settle(used(usage.0, usage.1));
         prop_assert!(settlement.charged <= hold.amount);
         prop_assert!(settlement.charged >= Money::ZERO && settlement.lost >= Money::ZERO);

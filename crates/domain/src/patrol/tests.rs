@@ -5,8 +5,8 @@ use super::*;
 const YOUNG: TimeDelta = TimeDelta::minutes(1);
 const OLD: TimeDelta = TimeDelta::minutes(11);
 
-use Deed::{Keep, Remove};
-use Status::{Expired, Failed, Ready, Uploading, Validating};
+use FileStatus::{Expired, Failed, Ready, Uploading, Validating};
+use PatrolAction::{Keep, Remove};
 
 #[test]
 fn staging_holds_only_what_is_being_uploaded_or_validated() {
@@ -19,8 +19,16 @@ fn staging_holds_only_what_is_being_uploaded_or_validated() {
         (None, Keep, Remove),
     ];
     for (file, young, old) in table {
-        assert_eq!(of_staged(file, YOUNG, GRACE), young, "young {file:?}");
-        assert_eq!(of_staged(file, OLD, GRACE), old, "old {file:?}");
+        assert_eq!(
+            judge_staged_object(file, YOUNG, UNKNOWN_OBJECT_GRACE),
+            young,
+            "young {file:?}"
+        );
+        assert_eq!(
+            judge_staged_object(file, OLD, UNKNOWN_OBJECT_GRACE),
+            old,
+            "old {file:?}"
+        );
     }
 }
 
@@ -36,13 +44,21 @@ fn published_bytes_stay_while_a_file_has_them_or_may_come_to() {
     ];
     for (file, young, old) in table {
         assert_eq!(
-            of_published(false, file, YOUNG, GRACE),
+            judge_published_object(false, file, YOUNG, UNKNOWN_OBJECT_GRACE),
             young,
             "young {file:?}"
         );
-        assert_eq!(of_published(false, file, OLD, GRACE), old, "old {file:?}");
-        // Another file of the project may have them when the one that brought them is gone.
-        assert_eq!(of_published(true, file, OLD, GRACE), Keep, "live {file:?}");
+        assert_eq!(
+            judge_published_object(false, file, OLD, UNKNOWN_OBJECT_GRACE),
+            old,
+            "old {file:?}"
+        );
+        // Another file of the project may use the object when the one that uploaded it is gone.
+        assert_eq!(
+            judge_published_object(true, file, OLD, UNKNOWN_OBJECT_GRACE),
+            Keep,
+            "live {file:?}"
+        );
     }
 }
 
@@ -56,25 +72,42 @@ fn an_upload_stays_while_a_row_that_is_open_names_it() {
         ];
         for (file, young, old) in table {
             assert_eq!(
-                of_upload(file, "mine", YOUNG, GRACE),
+                judge_multipart_upload(file, "mine", YOUNG, UNKNOWN_OBJECT_GRACE),
                 young,
                 "young {file:?}"
             );
-            assert_eq!(of_upload(file, "mine", OLD, GRACE), old, "old {file:?}");
+            assert_eq!(
+                judge_multipart_upload(file, "mine", OLD, UNKNOWN_OBJECT_GRACE),
+                old,
+                "old {file:?}"
+            );
         }
     }
     for settled in [Ready, Failed, Expired] {
         for named in [Some("mine"), Some("other"), None] {
             let file = Some((settled, named));
-            assert_eq!(of_upload(file, "mine", YOUNG, GRACE), Remove, "{file:?}");
+            assert_eq!(
+                judge_multipart_upload(file, "mine", YOUNG, UNKNOWN_OBJECT_GRACE),
+                Remove,
+                "{file:?}"
+            );
         }
     }
-    assert_eq!(of_upload(None, "mine", YOUNG, GRACE), Keep);
-    assert_eq!(of_upload(None, "mine", OLD, GRACE), Remove);
+    assert_eq!(
+        judge_multipart_upload(None, "mine", YOUNG, UNKNOWN_OBJECT_GRACE),
+        Keep
+    );
+    assert_eq!(
+        judge_multipart_upload(None, "mine", OLD, UNKNOWN_OBJECT_GRACE),
+        Remove
+    );
 }
 
 #[test]
 fn a_store_whose_clock_is_ahead_makes_nothing_old() {
-    assert_eq!(of_staged(None, -OLD, GRACE), Keep);
-    assert_eq!(of_staged(None, GRACE, GRACE), Keep);
+    assert_eq!(judge_staged_object(None, -OLD, UNKNOWN_OBJECT_GRACE), Keep);
+    assert_eq!(
+        judge_staged_object(None, UNKNOWN_OBJECT_GRACE, UNKNOWN_OBJECT_GRACE),
+        Keep
+    );
 }

@@ -1,43 +1,43 @@
-//! Why an exchange had no end, in words that callers read in tracking.
+//! Why an exchange failed, in texts that callers read in tracking.
 
 use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use domain::address::AddressRefusal;
+use domain::ssrf_guard::AddressRefusal;
 use hyper_util::client::legacy;
 use tokio_rustls::rustls::{self, CertificateError};
 
-/// An answer longer than anything we would read, such as endless interim answers.
+/// A response longer than the limit, such as endless interim responses.
 #[derive(Debug, thiserror::Error)]
 #[error("answer is too long")]
-pub(super) struct TooLong;
+pub(super) struct ResponseTooLong;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectFailure {
     #[error(transparent)]
     Address(#[from] AddressRefusal),
-    #[error("{}", dialling(.0))]
+    #[error("{}", describe_dial_error(.0))]
     Dial(io::Error),
-    #[error("TLS failed: {}", securing(.0))]
+    #[error("TLS failed: {}", describe_tls_error(.0))]
     Tls(io::Error),
-    #[error("timed out after {}", duration(*.0))]
+    #[error("timed out after {}", format_duration(*.0))]
     TimedOut(Duration),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExchangeFailure {
     #[error("callback_url cannot be called")]
-    NotAUrl,
+    InvalidUrl,
     #[error("{0}")]
     Connect(String),
-    #[error("{}", sending(.0))]
+    #[error("{}", describe_send_error(.0))]
     Send(legacy::Error),
-    #[error("{}", reading(.0))]
-    Cut(hyper::Error),
+    #[error("{}", describe_read_error(.0))]
+    ResponseCut(hyper::Error),
     #[error("redirects are not followed")]
     Redirect,
-    #[error("timed out after {}", duration(*.0))]
+    #[error("timed out after {}", format_duration(*.0))]
     TimedOut(Duration),
 }
 
@@ -53,7 +53,7 @@ impl ExchangeFailure {
     }
 }
 
-fn dialling(error: &io::Error) -> &'static str {
+fn describe_dial_error(error: &io::Error) -> &'static str {
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the standard library may add kinds"
@@ -67,15 +67,17 @@ fn dialling(error: &io::Error) -> &'static str {
     }
 }
 
-fn securing(error: &io::Error) -> String {
-    match find::<rustls::Error>(error) {
-        Some(rustls::Error::InvalidCertificate(reason)) => certificate(reason).to_owned(),
+fn describe_tls_error(error: &io::Error) -> String {
+    match find_cause::<rustls::Error>(error) {
+        Some(rustls::Error::InvalidCertificate(reason)) => {
+            describe_certificate_error(reason).to_owned()
+        }
         Some(other) => other.to_string().chars().take(200).collect(),
         None => "connection closed".to_owned(),
     }
 }
 
-fn certificate(reason: &CertificateError) -> &'static str {
+fn describe_certificate_error(reason: &CertificateError) -> &'static str {
     #[expect(clippy::wildcard_enum_match_arm, reason = "rustls adds reasons")]
     match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
@@ -87,7 +89,7 @@ fn certificate(reason: &CertificateError) -> &'static str {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "certificate is for another name"
         }
-        // Signed by another who took the name of a trusted issuer.
+        // `BadSignature`: signed by a CA that uses the name of a trusted issuer.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "certificate is not trusted"
         }
@@ -96,11 +98,11 @@ fn certificate(reason: &CertificateError) -> &'static str {
     }
 }
 
-fn sending(error: &legacy::Error) -> &'static str {
-    if find::<TooLong>(error).is_some() {
+fn describe_send_error(error: &legacy::Error) -> &'static str {
+    if find_cause::<ResponseTooLong>(error).is_some() {
         return "answer is too long";
     }
-    match find::<hyper::Error>(error) {
+    match find_cause::<hyper::Error>(error) {
         Some(error) if error.is_parse_too_large() => "answer has too many or too long headers",
         Some(error) if error.is_parse() => "answer is not HTTP/1.1",
         _ if is_reset(error) => "connection reset",
@@ -108,7 +110,7 @@ fn sending(error: &legacy::Error) -> &'static str {
     }
 }
 
-fn reading(error: &hyper::Error) -> &'static str {
+fn describe_read_error(error: &hyper::Error) -> &'static str {
     if is_reset(error) {
         "connection reset"
     } else {
@@ -117,17 +119,18 @@ fn reading(error: &hyper::Error) -> &'static str {
 }
 
 fn is_reset(error: &(dyn Error + 'static)) -> bool {
-    find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
+    find_cause::<io::Error>(error)
+        .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
 
-/// The first of this type in the chain of causes, those wrapped in an `io::Error` included.
-fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+/// The first error of this type in the chain of causes, including those inside an `io::Error`.
+fn find_cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        // An `io::Error` names the cause of what it wraps, not what it wraps.
+        // `io::Error::source` skips the wrapped error and returns its cause.
         let wrapped = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -139,7 +142,7 @@ fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
     None
 }
 
-fn duration(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 {
         format!("{} s", duration.as_secs())
     } else {

@@ -1,6 +1,6 @@
-//! Slots for name lookups. Each lookup takes a thread until it ends, and a slow name server can
-//! make it take ten seconds. So names that are slow, and names that were never looked up, have a
-//! share of the slots each, and one domain has a few: names that resolve quickly always find a slot.
+//! Slots for name lookups. Each lookup occupies a thread until it ends, and a slow name server
+//! can take ten seconds. So slow names and unknown names each have a share of the slots, and one
+//! domain has a few. Names that resolve quickly always find a slot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::recent_map::RecentMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Lookups at a time, of all names.
+/// Concurrent lookups of all names.
 const MAX_LOOKUPS: usize = 128;
 /// Of names that were never looked up, or not for a long time.
 const MAX_UNKNOWN_LOOKUPS: usize = 64;
@@ -21,7 +21,7 @@ const MAX_LOOKUPS_PER_DOMAIN: usize = 8;
 const QUICK_LOOKUP: Duration = Duration::from_millis(500);
 /// How many names' speeds are remembered.
 const MAX_REMEMBERED_NAMES: usize = 16_384;
-/// From how many domains on those without a lookup are cleared away.
+/// Above this number of domains, those without a lookup are removed.
 const MAX_IDLE_DOMAINS: usize = 1024;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct LookupSlots {
 #[derive(Debug)]
 pub(super) struct LookupSlot {
     _permits: Vec<OwnedSemaphorePermit>,
-    /// Keeps the domain's slots together while one of them is taken.
+    /// Keeps the domain's semaphore alive while one of its slots is taken.
     _domain: Option<Arc<Semaphore>>,
 }
 
@@ -55,7 +55,7 @@ impl Default for LookupSlots {
 }
 
 impl LookupSlots {
-    /// Waits for a slot; nothing when the process ends.
+    /// Waits for a slot. None: the process is ending.
     pub(super) async fn acquire(&self, name: &str) -> Option<LookupSlot> {
         let was_quick = lock(&self.was_quick).get(name).copied();
         let mut permits = Vec::with_capacity(3);
@@ -78,7 +78,7 @@ impl LookupSlots {
         })
     }
 
-    /// Remembers how a lookup went.
+    /// Remembers whether a lookup was quick.
     pub(super) fn record(&self, name: &str, is_found: bool, took: Duration) {
         let is_quick = is_found && took <= QUICK_LOOKUP;
         lock(&self.was_quick).insert(name.to_owned(), is_quick);

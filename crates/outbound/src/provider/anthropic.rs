@@ -1,140 +1,175 @@
-//! Anthropic's message batches: one call with every request in it, and no label.
+//! Anthropic's message batches: one call contains all requests, and a job has no label.
 
 use async_trait::async_trait;
 use domain::file::MediaType;
-use domain::model::Kind;
+use domain::model::ModelKind;
 use tokio_rustls::rustls::RootCertStore;
 
-use super::Item;
-use super::Job;
-use super::call::{
-    Answer, CallFailure, Caller, Effect, Options, Payload, Proof, SetupFailure, escaped,
+use super::BatchItem;
+use super::ProviderJobId;
+use super::batch_provider::{
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
-use super::ending::ItemEnd;
-use super::jobs::{
-    Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
+use super::client::{
+    AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
+    ProviderResponse, ProviderSetupFailure, RetrySafety, escape_path,
 };
-use super::key::ItemKey;
-use super::media::{Form, MediaSource, Unfit};
-use super::pages;
+use super::item_key::ItemKey;
+use super::item_result::ItemResult;
+use super::job_listing;
+use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::spool::Spool;
 
-mod answer;
 mod batch;
-mod question;
+mod request_line;
+mod result_line;
 
 #[cfg(test)]
 mod tests;
 
-use batch::{Batch, List};
+use batch::{AnthropicBatch, AnthropicBatchList};
 
-const ROOT: &str = "/v1/messages/batches";
-const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
-const LIMITS: JobLimits = JobLimits {
-    most_items: 100_000,
-    // 256 MB, less what stands around the lines.
-    most_bytes: 256_000_000 - 1_000,
-    most_inputs: 100_000,
+const BATCHES_PATH: &str = "/v1/messages/batches";
+const VERSION_HEADER: (&str, &str) = ("anthropic-version", "2023-06-01");
+const JOB_LIMITS: JobLimits = JobLimits {
+    max_items: 100_000,
+    // 256 MB, minus the JSON around the lines.
+    max_bytes: 256_000_000 - 1_000,
+    max_inputs: 100_000,
 };
 
 #[derive(Debug)]
 pub struct Anthropic {
-    caller: Caller,
+    client: ProviderClient,
 }
 
 impl Anthropic {
-    /// The base is the host alone: `https://api.anthropic.com`.
-    pub fn new(options: Options, roots: RootCertStore) -> Result<Self, SetupFailure> {
-        let caller = Caller::new(options, Proof::Header("x-api-key"), &[VERSION], roots)?;
-        Ok(Self { caller })
+    /// The base URL has no path: `https://api.anthropic.com`.
+    pub fn new(
+        options: ProviderOptions,
+        roots: RootCertStore,
+    ) -> Result<Self, ProviderSetupFailure> {
+        let caller = ProviderClient::new(
+            options,
+            AuthScheme::Header("x-api-key"),
+            &[VERSION_HEADER],
+            roots,
+        )?;
+        Ok(Self { client: caller })
     }
 
-    async fn batch(&self, job: &Job) -> Result<(Batch, Answer), CallFailure> {
-        let path = format!("{ROOT}/{}", escaped(&job.0));
-        self.caller.read(self.caller.get(path)).await
+    async fn fetch_batch(
+        &self,
+        job: &ProviderJobId,
+    ) -> Result<(AnthropicBatch, ProviderResponse), ProviderCallFailure> {
+        let path = format!("{BATCHES_PATH}/{}", escape_path(&job.0));
+        self.client.send_and_parse(self.client.get(path)).await
     }
 }
 
 #[async_trait]
-impl Jobs for Anthropic {
-    fn limits(&self, _: Kind) -> JobLimits {
-        LIMITS
+impl BatchProvider for Anthropic {
+    fn limits(&self, _: ModelKind) -> JobLimits {
+        JOB_LIMITS
     }
 
-    fn labelled(&self) -> bool {
+    fn supports_labels(&self) -> bool {
         false
     }
 
-    fn form(&self, media_type: MediaType) -> Form {
-        Form::Address.or_text(media_type)
+    fn media_form(&self, media_type: MediaType) -> MediaForm {
+        MediaForm::Url.or_text(media_type)
     }
 
     fn encode(
         &self,
-        item: &Item,
+        item: &BatchItem,
         upstream: &str,
         media: &dyn MediaSource,
-    ) -> Result<Vec<u8>, Unfit> {
-        question::encode(item, upstream, media)
+    ) -> Result<Vec<u8>, UnsupportedItem> {
+        request_line::encode(item, upstream, media)
     }
 
-    async fn upload(&self, _: &Label, _: &Spool) -> Result<Option<Upload>, CallFailure> {
+    async fn upload(
+        &self,
+        _: &SubmissionLabel,
+        _: &Spool,
+    ) -> Result<Option<ProviderFileId>, ProviderCallFailure> {
         Ok(None)
     }
 
-    async fn create(&self, _: &Order, spool: &Spool) -> Result<Job, CallFailure> {
-        let mut call = self.caller.post(ROOT, envelope(spool), Effect::Creates);
-        call.within = self.caller.patience.transfer;
-        let (batch, _) = self.caller.read::<Batch>(call).await?;
-        Ok(batch.job())
+    async fn create_job(
+        &self,
+        _: &ProviderJobRequest,
+        spool: &Spool,
+    ) -> Result<ProviderJobId, ProviderCallFailure> {
+        let mut call =
+            self.client
+                .post(BATCHES_PATH, request_body(spool), RetrySafety::MayBillTwice);
+        call.timeout = self.client.timeouts.transfer;
+        let (batch, _) = self.client.send_and_parse::<AnthropicBatch>(call).await?;
+        Ok(batch.into_job_id())
     }
 
-    async fn find(&self, sought: &Sought) -> Result<Vec<Candidate>, CallFailure> {
-        let found = pages::until_older(sought.since, |after| async move {
-            let after = after.map(|id: String| format!("&after_id={}", escaped(&id)));
-            let path = format!("{ROOT}?limit=1000{}", after.unwrap_or_default());
-            let (list, _) = self.caller.read::<List>(self.caller.get(path)).await?;
+    async fn find_jobs(
+        &self,
+        search: &JobSearch,
+    ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(search.since, |after| async move {
+            let after = after.map(|id: String| format!("&after_id={}", escape_path(&id)));
+            let path = format!("{BATCHES_PATH}?limit=1000{}", after.unwrap_or_default());
+            let (list, _) = self
+                .client
+                .send_and_parse::<AnthropicBatchList>(self.client.get(path))
+                .await?;
             Ok(list.into_page())
         });
         let found = found.await?;
-        let as_many = |job: &Candidate| job.items == Some(sought.items);
+        let as_many = |job: &JobCandidate| job.items == Some(search.items);
         Ok(found.into_iter().filter(as_many).collect())
     }
 
-    async fn look(&self, job: &Job) -> Result<Sight, CallFailure> {
-        match self.batch(job).await {
-            Ok((batch, answer)) => batch.sight(answer.hint()),
-            Err(CallFailure::NotFound) => Ok(Sight::Gone),
+    async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {
+        match self.fetch_batch(job).await {
+            Ok((batch, answer)) => batch.into_status(answer.retry_after()),
+            Err(ProviderCallFailure::NotFound) => Ok(JobStatus::Gone),
             Err(failure) => Err(failure),
         }
     }
 
-    async fn results(
+    async fn download_results(
         &self,
-        job: &Job,
-        _: &ResultFile,
+        job: &ProviderJobId,
+        _: &ResultLocation,
         into: &mut Spool,
-    ) -> Result<(), CallFailure> {
-        let path = format!("{ROOT}/{}/results", escaped(&job.0));
-        self.caller.download(self.caller.get(path), into).await
+    ) -> Result<(), ProviderCallFailure> {
+        let path = format!("{BATCHES_PATH}/{}/results", escape_path(&job.0));
+        self.client.download(self.client.get(path), into).await
     }
 
-    fn decode(&self, line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unreadable> {
-        answer::decode(line, model)
+    fn decode_result(
+        &self,
+        line: &[u8],
+        model: &str,
+    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+        result_line::decode(line, model)
     }
 
-    async fn cancel(&self, job: &Job) -> Result<(), CallFailure> {
-        let path = format!("{ROOT}/{}/cancel", escaped(&job.0));
-        let call = self.caller.post(path, Payload::empty(), Effect::None);
-        self.caller.stop(call).await
+    async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        let path = format!("{BATCHES_PATH}/{}/cancel", escape_path(&job.0));
+        let call = self
+            .client
+            .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
+        self.client.send_cancel(call).await
     }
 }
 
-/// The lines become a list: each end of a line but the last is a comma. Nothing inside a line
-/// is a line's end, because JSON escapes it.
-fn envelope(spool: &Spool) -> Payload {
-    let lines = spool.part(0, spool.length().saturating_sub(1));
-    Payload::bytes(&b"{\"requests\":["[..])
-        .then(Payload::chunks(lines).replacing(b'\n', b','))
-        .then(Payload::bytes(&b"]}"[..]))
+/// Joins the lines to a JSON array: every newline but the last becomes a comma. JSON escapes
+/// newlines inside a line.
+fn request_body(spool: &Spool) -> ProviderRequestBody {
+    let lines = spool.range(0, spool.length().saturating_sub(1));
+    ProviderRequestBody::bytes(&b"{\"requests\":["[..])
+        .chain(ProviderRequestBody::from_spool(lines).replace_byte(b'\n', b','))
+        .chain(ProviderRequestBody::bytes(&b"]}"[..]))
 }

@@ -1,11 +1,11 @@
-//! What proves to a provider who asks. It is sent, and never shown.
+//! The API key of a provider account. It is sent to the provider and never shown or logged.
 
 use std::fmt;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credential(String);
+pub struct ProviderCredential(String);
 
-impl Credential {
+impl ProviderCredential {
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
@@ -14,8 +14,8 @@ impl Credential {
         &self.0
     }
 
-    /// The text without the secret, should a provider have said it back.
-    pub(super) fn scrubbed(&self, text: String) -> String {
+    /// Replaces the secret where a provider repeated it in its response.
+    pub(super) fn redact(&self, text: String) -> String {
         if self.0.is_empty() || !text.contains(&self.0) {
             return text;
         }
@@ -23,7 +23,7 @@ impl Credential {
     }
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for ProviderCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -35,13 +35,13 @@ mod tests {
 
     #[test]
     fn a_credential_is_never_shown() {
-        let credential = Credential::new("sk-secret");
+        let credential = ProviderCredential::new("sk-secret");
         assert_eq!(format!("{credential:?}"), "***");
-        let said = "Incorrect API key provided: sk-secret.".to_owned();
+        let message = "Incorrect API key provided: sk-secret.".to_owned();
         assert_eq!(
-            credential.scrubbed(said),
+            credential.redact(message),
             "Incorrect API key provided: ***."
         );
-        assert_eq!(Credential::new("").scrubbed("a".to_owned()), "a");
+        assert_eq!(ProviderCredential::new("").redact("a".to_owned()), "a");
     }
 }

@@ -1,136 +1,166 @@
-//! Gemini's batches: lines in a file, a job named by its model, results in a file or with the job.
+//! Gemini's batch API: an input file, a job per model, results in a file or in the job.
 
 use async_trait::async_trait;
 use domain::file::MediaType;
-use domain::model::Kind;
+use domain::model::ModelKind;
 use serde_json::json;
 use tokio_rustls::rustls::RootCertStore;
 
-use super::Item;
-use super::Job;
-use super::call::{
-    Answer, CallFailure, Caller, Effect, Options, Payload, Proof, SetupFailure, escaped,
+use super::BatchItem;
+use super::ProviderJobId;
+use super::batch_provider::{
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
-use super::ending::ItemEnd;
-use super::jobs::{
-    Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
+use super::client::{
+    AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
+    ProviderResponse, ProviderSetupFailure, RetrySafety, escape_path,
 };
-use super::key::ItemKey;
-use super::media::{Form, MediaSource, Unfit};
-use super::pages;
+use super::item_key::ItemKey;
+use super::item_result::ItemResult;
+use super::job_listing;
+use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::spool::Spool;
 
-mod answer;
 mod operation;
-mod question;
+mod request_line;
+mod result_line;
 mod upload;
 
 #[cfg(test)]
 mod tests;
 
-use operation::{List, Operation};
+use operation::{GeminiOperation, GeminiOperationList};
 
-const LIMITS: JobLimits = JobLimits {
-    // Not published. This is the largest number that others promise.
-    most_items: 100_000,
-    most_bytes: 2_000_000_000,
-    most_inputs: 100_000,
+const JOB_LIMITS: JobLimits = JobLimits {
+    // Not published. This is the largest limit of the other providers.
+    max_items: 100_000,
+    max_bytes: 2_000_000_000,
+    max_inputs: 100_000,
 };
 
 #[derive(Debug)]
 pub struct Gemini {
-    caller: Caller,
+    client: ProviderClient,
 }
 
 impl Gemini {
-    /// The base is the host alone: `https://generativelanguage.googleapis.com`.
-    pub fn new(options: Options, roots: RootCertStore) -> Result<Self, SetupFailure> {
-        let caller = Caller::new(options, Proof::Header("x-goog-api-key"), &[], roots)?;
-        Ok(Self { caller })
+    /// The base URL has no path: `https://generativelanguage.googleapis.com`.
+    pub fn new(
+        options: ProviderOptions,
+        roots: RootCertStore,
+    ) -> Result<Self, ProviderSetupFailure> {
+        let caller =
+            ProviderClient::new(options, AuthScheme::Header("x-goog-api-key"), &[], roots)?;
+        Ok(Self { client: caller })
     }
 
-    async fn operation(&self, job: &Job) -> Result<(Operation, Answer), CallFailure> {
-        let path = format!("/v1beta/{}", escaped(&job.0));
-        self.caller.read(self.caller.get(path)).await
+    async fn fetch_operation(
+        &self,
+        job: &ProviderJobId,
+    ) -> Result<(GeminiOperation, ProviderResponse), ProviderCallFailure> {
+        let path = format!("/v1beta/{}", escape_path(&job.0));
+        self.client.send_and_parse(self.client.get(path)).await
     }
 }
 
 #[async_trait]
-impl Jobs for Gemini {
-    fn limits(&self, _: Kind) -> JobLimits {
-        LIMITS
+impl BatchProvider for Gemini {
+    fn limits(&self, _: ModelKind) -> JobLimits {
+        JOB_LIMITS
     }
 
-    fn labelled(&self) -> bool {
+    fn supports_labels(&self) -> bool {
         true
     }
 
-    fn form(&self, media_type: MediaType) -> Form {
-        Form::Bytes.or_text(media_type)
+    fn media_form(&self, media_type: MediaType) -> MediaForm {
+        MediaForm::Bytes.or_text(media_type)
     }
 
-    fn encode(&self, item: &Item, _: &str, media: &dyn MediaSource) -> Result<Vec<u8>, Unfit> {
-        question::encode(item, media)
+    fn encode(
+        &self,
+        item: &BatchItem,
+        _: &str,
+        media: &dyn MediaSource,
+    ) -> Result<Vec<u8>, UnsupportedItem> {
+        request_line::encode(item, media)
     }
 
-    async fn upload(&self, label: &Label, spool: &Spool) -> Result<Option<Upload>, CallFailure> {
-        upload::upload(&self.caller, label, spool).await.map(Some)
+    async fn upload(
+        &self,
+        label: &SubmissionLabel,
+        spool: &Spool,
+    ) -> Result<Option<ProviderFileId>, ProviderCallFailure> {
+        upload::upload(&self.client, label, spool).await.map(Some)
     }
 
-    async fn create(&self, order: &Order, _: &Spool) -> Result<Job, CallFailure> {
-        let verb = match order.kind {
-            Kind::Chat => "batchGenerateContent",
-            Kind::Embedding => "asyncBatchEmbedContent",
+    async fn create_job(
+        &self,
+        request: &ProviderJobRequest,
+        _: &Spool,
+    ) -> Result<ProviderJobId, ProviderCallFailure> {
+        let verb = match request.kind {
+            ModelKind::Chat => "batchGenerateContent",
+            ModelKind::Embedding => "asyncBatchEmbedContent",
         };
-        let path = format!("/v1beta/models/{}:{verb}", escaped(&order.upstream));
+        let path = format!("/v1beta/models/{}:{verb}", escape_path(&request.upstream));
         let body = json!({"batch": {
-            "displayName": order.label.0,
-            "inputConfig": {"fileName": order.upload.as_ref().map(|upload| &upload.0)},
+            "displayName": request.label.0,
+            "inputConfig": {"fileName": request.upload.as_ref().map(|upload| &upload.0)},
         }});
-        let call = self
-            .caller
-            .post(path, Payload::json(&body), Effect::Creates);
-        let (operation, _) = self.caller.read::<Operation>(call).await?;
-        operation.job()
+        let call = self.client.post(
+            path,
+            ProviderRequestBody::json(&body),
+            RetrySafety::MayBillTwice,
+        );
+        let (operation, _) = self.client.send_and_parse::<GeminiOperation>(call).await?;
+        operation.into_job_id()
     }
 
-    async fn find(&self, sought: &Sought) -> Result<Vec<Candidate>, CallFailure> {
-        let found = pages::until_older(sought.since, |after| async move {
-            let after = after.map(|token: String| format!("&pageToken={}", escaped(&token)));
-            // A job may carry its answers even in a list: few at a time.
+    async fn find_jobs(
+        &self,
+        search: &JobSearch,
+    ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(search.since, |after| async move {
+            let after = after.map(|token: String| format!("&pageToken={}", escape_path(&token)));
+            // A listed job may contain its results, so request small pages.
             let path = format!("/v1beta/batches?pageSize=50{}", after.unwrap_or_default());
-            let (list, _) = self.caller.read::<List>(self.caller.get(path)).await?;
-            Ok(list.into_page(sought))
+            let (list, _) = self
+                .client
+                .send_and_parse::<GeminiOperationList>(self.client.get(path))
+                .await?;
+            Ok(list.into_page(search))
         });
         let found = found.await?;
-        Ok(found.into_iter().filter(|it| it.exact).collect())
+        Ok(found.into_iter().filter(|it| it.is_exact).collect())
     }
 
-    async fn look(&self, job: &Job) -> Result<Sight, CallFailure> {
-        match self.operation(job).await {
-            Ok((operation, answer)) => operation.sight(answer.hint()),
-            Err(CallFailure::NotFound) => Ok(Sight::Gone),
+    async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {
+        match self.fetch_operation(job).await {
+            Ok((operation, answer)) => operation.into_status(answer.retry_after()),
+            Err(ProviderCallFailure::NotFound) => Ok(JobStatus::Gone),
             Err(failure) => Err(failure),
         }
     }
 
-    async fn results(
+    async fn download_results(
         &self,
-        job: &Job,
-        file: &ResultFile,
+        job: &ProviderJobId,
+        file: &ResultLocation,
         into: &mut Spool,
-    ) -> Result<(), CallFailure> {
+    ) -> Result<(), ProviderCallFailure> {
         match file {
-            ResultFile::Named(name) => {
-                let path = format!("/download/v1beta/{}:download?alt=media", escaped(name));
-                self.caller.download(self.caller.get(path), into).await
+            ResultLocation::File(name) => {
+                let path = format!("/download/v1beta/{}:download?alt=media", escape_path(name));
+                self.client.download(self.client.get(path), into).await
             }
-            ResultFile::OfJob => {
-                let (operation, _) = self.operation(job).await?;
-                let mark = into.mark();
-                for line in operation.inline_lines() {
+            ResultLocation::Job => {
+                let (operation, _) = self.fetch_operation(job).await?;
+                let position = into.position();
+                for line in operation.inline_result_lines() {
                     if let Err(error) = into.write(line.as_bytes()).await {
-                        into.rewind(mark);
+                        into.truncate_to(position);
                         return Err(error.into());
                     }
                 }
@@ -139,13 +169,19 @@ impl Jobs for Gemini {
         }
     }
 
-    fn decode(&self, line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unreadable> {
-        answer::decode(line, model)
+    fn decode_result(
+        &self,
+        line: &[u8],
+        model: &str,
+    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+        result_line::decode(line, model)
     }
 
-    async fn cancel(&self, job: &Job) -> Result<(), CallFailure> {
-        let path = format!("/v1beta/{}:cancel", escaped(&job.0));
-        let call = self.caller.post(path, Payload::empty(), Effect::None);
-        self.caller.stop(call).await
+    async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        let path = format!("/v1beta/{}:cancel", escape_path(&job.0));
+        let call = self
+            .client
+            .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
+        self.client.send_cancel(call).await
     }
 }

@@ -1,41 +1,41 @@
-//! The files that an item names, as a provider may be given them.
+//! The files that an item references, in the form that a provider accepts.
 
 use std::fmt;
 
 use bytes::Bytes;
 use domain::file::MediaType;
-use domain::params::Source;
+use domain::params::FileSource;
 
-/// What is known of files, found before encoding begins.
+/// Files of items, loaded before encoding begins.
 ///
-/// The same file must be given the same way every time, addresses included: a payload that is
-/// built again must be the same to the byte.
+/// A source must return the same values for the same file every time, URLs included: a rebuilt
+/// job must be identical to the byte.
 pub trait MediaSource: Send + Sync + fmt::Debug {
     fn media_type(&self, file: &str) -> Option<MediaType>;
 
-    /// An address that a provider can fetch it from for as long as the job may take.
+    /// A URL that the provider can fetch for as long as the job may run.
     fn url(&self, file: &str) -> Option<String>;
 
-    /// Of a document that is text.
+    /// The content of a text document.
     fn text(&self, file: &str) -> Option<String>;
 
-    /// For a provider that fetches nothing.
+    /// The content, for providers that do not fetch URLs.
     fn bytes(&self, file: &str) -> Option<Bytes>;
 }
 
-/// How a provider wants a file.
+/// How a provider accepts a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// It fetches it itself.
-    Address,
-    /// Within the request.
+pub enum MediaForm {
+    /// The provider fetches the URL.
+    Url,
+    /// Inline in the request.
     Bytes,
-    /// A document that is text, as text.
+    /// As plain text, for text documents.
     Text,
 }
 
-impl Form {
-    /// Text as text, the rest as said.
+impl MediaForm {
+    /// `Text` for text documents, otherwise `self`.
     pub(super) const fn or_text(self, media_type: MediaType) -> Self {
         match media_type {
             MediaType::Text | MediaType::Csv | MediaType::Markdown => Self::Text,
@@ -52,7 +52,7 @@ impl Form {
     }
 }
 
-/// For items that name no files.
+/// For items without files.
 #[derive(Debug, Clone, Copy)]
 pub struct NoMedia;
 
@@ -74,33 +74,36 @@ impl MediaSource for NoMedia {
     }
 }
 
-/// The item cannot be put into this provider's words. In words for its caller.
+/// This provider cannot run the item. Holds the message for its caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unfit(pub String);
+pub struct UnsupportedItem(pub String);
 
-impl Unfit {
-    pub(super) fn because(why: impl Into<String>) -> Self {
+impl UnsupportedItem {
+    pub(super) fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-/// One file of a source, each question answered or unfit.
+/// One file of an item. Every getter fails if the file is gone.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Medium<'a> {
+pub(super) struct MediaFile<'a> {
     pub(super) file: &'a str,
     pub(super) media_type: MediaType,
-    from: &'a dyn MediaSource,
+    media: &'a dyn MediaSource,
 }
 
-impl<'a> Medium<'a> {
-    pub(super) fn find(source: &'a Source, from: &'a dyn MediaSource) -> Result<Self, Unfit> {
+impl<'a> MediaFile<'a> {
+    pub(super) fn find(
+        source: &'a FileSource,
+        media: &'a dyn MediaSource,
+    ) -> Result<Self, UnsupportedItem> {
         let file = source.file_id.as_str();
-        let media_type = from.media_type(file);
+        let media_type = media.media_type(file);
         Ok(Self {
             file,
-            media_type: media_type.ok_or_else(|| gone(file))?,
-            from,
+            media_type: media_type.ok_or_else(|| missing_file(file))?,
+            media,
         })
     }
 
@@ -108,21 +111,28 @@ impl<'a> Medium<'a> {
         self.media_type == MediaType::Pdf
     }
 
-    pub(super) fn url(&self) -> Result<String, Unfit> {
-        self.from.url(self.file).ok_or_else(|| gone(self.file))
+    pub(super) fn url(&self) -> Result<String, UnsupportedItem> {
+        self.media
+            .url(self.file)
+            .ok_or_else(|| missing_file(self.file))
     }
 
-    pub(super) fn text(&self) -> Result<String, Unfit> {
-        self.from.text(self.file).ok_or_else(|| gone(self.file))
+    pub(super) fn text(&self) -> Result<String, UnsupportedItem> {
+        self.media
+            .text(self.file)
+            .ok_or_else(|| missing_file(self.file))
     }
 
-    pub(super) fn base64(&self) -> Result<String, Unfit> {
+    pub(super) fn base64(&self) -> Result<String, UnsupportedItem> {
         use base64::Engine as _;
-        let bytes = self.from.bytes(self.file).ok_or_else(|| gone(self.file))?;
+        let bytes = self
+            .media
+            .bytes(self.file)
+            .ok_or_else(|| missing_file(self.file))?;
         Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
     }
 }
 
-fn gone(file: &str) -> Unfit {
-    Unfit(format!("the file {file} is no longer there"))
+fn missing_file(file: &str) -> UnsupportedItem {
+    UnsupportedItem(format!("file {file} no longer exists"))
 }

@@ -1,68 +1,68 @@
-//! The mock provider: echoes after a delay, and keeps nothing, so that a crash loses nothing.
+//! The mock provider: it echoes after a delay, and has no state, so a crash loses nothing.
 //!
-//! When an answer is ready follows from the item alone: the moment it was
-//! loaded, the delay, and for `svc-mock` the directives in its last user message.
+//! The item alone determines when its answer is ready: by its load time, the delay, and for
+//! `svc-mock` the directives in the last user message.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use domain::model::{Mocking, Model, SVC_MOCK};
+use domain::model::{MockBehaviour, Model, SVC_MOCK};
 use domain::outcome::Outcome;
 use domain::params::Params;
 use domain::time::Timestamp;
 
-use crate::provider::Answer;
-use crate::provider::Item;
-use crate::provider::Job;
-use crate::provider::Manifest;
+use crate::provider::BatchItem;
+use crate::provider::BatchItems;
+use crate::provider::BatchSubmission;
+use crate::provider::ItemOutcome;
 use crate::provider::PollFailure;
-use crate::provider::Polled;
-use crate::provider::Progress;
+use crate::provider::PollProgress;
+use crate::provider::PollResponse;
 use crate::provider::Provider;
-use crate::provider::Submission;
+use crate::provider::ProviderJobId;
+use crate::provider::SubmissionReceipt;
 use crate::provider::SubmitFailure;
-use crate::provider::Submitted;
 
 mod chat;
 mod directives;
 mod embedding;
 mod tokens;
 
-use directives::Asked;
+use directives::MockDirectives;
 
 #[cfg(test)]
 mod tests;
 
-/// A job is not asked about more often than this.
-const SHORTEST_WAIT: TimeDelta = TimeDelta::milliseconds(100);
-const LONGEST_DELAY: TimeDelta = TimeDelta::days(1);
+/// A job is not polled more often.
+const MIN_POLL_INTERVAL: TimeDelta = TimeDelta::milliseconds(100);
+const MAX_DELAY: TimeDelta = TimeDelta::days(1);
 
 #[derive(Debug, Clone, Copy)]
-pub struct Mock {
+pub struct MockProvider {
     delay: TimeDelta,
 }
 
-impl Mock {
-    /// Answers are ready so long after the cargo was loaded; at most a day.
+impl MockProvider {
+    /// Answers are ready `delay` after the cargo was loaded; at most a day.
     pub fn new(delay: Duration) -> Self {
-        let delay = TimeDelta::from_std(delay).unwrap_or(LONGEST_DELAY);
+        let delay = TimeDelta::from_std(delay).unwrap_or(MAX_DELAY);
         Self {
-            delay: delay.min(LONGEST_DELAY),
+            delay: delay.min(MAX_DELAY),
         }
     }
 }
 
 #[async_trait]
-impl Provider for Mock {
+impl Provider for MockProvider {
     async fn submit(
         &self,
-        submission: &Submission,
-        _: &mut dyn Manifest,
+        submission: &BatchSubmission,
+        _: &mut dyn BatchItems,
         now: Timestamp,
-    ) -> Result<Submitted, SubmitFailure> {
-        let job = Job(format!("mock_{}", submission.batch.uuid().simple()));
-        Ok(Submitted {
+    ) -> Result<SubmissionReceipt, SubmitFailure> {
+        let job = ProviderJobId(format!("mock_{}", submission.batch.uuid().simple()));
+        Ok(SubmissionReceipt {
             job,
             next_poll_at: now,
         })
@@ -70,11 +70,11 @@ impl Provider for Mock {
 
     async fn poll(
         &self,
-        _: &Job,
-        submission: &Submission,
-        items: &mut dyn Manifest,
+        _: &ProviderJobId,
+        submission: &BatchSubmission,
+        items: &mut dyn BatchItems,
         now: Timestamp,
-    ) -> Result<Polled, PollFailure> {
+    ) -> Result<PollResponse, PollFailure> {
         let items = items
             .open_items()
             .await
@@ -82,9 +82,9 @@ impl Provider for Mock {
         let mut results = Vec::with_capacity(items.len());
         let mut earliest: Option<Timestamp> = None;
         for item in items {
-            match self.answer(&item, &submission.model, now) {
+            match self.answer_item(&item, &submission.model, now) {
                 Ok(outcome) => {
-                    results.push(Answer {
+                    results.push(ItemOutcome {
                         cargo: item.cargo,
                         attempt: item.attempt,
                         outcome,
@@ -96,36 +96,46 @@ impl Provider for Mock {
             }
         }
         let progress = match earliest {
-            Some(at) => Progress::Running {
-                next_poll_at: at.max(now + SHORTEST_WAIT),
+            Some(at) => PollProgress::Running {
+                next_poll_at: at.max(now + MIN_POLL_INTERVAL),
             },
-            None => Progress::Ended,
+            None => PollProgress::Ended,
         };
-        Ok(Polled { results, progress })
+        Ok(PollResponse { results, progress })
     }
 }
 
-impl Mock {
-    /// The outcome, or when there will be one.
-    fn answer(&self, item: &Item, model: &Model, now: Timestamp) -> Result<Outcome, Timestamp> {
-        let (said, asked) = match &item.params {
-            Params::Chat(chat) if model.id == SVC_MOCK => directives::read(&chat::last_said(chat)),
-            Params::Chat(chat) => (chat::last_said(chat).into_owned(), Asked::default()),
-            Params::Embedding(_) => (String::new(), Asked::default()),
+impl MockProvider {
+    /// The outcome, or the time at which it will be ready.
+    fn answer_item(
+        &self,
+        item: &BatchItem,
+        model: &Model,
+        now: Timestamp,
+    ) -> Result<Outcome, Timestamp> {
+        let (prompt, directives) = match &item.params {
+            Params::Chat(chat) if model.id == SVC_MOCK => {
+                directives::parse(&chat::last_user_text(chat))
+            }
+            Params::Chat(chat) => (
+                chat::last_user_text(chat).into_owned(),
+                MockDirectives::default(),
+            ),
+            Params::Embedding(_) => (String::new(), MockDirectives::default()),
         };
-        let ready_at = item.loaded_at + asked.delay.unwrap_or(self.delay);
+        let ready_at = item.loaded_at + directives.delay.unwrap_or(self.delay);
         if ready_at > now {
             return Err(ready_at);
         }
-        if let Mocking::Fail(text) = &model.mocking {
+        if let MockBehaviour::Fail(text) = &model.mock_behaviour {
             return Ok(Outcome::Failure(text.clone()));
         }
-        if let Some(text) = asked.fail {
+        if let Some(text) = directives.fail {
             return Ok(Outcome::Failure(text));
         }
         Ok(match &item.params {
             Params::Chat(chat) => {
-                Outcome::Success(chat::complete(item.cargo, model, chat, said, &asked))
+                Outcome::Success(chat::complete(item.cargo, model, chat, prompt, &directives))
             }
             Params::Embedding(embedding) => embedding::embed(item.cargo, model, embedding),
         })

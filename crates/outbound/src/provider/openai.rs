@@ -1,23 +1,27 @@
-//! Batches of `OpenAI`: a file of lines is uploaded, and a job created that reads it.
+//! The batch API of `OpenAI`: upload a JSONL file, then create a job that reads it.
 
 use async_trait::async_trait;
 use domain::file::MediaType;
-use domain::model::Kind;
+use domain::model::ModelKind;
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_rustls::rustls::RootCertStore;
 
-use super::Item;
-use super::Job;
-use super::call::{CallFailure, Caller, Effect, Options, Payload, Proof, SetupFailure, escaped};
-use super::completions;
-use super::ending::ItemEnd;
-use super::jobs::{
-    Candidate, JobLimits, Jobs, Label, Order, ResultFile, Sight, Sought, Unreadable, Upload,
+use super::BatchItem;
+use super::ProviderJobId;
+use super::batch_provider::{
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
-use super::key::ItemKey;
-use super::media::{Form, MediaSource, Unfit};
-use super::pages;
+use super::client::{
+    AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
+    ProviderSetupFailure, RetrySafety, escape_path,
+};
+use super::item_key::ItemKey;
+use super::item_result::ItemResult;
+use super::job_listing;
+use super::media::{MediaForm, MediaSource, UnsupportedItem};
+use super::openai_compatible;
 use super::spool::Spool;
 
 mod batch;
@@ -26,153 +30,181 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use batch::{Batch, List};
+use batch::{OpenAiBatch, OpenAiBatchList};
 
-const LIMITS: JobLimits = JobLimits {
-    most_items: 50_000,
-    most_bytes: 200_000_000,
-    most_inputs: 50_000,
+const JOB_LIMITS: JobLimits = JobLimits {
+    max_items: 50_000,
+    max_bytes: 200_000_000,
+    max_inputs: 50_000,
 };
-/// A file that was just uploaded may not be seen at once.
-const LOOKS_FOR_THE_FILE: u32 = 5;
-/// Stands behind a carriage return, which no line of ours holds.
-const BOUNDARY: &str = "longshore-3f1c8e0b5d7a4962";
+/// A new file may not be visible to the batch endpoint at once.
+const MAX_CREATE_ATTEMPTS: u32 = 5;
+/// Cannot occur in the input: it follows a carriage return, which JSON escapes.
+const MULTIPART_BOUNDARY: &str = "longshore-3f1c8e0b5d7a4962";
 
 #[derive(Debug)]
 pub struct OpenAi {
-    caller: Caller,
+    client: ProviderClient,
 }
 
 impl OpenAi {
-    /// The base ends in the version: `https://api.openai.com/v1`.
-    pub fn new(options: Options, roots: RootCertStore) -> Result<Self, SetupFailure> {
-        let caller = Caller::new(options, Proof::Bearer, &[], roots)?;
-        Ok(Self { caller })
+    /// The base URL ends in the version: `https://api.openai.com/v1`.
+    pub fn new(
+        options: ProviderOptions,
+        roots: RootCertStore,
+    ) -> Result<Self, ProviderSetupFailure> {
+        let caller = ProviderClient::new(options, AuthScheme::Bearer, &[], roots)?;
+        Ok(Self { client: caller })
     }
 
-    async fn batch(&self, job: &Job) -> Result<(Batch, super::call::Answer), CallFailure> {
-        let path = format!("/batches/{}", escaped(&job.0));
-        self.caller.read(self.caller.get(path)).await
+    async fn fetch_batch(
+        &self,
+        job: &ProviderJobId,
+    ) -> Result<(OpenAiBatch, super::client::ProviderResponse), ProviderCallFailure> {
+        let path = format!("/batches/{}", escape_path(&job.0));
+        self.client.send_and_parse(self.client.get(path)).await
     }
 }
 
 #[async_trait]
-impl Jobs for OpenAi {
-    fn limits(&self, _: Kind) -> JobLimits {
-        LIMITS
+impl BatchProvider for OpenAi {
+    fn limits(&self, _: ModelKind) -> JobLimits {
+        JOB_LIMITS
     }
 
-    fn labelled(&self) -> bool {
+    fn supports_labels(&self) -> bool {
         true
     }
 
-    fn form(&self, media_type: MediaType) -> Form {
+    fn media_form(&self, media_type: MediaType) -> MediaForm {
         if media_type == MediaType::Pdf {
-            Form::Bytes
+            MediaForm::Bytes
         } else {
-            Form::Address.or_text(media_type)
+            MediaForm::Url.or_text(media_type)
         }
     }
 
     fn encode(
         &self,
-        item: &Item,
+        item: &BatchItem,
         upstream: &str,
         media: &dyn MediaSource,
-    ) -> Result<Vec<u8>, Unfit> {
+    ) -> Result<Vec<u8>, UnsupportedItem> {
         line::encode(item, upstream, media)
     }
 
-    async fn upload(&self, label: &Label, spool: &Spool) -> Result<Option<Upload>, CallFailure> {
+    async fn upload(
+        &self,
+        label: &SubmissionLabel,
+        spool: &Spool,
+    ) -> Result<Option<ProviderFileId>, ProviderCallFailure> {
         #[derive(serde::Deserialize)]
         struct File {
             id: String,
         }
         let form = form(label, spool);
-        let mut call = self.caller.post("/files", form, Effect::None);
-        call.within = self.caller.patience.transfer;
-        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let mut call = self.client.post("/files", form, RetrySafety::Safe);
+        call.timeout = self.client.timeouts.transfer;
+        let kind = format!("multipart/form-data; boundary={MULTIPART_BOUNDARY}");
         let (file, _) = self
-            .caller
-            .read::<File>(call.header("content-type", kind))
+            .client
+            .send_and_parse::<File>(call.header("content-type", kind))
             .await?;
-        Ok(Some(Upload(file.id)))
+        Ok(Some(ProviderFileId(file.id)))
     }
 
-    async fn create(&self, order: &Order, _: &Spool) -> Result<Job, CallFailure> {
+    async fn create_job(
+        &self,
+        request: &ProviderJobRequest,
+        _: &Spool,
+    ) -> Result<ProviderJobId, ProviderCallFailure> {
         let body = json!({
-            "input_file_id": order.upload.as_ref().map(|upload| &upload.0),
-            "endpoint": format!("/v1{}", completions::path(order.kind)),
+            "input_file_id": request.upload.as_ref().map(|upload| &upload.0),
+            "endpoint": format!("/v1{}", openai_compatible::endpoint_path(request.kind)),
             "completion_window": "24h",
-            "metadata": {"submission_id": order.label.0},
+            "metadata": {"submission_id": request.label.0},
         });
-        let mut looks = 1;
+        let mut attempts = 1;
         loop {
-            let call = self
-                .caller
-                .post("/batches", Payload::json(&body), Effect::Creates);
-            match self.caller.read::<Batch>(call).await {
-                Err(CallFailure::NotFound) if looks < LOOKS_FOR_THE_FILE => {
-                    looks += 1;
-                    sleep(self.caller.patience.moment).await;
+            let call = self.client.post(
+                "/batches",
+                ProviderRequestBody::json(&body),
+                RetrySafety::MayBillTwice,
+            );
+            match self.client.send_and_parse::<OpenAiBatch>(call).await {
+                Err(ProviderCallFailure::NotFound) if attempts < MAX_CREATE_ATTEMPTS => {
+                    attempts += 1;
+                    sleep(self.client.timeouts.file_poll_interval).await;
                 }
-                created => return created?.0.job(),
+                created => return created?.0.into_job_id(),
             }
         }
     }
 
-    async fn find(&self, sought: &Sought) -> Result<Vec<Candidate>, CallFailure> {
-        let found = pages::until_older(sought.since, |after| async move {
-            let after = after.map(|id: String| format!("&after={}", escaped(&id)));
+    async fn find_jobs(
+        &self,
+        search: &JobSearch,
+    ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(search.since, |after| async move {
+            let after = after.map(|id: String| format!("&after={}", escape_path(&id)));
             let path = format!("/batches?limit=100{}", after.unwrap_or_default());
-            let (list, _) = self.caller.read::<List>(self.caller.get(path)).await?;
-            Ok(list.into_page(sought))
+            let (list, _) = self
+                .client
+                .send_and_parse::<OpenAiBatchList>(self.client.get(path))
+                .await?;
+            Ok(list.into_page(search))
         });
         let found = found.await?;
-        Ok(found.into_iter().filter(|it| it.exact).collect())
+        Ok(found.into_iter().filter(|it| it.is_exact).collect())
     }
 
-    async fn look(&self, job: &Job) -> Result<Sight, CallFailure> {
-        match self.batch(job).await {
-            Ok((batch, answer)) => batch.sight(answer.hint()),
-            Err(CallFailure::NotFound) => Ok(Sight::Gone),
+    async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {
+        match self.fetch_batch(job).await {
+            Ok((batch, answer)) => batch.into_status(answer.retry_after()),
+            Err(ProviderCallFailure::NotFound) => Ok(JobStatus::Gone),
             Err(failure) => Err(failure),
         }
     }
 
-    async fn results(
+    async fn download_results(
         &self,
-        _: &Job,
-        file: &ResultFile,
+        _: &ProviderJobId,
+        file: &ResultLocation,
         into: &mut Spool,
-    ) -> Result<(), CallFailure> {
-        let ResultFile::Named(file) = file else {
-            return Err(CallFailure::NotFound);
+    ) -> Result<(), ProviderCallFailure> {
+        let ResultLocation::File(file) = file else {
+            return Err(ProviderCallFailure::NotFound);
         };
-        let path = format!("/files/{}/content", escaped(file));
-        self.caller.download(self.caller.get(path), into).await
+        let path = format!("/files/{}/content", escape_path(file));
+        self.client.download(self.client.get(path), into).await
     }
 
-    fn decode(&self, line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unreadable> {
+    fn decode_result(
+        &self,
+        line: &[u8],
+        model: &str,
+    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
         line::decode(line, model)
     }
 
-    async fn cancel(&self, job: &Job) -> Result<(), CallFailure> {
-        let path = format!("/batches/{}/cancel", escaped(&job.0));
-        let call = self.caller.post(path, Payload::empty(), Effect::None);
-        self.caller.stop(call).await
+    async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        let path = format!("/batches/{}/cancel", escape_path(&job.0));
+        let call = self
+            .client
+            .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
+        self.client.send_cancel(call).await
     }
 }
 
-fn form(label: &Label, spool: &Spool) -> Payload {
+fn form(label: &SubmissionLabel, spool: &Spool) -> ProviderRequestBody {
     let before = format!(
-        "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
-         --{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{}.jsonl\"\r\n\
+        "--{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
+         --{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{}.jsonl\"\r\n\
          content-type: application/jsonl\r\n\r\n",
-        escaped(&label.0).replace('/', "_"),
+        escape_path(&label.0).replace('/', "_"),
     );
-    let after = format!("\r\n--{BOUNDARY}--\r\n");
-    Payload::bytes(before)
-        .then(Payload::chunks(spool.chunks()))
-        .then(Payload::bytes(after))
+    let after = format!("\r\n--{MULTIPART_BOUNDARY}--\r\n");
+    ProviderRequestBody::bytes(before)
+        .chain(ProviderRequestBody::from_spool(spool.chunks()))
+        .chain(ProviderRequestBody::bytes(after))
 }

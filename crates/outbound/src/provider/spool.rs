@@ -1,7 +1,7 @@
-//! A job on its way: on disk, not in memory, and gone with whoever holds it.
+//! A temporary file for the input or the results of a job, so that they do not fill memory.
 //!
-//! The file loses its name as soon as it is made, so a crash leaves nothing behind. What was
-//! written last stays in memory until it fills a block; a small spool never touches the disk.
+//! The file is unlinked right after creation, so a crash leaves nothing behind. The last bytes
+//! stay in memory until they fill a block. A small spool is never written to disk.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,12 +17,12 @@ use tokio::task::spawn_blocking;
 
 mod read;
 
-pub use read::{Chunks, Lines};
+pub use read::{SpoolChunks, SpoolLines};
 
-/// Written and read so much at a time.
-const BLOCK: usize = 256 * 1024;
+/// Unit of disk reads and writes.
+const BLOCK_BYTES: usize = 256 * 1024;
 
-/// A write that is dropped half-way leaves a spool that cannot be read: drop it as well.
+/// A write that is cancelled leaves the spool corrupt: drop the spool as well.
 #[derive(Debug)]
 pub struct Spool {
     file: Arc<File>,
@@ -31,9 +31,9 @@ pub struct Spool {
     digest: Sha256,
 }
 
-/// How far a spool was written once.
+/// A length of the spool, to truncate back to.
 #[derive(Debug, Clone)]
-pub struct Mark {
+pub struct SpoolPosition {
     length: u64,
     digest: Sha256,
 }
@@ -41,7 +41,7 @@ pub struct Mark {
 impl Spool {
     pub async fn new(folder: &Path) -> io::Result<Self> {
         let folder = folder.to_owned();
-        let file = blocking(move || nameless(&folder)).await?;
+        let file = run_blocking(move || create_unlinked_file(&folder)).await?;
         Ok(Self {
             file: Arc::new(file),
             on_disk: 0,
@@ -53,7 +53,7 @@ impl Spool {
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.digest.update(bytes);
         self.tail.extend_from_slice(bytes);
-        if self.tail.len() >= BLOCK {
+        if self.tail.len() >= BLOCK_BYTES {
             self.flush().await?;
         }
         Ok(())
@@ -63,51 +63,51 @@ impl Spool {
         self.on_disk + self.tail.len() as u64
     }
 
-    /// Of everything written so far.
+    /// The digest of everything written so far.
     pub fn sha256(&self) -> file::Sha256 {
         file::Sha256(self.digest.clone().finalize().into())
     }
 
-    pub fn mark(&self) -> Mark {
-        Mark {
+    pub fn position(&self) -> SpoolPosition {
+        SpoolPosition {
             length: self.length(),
             digest: self.digest.clone(),
         }
     }
 
-    /// Forgets what was written since.
-    pub fn rewind(&mut self, mark: Mark) {
-        if let Some(kept) = mark.length.checked_sub(self.on_disk) {
+    /// Drops the bytes written after the position.
+    pub fn truncate_to(&mut self, position: SpoolPosition) {
+        if let Some(kept) = position.length.checked_sub(self.on_disk) {
             self.tail
                 .truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         } else {
             self.tail.clear();
-            self.on_disk = mark.length;
+            self.on_disk = position.length;
         }
-        self.digest = mark.digest;
+        self.digest = position.digest;
     }
 
-    /// All of it, from the beginning.
-    pub fn chunks(&self) -> Chunks {
-        self.part(0, self.length())
+    /// Reads the whole spool.
+    pub fn chunks(&self) -> SpoolChunks {
+        self.range(0, self.length())
     }
 
-    /// So many bytes from there on, or as many as there are.
-    pub fn part(&self, from: u64, length: u64) -> Chunks {
+    /// Reads `length` bytes starting at `from`, or fewer if the spool ends before.
+    pub fn range(&self, from: u64, length: u64) -> SpoolChunks {
         let tail = Bytes::copy_from_slice(&self.tail);
-        Chunks::new(Arc::clone(&self.file), self.on_disk, tail, from, length)
+        SpoolChunks::new(Arc::clone(&self.file), self.on_disk, tail, from, length)
     }
 
-    /// Every line that is not blank, without its end.
-    pub fn lines(&self) -> Lines {
-        Lines::of(self.chunks())
+    /// Reads every line that is not blank, without its line ending.
+    pub fn lines(&self) -> SpoolLines {
+        SpoolLines::new(self.chunks())
     }
 
     async fn flush(&mut self) -> io::Result<()> {
         let (file, at) = (Arc::clone(&self.file), self.on_disk);
         let block = std::mem::take(&mut self.tail);
         let length = block.len() as u64;
-        let mut block = blocking(move || file.write_all_at(&block, at).map(|()| block)).await?;
+        let mut block = run_blocking(move || file.write_all_at(&block, at).map(|()| block)).await?;
         block.clear();
         self.tail = block;
         self.on_disk += length;
@@ -115,17 +115,17 @@ impl Spool {
     }
 }
 
-fn nameless(folder: &Path) -> io::Result<File> {
+fn create_unlinked_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("spool-{:016x}", rand::rng().random::<u64>()));
     let mut options = OpenOptions::new();
-    // Prompts are in it: nobody else reads along before the name is gone.
+    // The file holds prompts: no other user may open it before it is unlinked.
     let file = options.read(true).write(true).create_new(true).mode(0o600);
     let file = file.open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)?

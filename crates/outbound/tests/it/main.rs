@@ -1,4 +1,4 @@
-//! Callbacks, counters, the object store and the scanner: flesh and sockets, all on loopback.
+//! Callbacks, rate limits, the object store, the scanner and providers, over loopback sockets.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -7,17 +7,17 @@
 
 mod support;
 
-mod addresses;
-mod answers;
-mod connections;
-mod counters;
-mod deadline;
-mod objects;
-mod objects_faults;
-mod objects_probe;
+mod callback_connections;
+mod callback_deadline;
+mod callback_requests;
+mod callback_responses;
+mod callback_tls;
+mod malware_scanner;
+mod malware_scanner_faults;
+mod object_store;
+mod object_store_faults;
+mod object_store_probe;
 mod probe;
 mod provider;
-mod requests;
-mod scanner;
-mod scanner_faults;
-mod tls;
+mod rate_limits;
+mod ssrf_guard;

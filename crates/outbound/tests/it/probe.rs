@@ -1,6 +1,6 @@
-//! The parent's side of the probe, against children that are scripts and do what they should not.
+//! The parent's side of the probe, against child scripts that misbehave.
 //!
-//! The real child is tested where it is built, in the server.
+//! The real child is tested in crate server, which builds it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use domain::file::{Flaw, MediaType, Structure};
-use outbound::probe::{Appetite, ProbeFailure, Prober};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
+use outbound::probe::{FeedStatus, ProbeFailure, Prober};
 
-use crate::support::AMPLE;
+use crate::support::LONG_TIMEOUT;
 
 /// Long enough for a shell to start on a busy machine.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A child that is a script. Its name is its hash, so that no test writes what another runs.
-fn child(script: &str) -> PathBuf {
+/// Writes a child script with a random name, so that tests do not share files.
+fn child_script(script: &str) -> PathBuf {
     let name = format!(
         "longshore-probe-{:016x}-{}",
         rand::random::<u64>(),
@@ -29,15 +29,15 @@ fn child(script: &str) -> PathBuf {
     path
 }
 
-type Answer = Result<Result<Structure, Flaw>, ProbeFailure>;
+type ProbeAnswer = Result<Result<FileStructure, FileFailureReason>, ProbeFailure>;
 
-async fn answer(script: &str, patience: Duration, media_type: MediaType) -> Answer {
-    let path = child(script);
-    let prober = Prober::with_patience(path.clone(), patience);
+async fn answer(script: &str, timeout: Duration, media_type: MediaType) -> ProbeAnswer {
+    let path = child_script(script);
+    let prober = Prober::with_timeout(path.clone(), timeout);
     let started = prober.start(media_type);
     let mut probing = started?;
     for _ in 0..32 {
-        if probing.feed(Bytes::from(vec![b'a'; 64 << 10])).await == Appetite::Full {
+        if probing.feed(Bytes::from(vec![b'a'; 64 << 10])).await == FeedStatus::Finished {
             break;
         }
     }
@@ -47,29 +47,29 @@ async fn answer(script: &str, patience: Duration, media_type: MediaType) -> Answ
 }
 
 #[tokio::test]
-async fn an_answer_at_the_end_is_heard() {
+async fn an_answer_at_the_end_is_read() {
     let script = "echo ready; cat >/dev/null; echo '{\"pages\":7}'";
-    let answer = answer(script, AMPLE, MediaType::Pdf).await;
-    assert_eq!(answer.unwrap(), Ok(Structure::Pages(7)));
+    let answer = answer(script, LONG_TIMEOUT, MediaType::Pdf).await;
+    assert_eq!(answer.unwrap(), Ok(FileStructure::Pages(7)));
 }
 
 #[tokio::test]
 async fn an_answer_before_the_end_ends_the_feeding() {
     let script = "echo ready; echo '{\"flaw\":\"too_many_pages\"}'";
-    let path = child(script);
+    let path = child_script(script);
     let prober = Prober::new(path.clone());
     let mut probing = prober.start(MediaType::Pdf).unwrap();
     let chunk = Bytes::from(vec![b'a'; 1 << 20]);
-    while probing.feed(chunk.clone()).await == Appetite::Hungry {}
-    // Nothing happens any more.
-    assert_eq!(probing.feed(chunk).await, Appetite::Full);
+    while probing.feed(chunk.clone()).await == FeedStatus::WantsMore {}
+    // Further bytes have no effect.
+    assert_eq!(probing.feed(chunk).await, FeedStatus::Finished);
     let answer = probing.finish().await.unwrap();
-    assert_eq!(answer, Err(Flaw::TooManyPages));
+    assert_eq!(answer, Err(FileFailureReason::TooManyPages));
     fs::remove_file(path).unwrap();
 }
 
 #[tokio::test]
-async fn whatever_becomes_of_a_ready_child_is_the_files_doing() {
+async fn a_ready_child_that_fails_makes_the_file_malformed() {
     for script in [
         "echo ready; kill -KILL $$",
         "echo ready; kill -SEGV $$",
@@ -84,44 +84,56 @@ async fn whatever_becomes_of_a_ready_child_is_the_files_doing() {
         "echo ready; cat >/dev/null; echo '\"text\"'",
         "echo ready; cat >/dev/null; yes",
     ] {
-        let answer = answer(script, AMPLE, MediaType::Pdf).await;
-        assert_eq!(answer.unwrap(), Err(Flaw::MalformedDocument), "{script}");
+        let answer = answer(script, LONG_TIMEOUT, MediaType::Pdf).await;
+        assert_eq!(
+            answer.unwrap(),
+            Err(FileFailureReason::MalformedDocument),
+            "{script}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_child_that_keeps_us_waiting_is_killed() {
+async fn a_child_that_hangs_is_killed() {
     for script in [
-        // It reads nothing; it says nothing; it does not end.
+        // The first never reads, the second never answers, the third never ends.
         "echo ready; exec sleep 1000",
         "echo ready; cat >/dev/null; exec sleep 1000",
         "echo ready; cat >/dev/null; exec 1>&-; exec sleep 1000",
     ] {
         let began = Instant::now();
-        let answer = answer(script, SHORT, MediaType::Mp4).await;
-        assert_eq!(answer.unwrap(), Err(Flaw::MalformedVideo), "{script}");
-        assert!(began.elapsed() < AMPLE, "{script}");
+        let answer = answer(script, SHORT_TIMEOUT, MediaType::Mp4).await;
+        assert_eq!(
+            answer.unwrap(),
+            Err(FileFailureReason::MalformedVideo),
+            "{script}"
+        );
+        assert!(began.elapsed() < LONG_TIMEOUT, "{script}");
     }
 }
 
 #[tokio::test]
 async fn a_child_that_never_was_ready_says_nothing_of_the_file() {
-    for (script, said) in [
+    for (script, expected) in [
         ("echo no seccomp here; exit 1", "no seccomp here"),
         ("exit 127", "exit status: 127"),
         ("cat >/dev/null; echo '{\"pages\":7}'", "{\"pages\":7}"),
     ] {
-        let failure = answer(script, AMPLE, MediaType::Pdf).await.unwrap_err();
-        assert!(failure.to_string().contains(said), "{failure}");
+        let failure = answer(script, LONG_TIMEOUT, MediaType::Pdf)
+            .await
+            .unwrap_err();
+        assert!(failure.to_string().contains(expected), "{failure}");
     }
 }
 
 #[tokio::test]
-async fn a_child_that_someone_else_stopped_says_nothing_of_the_file() {
+async fn a_child_terminated_by_a_signal_says_nothing_of_the_file() {
     for signal in ["TERM", "INT", "HUP"] {
         let script = format!("echo ready; kill -{signal} $$");
-        let failure = answer(&script, AMPLE, MediaType::Pdf).await.unwrap_err();
-        assert!(matches!(failure, ProbeFailure::Stopped), "{failure}");
+        let failure = answer(&script, LONG_TIMEOUT, MediaType::Pdf)
+            .await
+            .unwrap_err();
+        assert!(matches!(failure, ProbeFailure::Terminated), "{failure}");
     }
 }
 
@@ -130,12 +142,12 @@ async fn a_program_that_is_not_there_cannot_be_started() {
     let prober = Prober::new("/nowhere/longshored".into());
     let failure = prober.start(MediaType::Png).unwrap_err();
     assert!(matches!(failure, ProbeFailure::Start(_)), "{failure}");
-    assert!(prober.rehearse().await.is_err());
+    assert!(prober.check_sandbox().await.is_err());
 }
 
 #[tokio::test]
 async fn a_child_sees_no_environment() {
     let script = "echo ready; cat >/dev/null; [ -z \"$HOME$LONGSHORE_TEST_DATABASE_URL\" ] && echo '\"text\"'";
-    let answer = answer(script, AMPLE, MediaType::Text).await;
-    assert_eq!(answer.unwrap(), Ok(Structure::Text));
+    let answer = answer(script, LONG_TIMEOUT, MediaType::Text).await;
+    assert_eq!(answer.unwrap(), Ok(FileStructure::Text));
 }

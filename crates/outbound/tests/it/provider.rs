@@ -1,81 +1,83 @@
-//! Providers, as they answer when all is well and when it is not.
+//! Provider clients, against responses that succeed and responses that fail.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use domain::id::{Berth, CargoId};
-use domain::model::Kind;
+use domain::model::ModelKind;
 use domain::time::Timestamp;
-use outbound::provider::Item;
+use outbound::provider::BatchItem;
 use outbound::provider::anthropic::Anthropic;
-use outbound::provider::call::{Options, Patience};
-use outbound::provider::credential::Credential;
+use outbound::provider::batch_provider::{
+    BatchProvider, JobSearch, ProviderFileId, ProviderJobRequest, SubmissionLabel,
+};
+use outbound::provider::client::{ProviderOptions, ProviderTimeouts};
+use outbound::provider::credential::ProviderCredential;
 use outbound::provider::gemini::Gemini;
-use outbound::provider::jobs::{Jobs, Label, Order, Sought, Upload};
 use outbound::provider::media::NoMedia;
 use outbound::provider::openai::OpenAi;
-use outbound::provider::server::Server;
+use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::spool::Spool;
 use serde_json::json;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
-use crate::support::{AMPLE, Receiver, Reply};
+use crate::support::{LONG_TIMEOUT, ScriptedReceiver, ScriptedReply};
 
 mod calls;
 mod downloads;
-mod journeys;
 mod lines;
 mod lists;
-mod servers;
+mod provider_faults;
+mod realtime_provider;
 mod simulated;
-mod troubles;
 mod uploads;
+mod whole_jobs;
 
 const SECRET: &str = "sk-secret";
 
-const PATIENCE: Patience = Patience {
+const TIMEOUTS: ProviderTimeouts = ProviderTimeouts {
     connect: Duration::from_secs(5),
-    call: AMPLE,
-    transfer: AMPLE,
-    chunk: AMPLE,
-    moment: Duration::from_millis(1),
+    call: LONG_TIMEOUT,
+    transfer: LONG_TIMEOUT,
+    chunk: LONG_TIMEOUT,
+    file_poll_interval: Duration::from_millis(1),
 };
 
-fn options(base: &str, patience: Patience) -> Options {
-    Options {
-        base: Url::parse(base).unwrap(),
-        credential: Some(Credential::new(SECRET)),
-        patience,
+fn options(base: &str, timeouts: ProviderTimeouts) -> ProviderOptions {
+    ProviderOptions {
+        base_url: Url::parse(base).unwrap(),
+        credential: Some(ProviderCredential::new(SECRET)),
+        timeouts,
     }
 }
 
-fn base(receiver: &Receiver) -> String {
+fn base(receiver: &ScriptedReceiver) -> String {
     format!("http://127.0.0.1:{}", receiver.port())
 }
 
-fn openai(base: &str, patience: Patience) -> OpenAi {
-    OpenAi::new(options(base, patience), RootCertStore::empty()).unwrap()
+fn openai(base: &str, timeouts: ProviderTimeouts) -> OpenAi {
+    OpenAi::new(options(base, timeouts), RootCertStore::empty()).unwrap()
 }
 
-fn anthropic(base: &str, patience: Patience) -> Anthropic {
-    Anthropic::new(options(base, patience), RootCertStore::empty()).unwrap()
+fn anthropic(base: &str, timeouts: ProviderTimeouts) -> Anthropic {
+    Anthropic::new(options(base, timeouts), RootCertStore::empty()).unwrap()
 }
 
-fn gemini(base: &str, patience: Patience) -> Gemini {
-    Gemini::new(options(base, patience), RootCertStore::empty()).unwrap()
+fn gemini(base: &str, timeouts: ProviderTimeouts) -> Gemini {
+    Gemini::new(options(base, timeouts), RootCertStore::empty()).unwrap()
 }
 
-fn server(base: &str, patience: Patience) -> Server {
-    Server::new(options(base, patience), RootCertStore::empty()).unwrap()
+fn realtime(base: &str, timeouts: ProviderTimeouts) -> RealtimeProvider {
+    RealtimeProvider::new(options(base, timeouts), RootCertStore::empty()).unwrap()
 }
 
-/// All three, spoken to in the same way.
-fn every(base: &str, patience: Patience) -> [Box<dyn Jobs>; 3] {
+/// All three batch providers.
+fn batch_providers(base: &str, timeouts: ProviderTimeouts) -> [Box<dyn BatchProvider>; 3] {
     [
-        Box::new(openai(base, patience)),
-        Box::new(anthropic(base, patience)),
-        Box::new(gemini(base, patience)),
+        Box::new(openai(base, timeouts)),
+        Box::new(anthropic(base, timeouts)),
+        Box::new(gemini(base, timeouts)),
     ]
 }
 
@@ -83,11 +85,11 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_timestamp(1_794_744_000 + seconds, 0).unwrap()
 }
 
-fn item(number: u64, text: &str) -> Item {
+fn item(number: u64, text: &str) -> BatchItem {
     let params = json!({
         "model": "ours", "max_tokens": 50, "messages": [{"role": "user", "content": text}],
     });
-    Item {
+    BatchItem {
         cargo: CargoId::new(at(0), Berth::new(7).unwrap(), number),
         attempt: 1,
         loaded_at: at(0),
@@ -95,24 +97,24 @@ fn item(number: u64, text: &str) -> Item {
     }
 }
 
-fn label() -> Label {
-    Label("sub_1".to_owned())
+fn label() -> SubmissionLabel {
+    SubmissionLabel("sub_1".to_owned())
 }
 
-fn order(items: u64) -> Order {
-    Order {
+fn job_request(items: u64) -> ProviderJobRequest {
+    ProviderJobRequest {
         label: label(),
         upstream: "theirs".to_owned(),
-        kind: Kind::Chat,
+        kind: ModelKind::Chat,
         items,
-        upload: Some(Upload("file-1".to_owned())),
+        upload: Some(ProviderFileId("file-1".to_owned())),
     }
 }
 
-fn sought(items: u64, since: Timestamp) -> Sought {
-    Sought {
+fn job_search(items: u64, since: Timestamp) -> JobSearch {
+    JobSearch {
         label: label(),
-        upload: Some(Upload("file-1".to_owned())),
+        upload: Some(ProviderFileId("file-1".to_owned())),
         items,
         since,
     }
@@ -122,7 +124,7 @@ async fn spool() -> Spool {
     Spool::new(&std::env::temp_dir()).await.unwrap()
 }
 
-async fn spooled(jobs: &dyn Jobs, texts: &[&str]) -> Spool {
+async fn spool_items(jobs: &dyn BatchProvider, texts: &[&str]) -> Spool {
     let mut spool = spool().await;
     for (number, text) in (0..).zip(texts) {
         let line = jobs.encode(&item(number, text), "theirs", &NoMedia);
@@ -131,7 +133,7 @@ async fn spooled(jobs: &dyn Jobs, texts: &[&str]) -> Spool {
     spool
 }
 
-async fn content(spool: &Spool) -> Vec<u8> {
+async fn read_all(spool: &Spool) -> Vec<u8> {
     let mut chunks = spool.chunks();
     let mut read = Vec::new();
     while let Some(chunk) = chunks.next().await.unwrap() {
@@ -149,9 +151,9 @@ async fn read_lines(spool: &Spool) -> Vec<Bytes> {
     read
 }
 
-/// A whole answer with headers.
-fn said(status: u16, headers: &str, body: &str) -> Reply {
+/// A complete HTTP response with headers.
+fn plain_reply_with_headers(status: u16, headers: &str, body: &str) -> ScriptedReply {
     let length = body.len();
-    let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\n{headers}\r\n");
-    Reply::Send([head.as_bytes(), body.as_bytes()].concat())
+    let head = format!("HTTP/1.1 {status} Status\r\ncontent-length: {length}\r\n{headers}\r\n");
+    ScriptedReply::Send([head.as_bytes(), body.as_bytes()].concat())
 }

@@ -1,55 +1,70 @@
-//! What the tests share: a client with given surroundings, receivers, names and certificates.
+//! Shared by the tests: callback clients, receivers, resolvers, certificates and servers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use outbound::callback::{Attempt, Callbacks, Options, Resolve, Surroundings};
+use outbound::callback::{CallbackAttempt, CallbackDeps, DnsResolver, HttpCallbackClient, Options};
 use tokio_rustls::rustls::RootCertStore;
 
 pub(crate) mod certificates;
 pub(crate) mod clamd;
-pub(crate) mod liar;
-pub(crate) mod names;
+pub(crate) mod dns;
+pub(crate) mod object_store;
 pub(crate) mod receiver;
 pub(crate) mod redis;
-pub(crate) mod store;
+pub(crate) mod tampering_proxy;
 
-pub(crate) use names::Names;
-pub(crate) use receiver::{Receiver, Reply, plain};
+pub(crate) use dns::ScriptedResolver;
+pub(crate) use receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
-/// What the conformance suite opens: 127.9.9.9 is outside.
-pub(crate) const OPENED: &str = "127.0.0.0/16";
-/// Far longer than any test that does not wait for it.
-pub(crate) const AMPLE: Duration = Duration::from_secs(20);
+/// The range that the conformance suite allows. 127.9.9.9 is outside.
+pub(crate) const ALLOWED_RANGE: &str = "127.0.0.0/16";
+/// Longer than any test runs, unless it waits for this timeout.
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) fn client() -> Callbacks {
-    client_with(AMPLE, &[OPENED], Arc::new(Names::none()))
+pub(crate) fn client() -> HttpCallbackClient {
+    client_with(
+        LONG_TIMEOUT,
+        &[ALLOWED_RANGE],
+        Arc::new(ScriptedResolver::empty()),
+    )
 }
 
-pub(crate) fn hasty(timeout: Duration) -> Callbacks {
-    client_with(timeout, &[OPENED], Arc::new(Names::none()))
+pub(crate) fn client_with_timeout(timeout: Duration) -> HttpCallbackClient {
+    client_with(
+        timeout,
+        &[ALLOWED_RANGE],
+        Arc::new(ScriptedResolver::empty()),
+    )
 }
 
 pub(crate) fn client_with(
     timeout: Duration,
     allow: &[&str],
-    resolver: Arc<dyn Resolve>,
-) -> Callbacks {
-    let surroundings = Surroundings {
+    resolver: Arc<dyn DnsResolver>,
+) -> HttpCallbackClient {
+    let deps = CallbackDeps {
         resolver,
         roots: RootCertStore::empty(),
     };
     let allow = allow.iter().map(|range| range.parse().unwrap()).collect();
-    Callbacks::within(Options { timeout, allow }, surroundings).unwrap()
+    HttpCallbackClient::with_deps(
+        Options {
+            timeout,
+            allowed_ranges: allow,
+        },
+        deps,
+    )
+    .unwrap()
 }
 
-pub(crate) async fn post(client: &Callbacks, url: &str) -> Attempt {
+pub(crate) async fn post(client: &HttpCallbackClient, url: &str) -> CallbackAttempt {
     client.post(url, Bytes::from_static(b"{}")).await
 }
 
-pub(crate) fn error(attempt: &Attempt) -> &str {
+pub(crate) fn attempt_error(attempt: &CallbackAttempt) -> &str {
     assert!(!attempt.is_success());
     attempt.error.as_deref().unwrap_or_default()
 }
@@ -58,12 +73,12 @@ pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A server that the tests are given.
+/// A required environment variable, such as the address of a test server.
 #[expect(
     clippy::disallowed_methods,
     clippy::panic,
     reason = "where the servers of the tests are"
 )]
-pub(crate) fn setting(name: &str) -> String {
+pub(crate) fn required_variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
 }

@@ -1,16 +1,16 @@
-//! Images: cut off, of absurd size, or with lengths that lie.
+//! Images: truncated, of absurd size, or with wrong lengths.
 
-use domain::file::{MediaType, Structure};
+use domain::file::{FileStructure, MediaType};
 
-use super::forms::{crc, zeros};
-use super::{Fate, Shelf};
+use super::building_blocks::{crc, deflated_zeros};
+use super::{CorpusBuilder, ExpectedResult};
 
-const ONE: Structure = Structure::Image {
+const ONE: FileStructure = FileStructure::Image {
     width: 1,
     height: 1,
 };
 
-pub(super) fn fill(shelf: &mut Shelf) {
+pub(super) fn add_files(shelf: &mut CorpusBuilder) {
     pngs(shelf);
     jpegs(shelf);
     gifs(shelf);
@@ -28,13 +28,13 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 fn png(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
     let sides = [width.to_be_bytes(), height.to_be_bytes()].concat();
     let header = chunk(b"IHDR", &[sides.as_slice(), &[8, 0, 0, 0, 0]].concat());
-    let pixels = chunk(b"IDAT", &zeros(2));
+    let pixels = chunk(b"IDAT", &deflated_zeros(2));
     let end = chunk(b"IEND", b"");
     [SIGNATURE, &header, extra, &pixels, &end].concat()
 }
 
-fn pngs(shelf: &mut Shelf) {
-    let mut put = |name: &str, bytes| shelf.malformed(name, MediaType::Png, bytes);
+fn pngs(shelf: &mut CorpusBuilder) {
+    let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Png, bytes);
     for (width, height) in [
         (0, 0),
         (0, 1),
@@ -61,16 +61,16 @@ fn pngs(shelf: &mut Shelf) {
         [SIGNATURE, &chunk(b"IEND", b"")].concat(),
     );
     put("of a signature alone", SIGNATURE.to_vec());
-    let profile = [b"p\0\0".as_slice(), &zeros(64 << 20)].concat();
-    // Nobody needs the profile: an image with a bomb in it is read, and the bomb is not.
+    let profile = [b"p\0\0".as_slice(), &deflated_zeros(64 << 20)].concat();
+    // The probe does not read the profile, so an image with a bomb in it is valid.
     let bomb = png(1, 1, &chunk(b"iCCP", &profile));
-    shelf.put(
+    shelf.add(
         "with a bomb as profile",
         MediaType::Png,
         bomb,
-        Fate::Sound(ONE),
+        ExpectedResult::Valid(ONE),
     );
-    shelf.cut(MediaType::Png, &png(1, 1, b""), ONE);
+    shelf.add_with_truncations(MediaType::Png, &png(1, 1, b""), ONE);
 }
 
 fn jpeg(width: u16, height: u16) -> Vec<u8> {
@@ -90,10 +90,10 @@ fn jpeg(width: u16, height: u16) -> Vec<u8> {
     .concat()
 }
 
-fn jpegs(shelf: &mut Shelf) {
+fn jpegs(shelf: &mut CorpusBuilder) {
     let sound = jpeg(1, 1);
-    shelf.cut(MediaType::Jpeg, &sound, ONE);
-    let mut put = |name: &str, bytes| shelf.malformed(name, MediaType::Jpeg, bytes);
+    shelf.add_with_truncations(MediaType::Jpeg, &sound, ONE);
+    let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Jpeg, bytes);
     for (width, height) in [(0, 1), (65_535, 65_535), (50_001, 1), (40_000, 40_000)] {
         put(&format!("of {width} by {height}"), jpeg(width, height));
     }
@@ -132,16 +132,16 @@ fn gif(width: u16, height: u16, between: &[u8]) -> Vec<u8> {
     [screen.as_slice(), between, image, b"\x3b"].concat()
 }
 
-fn gifs(shelf: &mut Shelf) {
-    shelf.cut(MediaType::Gif, &gif(1, 1, b""), ONE);
+fn gifs(shelf: &mut CorpusBuilder) {
+    shelf.add_with_truncations(MediaType::Gif, &gif(1, 1, b""), ONE);
     let frames = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0".repeat(100_000);
-    shelf.put(
+    shelf.add(
         "of many frames",
         MediaType::Gif,
         gif(1, 1, &frames),
-        Fate::Sound(ONE),
+        ExpectedResult::Valid(ONE),
     );
-    let mut put = |name: &str, bytes| shelf.malformed(name, MediaType::Gif, bytes);
+    let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Gif, bytes);
     put("of no size", gif(0, 0, b""));
     put("of 65535 by 65535", gif(65_535, 65_535, b""));
     put("with a block that is none", gif(1, 1, b"\x99"));
@@ -158,11 +158,11 @@ fn riff(length: u32, chunks: &[u8]) -> Vec<u8> {
     [b"RIFF", length.to_le_bytes().as_slice(), b"WEBP", chunks].concat()
 }
 
-fn webps(shelf: &mut Shelf) {
+fn webps(shelf: &mut CorpusBuilder) {
     let pixels = b"VP8L\x0e\0\0\0\x2f\0\0\0\0\x07\x10\x11\xfd\x0f\x44\x44\xff\x03";
     let length = u32::try_from(pixels.len() + 4).unwrap_or(u32::MAX);
-    shelf.cut(MediaType::Webp, &riff(length, pixels), ONE);
-    let mut put = |name: &str, bytes| shelf.malformed(name, MediaType::Webp, bytes);
+    shelf.add_with_truncations(MediaType::Webp, &riff(length, pixels), ONE);
+    let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Webp, bytes);
     put("longer than it is", riff(length + 2, pixels));
     put("of 4 GB", riff(u32::MAX, pixels));
     put("of nothing", riff(4, b""));

@@ -1,11 +1,11 @@
-//! Matroska and WebM: sizes that are unknown or lie, times that are none.
+//! Matroska and WebM: unknown or wrong sizes, and invalid times.
 
-use domain::file::{Flaw, MediaType, Structure};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use super::forms::{element, endless_element, lying_element};
-use super::{Fate, Shelf};
+use super::building_blocks::{element, element_of_unknown_size, element_with_size};
+use super::{CorpusBuilder, ExpectedResult};
 
-const SECOND: Structure = Structure::Video { milliseconds: 1000 };
+const SECOND: FileStructure = FileStructure::Video { milliseconds: 1000 };
 const EBML: u32 = 0x1a45_dfa3;
 const SEGMENT: u32 = 0x1853_8067;
 const INFO: u32 = 0x1549_a966;
@@ -41,34 +41,34 @@ fn film(parts: &[Vec<u8>]) -> Vec<u8> {
 
 const MILLISECOND: u64 = 1_000_000;
 
-pub(super) fn fill(shelf: &mut Shelf) {
+pub(super) fn add_files(shelf: &mut CorpusBuilder) {
     let cluster = element(CLUSTER, &[time(0), block(0)].concat());
     let sound = film(&[info(Some(1000.0), MILLISECOND), tracks(1), cluster]);
-    shelf.cut(MediaType::Webm, &sound, SECOND);
+    shelf.add_with_truncations(MediaType::Webm, &sound, SECOND);
     live(shelf);
     times(shelf);
     sizes(shelf);
     heads(shelf);
 }
 
-/// Recordings that do not know their own length.
-fn live(shelf: &mut Shelf) {
+/// Recordings that do not state their length.
+fn live(shelf: &mut CorpusBuilder) {
     let clusters = [
-        endless_element(CLUSTER, &[time(0), block(0), block(400)].concat()),
-        endless_element(CLUSTER, &[time(500), block(0), block(500)].concat()),
+        element_of_unknown_size(CLUSTER, &[time(0), block(0), block(400)].concat()),
+        element_of_unknown_size(CLUSTER, &[time(500), block(0), block(500)].concat()),
     ];
     let parts = [info(None, MILLISECOND), tracks(1), clusters.concat()].concat();
-    let whole = [head("webm"), endless_element(SEGMENT, &parts)].concat();
-    shelf.put(
+    let whole = [head("webm"), element_of_unknown_size(SEGMENT, &parts)].concat();
+    shelf.add(
         "recorded live",
         MediaType::Webm,
         whole.clone(),
-        Fate::Sound(SECOND),
+        ExpectedResult::Valid(SECOND),
     );
     let cut = whole[..whole.len() - 3].to_vec();
-    shelf.malformed("recorded live and cut off in a block", MediaType::Webm, cut);
+    shelf.add_malformed("recorded live and cut off in a block", MediaType::Webm, cut);
     let twice = [whole.clone(), whole].concat();
-    shelf.malformed("of two recordings", MediaType::Webm, twice);
+    shelf.add_malformed("of two recordings", MediaType::Webm, twice);
     let group = [
         element(0xa1, &[0x81, 0, 0, 0, 7]),
         element(0x9b, &[0x03, 0xe8]),
@@ -76,21 +76,21 @@ fn live(shelf: &mut Shelf) {
     .concat();
     let grouped = element(CLUSTER, &[time(0), element(0xa0, &group)].concat());
     let bytes = film(&[info(None, MILLISECOND), tracks(1), grouped]);
-    shelf.put(
+    shelf.add(
         "of one long block",
         MediaType::Webm,
         bytes,
-        Fate::Sound(SECOND),
+        ExpectedResult::Valid(SECOND),
     );
 }
 
-fn times(shelf: &mut Shelf) {
+fn times(shelf: &mut CorpusBuilder) {
     let mut put = |name: &str, duration, scale, flaw| {
         let cluster = element(CLUSTER, &[time(0), block(0)].concat());
         let bytes = film(&[info(duration, scale), tracks(1), cluster]);
-        shelf.put(name, MediaType::Webm, bytes, Fate::Refused(flaw));
+        shelf.add(name, MediaType::Webm, bytes, ExpectedResult::Refused(flaw));
     };
-    let broken = Flaw::MalformedVideo;
+    let broken = FileFailureReason::MalformedVideo;
     for (name, duration) in [
         ("not a number", f64::NAN),
         ("endless", f64::INFINITY),
@@ -109,7 +109,7 @@ fn times(shelf: &mut Shelf) {
     put("of unknown length", None, MILLISECOND, broken);
     put("without a scale", Some(1000.0), 0, broken);
     put("with the largest scale", Some(1000.0), u64::MAX, broken);
-    let long = Flaw::VideoTooLong;
+    let long = FileFailureReason::VideoTooLong;
     put("of an hour", Some(3_600_000.0), MILLISECOND, long);
     put("of the largest length", Some(f64::MAX), MILLISECOND, long);
     put(
@@ -123,24 +123,24 @@ fn times(shelf: &mut Shelf) {
         let cluster = element(CLUSTER, &[time(ticks), block(0)].concat());
         let bytes = film(&[info(Some(1000.0), MILLISECOND), tracks(1), cluster]);
         let name = format!("with a block after {name}");
-        shelf.put(&name, MediaType::Webm, bytes, Fate::Refused(long));
+        shelf.add(&name, MediaType::Webm, bytes, ExpectedResult::Refused(long));
     }
 }
 
-fn sizes(shelf: &mut Shelf) {
+fn sizes(shelf: &mut CorpusBuilder) {
     let start = || [info(Some(1000.0), MILLISECOND), tracks(1)].concat();
     let mut put = |name: &str, parts: &[Vec<u8>]| {
-        shelf.malformed(name, MediaType::Webm, film(parts));
+        shelf.add_malformed(name, MediaType::Webm, film(parts));
     };
     let inside = [time(0), block(0)].concat();
     for size in [0, 5, 1 << 32, (1 << 56) - 2] {
-        let cluster = lying_element(CLUSTER, size, &inside);
+        let cluster = element_with_size(CLUSTER, size, &inside);
         put(&format!("whose cluster says {size}"), &[start(), cluster]);
-        let void = lying_element(0xec, size + 4, b"x");
+        let void = element_with_size(0xec, size + 4, b"x");
         put(&format!("whose void says {}", size + 4), &[start(), void]);
     }
     for (name, id) in [("header", INFO), ("void", 0xec), ("tag", 0x1254_c367)] {
-        let open = endless_element(id, &[]);
+        let open = element_of_unknown_size(id, &[]);
         put(&format!("with a {name} of unknown size"), &[start(), open]);
     }
     put(
@@ -149,7 +149,7 @@ fn sizes(shelf: &mut Shelf) {
             start(),
             element(
                 CLUSTER,
-                &[time(0), endless_element(0xa3, &[0x81, 0, 0])].concat(),
+                &[time(0), element_of_unknown_size(0xa3, &[0x81, 0, 0])].concat(),
             ),
         ],
     );
@@ -191,25 +191,25 @@ fn sizes(shelf: &mut Shelf) {
     for _ in 0..5000 {
         nested = element(CLUSTER, &nested);
     }
-    let bytes = [head("webm"), lying_element(SEGMENT, 9, &nested)].concat();
-    shelf.malformed("of clusters in one another", MediaType::Webm, bytes);
+    let bytes = [head("webm"), element_with_size(SEGMENT, 9, &nested)].concat();
+    shelf.add_malformed("of clusters in one another", MediaType::Webm, bytes);
     let after = [film(&[start()]), vec![0; 40]].concat();
-    shelf.malformed("with zeros after its end", MediaType::Webm, after);
+    shelf.add_malformed("with zeros after its end", MediaType::Webm, after);
 }
 
-fn heads(shelf: &mut Shelf) {
+fn heads(shelf: &mut CorpusBuilder) {
     let rest = element(
         SEGMENT,
         &[info(Some(1000.0), MILLISECOND), tracks(1)].concat(),
     );
     let matroska = [head("matroska"), rest.clone()].concat();
-    shelf.put(
+    shelf.add(
         "sound",
         MediaType::Matroska,
         matroska.clone(),
-        Fate::Sound(SECOND),
+        ExpectedResult::Valid(SECOND),
     );
-    let mut put = |name: &str, bytes| shelf.malformed(name, MediaType::Webm, bytes);
+    let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Webm, bytes);
     put("that is Matroska", matroska);
     put(
         "without a type",
@@ -217,16 +217,16 @@ fn heads(shelf: &mut Shelf) {
     );
     put(
         "whose head is unknown",
-        [endless_element(EBML, b""), rest.clone()].concat(),
+        [element_of_unknown_size(EBML, b""), rest.clone()].concat(),
     );
     put(
         "whose head is 4 GB",
-        [lying_element(EBML, 1 << 32, b""), rest.clone()].concat(),
+        [element_with_size(EBML, 1 << 32, b""), rest.clone()].concat(),
     );
     put(
         "whose type is 4 GB",
         [
-            element(EBML, &lying_element(0x4282, 1 << 32, b"webm")),
+            element(EBML, &element_with_size(0x4282, 1 << 32, b"webm")),
             rest.clone(),
         ]
         .concat(),

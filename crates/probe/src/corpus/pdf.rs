@@ -1,14 +1,14 @@
-//! PDF: trees that are rings, counts that lie, tables that lead nowhere, streams that swell.
+//! PDF: cyclic trees, wrong counts, broken tables, and streams that are bombs.
 
-use domain::file::{Flaw, MediaType, Structure};
+use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use super::forms::zeros;
-use super::{Fate, Shelf};
+use super::building_blocks::deflated_zeros;
+use super::{CorpusBuilder, ExpectedResult};
 
 const CATALOG: &str = "<< /Type /Catalog /Pages 2 0 R >>";
 const PAGE: &str = "<< /Type /Page /Parent 2 0 R >>";
 
-/// A file of those objects, numbered from 1, with a table that is right.
+/// A file of those objects, numbered from 1, with a correct table.
 fn file(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut whole = b"%PDF-1.5\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).into_bytes();
@@ -32,7 +32,7 @@ fn plain(objects: &[&str]) -> Vec<u8> {
     file(&objects, "/Root 1 0 R")
 }
 
-/// A flat tree, whatever it says its count is.
+/// A flat tree that states the count `said`.
 fn pages(count: usize, said: i64) -> Vec<u8> {
     let kids: Vec<String> = (0..count).map(|at| format!("{} 0 R", at + 3)).collect();
     let kids = kids.join(" ");
@@ -55,40 +55,50 @@ fn deep(depth: usize) -> Vec<u8> {
     plain(&objects.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-pub(super) fn fill(shelf: &mut Shelf) {
+pub(super) fn add_files(shelf: &mut CorpusBuilder) {
     let pdf = MediaType::Pdf;
-    shelf.put("sound", pdf, pages(1, 1), Fate::Sound(Structure::Pages(1)));
+    shelf.add(
+        "sound",
+        pdf,
+        pages(1, 1),
+        ExpectedResult::Valid(FileStructure::Pages(1)),
+    );
     for said in [-1, 0, 1, 1_000_000_000, i64::MAX] {
         let name = format!("of three pages that says {said}");
-        shelf.put(&name, pdf, pages(3, said), Fate::Sound(Structure::Pages(3)));
+        shelf.add(
+            &name,
+            pdf,
+            pages(3, said),
+            ExpectedResult::Valid(FileStructure::Pages(3)),
+        );
     }
-    let most = Fate::Sound(Structure::Pages(100));
-    shelf.put("of 100 pages", pdf, pages(100, 100), most);
+    let most = ExpectedResult::Valid(FileStructure::Pages(100));
+    shelf.add("of 100 pages", pdf, pages(100, 100), most);
     for count in [101, 5000] {
         let name = format!("of {count} pages that says 1");
-        shelf.put(
+        shelf.add(
             &name,
             pdf,
             pages(count, 1),
-            Fate::Refused(Flaw::TooManyPages),
+            ExpectedResult::Refused(FileFailureReason::TooManyPages),
         );
     }
-    let deepest = Fate::Sound(Structure::Pages(1));
-    shelf.put("under 64 nodes", pdf, deep(64), deepest);
-    shelf.malformed("under 65 nodes", pdf, deep(65));
-    shelf.malformed("under 20000 nodes", pdf, deep(20_000));
+    let deepest = ExpectedResult::Valid(FileStructure::Pages(1));
+    shelf.add("under 64 nodes", pdf, deep(64), deepest);
+    shelf.add_malformed("under 65 nodes", pdf, deep(65));
+    shelf.add_malformed("under 20000 nodes", pdf, deep(20_000));
     trees(shelf);
     tables(shelf);
     nesting(shelf);
     streams(shelf);
     largest(shelf);
-    locks(shelf);
+    encryption(shelf);
 }
 
-fn trees(shelf: &mut Shelf) {
+fn trees(shelf: &mut CorpusBuilder) {
     let node = |kids: &str| format!("<< /Type /Pages /Kids [{kids}] /Count 1 >>");
     let mut put = |name: &str, objects: &[&str]| {
-        shelf.malformed(name, MediaType::Pdf, plain(objects));
+        shelf.add_malformed(name, MediaType::Pdf, plain(objects));
     };
     put("whose root is its own kid", &[CATALOG, &node("2 0 R")]);
     put(
@@ -133,13 +143,13 @@ fn trees(shelf: &mut Shelf) {
     put("of thousands of empty nodes", &objects);
 }
 
-fn tables(shelf: &mut Shelf) {
+fn tables(shelf: &mut CorpusBuilder) {
     let sound = String::from_utf8_lossy(&pages(1, 1)).into_owned();
     let start = sound.find("xref\n").unwrap_or(0);
     let body = &sound[..start];
     let mut put = |name: &str, tail: String| {
         let bytes = [body.as_bytes(), tail.as_bytes()].concat();
-        shelf.put(name, MediaType::Pdf, bytes, Fate::NeverSound);
+        shelf.add(name, MediaType::Pdf, bytes, ExpectedResult::AnyFailure);
     };
     put("without a trailer", String::new());
     put(
@@ -164,16 +174,16 @@ fn tables(shelf: &mut Shelf) {
     ];
     for (name, more) in tables {
         let table = &sound[start..].replace("/Size", &format!("{more} /Size"));
-        // Readers mend this: what matters is that they come to an end, with a page or without.
+        // Readers may repair this. They must come to an end, with a page or without.
         let bytes = [body.as_bytes(), table.as_bytes()].concat();
-        shelf.put(
+        shelf.add(
             name,
             MediaType::Pdf,
             bytes,
-            Fate::Mended(Structure::Pages(1)),
+            ExpectedResult::ValidOrFailure(FileStructure::Pages(1)),
         );
     }
-    let mends = [
+    let repairs = [
         (
             "whose table is beyond the end",
             "startxref\n",
@@ -194,18 +204,18 @@ fn tables(shelf: &mut Shelf) {
         ("with offsets beyond the end", "00000 n", "99999 n"),
         ("cut off in its table", "%%EOF", ""),
     ];
-    for (name, from, to) in mends {
+    for (name, from, to) in repairs {
         let bytes = sound.replace(from, to).into_bytes();
-        shelf.put(
+        shelf.add(
             name,
             MediaType::Pdf,
             bytes,
-            Fate::Mended(Structure::Pages(1)),
+            ExpectedResult::ValidOrFailure(FileStructure::Pages(1)),
         );
     }
 }
 
-fn nesting(shelf: &mut Shelf) {
+fn nesting(shelf: &mut CorpusBuilder) {
     for depth in [200, 20_000, 2_000_000] {
         for (name, open, close) in [
             ("arrays", "[", "]"),
@@ -215,18 +225,18 @@ fn nesting(shelf: &mut Shelf) {
             let nested = [open.repeat(depth), close.repeat(depth)].concat();
             let root = format!("<< /Type /Pages /Kids {nested} >>");
             let name = format!("with {depth} {name} in one another");
-            shelf.malformed(&name, MediaType::Pdf, plain(&[CATALOG, &root]));
+            shelf.add_malformed(&name, MediaType::Pdf, plain(&[CATALOG, &root]));
         }
     }
     let open = format!("<< /Type /Pages /Kids {}", "[".repeat(100_000));
-    shelf.malformed(
+    shelf.add_malformed(
         "that never closes",
         MediaType::Pdf,
         plain(&[CATALOG, &open]),
     );
 }
 
-/// A stream of objects that holds the page tree, in the file of that name.
+/// A file whose page tree is in an object stream.
 fn objects_in_a_stream(dictionary: &str, content: &[u8]) -> Vec<u8> {
     let mut whole = b"%PDF-1.5\n".to_vec();
     let container = whole.len();
@@ -262,19 +272,19 @@ fn objects_in_a_stream(dictionary: &str, content: &[u8]) -> Vec<u8> {
     whole
 }
 
-fn streams(shelf: &mut Shelf) {
+fn streams(shelf: &mut CorpusBuilder) {
     let root = "<< /Type /Pages /Kids [3 0 R] /Count 1 >>";
     let second = CATALOG.len() + 1;
     let third = second + root.len() + 1;
     let index = format!("1 0 2 {second} 3 {third} ");
     let content = format!("{index}{CATALOG} {root} {PAGE}");
     let right = format!("/N 3 /First {}", index.len());
-    let sound = Fate::Sound(Structure::Pages(1));
+    let sound = ExpectedResult::Valid(FileStructure::Pages(1));
     let bytes = objects_in_a_stream(&right, content.as_bytes());
-    shelf.put("with its tree in a stream", MediaType::Pdf, bytes, sound);
+    shelf.add("with its tree in a stream", MediaType::Pdf, bytes, sound);
     let mut put = |name: &str, dictionary: &str, content: &[u8]| {
         let bytes = objects_in_a_stream(dictionary, content);
-        shelf.put(name, MediaType::Pdf, bytes, Fate::NeverSound);
+        shelf.add(name, MediaType::Pdf, bytes, ExpectedResult::AnyFailure);
     };
     let content = content.as_bytes();
     put(
@@ -298,31 +308,43 @@ fn streams(shelf: &mut Shelf) {
     put(
         "with a stream of 64 MB in a few KB",
         filter,
-        &zeros(64 << 20),
+        &deflated_zeros(64 << 20),
     );
-    put("with a stream of 1 GB in a few MB", filter, &zeros(1 << 30));
+    put(
+        "with a stream of 1 GB in a few MB",
+        filter,
+        &deflated_zeros(1 << 30),
+    );
     let many = "/Filter /FlateDecode /N 2000000000 /First 2000000000";
     put(
         "with a stream of two billion objects",
         many,
-        &zeros(1 << 20),
+        &deflated_zeros(1 << 20),
     );
     let twice = "/Filter [/FlateDecode /FlateDecode] /N 3 /First 20";
-    put("with a stream deflated twice", twice, &zeros(32 << 20));
+    put(
+        "with a stream deflated twice",
+        twice,
+        &deflated_zeros(32 << 20),
+    );
     let filters = format!(
         "/Filter [{}] /N 3 /First 20",
         "/ASCIIHexDecode ".repeat(10_000)
     );
     put("with ten thousand filters", &filters, content);
     let predictor = "/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 2147483647 /Colors 64 /BitsPerComponent 64 >> /N 3 /First 20";
-    put("with a row of absurd width", predictor, &zeros(1 << 20));
-    // Found by changing the one above: two rows of it would be 33 GB.
+    put(
+        "with a row of absurd width",
+        predictor,
+        &deflated_zeros(1 << 20),
+    );
+    // Found by mutating the one above: two rows of it would take 33 GB.
     let predictor = "/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 2147483647 /Colors 8 /BitsPerComponent 8 >> /N 3 /First 20";
-    put("with a row of 16 GB", predictor, &zeros(1 << 20));
+    put("with a row of 16 GB", predictor, &deflated_zeros(1 << 20));
 }
 
-/// Nearly all of it is one stream, as in a scan.
-fn largest(shelf: &mut Shelf) {
+/// A file of nearly the largest size. Most of it is one stream, as in a scan.
+fn largest(shelf: &mut CorpusBuilder) {
     let length = 49 << 20;
     let mut stream = format!("<< /Length {length} >>\nstream\n").into_bytes();
     stream.resize(stream.len() + length, b'7');
@@ -333,19 +355,19 @@ fn largest(shelf: &mut Shelf) {
         .into();
     objects.push(stream);
     let bytes = file(&objects, "/Root 1 0 R");
-    let sound = Fate::Sound(Structure::Pages(1));
-    shelf.put(
+    let sound = ExpectedResult::Valid(FileStructure::Pages(1));
+    shelf.add(
         "nearly as large as it may be",
         MediaType::Pdf,
         bytes.clone(),
         sound,
     );
     let longer = [bytes, vec![b' '; 1 << 20]].concat();
-    shelf.malformed("larger than it may be", MediaType::Pdf, longer);
+    shelf.add_malformed("larger than it may be", MediaType::Pdf, longer);
 }
 
-fn locks(shelf: &mut Shelf) {
-    let locked = Fate::Refused(Flaw::EncryptedDocument);
+fn encryption(shelf: &mut CorpusBuilder) {
+    let locked = ExpectedResult::Refused(FileFailureReason::EncryptedDocument);
     let objects: Vec<Vec<u8>> = [
         CATALOG,
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -365,6 +387,6 @@ fn locks(shelf: &mut Shelf) {
         ("with a lock that is a number", "/Encrypt 7"),
     ] {
         let bytes = file(&objects, &format!("/Root 1 0 R {lock}"));
-        shelf.put(name, MediaType::Pdf, bytes, locked);
+        shelf.add(name, MediaType::Pdf, bytes, locked);
     }
 }

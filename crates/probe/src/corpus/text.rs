@@ -1,33 +1,33 @@
-//! Text: what is UTF-8, what only begins so, and borders between chunks.
+//! Text: valid and invalid UTF-8, and characters that are split between chunks.
 
-use domain::file::{MediaType, Structure};
+use domain::file::{FileStructure, MediaType};
 
-use super::{Fate, Shelf};
+use super::{CorpusBuilder, ExpectedResult};
 
 /// How much the reader takes at a time.
-const CHUNK: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
-pub(super) fn fill(shelf: &mut Shelf) {
-    let sound = Fate::Sound(Structure::Text);
+pub(super) fn add_files(shelf: &mut CorpusBuilder) {
+    let sound = ExpectedResult::Valid(FileStructure::Text);
     for media_type in [MediaType::Text, MediaType::Csv, MediaType::Markdown] {
-        shelf.put("sound", media_type, b"crate,weight\n".to_vec(), sound);
+        shelf.add("sound", media_type, b"crate,weight\n".to_vec(), sound);
     }
     for (name, character) in CHARACTERS {
-        for before in (CHUNK - character.len())..=CHUNK {
+        for before in (READ_BYTES - character.len())..=READ_BYTES {
             let bytes = [&vec![b'a'; before], *character, b"b"].concat();
             let name = format!("{name} after {before} bytes");
-            shelf.put(&name, MediaType::Text, bytes, sound);
+            shelf.add(&name, MediaType::Text, bytes, sound);
         }
     }
-    for (name, wrong) in WRONG {
-        for before in [0, 1, CHUNK - 1, CHUNK] {
+    for (name, wrong) in INVALID_UTF8 {
+        for before in [0, 1, READ_BYTES - 1, READ_BYTES] {
             let bytes = [&vec![b'a'; before], *wrong].concat();
             let name = format!("{name} after {before} bytes");
-            shelf.malformed(&name, MediaType::Text, bytes);
+            shelf.add_malformed(&name, MediaType::Text, bytes);
         }
     }
     let long = vec![b'a'; (50 << 20) + 1];
-    shelf.malformed("a byte too long", MediaType::Csv, long);
+    shelf.add_malformed("a byte too long", MediaType::Csv, long);
 }
 
 const CHARACTERS: &[(&str, &[u8])] = &[
@@ -36,7 +36,7 @@ const CHARACTERS: &[(&str, &[u8])] = &[
     ("four bytes", "🚢".as_bytes()),
 ];
 
-const WRONG: &[(&str, &[u8])] = &[
+const INVALID_UTF8: &[(&str, &[u8])] = &[
     ("a byte that never is", b"\xff"),
     ("a byte that only follows", b"\x80"),
     ("an overlong slash", b"\xc0\xaf"),

@@ -2,75 +2,83 @@
 
 use std::io::Read;
 
-use crate::source::{Broken, Result, Source};
+use crate::bounded_reader::{BoundedReader, Malformed, ReadResult};
 
-const LONGEST_ID: u32 = 4;
-const LONGEST_SIZE: u32 = 8;
+const MAX_ID_BYTES: u32 = 4;
+const MAX_SIZE_BYTES: u32 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Size {
-    Of(u64),
+pub(super) enum ElementSize {
+    Known(u64),
     Unknown,
 }
 
-pub(super) fn header<R: Read>(source: &mut Source<R>) -> Result<(u32, Size)> {
-    let (id, _) = number(source, LONGEST_ID)?;
-    let (size, bits) = number(source, LONGEST_SIZE)?;
+pub(super) fn read_element_header<R: Read>(
+    source: &mut BoundedReader<R>,
+) -> ReadResult<(u32, ElementSize)> {
+    let (id, _) = read_vint(source, MAX_ID_BYTES)?;
+    let (size, bits) = read_vint(source, MAX_SIZE_BYTES)?;
     let mask = (1 << bits) - 1;
     let size = match size & mask {
-        all if all == mask => Size::Unknown,
-        size => Size::Of(size),
+        all if all == mask => ElementSize::Unknown,
+        size => ElementSize::Known(size),
     };
-    Ok((u32::try_from(id).map_err(|_| Broken)?, size))
+    Ok((u32::try_from(id).map_err(|_| Malformed)?, size))
 }
 
-/// A number with the bit that marks its length, and how many bits are its own.
-fn number<R: Read>(source: &mut Source<R>, longest: u32) -> Result<(u64, u32)> {
-    let [first] = source.exactly()?;
+/// A number with the bit that marks its length, and how many bits are its value.
+fn read_vint<R: Read>(source: &mut BoundedReader<R>, longest: u32) -> ReadResult<(u64, u32)> {
+    let [first] = source.read_array()?;
     let length = first.leading_zeros() + 1;
     if length > longest {
-        return Err(Broken);
+        return Err(Malformed);
     }
     let mut number = u64::from(first);
     for _ in 1..length {
-        let [byte] = source.exactly()?;
+        let [byte] = source.read_array()?;
         number = (number << 8) | u64::from(byte);
     }
     Ok((number, 7 * length))
 }
 
-/// What is in a small element.
-pub(super) fn body<R: Read>(source: &mut Source<R>, length: u64) -> Result<Vec<u8>> {
+/// The body of a small element.
+pub(super) fn read_body<R: Read>(
+    source: &mut BoundedReader<R>,
+    length: u64,
+) -> ReadResult<Vec<u8>> {
     (0..length)
-        .map(|_| source.exactly().map(|[byte]| byte))
+        .map(|_| source.read_array().map(|[byte]| byte))
         .collect()
 }
 
-pub(super) fn unsigned<R: Read>(source: &mut Source<R>, length: u64) -> Result<u64> {
+pub(super) fn read_unsigned<R: Read>(
+    source: &mut BoundedReader<R>,
+    length: u64,
+) -> ReadResult<u64> {
     if length > 8 {
-        return Err(Broken);
+        return Err(Malformed);
     }
-    let bytes = body(source, length)?;
+    let bytes = read_body(source, length)?;
     let sum = |sum, byte: &u8| (sum << 8) | u64::from(*byte);
     Ok(bytes.iter().fold(0, sum))
 }
 
-/// None for a number that is none, or that no length can be.
-pub(super) fn float<R: Read>(source: &mut Source<R>, length: u64) -> Result<f64> {
+/// Refuses NaN, infinite and negative numbers.
+pub(super) fn read_float<R: Read>(source: &mut BoundedReader<R>, length: u64) -> ReadResult<f64> {
     let number = match length {
-        4 => f64::from(f32::from_be_bytes(source.exactly()?)),
-        8 => f64::from_be_bytes(source.exactly()?),
-        _ => return Err(Broken),
+        4 => f64::from(f32::from_be_bytes(source.read_array()?)),
+        8 => f64::from_be_bytes(source.read_array()?),
+        _ => return Err(Malformed),
     };
     if number.is_finite() && number >= 0.0 {
         Ok(number)
     } else {
-        Err(Broken)
+        Err(Malformed)
     }
 }
 
-/// The track of a block, which is all that has a length of its own in it.
-pub(super) fn track<R: Read>(source: &mut Source<R>) -> Result<u64> {
-    let (number, bits) = number(source, LONGEST_SIZE)?;
+/// The track number of a block: its only field of variable length.
+pub(super) fn read_track_number<R: Read>(source: &mut BoundedReader<R>) -> ReadResult<u64> {
+    let (number, bits) = read_vint(source, MAX_SIZE_BYTES)?;
     Ok(number & ((1 << bits) - 1))
 }

@@ -1,11 +1,13 @@
-//! The segment: what its header says of its length, and what its blocks do.
+//! The segment: its length by the header and by the blocks.
 
 use std::io::Read;
 use std::time::Duration;
 
-use super::element::{Size, float, header, track, unsigned};
-use crate::source::{Broken, Result, Source};
-use crate::video::Length;
+use super::element::{
+    ElementSize, read_element_header, read_float, read_track_number, read_unsigned,
+};
+use crate::bounded_reader::{BoundedReader, Malformed, ReadResult};
+use crate::video::VideoLength;
 
 const SEGMENT: u32 = super::SEGMENT;
 const INFO: u32 = 0x1549_a966;
@@ -21,148 +23,163 @@ const GROUP: u32 = 0xa0;
 const BLOCK: u32 = 0xa1;
 const BLOCK_DURATION: u32 = 0x9b;
 
-/// Identifiers of four bytes stand in the segment itself, or begin another file.
-const OF_SEGMENT: u32 = 0x1000_0000;
+/// Identifiers of four bytes: elements of the segment itself, or the start of another file.
+const FIRST_TOP_LEVEL_ID: u32 = 0x1000_0000;
 const EBML: u32 = super::EBML;
-/// Void and checksum, which may stand everywhere.
-const GLOBAL: [u32; 2] = [super::VOID, 0xbf];
+/// Void and checksum, which may occur everywhere.
+const GLOBAL_IDS: [u32; 2] = [super::VOID, 0xbf];
 
-const VIDEO: u64 = 1;
-/// Nanoseconds in a tick, unless the file says otherwise.
+const VIDEO_TRACK_TYPE: u64 = 1;
+/// Nanoseconds per tick, unless the file states another scale.
 const DEFAULT_SCALE: u64 = 1_000_000;
-const NANOSECONDS: f64 = 1e9;
+const NANOS_PER_SECOND: f64 = 1e9;
 
 #[derive(Debug)]
 pub(super) struct Segment {
     scale: u64,
     duration: f64,
     has_video: bool,
-    /// Of the cluster that is being read, and of the block in it.
-    cluster: Option<u64>,
-    block: u64,
-    last: u64,
+    /// The time of the current cluster, and of the current block.
+    cluster_ticks: Option<u64>,
+    block_ticks: u64,
+    last_block_ticks: u64,
 }
 
-/// An element that is being read, and where it ends if it says so.
+/// An element that is being read, and its end if it states one.
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct OpenElement {
     id: u32,
     end: Option<u64>,
 }
 
 impl Segment {
-    pub(super) fn read<R: Read>(source: &mut Source<R>, size: Size) -> Result<Self> {
+    pub(super) fn read<R: Read>(
+        source: &mut BoundedReader<R>,
+        size: ElementSize,
+    ) -> ReadResult<Self> {
         let mut segment = Self {
             scale: DEFAULT_SCALE,
             duration: 0.0,
             has_video: false,
-            cluster: None,
-            block: 0,
-            last: 0,
+            cluster_ticks: None,
+            block_ticks: 0,
+            last_block_ticks: 0,
         };
         let end = end_of(source, size)?;
-        let mut open = vec![Level { id: SEGMENT, end }];
+        let mut open = vec![OpenElement { id: SEGMENT, end }];
         loop {
             while open
-                .pop_if(|level| level.end == Some(source.at()))
+                .pop_if(|level| level.end == Some(source.position()))
                 .is_some()
             {}
             if source.is_at_end()? {
                 break;
             }
-            segment.element(source, &mut open)?;
+            segment.read_element(source, &mut open)?;
         }
-        // What says how long it is must be there to its end.
+        // An element that states its size must be complete.
         if open.iter().all(|level| level.end.is_none()) {
             Ok(segment)
         } else {
-            Err(Broken)
+            Err(Malformed)
         }
     }
 
-    fn element<R: Read>(&mut self, source: &mut Source<R>, open: &mut Vec<Level>) -> Result<()> {
-        let (id, size) = header(source)?;
+    fn read_element<R: Read>(
+        &mut self,
+        source: &mut BoundedReader<R>,
+        open: &mut Vec<OpenElement>,
+    ) -> ReadResult<()> {
+        let (id, size) = read_element_header(source)?;
         // A cluster of unknown size ends where the next element of the segment begins.
-        if id >= OF_SEGMENT {
+        if id >= FIRST_TOP_LEVEL_ID {
             open.pop_if(|level| level.id == CLUSTER && level.end.is_none());
         }
-        // Something follows the segment, or a second file does.
-        let parent = open.last().copied().ok_or(Broken)?;
+        // Nothing may follow the segment, and no second file may.
+        let parent = open.last().copied().ok_or(Malformed)?;
         if id == EBML || id == SEGMENT {
-            return Err(Broken);
+            return Err(Malformed);
         }
         let end = end_of(source, size)?;
         let room = open.iter().rev().find_map(|level| level.end);
-        if room.is_some_and(|room| end.unwrap_or(source.at()) > room) {
-            return Err(Broken);
+        if room.is_some_and(|room| end.unwrap_or(source.position()) > room) {
+            return Err(Malformed);
         }
         match (parent.id, id) {
             (SEGMENT, CLUSTER) => {
-                self.cluster = None;
-                open.push(Level { id, end });
+                self.cluster_ticks = None;
+                open.push(OpenElement { id, end });
                 Ok(())
             }
             (SEGMENT, INFO | TRACKS) | (TRACKS, TRACK) | (CLUSTER, GROUP) if end.is_some() => {
-                open.push(Level { id, end });
+                open.push(OpenElement { id, end });
                 Ok(())
             }
-            // What belongs into a cluster and stands outside of one would be passed over.
-            (SEGMENT, ..OF_SEGMENT) if !GLOBAL.contains(&id) => Err(Broken),
+            // An element of a cluster outside of one would be skipped.
+            (SEGMENT, ..FIRST_TOP_LEVEL_ID) if !GLOBAL_IDS.contains(&id) => Err(Malformed),
             _ => {
-                let Size::Of(length) = size else {
-                    return Err(Broken);
+                let ElementSize::Known(length) = size else {
+                    return Err(Malformed);
                 };
-                self.leaf(source, (parent.id, id), length)?;
-                let rest = end.and_then(|end| end.checked_sub(source.at()));
-                source.skip(rest.ok_or(Broken)?)
+                self.read_leaf(source, (parent.id, id), length)?;
+                let rest = end.and_then(|end| end.checked_sub(source.position()));
+                source.skip(rest.ok_or(Malformed)?)
             }
         }
     }
 
-    fn leaf<R: Read>(
+    fn read_leaf<R: Read>(
         &mut self,
-        source: &mut Source<R>,
+        source: &mut BoundedReader<R>,
         path: (u32, u32),
         length: u64,
-    ) -> Result<()> {
+    ) -> ReadResult<()> {
         match path {
-            (INFO, SCALE) => self.scale = unsigned(source, length)?,
-            (INFO, DURATION) => self.duration = float(source, length)?,
-            (TRACK, TRACK_TYPE) => self.has_video |= unsigned(source, length)? == VIDEO,
-            (CLUSTER, TIMESTAMP) => self.cluster = Some(unsigned(source, length)?),
+            (INFO, SCALE) => self.scale = read_unsigned(source, length)?,
+            (INFO, DURATION) => self.duration = read_float(source, length)?,
+            (TRACK, TRACK_TYPE) => {
+                self.has_video |= read_unsigned(source, length)? == VIDEO_TRACK_TYPE;
+            }
+            (CLUSTER, TIMESTAMP) => self.cluster_ticks = Some(read_unsigned(source, length)?),
             (CLUSTER, SIMPLE_BLOCK) | (GROUP, BLOCK) => {
-                track(source)?;
-                let after = i16::from_be_bytes(source.exactly()?);
-                let cluster = self.cluster.ok_or(Broken)?;
-                self.block = cluster.saturating_add_signed(after.into());
-                self.last = self.last.max(self.block);
+                read_track_number(source)?;
+                let after = i16::from_be_bytes(source.read_array()?);
+                let cluster = self.cluster_ticks.ok_or(Malformed)?;
+                self.block_ticks = cluster.saturating_add_signed(after.into());
+                self.last_block_ticks = self.last_block_ticks.max(self.block_ticks);
             }
             (GROUP, BLOCK_DURATION) => {
-                let end = self.block.saturating_add(unsigned(source, length)?);
-                self.last = self.last.max(end);
+                let end = self
+                    .block_ticks
+                    .saturating_add(read_unsigned(source, length)?);
+                self.last_block_ticks = self.last_block_ticks.max(end);
             }
             _ => {}
         }
         Ok(())
     }
 
-    pub(super) fn length(&self) -> Result<Length> {
-        // Seconds in a tick are as absurd as none.
+    pub(super) fn length(&self) -> ReadResult<VideoLength> {
+        // A tick of seconds is as absurd as a tick of zero.
         let scale = u32::try_from(self.scale).ok().filter(|scale| *scale > 0);
-        let scale = scale.ok_or(Broken)?;
+        let scale = scale.ok_or(Malformed)?;
         if !self.has_video {
-            return Err(Broken);
+            return Err(Malformed);
         }
-        let seconds = self.duration * f64::from(scale) / NANOSECONDS;
+        let seconds = self.duration * f64::from(scale) / NANOS_PER_SECOND;
         let said = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        let blocks = u128::from(self.last) * u128::from(scale);
-        Ok(Length::of_nanoseconds(said.as_nanos().max(blocks)))
+        let blocks = u128::from(self.last_block_ticks) * u128::from(scale);
+        Ok(VideoLength::from_nanoseconds(said.as_nanos().max(blocks)))
     }
 }
 
-fn end_of<R: Read>(source: &Source<R>, size: Size) -> Result<Option<u64>> {
+fn end_of<R: Read>(source: &BoundedReader<R>, size: ElementSize) -> ReadResult<Option<u64>> {
     match size {
-        Size::Unknown => Ok(None),
-        Size::Of(length) => source.at().checked_add(length).map(Some).ok_or(Broken),
+        ElementSize::Unknown => Ok(None),
+        ElementSize::Known(length) => source
+            .position()
+            .checked_add(length)
+            .map(Some)
+            .ok_or(Malformed),
     }
 }

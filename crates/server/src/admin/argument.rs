@@ -1,28 +1,30 @@
-//! How arguments are read: into something that cannot be wrong, or a word of help.
+//! Parsers of command-line arguments; an error says what was expected.
 
 use chrono::{NaiveDate, NaiveTime};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use domain::id::{Id, Named};
+use domain::id::{Id, IdKind};
 use domain::money::Money;
 use domain::organization::Plan;
 use domain::person::Role;
 use domain::time::Timestamp;
 
-/// As long as the column takes.
-const LONGEST_NAME: usize = 200;
+/// The length of the database columns.
+const MAX_NAME_CHARS: usize = 200;
 
-pub(super) fn id<T: Named>(text: &str) -> Result<Id<T>, String> {
+pub(super) fn id<T: IdKind>(text: &str) -> Result<Id<T>, String> {
     text.parse()
         .map_err(|_| format!("expected {} and 32 hex digits", T::PREFIX))
 }
 
-/// A name is for people: it is printed as it is.
+/// A name is printed unchanged, so it must not contain control characters.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control)
+    if name.is_empty()
+        || name.chars().count() > MAX_NAME_CHARS
+        || name.chars().any(char::is_control)
     {
         return Err(format!(
-            "a name is 1 to {LONGEST_NAME} printable characters"
+            "a name must be 1 to {MAX_NAME_CHARS} printable characters"
         ));
     }
     Ok(name.to_owned())
@@ -30,7 +32,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 
 pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
     text.parse()
-        .map_err(|_| "expected a moment like 2027-01-31T00:00:00Z".to_owned())
+        .map_err(|_| "expected a time like 2027-01-31T00:00:00Z".to_owned())
 }
 
 /// A day begins at midnight, UTC.
@@ -42,41 +44,41 @@ pub(super) fn day(text: &str) -> Result<Timestamp, String> {
 
 pub(super) fn day_or_moment(text: &str) -> Result<Timestamp, String> {
     day(text).or_else(|_| moment(text)).map_err(|_| {
-        "expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z".to_owned()
+        "expected a day like 2027-01-31, or a time like 2027-01-31T12:00:00Z".to_owned()
     })
 }
 
-/// An amount that somebody paid.
+/// An amount of a payment.
 pub(super) fn dollars(text: &str) -> Result<Money, String> {
     match text.parse::<Money>() {
         Ok(amount) if amount > Money::ZERO => Ok(amount),
-        Ok(_) => Err("an amount is above zero; `withdraw` takes credit out".to_owned()),
+        Ok(_) => Err("an amount must be above zero; use `withdraw` to take credit out".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// A reference or a note: printed as it is, like a name.
+/// A reference or a note: printed unchanged, like a name.
 pub(super) fn remark(text: &str) -> Result<String, String> {
-    name(text).map_err(|_| format!("expected 1 to {LONGEST_NAME} printable characters"))
+    name(text).map_err(|_| format!("expected 1 to {MAX_NAME_CHARS} printable characters"))
 }
 
-/// How many tokens an organization may use in a month.
+/// The monthly token quota of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quota {
-    /// What its plan allows.
+pub(super) enum TokenQuota {
+    /// The quota of its plan.
     Plan,
     Own(u64),
 }
 
-/// As much as a row can hold, which nobody ever uses.
-pub(super) const UNLIMITED: u64 = i64::MAX.unsigned_abs();
+/// The largest value of the database column, which stands for no limit.
+pub(super) const UNLIMITED_TOKENS: u64 = i64::MAX.unsigned_abs();
 
-pub(super) fn quota(text: &str) -> Result<Quota, String> {
+pub(super) fn quota(text: &str) -> Result<TokenQuota, String> {
     match text {
-        "plan" => Ok(Quota::Plan),
-        "unlimited" => Ok(Quota::Own(UNLIMITED)),
+        "plan" => Ok(TokenQuota::Plan),
+        "unlimited" => Ok(TokenQuota::Own(UNLIMITED_TOKENS)),
         number => match number.parse() {
-            Ok(tokens) if tokens <= UNLIMITED => Ok(Quota::Own(tokens)),
+            Ok(tokens) if tokens <= UNLIMITED_TOKENS => Ok(TokenQuota::Own(tokens)),
             _ => Err("expected a number of tokens, `plan` or `unlimited`".to_owned()),
         },
     }

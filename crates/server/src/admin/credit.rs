@@ -1,88 +1,97 @@
-//! `longshored admin credit …`: what customers pay in, and what is paid back.
+//! `longshored admin credit …`: deposits and withdrawals.
 
 use clap::{Args, Subcommand};
 use domain::id::OrganizationId;
 use domain::money::Money;
 use serde::Serialize;
 use store::Shard;
-use store::shard::credit::{self, Direction, Paid, Payment};
+use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
 use crate::admin::argument;
 use crate::admin::organization;
-use crate::admin::printer::{Shown, dollars};
+use crate::admin::printer::{AdminView, dollars};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CreditCommand {
-    /// Add credit that was paid for.
-    Add(Asked),
-    /// Take credit out again; what is held for cargo under way stays.
-    Withdraw(Asked),
+    /// Add credit that the organization has paid for.
+    Add(CreditArgs),
+    /// Take credit out; credit that is held for open cargo stays.
+    Withdraw(CreditArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Asked {
+pub(super) struct CreditArgs {
     #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
     id: OrganizationId,
-    /// Such as 250 or 12.50; at most nine decimals.
+    /// Amount in dollars, such as 250 or 12.50; at most nine decimals.
     #[arg(value_name = "DOLLARS", value_parser = argument::dollars, allow_hyphen_values = true)]
     amount: Money,
-    /// The payment's own name, such as an invoice: given twice, it is posted once.
+    /// Unique reference of the payment, such as an invoice number; it is posted only once.
     #[arg(long, value_parser = argument::remark)]
     reference: Option<String>,
-    /// For the statement.
+    /// Note for the account statement.
     #[arg(long, value_parser = argument::remark)]
     note: Option<String>,
 }
 
-pub(super) async fn run(command: CreditCommand, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    let (direction, asked) = match command {
-        CreditCommand::Add(asked) => (Direction::In, asked),
-        CreditCommand::Withdraw(asked) => (Direction::Out, asked),
+pub(super) async fn run(
+    command: CreditCommand,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
+    let (direction, args) = match command {
+        CreditCommand::Add(args) => (PaymentDirection::In, args),
+        CreditCommand::Withdraw(args) => (PaymentDirection::Out, args),
     };
-    let (_, shard) = organization::home(asked.id, desk).await?;
+    let (_, shard) = organization::find_with_shard(args.id, context).await?;
     let payment = Payment {
-        amount: asked.amount,
+        amount: args.amount,
         direction,
-        reference: asked.reference,
-        note: asked.note,
+        reference: args.reference,
+        note: args.note,
     };
-    let view = pay(shard, asked.id, payment).await?;
-    desk.printer.one(&view)
+    let view = pay(shard, args.id, payment).await?;
+    context.printer.render_one(&view)
 }
 
 async fn pay(
     shard: &Shard,
     organization: OrganizationId,
     payment: Payment,
-) -> Result<View, AdminFailure> {
-    let away = |source| AdminFailure::Unanswered {
+) -> Result<CreditView, AdminFailure> {
+    let failed = |source| AdminFailure::ShardFailed {
         shard: shard.name.to_string(),
         source,
     };
-    // Its postings carry the shard's own time.
-    let now = store::doctor::now(&shard.pool).await.map_err(away)?;
+    // Postings carry the shard's time.
+    let now = store::doctor::read_server_time(&shard.pool)
+        .await
+        .map_err(failed)?;
     let paid = credit::pay(shard, organization, &payment, now).await;
-    let paid = paid.map_err(|source| AdminFailure::Unpaid {
+    let paid = paid.map_err(|source| AdminFailure::PaymentUnconfirmed {
         organization,
         shard: shard.name.to_string(),
         source,
     })?;
     match paid {
-        Paid::Posted { number, balance } => Ok(View::new(organization, payment, number, balance)),
-        Paid::Before { number, balance } => Ok(View {
+        PaymentResult::Posted { number, balance } => {
+            Ok(CreditView::new(organization, payment, number, balance))
+        }
+        PaymentResult::AlreadyPosted { number, balance } => Ok(CreditView {
             repeated: true,
-            ..View::new(organization, payment, number, balance)
+            ..CreditView::new(organization, payment, number, balance)
         }),
-        Paid::ReferenceUsed { number } => Err(AdminFailure::ReferenceUsed {
+        PaymentResult::ReferenceUsed { number } => Err(AdminFailure::ReferenceUsed {
             organization,
             reference: payment.reference.unwrap_or_default(),
             number,
         }),
-        Paid::TooLittle { available } => Err(AdminFailure::TooLittle { available }),
-        Paid::TooMuch => Err(AdminFailure::TooMuch),
-        Paid::NoAccount => Err(AdminFailure::NoAccount {
+        PaymentResult::InsufficientCredit { available } => {
+            Err(AdminFailure::InsufficientCredit { available })
+        }
+        PaymentResult::BalanceOverflow => Err(AdminFailure::BalanceOverflow),
+        PaymentResult::NoAccount => Err(AdminFailure::NoAccount {
             organization,
             shard: shard.name.to_string(),
         }),
@@ -90,22 +99,22 @@ async fn pay(
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct CreditView {
     organization_id: String,
     posting: u64,
     kind: &'static str,
     amount: i64,
-    /// Of the organization's credit, after this posting.
+    /// The organization's credit after this posting.
     balance: i64,
     currency: &'static str,
     scale: u8,
     reference: Option<String>,
     note: Option<String>,
-    /// It had been posted before, under this reference.
+    /// Whether the payment was posted before, under this reference.
     repeated: bool,
 }
 
-impl View {
+impl CreditView {
     pub(super) fn new(
         organization: OrganizationId,
         payment: Payment,
@@ -116,8 +125,8 @@ impl View {
             organization_id: organization.to_string(),
             posting: number,
             kind: match payment.direction {
-                Direction::In => "deposit",
-                Direction::Out => "withdrawal",
+                PaymentDirection::In => "deposit",
+                PaymentDirection::Out => "withdrawal",
             },
             amount: payment.amount.nanos(),
             balance: balance.nanos(),
@@ -138,7 +147,7 @@ impl View {
     }
 }
 
-impl Shown for View {
+impl AdminView for CreditView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("organization", self.organization_id.clone()),
@@ -154,9 +163,10 @@ impl Shown for View {
         fields
     }
 
-    fn remark(&self) -> Option<&'static str> {
+    fn note(&self) -> Option<&'static str> {
         self.repeated.then_some(
-            "This reference was posted before; nothing was changed. The balance is the one of then.",
+            "This reference was posted before: nothing changed. \
+             The balance is the one after that posting.",
         )
     }
 }

@@ -1,6 +1,6 @@
-//! Why a command was not carried out, and what to do about it.
+//! Why a command failed, and what to do about it.
 
-use domain::id::{KeyId, OrganizationId, ProjectId};
+use domain::id::{ApiKeyId, OrganizationId, ProjectId};
 use domain::money::Money;
 use domain::project::Slug;
 use store::migrate::SchemaState;
@@ -10,52 +10,55 @@ use crate::providers::ProvidersFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminFailure {
-    #[error("control failed; check its address in the settings, `longshored doctor` says more")]
+    #[error(
+        "the control database failed; check its address in the settings, \
+         `longshored doctor` says more"
+    )]
     Store(#[from] store::Error),
     #[error("{}", schema_advice(*.0))]
     Schema(SchemaState),
-    #[error("no berth is assigned to a shard yet: run `longshored migrate`")]
+    #[error("no berths are assigned to shards yet: run `longshored migrate`")]
     NoBerths,
-    #[error("no berth lies on shard {asked}; berths lie on {known}")]
-    NoSuchShard { asked: String, known: String },
+    #[error("shard {name} is unknown or has no berths; choose one of {known}")]
+    NoSuchShard { name: String, known: String },
     #[error(
-        "the berth lies on shard {0}, which this program was given no address for: \
-         name it in SVC_SHARD_DATABASE_URLS, or choose another with --shard"
+        "the berth is on shard {0}, which has no address in the settings: \
+         add it to SVC_SHARD_DATABASE_URLS, or choose another shard with --shard"
     )]
     ShardNotConfigured(String),
     #[error(
-        "shard {shard} failed and nothing was made; `longshored doctor` says more, \
-         --shard chooses another"
+        "shard {shard} failed and nothing was created; `longshored doctor` says more, \
+         --shard chooses another shard"
     )]
-    Shard { shard: String, source: store::Error },
+    NothingCreated { shard: String, source: store::Error },
     #[error(
-        "it lies on shard {0}, which this program was given no address for: \
-         name it in SVC_SHARD_DATABASE_URLS"
+        "the organization is on shard {0}, which has no address in the settings: \
+         add it to SVC_SHARD_DATABASE_URLS"
     )]
-    ShardUnknown(String),
+    HomeShardNotConfigured(String),
     #[error("shard {shard} failed and nothing was changed; `longshored doctor` says more")]
-    Unanswered { shard: String, source: store::Error },
+    ShardFailed { shard: String, source: store::Error },
     #[error(
-        "shard {shard} has no account of {organization}: SVC_SHARD_DATABASE_URLS may name \
-         another database than the one it was made in; `longshored doctor` says more"
+        "shard {shard} has no account of {organization}: SVC_SHARD_DATABASE_URLS may point to \
+         another database than the one it was created in; `longshored doctor` says more"
     )]
     NoAccount {
         organization: OrganizationId,
         shard: String,
     },
     #[error(
-        "shard {shard} failed, and it is not known whether the amount was posted: \
+        "shard {shard} failed, and it is unknown whether the amount was posted: \
          `longshored admin ledger statement {organization}` shows it; \
-         with a --reference the command can be repeated, it posts once"
+         with a --reference it is safe to repeat the command"
     )]
-    Unpaid {
+    PaymentUnconfirmed {
         organization: OrganizationId,
         shard: String,
         source: store::Error,
     },
     #[error(
-        "the reference {reference} belongs to posting {number}, which is of another amount or kind, \
-         and nothing was posted: `longshored admin ledger statement {organization}` shows it; \
+        "nothing was posted: the reference {reference} belongs to posting {number}, which has \
+         another amount or kind (`longshored admin ledger statement {organization}` shows it); \
          choose another reference"
     )]
     ReferenceUsed {
@@ -64,26 +67,26 @@ pub enum AdminFailure {
         number: u64,
     },
     #[error(
-        "only {available} dollars can be withdrawn, and nothing was posted: \
-         what is held for cargo under way is free again when it has ended"
+        "nothing was posted: only {available} dollars can be withdrawn; \
+         credit that is held for open cargo becomes available when the cargo ends"
     )]
-    TooLittle { available: Money },
-    #[error("more than an account can hold, which is about nine billion dollars")]
-    TooMuch,
+    InsufficientCredit { available: Money },
+    #[error("nothing was posted: an account can hold at most about nine billion dollars")]
+    BalanceOverflow,
     #[error(
-        "the ledger is not in order, faults: {0}; nothing was changed. Keep what was printed, and \
+        "the ledger is inconsistent, faults: {0}; nothing was changed. Keep this output, and \
          see \"When a fault is found\" in docs/credit-and-ledger.md"
     )]
     LedgerFaults(usize),
     #[error(
-        "counts of files are not right, faults: {0}; nothing was changed. Keep what was printed, \
-         and report it"
+        "the files are inconsistent, faults: {0}; nothing was changed. Keep this output and report \
+         the problem"
     )]
     FileFaults(usize),
-    #[error("shard {0} could not be examined: `longshored doctor` says more")]
-    Unproved(String),
-    #[error("the statement could not be written to its end")]
-    Unwritten(#[source] std::io::Error),
+    #[error("shard {0} could not be checked: `longshored doctor` says more")]
+    ShardNotChecked(String),
+    #[error("the statement could not be written completely")]
+    StatementNotWritten(#[source] std::io::Error),
     #[error("there is no organization {0}: `longshored admin organization list` shows them")]
     NoOrganization(OrganizationId),
     #[error(
@@ -91,46 +94,49 @@ pub enum AdminFailure {
     )]
     NoProject(ProjectId),
     #[error("there is no key {0}: `longshored admin key list --project ID` shows them")]
-    NoKey(KeyId),
-    #[error("the slug {0} belongs to another project: choose another")]
+    NoKey(ApiKeyId),
+    #[error("the slug {0} is taken: choose another")]
     SlugTaken(Slug),
-    #[error("nobody has the address {0}: `longshored admin person list` shows everybody")]
+    #[error(
+        "there is no person with the e-mail address {0}: \
+         `longshored admin person list` shows them"
+    )]
     NoPerson(String),
     #[error(
-        "somebody has the address {0}: `longshored admin person link {0}` makes a link to set \
-         their password"
+        "a person with the e-mail address {0} exists: `longshored admin person link {0}` creates a \
+         link to set a new password"
     )]
     EmailTaken(String),
-    #[error("there is no provider {asked} in SVC_PROVIDERS_FILE{hint}")]
-    NoProvider { asked: String, hint: String },
+    #[error("there is no provider {name} in SVC_PROVIDERS_FILE{hint}")]
+    NoProvider { name: String, hint: String },
     #[error(
         "shard {shard} failed, and the account is still paused there: `longshored doctor` says \
-         more; the command can be repeated"
+         more; it is safe to repeat the command"
     )]
-    Unresumed { shard: String, source: store::Error },
+    ResumeFailed { shard: String, source: store::Error },
     #[error(transparent)]
     Providers(#[from] ProvidersFailure),
-    #[error("there is no licence to verify: name a file, or set SVC_LICENCE_FILE")]
+    #[error("there is no licence to verify: give a file, or set SVC_LICENCE_FILE")]
     NoLicence,
     #[error(transparent)]
     Licence(#[from] LicenceFailure),
-    #[error("the operating system gave no random numbers")]
+    #[error("the operating system provided no random numbers")]
     NoRandomness,
-    #[error("it was done, but what came of it could not be printed")]
+    #[error("the command succeeded, but its result could not be printed")]
     Output(#[source] std::io::Error),
-    #[error("it was done, but what came of it could not be written as JSON")]
+    #[error("the command succeeded, but its result could not be written as JSON")]
     Json(#[from] serde_json::Error),
 }
 
 const fn schema_advice(state: SchemaState) -> &'static str {
     match state {
-        SchemaState::Missing => "control has no tables yet: run `longshored migrate`",
+        SchemaState::Missing => "the control database has no schema yet: run `longshored migrate`",
         SchemaState::Behind => {
-            "control's tables are older than this program: run `longshored migrate`"
+            "the schema of control is older than this program: run `longshored migrate`"
         }
         SchemaState::TooNew => {
-            "control's tables are newer than this program: use a newer longshored"
+            "the schema of control is newer than this program: use a newer longshored"
         }
-        SchemaState::Current | SchemaState::AheadByOne => "control's tables are as they should be",
+        SchemaState::Current | SchemaState::AheadByOne => "the schema of control is up to date",
     }
 }

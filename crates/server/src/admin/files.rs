@@ -1,5 +1,5 @@
-//! `longshored admin files …`: the proof that counts and rows of files agree, and whether bytes
-//! are removed from the bucket.
+//! `longshored admin files …`: consistency check of files, and the removal of objects from the
+//! bucket.
 
 mod removal;
 
@@ -7,66 +7,69 @@ use std::fmt;
 
 use clap::Subcommand;
 use serde::Serialize;
-use store::shard::file::audit::{self, Fault};
+use store::shard::file::audit::{self, FileFault};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::proof::{self, FaultView, Place};
+use crate::admin::consistency_check::{self, FaultLocation, FaultView};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FilesCommand {
-    /// Prove that references, objects and storage are counted right on every shard; exit with 1
-    /// if they are not. Every row is looked at.
+    /// Check the counts of references, objects and storage on every shard, row by row; exit with 1
+    /// if one is wrong.
     Check,
-    /// Show on every shard whether bytes are removed from the bucket, and why not.
+    /// Show on every shard whether the removal of objects is held, and why.
     Removal,
-    /// Let bytes be removed again where that is held, because the database was restored, promoted
-    /// or copied. Bytes that the rows do not know are then removed for good.
+    /// Allow the removal of objects again after the database was restored, promoted or copied.
+    /// Objects that no row refers to are then deleted for good.
     Confirm {
-        /// This shard only.
+        /// Only on this shard.
         #[arg(long)]
         shard: Option<String>,
     },
 }
 
-pub(super) async fn run(command: FilesCommand, desk: Desk<'_>) -> Result<(), AdminFailure> {
+pub(super) async fn run(
+    command: FilesCommand,
+    context: AdminContext<'_>,
+) -> Result<(), AdminFailure> {
     match command {
-        FilesCommand::Check => check(desk).await,
-        FilesCommand::Removal => removal::show(desk).await,
-        FilesCommand::Confirm { shard } => removal::confirm(desk, shard.as_deref()).await,
+        FilesCommand::Check => check(context).await,
+        FilesCommand::Removal => removal::show(context).await,
+        FilesCommand::Confirm { shard } => removal::confirm(context, shard.as_deref()).await,
     }
 }
 
-async fn check(desk: Desk<'_>) -> Result<(), AdminFailure> {
-    proof::prove(desk, async |shard| {
+async fn check(context: AdminContext<'_>) -> Result<(), AdminFailure> {
+    consistency_check::check_shards(context, async |shard| {
         let faults = audit::check(shard).await?;
-        Ok((EveryRow {}, faults.into_iter().map(view).collect()))
+        Ok((ExaminedFileRows {}, faults.into_iter().map(view).collect()))
     })
     .await
 }
 
-/// All there is, so nothing is said of it.
+/// The check covers all rows, so there are no numbers to report.
 #[derive(Debug, Default, Serialize)]
-struct EveryRow {}
+struct ExaminedFileRows {}
 
-impl fmt::Display for EveryRow {
+impl fmt::Display for ExaminedFileRows {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }
 
-impl proof::Examined for EveryRow {
-    fn wrong(faults: usize) -> AdminFailure {
+impl consistency_check::ExaminedRows for ExaminedFileRows {
+    fn failure(faults: usize) -> AdminFailure {
         AdminFailure::FileFaults(faults)
     }
 }
 
-fn view(fault: Fault) -> FaultView {
+fn view(fault: FileFault) -> FaultView {
     FaultView {
-        identity: fault.identity.as_str(),
-        broken: fault.identity.sentence(),
+        identity: fault.invariant.as_str(),
+        broken: fault.invariant.sentence(),
         organization_id: fault.organization.map(|id| id.to_string()),
-        at: Place::Files {
+        location: FaultLocation::Files {
             file_id: fault.file.map(|id| id.to_string()),
         },
         text: fault.to_string(),
@@ -77,35 +80,35 @@ fn view(fault: Fault) -> FaultView {
 
 #[cfg(test)]
 mod tests {
-    use store::shard::file::audit::Identity;
+    use store::shard::file::audit::FileInvariant;
 
-    use crate::admin::proof::{Checked, Proved};
+    use crate::admin::consistency_check::{ConsistencyReport, ShardConsistency};
 
     use super::*;
 
     #[test]
     fn faults_are_shown_before_the_verdict() {
-        let fault = Fault {
-            identity: Identity::References,
+        let fault = FileFault {
+            invariant: FileInvariant::References,
             organization: None,
             file: "file_019b76da807b774b805000000000002a".parse().ok(),
             expected: "1".to_owned(),
             found: "2".to_owned(),
         };
-        let checked = Checked {
+        let checked = ConsistencyReport {
             clean: false,
             shards: vec![
-                Proved::of("north", EveryRow {}, vec![view(fault)]),
-                Proved::of("south", EveryRow {}, Vec::new()),
-                Proved::failed("west", "away".to_owned()),
+                ShardConsistency::new("north", ExaminedFileRows {}, vec![view(fault)]),
+                ShardConsistency::new("south", ExaminedFileRows {}, Vec::new()),
+                ShardConsistency::failed("west", "unreachable".to_owned()),
             ],
         };
         insta::assert_snapshot!(checked.text(), @r"
         shard north: FAULTS: 1
           references: file_019b76da807b774b805000000000002a expected 1, found 2; a file counts the open cargo that name it
         shard south: clean
-        shard west: not examined: away
+        shard west: not checked: unreachable
         ");
-        insta::assert_snapshot!(checked.verdict().unwrap_err(), @"counts of files are not right, faults: 1; nothing was changed. Keep what was printed, and report it");
+        insta::assert_snapshot!(checked.verdict().unwrap_err(), @"the files are inconsistent, faults: 1; nothing was changed. Keep this output and report the problem");
     }
 }

@@ -1,67 +1,70 @@
 //! `longshored admin key …`
 
 use clap::Subcommand;
-use domain::id::{KeyId, ProjectId};
+use domain::id::{ApiKeyId, ProjectId};
 use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
-use store::control::api_key::{self, ApiKey};
-use store::control::audit::Author;
+use store::control::api_key::{self, ApiKeyRow};
+use store::control::audit_log::Actor;
 use store::control::project;
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::PAGE;
+use crate::admin::ROWS_PER_PAGE;
 use crate::admin::argument;
-use crate::admin::printer::{Shown, or_dash, yes_or_no};
+use crate::admin::printer::{AdminView, or_dash, yes_or_no};
 use crate::admin::random;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
-    /// Make a key and show it, this once.
+    /// Create a key and show it; it cannot be shown again.
     Create {
         #[arg(long, value_parser = argument::id::<domain::id::ProjectKind>)]
         project: ProjectId,
         /// What the key is for.
         #[arg(long, value_parser = argument::name)]
         name: String,
-        /// When it ends, as in 2027-01-31T00:00:00Z; never, if not given.
+        /// When the key expires, such as 2027-01-31T00:00:00Z; never, if not given.
         #[arg(long, value_parser = argument::moment)]
         expires_at: Option<Timestamp>,
     },
-    /// Show a project's keys by their first characters, oldest first.
+    /// List a project's keys with their first characters, oldest first.
     List {
         #[arg(long, value_parser = argument::id::<domain::id::ProjectKind>)]
         project: ProjectId,
     },
-    /// Let a key in again.
+    /// Accept a deactivated key again.
     Activate {
-        #[arg(value_parser = argument::id::<domain::id::KeyKind>)]
-        id: KeyId,
+        #[arg(value_parser = argument::id::<domain::id::ApiKeyKind>)]
+        id: ApiKeyId,
     },
-    /// Refuse a key as if it were unknown; nodes follow within about a second.
+    /// Refuse a key like an unknown one; takes effect within about a second.
     Deactivate {
-        #[arg(value_parser = argument::id::<domain::id::KeyKind>)]
-        id: KeyId,
+        #[arg(value_parser = argument::id::<domain::id::ApiKeyKind>)]
+        id: ApiKeyId,
     },
 }
 
-pub(super) async fn run(command: KeyCommand, desk: Desk<'_>) -> Result<String, AdminFailure> {
+pub(super) async fn run(
+    command: KeyCommand,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
     match command {
         KeyCommand::Create {
             project,
             name,
             expires_at,
-        } => create(project, name, expires_at, desk).await,
-        KeyCommand::List { project } => list(project, desk).await,
+        } => create(project, name, expires_at, context).await,
+        KeyCommand::List { project } => list(project, context).await,
         KeyCommand::Activate { id } => show(
-            api_key::activate(desk.control, id, &Author::console(), desk.now).await?,
+            api_key::activate(context.control, id, &Actor::console(), context.now).await?,
             id,
-            desk,
+            context,
         ),
         KeyCommand::Deactivate { id } => show(
-            api_key::deactivate(desk.control, id, &Author::console(), desk.now).await?,
+            api_key::deactivate(context.control, id, &Actor::console(), context.now).await?,
             id,
-            desk,
+            context,
         ),
     }
 }
@@ -70,53 +73,64 @@ async fn create(
     project: ProjectId,
     name: String,
     expires_at: Option<Timestamp>,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
-    if project::find(desk.control, project).await?.is_none() {
+    if project::find(context.control, project).await?.is_none() {
         return Err(AdminFailure::NoProject(project));
     }
-    let drawn = random::api_key()?;
-    let made = ApiKey {
-        id: KeyId::new(desk.now, project.berth(), random::entropy()?),
+    let generated = random::api_key()?;
+    let created = ApiKeyRow {
+        id: ApiKeyId::new(context.now, project.berth(), random::entropy()?),
         project,
         name,
-        prefix: drawn.shown().to_owned(),
+        prefix: generated.display_prefix().to_owned(),
         is_active: true,
         expires_at,
         last_used_at: None,
-        created_at: desk.now,
+        created_at: context.now,
         successor: None,
     };
-    api_key::create(desk.control, &made, drawn.digest(), &Author::console()).await?;
-    let mut view = View::from(made);
-    view.reveal(drawn.reveal());
-    desk.printer.one(&view)
+    api_key::create(
+        context.control,
+        &created,
+        generated.digest(),
+        &Actor::console(),
+    )
+    .await?;
+    let mut view = KeyView::from(created);
+    view.set_key(generated.reveal());
+    context.printer.render_one(&view)
 }
 
-async fn list(project: ProjectId, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    if project::find(desk.control, project).await?.is_none() {
+async fn list(project: ProjectId, context: AdminContext<'_>) -> Result<String, AdminFailure> {
+    if project::find(context.control, project).await?.is_none() {
         return Err(AdminFailure::NoProject(project));
     }
-    let mut views: Vec<View> = Vec::new();
+    let mut views: Vec<KeyView> = Vec::new();
     let mut after = None;
     loop {
-        let page = api_key::page(desk.control, project, after, PAGE).await?;
+        let page = api_key::list(context.control, project, after, ROWS_PER_PAGE).await?;
         let Some(last) = page.last() else {
-            return desk.printer.many(&views);
+            return context.printer.render_many(&views);
         };
         after = Some(last.id);
-        views.extend(page.into_iter().map(View::from));
+        views.extend(page.into_iter().map(KeyView::from));
     }
 }
 
-fn show(found: Option<ApiKey>, id: KeyId, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    desk.printer
-        .one(&View::from(found.ok_or(AdminFailure::NoKey(id))?))
+fn show(
+    found: Option<ApiKeyRow>,
+    id: ApiKeyId,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
+    context
+        .printer
+        .render_one(&KeyView::from(found.ok_or(AdminFailure::NoKey(id))?))
 }
 
-/// No `Debug`: for once it may hold the whole key.
+/// No `Debug`: after creation it holds the whole key.
 #[derive(Serialize)]
-pub(super) struct View {
+pub(super) struct KeyView {
     key_id: String,
     project_id: String,
     name: String,
@@ -129,14 +143,14 @@ pub(super) struct View {
     created_at: String,
 }
 
-impl View {
-    pub(super) fn reveal(&mut self, key: &str) {
+impl KeyView {
+    pub(super) fn set_key(&mut self, key: &str) {
         self.key = Some(key.to_owned());
     }
 }
 
-impl From<ApiKey> for View {
-    fn from(key: ApiKey) -> Self {
+impl From<ApiKeyRow> for KeyView {
+    fn from(key: ApiKeyRow) -> Self {
         Self {
             key_id: key.id.to_string(),
             project_id: key.project.to_string(),
@@ -151,7 +165,7 @@ impl From<ApiKey> for View {
     }
 }
 
-impl Shown for View {
+impl AdminView for KeyView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("key id", self.key_id.clone()),
@@ -169,9 +183,9 @@ impl Shown for View {
         fields
     }
 
-    fn remark(&self) -> Option<&'static str> {
-        self.key
-            .as_ref()
-            .map(|_| "The key is shown this once: only its digest is kept.")
+    fn note(&self) -> Option<&'static str> {
+        self.key.as_ref().map(
+            |_| "Store the key now: it cannot be shown again. Longshore keeps only its digest.",
+        )
     }
 }

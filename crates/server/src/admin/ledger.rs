@@ -1,8 +1,8 @@
-//! `longshored admin ledger …`: statements, and the proof that all is in order.
+//! `longshored admin ledger …`: account statements, and the consistency check.
 
 mod check;
 mod csv;
-mod form;
+mod formatter;
 mod json;
 mod statement;
 mod text;
@@ -11,40 +11,44 @@ use clap::{Subcommand, ValueEnum};
 use domain::id::OrganizationId;
 use domain::time::Timestamp;
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
 use crate::admin::argument;
-use crate::admin::ledger::form::Wanted;
+use crate::admin::ledger::formatter::StatementRequest;
 use crate::admin::printer::Printer;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
-    /// Write an organization's postings in order, with the balance before and after.
+    /// Print the account statement of an organization: its postings in order, with balances.
     Statement {
         #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
         id: OrganizationId,
-        /// From this day (UTC) or moment on; from the beginning, if not given.
+        /// Start day (UTC) or time, included; the first posting, if not given.
         #[arg(long, value_name = "DATE", value_parser = argument::day_or_moment)]
         since: Option<Timestamp>,
-        /// Up to this day (UTC) or moment, which is not in it any more; up to now, if not given.
+        /// End day (UTC) or time, not included; now, if not given.
         #[arg(long, value_name = "DATE", value_parser = argument::day_or_moment)]
         until: Option<Timestamp>,
         #[arg(long, value_enum, conflicts_with = "json")]
-        form: Option<StatementForm>,
+        form: Option<StatementFormat>,
     },
-    /// Prove every identity of the ledger on every shard; exit with 1 if one does not hold.
+    /// Check every invariant of the ledger on every shard; exit with 1 if one is violated.
     Check,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum StatementForm {
+pub(super) enum StatementFormat {
     Text,
     Csv,
     Json,
 }
 
-/// Writes by itself: a statement may be longer than memory, and faults are shown before the failure.
-pub(super) async fn run(command: LedgerCommand, desk: Desk<'_>) -> Result<(), AdminFailure> {
+/// Prints its output while it runs: a statement may not fit into memory, and faults are printed
+/// before the command fails.
+pub(super) async fn run(
+    command: LedgerCommand,
+    context: AdminContext<'_>,
+) -> Result<(), AdminFailure> {
     match command {
         LedgerCommand::Statement {
             id,
@@ -52,18 +56,18 @@ pub(super) async fn run(command: LedgerCommand, desk: Desk<'_>) -> Result<(), Ad
             until,
             form,
         } => {
-            let plain = match desk.printer {
-                Printer::Json => StatementForm::Json,
-                Printer::Text => StatementForm::Text,
+            let default = match context.printer {
+                Printer::Json => StatementFormat::Json,
+                Printer::Text => StatementFormat::Text,
             };
-            let wanted = Wanted {
+            let request = StatementRequest {
                 organization: id,
                 since,
                 until,
             };
-            statement::write(wanted, form.unwrap_or(plain), desk).await
+            statement::write(request, form.unwrap_or(default), context).await
         }
-        LedgerCommand::Check => check::run(desk).await,
+        LedgerCommand::Check => check::run(context).await,
     }
 }
 

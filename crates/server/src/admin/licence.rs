@@ -1,32 +1,32 @@
-//! `longshored admin licence …`: it needs no database.
+//! `longshored admin licence …`, which needs no database.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use domain::limit::PlanLimits;
+use domain::plan_limits::PlanLimits;
 use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
 
 use crate::admin::AdminFailure;
-use crate::admin::printer::{Printer, Shown, or_dash};
-use crate::licence::{self, Licence, Source};
+use crate::admin::printer::{AdminView, Printer, or_dash};
+use crate::licence::{self, Licence, LicenceSource};
 use crate::settings::choice::Deployment;
-use crate::settings::table::Values;
+use crate::settings::table::SettingValues;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LicenceCommand {
-    /// Show what the enterprise plan allows with the licence as it is, and why.
+    /// Show the limits of the enterprise plan and the state of the licence.
     Show,
-    /// Say whether a licence is good; if not, exit with 1 and say why.
+    /// Verify a licence; exit with 1 and say why if it is not valid.
     Verify {
-        /// The licence; the one that the settings name, if not given.
+        /// The licence file; `SVC_LICENCE_FILE`, if not given.
         file: Option<PathBuf>,
     },
 }
 
 pub(super) fn run(
     command: &LicenceCommand,
-    values: &Values,
+    values: &SettingValues,
     printer: Printer,
     now: Timestamp,
 ) -> Result<String, AdminFailure> {
@@ -34,41 +34,45 @@ pub(super) fn run(
         LicenceCommand::Show => show(values, now),
         LicenceCommand::Verify { file } => verify(file.as_ref(), values, now)?,
     };
-    printer.one(&view)
+    printer.render_one(&view)
 }
 
-fn show(values: &Values, now: Timestamp) -> View {
-    let source = Source::of(values);
+fn show(values: &SettingValues, now: Timestamp) -> LicenceView {
+    let source = LicenceSource::from_settings(values);
     let read = source.read();
-    let in_force = read.and_then(|read| read.map(|licence| licence.at(now)).transpose());
+    let in_force = read.and_then(|read| read.map(|licence| licence.valid_at(now)).transpose());
     let file = source.file;
-    let defaults = licence::plans(values).enterprise;
+    let defaults = licence::plan_limits(values).enterprise;
     match in_force {
-        Ok(Some(licence)) => View::valid(licence, file),
+        Ok(Some(licence)) => LicenceView::valid(licence, file),
         Ok(None) => {
             let state = match values.deployment {
                 Deployment::SelfHosted => "none",
                 Deployment::Cloud => "not_read",
             };
-            View::without(state, file, defaults)
+            LicenceView::with_limits(state, file, defaults)
         }
-        Err(failure) => View {
+        Err(failure) => LicenceView {
             reason: Some(failure.to_string()),
-            ..View::without("refused", file, defaults)
+            ..LicenceView::with_limits("refused", file, defaults)
         },
     }
 }
 
-/// Any file, on any deployment: it may be meant for another machine.
-fn verify(file: Option<&PathBuf>, values: &Values, now: Timestamp) -> Result<View, AdminFailure> {
+/// Works for any file and deployment: the licence may be for another machine.
+fn verify(
+    file: Option<&PathBuf>,
+    values: &SettingValues,
+    now: Timestamp,
+) -> Result<LicenceView, AdminFailure> {
     let named = file.or(values.licence_file.as_ref());
     let file = named.ok_or(AdminFailure::NoLicence)?;
-    let licence = licence::read(file, values.licence_public_key)?.at(now)?;
-    Ok(View::valid(licence, Some(file.clone())))
+    let licence = licence::read(file, values.licence_public_key)?.valid_at(now)?;
+    Ok(LicenceView::valid(licence, Some(file.clone())))
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct LicenceView {
     state: &'static str,
     reason: Option<String>,
     file: Option<PathBuf>,
@@ -77,21 +81,21 @@ pub(super) struct View {
     expires_at: Option<String>,
     burst: u32,
     sustained_requests_per_minute: u32,
-    /// Nothing is no limit.
+    /// None means no limit.
     monthly_tokens: Option<u64>,
 }
 
-impl View {
+impl LicenceView {
     fn valid(licence: Licence, file: Option<PathBuf>) -> Self {
         Self {
             licensee: Some(licence.licensee),
             issued_at: Some(to_wire(licence.issued_at)),
             expires_at: Some(to_wire(licence.expires_at)),
-            ..Self::without("valid", file, licence.limits)
+            ..Self::with_limits("valid", file, licence.limits)
         }
     }
 
-    const fn without(state: &'static str, file: Option<PathBuf>, limits: PlanLimits) -> Self {
+    const fn with_limits(state: &'static str, file: Option<PathBuf>, limits: PlanLimits) -> Self {
         Self {
             state,
             reason: None,
@@ -106,7 +110,7 @@ impl View {
     }
 }
 
-impl Shown for View {
+impl AdminView for LicenceView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         let tokens = self.monthly_tokens.map(|tokens| tokens.to_string());
@@ -136,38 +140,38 @@ impl Shown for View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::read;
+    use crate::settings::read_variables;
 
-    fn values(more: &[(&str, &str)]) -> Values {
+    fn values(more: &[(&str, &str)]) -> SettingValues {
         let given = more.iter();
         let given = given.map(|(name, value)| (name.into(), value.into()));
-        read(given).values().unwrap().clone()
+        read_variables(given).values().unwrap().clone()
     }
 
-    fn view() -> View {
+    fn view() -> LicenceView {
         let expires_at = "2027-01-01T00:00:00Z".parse().unwrap();
         let licence = Licence {
-            licensee: "Harbour Ltd".to_owned(),
+            licensee: "Example Ltd".to_owned(),
             issued_at: "2026-01-01T00:00:00Z".parse().unwrap(),
             expires_at,
-            limits: domain::limit::Limits::default().enterprise,
+            limits: domain::plan_limits::LimitsByPlan::default().enterprise,
         };
-        View::valid(licence, Some("licence.json".into()))
+        LicenceView::valid(licence, Some("licence.json".into()))
     }
 
     #[test]
     fn a_licence_is_shown_to_people_and_scripts() {
-        insta::assert_snapshot!(Printer::Text.one(&view()).unwrap(), @r"
+        insta::assert_snapshot!(Printer::Text.render_one(&view()).unwrap(), @r"
         state                 valid
         file                  licence.json
-        licensee              Harbour Ltd
+        licensee              Example Ltd
         issued                2026-01-01T00:00:00.000000Z
         expires               2027-01-01T00:00:00.000000Z
         burst                 10000
         sustained per minute  60000
         monthly tokens        unlimited
         ");
-        insta::assert_snapshot!(Printer::Json.one(&view()).unwrap(), @r#"{"state":"valid","reason":null,"file":"licence.json","licensee":"Harbour Ltd","issued_at":"2026-01-01T00:00:00.000000Z","expires_at":"2027-01-01T00:00:00.000000Z","burst":10000,"sustained_requests_per_minute":60000,"monthly_tokens":null}"#);
+        insta::assert_snapshot!(Printer::Json.render_one(&view()).unwrap(), @r#"{"state":"valid","reason":null,"file":"licence.json","licensee":"Example Ltd","issued_at":"2026-01-01T00:00:00.000000Z","expires_at":"2027-01-01T00:00:00.000000Z","burst":10000,"sustained_requests_per_minute":60000,"monthly_tokens":null}"#);
     }
 
     #[test]
@@ -190,7 +194,7 @@ mod tests {
         ");
         insta::assert_snapshot!(shown(&[file]), @r"
         state                 refused
-        reason                the licence /nowhere/licence.json cannot be read: No such file or directory (os error 2)
+        reason                the licence file /nowhere/licence.json cannot be read: No such file or directory (os error 2)
         file                  /nowhere/licence.json
         licensee              -
         issued                -
@@ -219,8 +223,8 @@ mod tests {
             let command = LicenceCommand::Verify { file };
             run(&command, &values(&[]), Printer::Json, now).unwrap_err()
         };
-        insta::assert_snapshot!(failed(None), @"there is no licence to verify: name a file, or set SVC_LICENCE_FILE");
-        insta::assert_snapshot!(failed(Some("/nowhere/licence.json")), @"the licence /nowhere/licence.json cannot be read: No such file or directory (os error 2)");
-        insta::assert_snapshot!(failed(Some(env!("CARGO_MANIFEST_PATH"))), @"the licence is not JSON with the texts `entitlements` and `signature`: expected value at line 1 column 2");
+        insta::assert_snapshot!(failed(None), @"there is no licence to verify: give a file, or set SVC_LICENCE_FILE");
+        insta::assert_snapshot!(failed(Some("/nowhere/licence.json")), @"the licence file /nowhere/licence.json cannot be read: No such file or directory (os error 2)");
+        insta::assert_snapshot!(failed(Some(env!("CARGO_MANIFEST_PATH"))), @"the licence is not a JSON object with `entitlements` and `signature`: expected value at line 1 column 2");
     }
 }

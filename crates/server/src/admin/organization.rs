@@ -1,6 +1,6 @@
 //! `longshored admin organization …`
 
-mod standing;
+mod details;
 
 use clap::Subcommand;
 use domain::id::OrganizationId;
@@ -8,75 +8,77 @@ use domain::organization::Plan;
 use domain::time::to_wire;
 use serde::Serialize;
 use store::Shard;
-use store::control::audit::Author;
-use store::control::berth::{self, Place};
+use store::control::audit_log::Actor;
+use store::control::berth::{self, BerthLocation};
 use store::control::organization::{self, Organization};
 use store::shard::account;
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::PAGE;
-use crate::admin::argument::{self, Quota};
-pub(super) use crate::admin::organization::standing::Standing;
-use crate::admin::printer::Shown;
+use crate::admin::ROWS_PER_PAGE;
+use crate::admin::argument::{self, TokenQuota};
+pub(super) use crate::admin::organization::details::OrganizationDetails;
+use crate::admin::printer::AdminView;
 use crate::admin::random;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OrganizationCommand {
-    /// Make an organization in the berth that has the fewest.
+    /// Create an organization in the berth with the fewest organizations.
     Create {
         #[arg(value_parser = argument::name)]
         name: String,
         #[arg(long, value_parser = argument::plan())]
         plan: Plan,
-        /// Only berths of this shard.
+        /// Use only berths on this shard.
         #[arg(long)]
         shard: Option<String>,
     },
-    /// Show all organizations, oldest first.
+    /// List all organizations, oldest first.
     List,
-    /// Show one organization.
+    /// Show one organization with its credit and monthly tokens.
     Show {
         #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
         id: OrganizationId,
     },
-    /// Give an organization another plan; nodes follow within about a second.
+    /// Change the plan of an organization; takes effect within about a second.
     SetPlan {
         #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
         id: OrganizationId,
         #[arg(value_parser = argument::plan())]
         plan: Plan,
     },
-    /// Give an organization a monthly quota of tokens of its own, or its plan's again.
+    /// Set the monthly token quota of an organization, or return to the quota of its plan.
     SetQuota {
         #[arg(value_parser = argument::id::<domain::id::OrganizationKind>)]
         id: OrganizationId,
-        /// A number, `plan` or `unlimited`; 0 refuses everything that counts.
+        /// A number of tokens, `plan` or `unlimited`; 0 refuses all loads that use tokens.
         #[arg(value_name = "TOKENS", value_parser = argument::quota)]
-        quota: Quota,
+        quota: TokenQuota,
     },
 }
 
 pub(super) async fn run(
     command: OrganizationCommand,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     match command {
-        OrganizationCommand::Create { name, plan, shard } => create(name, plan, shard, desk).await,
-        OrganizationCommand::List => list(desk).await,
+        OrganizationCommand::Create { name, plan, shard } => {
+            create(name, plan, shard, context).await
+        }
+        OrganizationCommand::List => list(context).await,
         OrganizationCommand::Show { id } => {
-            show(organization::find(desk.control, id).await?, id, desk).await
+            show(organization::find(context.control, id).await?, id, context).await
         }
         OrganizationCommand::SetPlan { id, plan } => {
             show(
-                organization::set_plan(desk.control, id, plan, &Author::console(), desk.now)
+                organization::set_plan(context.control, id, plan, &Actor::console(), context.now)
                     .await?,
                 id,
-                desk,
+                context,
             )
             .await
         }
-        OrganizationCommand::SetQuota { id, quota } => set_quota(id, quota, desk).await,
+        OrganizationCommand::SetQuota { id, quota } => set_quota(id, quota, context).await,
     }
 }
 
@@ -84,79 +86,84 @@ async fn create(
     name: String,
     plan: Plan,
     shard: Option<String>,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
-    let Place { berth, shard } = place(shard, desk).await?;
-    let id = OrganizationId::new(desk.now, berth, random::entropy()?);
-    let Some(its_shard) = desk.shards.iter().find(|known| *known.name == *shard) else {
+    let BerthLocation { berth, shard } = choose_berth(shard, context).await?;
+    let id = OrganizationId::new(context.now, berth, random::entropy()?);
+    let Some(home) = context.shards.iter().find(|known| *known.name == *shard) else {
         return Err(AdminFailure::ShardNotConfigured(shard));
     };
-    // The shard side first: the control row is the proof that it exists.
-    account::open(its_shard, id, desk.now)
+    // The shard first: a row in control means that the account exists.
+    account::open(home, id, context.now)
         .await
-        .map_err(|source| AdminFailure::Shard {
+        .map_err(|source| AdminFailure::NothingCreated {
             shard: shard.clone(),
             source,
         })?;
-    let made = Organization {
+    let created = Organization {
         id,
         name,
         plan,
         berth,
-        created_at: desk.now,
+        created_at: context.now,
     };
-    organization::create(desk.control, &made, &Author::console()).await?;
-    desk.printer.one(&View::new(made, shard))
+    organization::create(context.control, &created, &Actor::console()).await?;
+    context
+        .printer
+        .render_one(&OrganizationView::new(created, shard))
 }
 
-async fn place(shard: Option<String>, desk: Desk<'_>) -> Result<Place, AdminFailure> {
-    if let Some(place) = berth::emptiest(desk.control, shard.as_deref()).await? {
+async fn choose_berth(
+    shard: Option<String>,
+    context: AdminContext<'_>,
+) -> Result<BerthLocation, AdminFailure> {
+    if let Some(place) = berth::find_emptiest(context.control, shard.as_deref()).await? {
         return Ok(place);
     }
-    let Some(asked) = shard else {
+    let Some(name) = shard else {
         return Err(AdminFailure::NoBerths);
     };
-    if berth::emptiest(desk.control, None).await?.is_none() {
+    if berth::find_emptiest(context.control, None).await?.is_none() {
         return Err(AdminFailure::NoBerths);
     }
-    let mut known = berth::map(desk.control).await?;
+    let mut known = berth::read_map(context.control).await?;
     known.sort_unstable();
     known.dedup();
     Err(AdminFailure::NoSuchShard {
-        asked,
+        name,
         known: known.join(", "),
     })
 }
 
-async fn list(desk: Desk<'_>) -> Result<String, AdminFailure> {
-    let map = berth::map(desk.control).await?;
-    let mut views: Vec<View> = Vec::new();
+async fn list(context: AdminContext<'_>) -> Result<String, AdminFailure> {
+    let map = berth::read_map(context.control).await?;
+    let mut views: Vec<OrganizationView> = Vec::new();
     let mut after = None;
     loop {
-        let page = organization::page(desk.control, after, PAGE).await?;
+        let page = organization::list(context.control, after, ROWS_PER_PAGE).await?;
         let Some(last) = page.last() else {
-            return desk.printer.many(&views);
+            return context.printer.render_many(&views);
         };
         after = Some(last.id);
         views.extend(page.into_iter().map(|found| {
             let shard = map.get(usize::from(found.berth.number())).cloned();
-            View::new(found, shard.unwrap_or_default())
+            OrganizationView::new(found, shard.unwrap_or_default())
         }));
     }
 }
 
 async fn set_quota(
     id: OrganizationId,
-    quota: Quota,
-    desk: Desk<'_>,
+    quota: TokenQuota,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
-    let (found, shard) = home(id, desk).await?;
+    let (found, shard) = find_with_shard(id, context).await?;
     let own = match quota {
-        Quota::Plan => None,
-        Quota::Own(tokens) => Some(tokens),
+        TokenQuota::Plan => None,
+        TokenQuota::Own(tokens) => Some(tokens),
     };
     let changed = account::set_monthly_tokens(shard, id, own).await;
-    let changed = changed.map_err(|source| AdminFailure::Unanswered {
+    let changed = changed.map_err(|source| AdminFailure::ShardFailed {
         shard: shard.name.to_string(),
         source,
     })?;
@@ -166,46 +173,50 @@ async fn set_quota(
             shard: shard.name.to_string(),
         });
     }
-    show(Some(found), id, desk).await
+    show(Some(found), id, context).await
 }
 
-/// An organization, and the shard where its money lies.
-pub(super) async fn home(
+/// An organization and the shard with its account.
+pub(super) async fn find_with_shard(
     id: OrganizationId,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<(Organization, &Shard), AdminFailure> {
-    let found = organization::find(desk.control, id).await?;
+    let found = organization::find(context.control, id).await?;
     let found = found.ok_or(AdminFailure::NoOrganization(id))?;
-    let name = berth::shard_of(desk.control, found.berth).await?;
+    let name = berth::find_shard(context.control, found.berth).await?;
     let name = name.ok_or(AdminFailure::NoBerths)?;
-    match desk.shards.iter().find(|known| *known.name == *name) {
+    match context.shards.iter().find(|known| *known.name == *name) {
         Some(shard) => Ok((found, shard)),
-        None => Err(AdminFailure::ShardUnknown(name)),
+        None => Err(AdminFailure::HomeShardNotConfigured(name)),
     }
 }
 
-/// Also while its shard is away: then its money is not known.
+/// Works while the shard is unreachable, without credit and tokens.
 async fn show(
     found: Option<Organization>,
     id: OrganizationId,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     let found = found.ok_or(AdminFailure::NoOrganization(id))?;
-    let shard = berth::shard_of(desk.control, found.berth)
+    let shard = berth::find_shard(context.control, found.berth)
         .await?
         .unwrap_or_default();
-    let account = match desk.shards.iter().find(|known| *known.name == *shard) {
+    let account = match context.shards.iter().find(|known| *known.name == *shard) {
         Some(known) => account::find(known, id).await.ok().flatten(),
         None => None,
     };
-    let plan_tokens = desk.limits.of(found.plan).monthly_tokens;
-    let view = View::new(found, shard);
-    desk.printer
-        .one(&Standing::new(view, account, plan_tokens, desk.now))
+    let plan_tokens = context.limits.for_plan(found.plan).monthly_tokens;
+    let view = OrganizationView::new(found, shard);
+    context.printer.render_one(&OrganizationDetails::new(
+        view,
+        account,
+        plan_tokens,
+        context.now,
+    ))
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct OrganizationView {
     organization_id: String,
     name: String,
     plan: &'static str,
@@ -214,7 +225,7 @@ pub(super) struct View {
     created_at: String,
 }
 
-impl View {
+impl OrganizationView {
     pub(super) fn new(organization: Organization, shard: String) -> Self {
         Self {
             organization_id: organization.id.to_string(),
@@ -227,7 +238,7 @@ impl View {
     }
 }
 
-impl Shown for View {
+impl AdminView for OrganizationView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
             ("organization", self.organization_id.clone()),

@@ -2,61 +2,61 @@
 
 use chrono::TimeDelta;
 use clap::Subcommand;
-use domain::id::{Berth, OrganizationId, PassId, PersonId};
+use domain::id::{Berth, OneTimeLinkId, OrganizationId, PersonId};
 use domain::person::{Email, Role};
 use domain::time::to_wire;
 use serde::Serialize;
-use store::control::audit::Author;
-use store::control::pass::{self, Pass, Purpose};
+use store::control::audit_log::Actor;
+use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 use store::control::person::{self, NewPerson, Person};
 use store::control::{member, organization};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::PAGE;
+use crate::admin::ROWS_PER_PAGE;
 use crate::admin::argument;
-use crate::admin::printer::{Shown, yes_or_no};
+use crate::admin::printer::{AdminView, yes_or_no};
 use crate::admin::random;
 
-/// For how long a link to set a password is good.
-const GOOD_FOR: TimeDelta = TimeDelta::hours(24);
+/// How long a password reset link is valid.
+const LINK_LIFETIME: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PersonCommand {
-    /// Make a person, and a link by which they set their password.
+    /// Create a person, and a link for setting the password.
     Create {
-        /// Their e-mail address, by which they sign in.
+        /// E-mail address for signing in.
         email: Email,
         #[arg(long, value_parser = argument::name)]
         name: String,
-        /// Of the whole service.
+        /// Give the operator role for the whole service.
         #[arg(long)]
         operator: bool,
-        /// The organization whose member they become.
+        /// Organization that the person joins.
         #[arg(long, requires = "role", value_parser = argument::id::<domain::id::OrganizationKind>)]
         organization: Option<OrganizationId>,
-        /// As what.
+        /// Role in that organization.
         #[arg(long, requires = "organization", value_parser = argument::role())]
         role: Option<Role>,
     },
-    /// Show everybody, in the order in which they came.
+    /// List all people, oldest first.
     List,
-    /// Make a link by which a person sets a new password.
+    /// Create a password reset link for a person.
     Link { email: Email },
-    /// Give somebody the whole service to run, or take it from them.
+    /// Give a person the operator role for the whole service, or remove it.
     Operator {
         email: Email,
-        /// Take it from them.
+        /// Remove the operator role.
         #[arg(long)]
         remove: bool,
     },
 }
 
-/// `at` is how browsers reach the dashboard.
+/// `public_url` is the URL under which browsers reach the dashboard.
 pub(super) async fn run(
     command: PersonCommand,
-    at: &str,
-    desk: Desk<'_>,
+    public_url: &str,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     match command {
         PersonCommand::Create {
@@ -65,19 +65,23 @@ pub(super) async fn run(
             operator,
             organization,
             role,
-        } => create(email, name, operator, organization.zip(role), at, desk).await,
-        PersonCommand::List => list(desk).await,
+        } => {
+            let joins = organization.zip(role);
+            create(email, name, operator, joins, public_url, context).await
+        }
+        PersonCommand::List => list(context).await,
         PersonCommand::Link { email } => {
-            let person = find(&email, desk).await?;
-            offer(person, at, desk).await
+            let person = find(&email, context).await?;
+            create_link(person, public_url, context).await
         }
         PersonCommand::Operator { email, remove } => {
-            let id = find(&email, desk).await?.id;
-            let by = Author::console();
-            let changed = person::set_operator(desk.control, id, !remove, &by, desk.now).await?;
+            let id = find(&email, context).await?.id;
+            let by = Actor::console();
+            let changed =
+                person::set_operator(context.control, id, !remove, &by, context.now).await?;
             let changed =
                 changed.ok_or_else(|| AdminFailure::NoPerson(email.as_str().to_owned()))?;
-            desk.printer.one(&View::from(changed))
+            context.printer.render_one(&PersonView::from(changed))
         }
     }
 }
@@ -87,80 +91,94 @@ async fn create(
     name: String,
     is_operator: bool,
     joins: Option<(OrganizationId, Role)>,
-    at: &str,
-    desk: Desk<'_>,
+    public_url: &str,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     if let Some((organization, _)) = joins {
-        let found = organization::find(desk.control, organization).await?;
+        let found = organization::find(context.control, organization).await?;
         found.ok_or(AdminFailure::NoOrganization(organization))?;
     }
     let berth = joins.map_or_else(first_berth, |(organization, _)| Ok(organization.berth()))?;
-    let by = Author::console();
-    let made = NewPerson {
-        id: PersonId::new(desk.now, berth, random::entropy()?),
+    let by = Actor::console();
+    let new = NewPerson {
+        id: PersonId::new(context.now, berth, random::entropy()?),
         name,
         email,
         password: None,
         is_operator,
     };
-    match person::create(desk.control, &made, &by, desk.now).await {
+    match person::create(context.control, &new, &by, context.now).await {
         Ok(()) => {}
-        Err(failure) if failure.is_conflict() => {
-            return Err(AdminFailure::EmailTaken(made.email.as_str().to_owned()));
+        Err(failure) if failure.is_unique_violation() => {
+            return Err(AdminFailure::EmailTaken(new.email.as_str().to_owned()));
         }
         Err(failure) => return Err(failure.into()),
     }
     if let Some((organization, role)) = joins {
-        member::add(desk.control, organization, made.id, role, &by, desk.now).await?;
+        member::add(
+            context.control,
+            organization,
+            new.id,
+            role,
+            &by,
+            context.now,
+        )
+        .await?;
     }
-    let person = find(&made.email, desk).await?;
-    offer(person, at, desk).await
+    let person = find(&new.email, context).await?;
+    create_link(person, public_url, context).await
 }
 
-/// People belong to no shard; their ids carry the first berth, or that of whom they join.
+/// People belong to no shard. Their ids carry the first berth, or the berth of the organization
+/// that they join.
 fn first_berth() -> Result<Berth, AdminFailure> {
     Berth::new(0).ok_or(AdminFailure::NoBerths)
 }
 
-async fn find(email: &Email, desk: Desk<'_>) -> Result<Person, AdminFailure> {
-    let found = person::lock(desk.control, email).await?;
+async fn find(email: &Email, context: AdminContext<'_>) -> Result<Person, AdminFailure> {
+    let found = person::find_credentials(context.control, email).await?;
     found
-        .map(|lock| lock.person)
+        .map(|credentials| credentials.person)
         .ok_or_else(|| AdminFailure::NoPerson(email.as_str().to_owned()))
 }
 
-async fn offer(person: Person, at: &str, desk: Desk<'_>) -> Result<String, AdminFailure> {
+async fn create_link(
+    person: Person,
+    public_url: &str,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
     let token = random::token()?;
-    let offered = Pass {
-        id: PassId::new(desk.now, person.id.berth(), random::entropy()?),
-        purpose: Purpose::Reset { person: person.id },
-        made_by: None,
-        created_at: desk.now,
-        expires_at: desk.now + GOOD_FOR,
+    let link = OneTimeLink {
+        id: OneTimeLinkId::new(context.now, person.id.berth(), random::entropy()?),
+        purpose: LinkPurpose::PasswordReset { person: person.id },
+        created_by: None,
+        created_at: context.now,
+        expires_at: context.now + LINK_LIFETIME,
     };
-    let by = Author::console();
-    pass::create(desk.control, token.digest(), &offered, &by).await?;
-    let mut view = View::from(person);
-    view.offer(format!("{at}/dashboard/reset?pass={}", token.reveal()));
-    desk.printer.one(&view)
+    let by = Actor::console();
+    one_time_link::create(context.control, token.digest(), &link, &by).await?;
+    let mut view = PersonView::from(person);
+    let secret = token.reveal();
+    view.set_link(format!("{public_url}/dashboard/reset?pass={secret}"));
+    context.printer.render_one(&view)
 }
 
-async fn list(desk: Desk<'_>) -> Result<String, AdminFailure> {
-    let mut views: Vec<View> = Vec::new();
+async fn list(context: AdminContext<'_>) -> Result<String, AdminFailure> {
+    let mut views: Vec<PersonView> = Vec::new();
     let mut after = None;
     loop {
-        let page = person::page(desk.control, after, PAGE).await?;
+        let page = person::list(context.control, after, ROWS_PER_PAGE).await?;
         let Some(last) = page.last() else {
-            return desk.printer.many(&views);
+            return context.printer.render_many(&views);
         };
         after = Some(last.id);
-        views.extend(page.into_iter().map(View::from));
+        views.extend(page.into_iter().map(PersonView::from));
     }
 }
 
-/// No `Debug`: for once it may hold a link that is as good as a password.
+/// No `Debug`: it may hold a link that sets a password.
 #[derive(Serialize)]
-pub(super) struct View {
+pub(super) struct PersonView {
     person_id: String,
     email: String,
     name: String,
@@ -171,13 +189,13 @@ pub(super) struct View {
     link: Option<String>,
 }
 
-impl View {
-    pub(super) fn offer(&mut self, link: String) {
+impl PersonView {
+    pub(super) fn set_link(&mut self, link: String) {
         self.link = Some(link);
     }
 }
 
-impl From<Person> for View {
+impl From<Person> for PersonView {
     fn from(person: Person) -> Self {
         Self {
             person_id: person.id.to_string(),
@@ -191,7 +209,7 @@ impl From<Person> for View {
     }
 }
 
-impl Shown for View {
+impl AdminView for PersonView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("person", self.person_id.clone()),
@@ -207,9 +225,9 @@ impl Shown for View {
         fields
     }
 
-    fn remark(&self) -> Option<&'static str> {
-        self.link.as_ref().map(
-            |_| "The link sets a password. It is good once, for 24 hours, and shown this once.",
-        )
+    fn note(&self) -> Option<&'static str> {
+        self.link.as_ref().map(|_| {
+            "The link sets a password. It works once, within 24 hours, and cannot be shown again."
+        })
     }
 }

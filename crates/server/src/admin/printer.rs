@@ -1,4 +1,4 @@
-//! The two forms of every answer: JSON for scripts, aligned text for people.
+//! The two output formats: JSON for scripts, aligned text for people.
 
 use domain::money::Money;
 use serde::Serialize;
@@ -11,18 +11,18 @@ pub(super) enum Printer {
     Text,
 }
 
-/// Something that can be shown; its fields in the order in which people read them.
-pub(super) trait Shown: Serialize {
+/// A value with labelled fields in display order.
+pub(super) trait AdminView: Serialize {
     fn fields(&self) -> Vec<(&'static str, String)>;
 
-    /// What a person should know about the one thing that was just made.
-    fn remark(&self) -> Option<&'static str> {
+    /// A note for people below a single value.
+    fn note(&self) -> Option<&'static str> {
         None
     }
 }
 
 impl Printer {
-    pub(super) fn one(self, shown: &impl Shown) -> Result<String, AdminFailure> {
+    pub(super) fn render_one(self, shown: &impl AdminView) -> Result<String, AdminFailure> {
         if self == Self::Json {
             return Ok(serde_json::to_string(shown)? + "\n");
         }
@@ -32,13 +32,13 @@ impl Printer {
             .map(|(label, value)| vec![label.to_owned(), value])
             .collect();
         let remark = shown
-            .remark()
+            .note()
             .map(|remark| format!("\n{remark}\n"))
             .unwrap_or_default();
-        Ok(aligned(&rows) + &remark)
+        Ok(align_columns(&rows) + &remark)
     }
 
-    pub(super) fn many<T: Shown>(self, shown: &[T]) -> Result<String, AdminFailure> {
+    pub(super) fn render_many<T: AdminView>(self, shown: &[T]) -> Result<String, AdminFailure> {
         if self == Self::Json {
             return Ok(serde_json::to_string(shown)? + "\n");
         }
@@ -54,11 +54,11 @@ impl Printer {
         for one in shown {
             rows.push(one.fields().into_iter().map(|(_, value)| value).collect());
         }
-        Ok(aligned(&rows))
+        Ok(align_columns(&rows))
     }
 }
 
-fn aligned(rows: &[Vec<String>]) -> String {
+fn align_columns(rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
         for (column, cell) in row.iter().enumerate() {
@@ -82,7 +82,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// How text says yes, no, and nothing.
 pub(super) fn yes_or_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
 }

@@ -5,57 +5,60 @@ use domain::id::{OrganizationId, ProjectId};
 use domain::project::Slug;
 use domain::time::to_wire;
 use serde::Serialize;
-use store::control::audit::Author;
+use store::control::audit_log::Actor;
 use store::control::organization;
 use store::control::project::{self, Project};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::PAGE;
+use crate::admin::ROWS_PER_PAGE;
 use crate::admin::argument;
-use crate::admin::printer::{Shown, yes_or_no};
+use crate::admin::printer::{AdminView, yes_or_no};
 use crate::admin::random;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
-    /// Make a project.
+    /// Create a project.
     Create {
         #[arg(long, value_parser = argument::id::<domain::id::OrganizationKind>)]
         organization: OrganizationId,
-        /// Its name in addresses, unlike that of any other project.
+        /// Name in URLs, unique among all projects.
         #[arg(long)]
         slug: Slug,
     },
-    /// Show an organization's projects, oldest first.
+    /// List an organization's projects, oldest first.
     List {
         #[arg(long, value_parser = argument::id::<domain::id::OrganizationKind>)]
         organization: OrganizationId,
     },
-    /// Let a project's keys in again.
+    /// Accept a project's keys again.
     Activate {
         #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
         id: ProjectId,
     },
-    /// Refuse a project's keys; cargo that was accepted is still finished.
+    /// Refuse a project's keys; accepted cargo is still completed.
     Deactivate {
         #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
         id: ProjectId,
     },
 }
 
-pub(super) async fn run(command: ProjectCommand, desk: Desk<'_>) -> Result<String, AdminFailure> {
+pub(super) async fn run(
+    command: ProjectCommand,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
     match command {
-        ProjectCommand::Create { organization, slug } => create(organization, slug, desk).await,
-        ProjectCommand::List { organization } => list(organization, desk).await,
+        ProjectCommand::Create { organization, slug } => create(organization, slug, context).await,
+        ProjectCommand::List { organization } => list(organization, context).await,
         ProjectCommand::Activate { id } => show(
-            project::activate(desk.control, id, &Author::console(), desk.now).await?,
+            project::activate(context.control, id, &Actor::console(), context.now).await?,
             id,
-            desk,
+            context,
         ),
         ProjectCommand::Deactivate { id } => show(
-            project::deactivate(desk.control, id, &Author::console(), desk.now).await?,
+            project::deactivate(context.control, id, &Actor::console(), context.now).await?,
             id,
-            desk,
+            context,
         ),
     }
 }
@@ -63,50 +66,58 @@ pub(super) async fn run(command: ProjectCommand, desk: Desk<'_>) -> Result<Strin
 async fn create(
     organization: OrganizationId,
     slug: Slug,
-    desk: Desk<'_>,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
-    let owner = organization::find(desk.control, organization).await?;
+    let owner = organization::find(context.control, organization).await?;
     let owner = owner.ok_or(AdminFailure::NoOrganization(organization))?;
-    let made = Project {
-        id: ProjectId::new(desk.now, owner.berth, random::entropy()?),
+    let created = Project {
+        id: ProjectId::new(context.now, owner.berth, random::entropy()?),
         organization,
         slug,
         is_active: true,
-        created_at: desk.now,
+        created_at: context.now,
     };
-    match project::create(desk.control, &made, &Author::console()).await {
-        Ok(()) => desk.printer.one(&View::from(made)),
-        Err(failure) if failure.is_conflict() => Err(AdminFailure::SlugTaken(made.slug)),
+    match project::create(context.control, &created, &Actor::console()).await {
+        Ok(()) => context.printer.render_one(&ProjectView::from(created)),
+        Err(failure) if failure.is_unique_violation() => Err(AdminFailure::SlugTaken(created.slug)),
         Err(failure) => Err(failure.into()),
     }
 }
 
-async fn list(organization: OrganizationId, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    if organization::find(desk.control, organization)
+async fn list(
+    organization: OrganizationId,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
+    if organization::find(context.control, organization)
         .await?
         .is_none()
     {
         return Err(AdminFailure::NoOrganization(organization));
     }
-    let mut views: Vec<View> = Vec::new();
+    let mut views: Vec<ProjectView> = Vec::new();
     let mut after = None;
     loop {
-        let page = project::page(desk.control, organization, after, PAGE).await?;
+        let page = project::list(context.control, organization, after, ROWS_PER_PAGE).await?;
         let Some(last) = page.last() else {
-            return desk.printer.many(&views);
+            return context.printer.render_many(&views);
         };
         after = Some(last.id);
-        views.extend(page.into_iter().map(View::from));
+        views.extend(page.into_iter().map(ProjectView::from));
     }
 }
 
-fn show(found: Option<Project>, id: ProjectId, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    desk.printer
-        .one(&View::from(found.ok_or(AdminFailure::NoProject(id))?))
+fn show(
+    found: Option<Project>,
+    id: ProjectId,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
+    context.printer.render_one(&ProjectView::from(
+        found.ok_or(AdminFailure::NoProject(id))?,
+    ))
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct ProjectView {
     project_id: String,
     organization_id: String,
     slug: String,
@@ -114,7 +125,7 @@ pub(super) struct View {
     created_at: String,
 }
 
-impl From<Project> for View {
+impl From<Project> for ProjectView {
     fn from(project: Project) -> Self {
         Self {
             project_id: project.id.to_string(),
@@ -126,7 +137,7 @@ impl From<Project> for View {
     }
 }
 
-impl Shown for View {
+impl AdminView for ProjectView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
             ("project", self.project_id.clone()),

@@ -1,134 +1,147 @@
-//! `longshored admin provider …`: the accounts at providers, and how they stand on each shard.
+//! `longshored admin provider …`: provider accounts and their state on each shard.
 
 mod view;
 
 use clap::Subcommand;
-use domain::nearest::nearest;
+use domain::suggestion::closest_name;
 use serde::Serialize;
-use store::shard::provider::{self, Standing};
+use store::shard::provider::{self, ProviderStatus};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::printer::{Printer, Shown};
-use crate::admin::provider::view::{OnShard, View, rows};
-use crate::failure;
-use crate::providers::{Accounts, MOCK};
+use crate::admin::printer::{AdminView, Printer};
+use crate::admin::provider::view::{ProviderOnShard, ProviderView, rows};
+use crate::error_chain;
+use crate::providers::{MOCK, ProviderAccounts};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProviderCommand {
-    /// Show every account, its limits, and on each shard whether it is paused and what waits there.
+    /// List every account with its limits and, per shard, its state, open jobs and enqueued tokens.
     List,
-    /// Let work go to a paused account again, on every shard.
+    /// Resume a paused account on every shard.
     Resume {
-        /// Its name in the file.
+        /// Name of the account in `SVC_PROVIDERS_FILE`.
         name: String,
     },
 }
 
 pub(super) async fn run(
     command: ProviderCommand,
-    accounts: &Accounts,
-    desk: Desk<'_>,
+    accounts: &ProviderAccounts,
+    context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     match command {
-        ProviderCommand::List => list(accounts, desk).await,
-        ProviderCommand::Resume { name } => resume(&name, accounts, desk).await,
+        ProviderCommand::List => list(accounts, context).await,
+        ProviderCommand::Resume { name } => resume(&name, accounts, context).await,
     }
 }
 
-async fn list(accounts: &Accounts, desk: Desk<'_>) -> Result<String, AdminFailure> {
-    let mut told = Vec::with_capacity(desk.shards.len());
-    for shard in desk.shards {
+async fn list(
+    accounts: &ProviderAccounts,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
+    let mut answers = Vec::with_capacity(context.shards.len());
+    for shard in context.shards {
         let standings = provider::list(shard).await;
-        let standings = standings.map_err(|error| failure::chain(&error));
-        told.push((shard.name.to_string(), standings));
+        let standings = standings.map_err(|error| error_chain::chain(&error));
+        answers.push((shard.name.to_string(), standings));
     }
-    shown(accounts, &told, desk.printer)
+    render(accounts, &answers, context.printer)
 }
 
-/// What a shard said, or why it said nothing.
-type Told = (String, Result<Vec<Standing>, String>);
+/// A shard's accounts, or why it did not answer.
+type ShardAnswer = (String, Result<Vec<ProviderStatus>, String>);
 
-fn shown(accounts: &Accounts, told: &[Told], printer: Printer) -> Result<String, AdminFailure> {
-    let mut views: Vec<View> = accounts.iter().map(View::from).collect();
-    for (shard, standings) in told {
+fn render(
+    accounts: &ProviderAccounts,
+    answers: &[ShardAnswer],
+    printer: Printer,
+) -> Result<String, AdminFailure> {
+    let mut views: Vec<ProviderView> = accounts.iter().map(ProviderView::from).collect();
+    for (shard, standings) in answers {
         match standings {
             Ok(standings) => {
                 for standing in standings.iter().filter(|it| it.name != MOCK) {
-                    note(&mut views, standing, shard);
+                    add_status(&mut views, standing, shard);
                 }
             }
             Err(failure) => {
-                for place in views.iter_mut().flat_map(|view| view.on(shard)) {
-                    place.failure = Some(failure.clone());
+                for on_shard in views.iter_mut().flat_map(|view| view.on_shard(shard)) {
+                    on_shard.failure = Some(failure.clone());
                 }
             }
         }
     }
     match printer {
         Printer::Json => Ok(serde_json::to_string(&views)? + "\n"),
-        Printer::Text => printer.many(&rows(&views)),
+        Printer::Text => printer.render_many(&rows(&views)),
     }
 }
 
-/// One that is no longer in the file is shown while something of it is on a shard.
-fn note(views: &mut Vec<View>, standing: &Standing, shard: &str) {
+/// An account that is no longer in the file is listed while it has open jobs or is paused.
+fn add_status(views: &mut Vec<ProviderView>, standing: &ProviderStatus, shard: &str) {
     let is_idle = standing.open_jobs == 0 && standing.paused_at.is_none();
     let known = views.iter_mut().find(|view| view.name == standing.name);
     let view = match known {
         Some(view) => view,
         None if is_idle => return,
         None => {
-            views.push(View::gone(&standing.name));
+            views.push(ProviderView::not_in_file(&standing.name));
             let Some(view) = views.last_mut() else { return };
             view
         }
     };
-    if view.on(shard).next().is_none() && !is_idle {
-        view.shards.push(OnShard::without_share(shard));
+    if view.on_shard(shard).next().is_none() && !is_idle {
+        view.shards.push(ProviderOnShard::without_share(shard));
     }
-    for place in view.on(shard) {
-        place.told(standing);
+    for on_shard in view.on_shard(shard) {
+        on_shard.update(standing);
     }
 }
 
-async fn resume(name: &str, accounts: &Accounts, desk: Desk<'_>) -> Result<String, AdminFailure> {
+async fn resume(
+    name: &str,
+    accounts: &ProviderAccounts,
+    context: AdminContext<'_>,
+) -> Result<String, AdminFailure> {
     if accounts.find(name).is_none() {
-        let near = nearest(name, accounts.names()).map(str::to_owned);
+        let near = closest_name(name, accounts.names()).map(str::to_owned);
         return Err(AdminFailure::NoProvider {
-            asked: name.to_owned(),
+            name: name.to_owned(),
             hint: near.map_or_else(String::new, |near| format!("; did you mean {near}?")),
         });
     }
     let mut resumed = Vec::new();
-    for shard in desk.shards {
+    for shard in context.shards {
         let is_resumed = provider::resume(shard, name).await;
-        let unresumed = |source| AdminFailure::Unresumed {
+        let unresumed = |source| AdminFailure::ResumeFailed {
             shard: shard.name.to_string(),
             source,
         };
         let is_resumed = is_resumed.map_err(unresumed)?;
         let now = shard.clock.now();
-        provider::wake(shard, name, now).await.map_err(unresumed)?;
+        provider::wake_waiting(shard, name, now)
+            .await
+            .map_err(unresumed)?;
         if is_resumed {
             resumed.push(shard.name.to_string());
         }
     }
     let name = name.to_owned();
-    desk.printer.one(&Resumed { name, resumed })
+    context.printer.render_one(&ResumeView { name, resumed })
 }
 
 #[derive(Debug, Serialize)]
-struct Resumed {
+struct ResumeView {
     name: String,
     /// The shards on which it was paused.
     resumed: Vec<String>,
 }
 
-impl Shown for Resumed {
+impl AdminView for ResumeView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let resumed = if self.resumed.is_empty() {
-            "nowhere: it was not paused".to_owned()
+            "no: it was not paused on any shard".to_owned()
         } else {
             format!("on {}", self.resumed.join(", "))
         };

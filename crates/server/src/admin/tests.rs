@@ -1,26 +1,26 @@
-//! What is understood, and how answers look.
+//! Which commands are accepted, and how their output looks.
 
 use clap::Parser;
-use domain::account::{Account, Tokens};
-use domain::id::{Berth, KeyId, OrganizationId, PersonId, ProjectId};
+use domain::account::{Account, MonthlyTokenQuota};
+use domain::id::{ApiKeyId, Berth, OrganizationId, PersonId, ProjectId};
 use domain::money::Money;
 use domain::organization::Plan;
-use store::control::api_key::ApiKey;
+use store::control::api_key::ApiKeyRow;
 use store::control::organization::Organization;
 use store::control::person::Person;
 use store::control::project::Project;
-use store::shard::credit::{Direction, Payment};
+use store::shard::credit::{Payment, PaymentDirection};
 
 use super::*;
 
 #[derive(Debug, Parser)]
-struct Line {
+struct CommandLine {
     #[command(flatten)]
     command: AdminCommand,
 }
 
-fn understood(line: &str) -> Result<AdminCommand, String> {
-    let parsed = Line::try_parse_from(std::iter::once("admin").chain(line.split(' ')));
+fn parse_line(line: &str) -> Result<AdminCommand, String> {
+    let parsed = CommandLine::try_parse_from(std::iter::once("admin").chain(line.split(' ')));
     parsed
         .map(|line| line.command)
         .map_err(|error| error.to_string())
@@ -34,7 +34,7 @@ fn berth() -> Berth {
     Berth::new(5).unwrap()
 }
 
-fn organizations() -> Vec<organization::View> {
+fn organizations() -> Vec<organization::OrganizationView> {
     let named = |number, name: &str| Organization {
         id: OrganizationId::new(moment(), berth(), number),
         name: name.to_owned(),
@@ -43,13 +43,13 @@ fn organizations() -> Vec<organization::View> {
         created_at: moment(),
     };
     let both = [named(1, "Éclair & Sons"), named(2, "B")];
-    both.map(|made| organization::View::new(made, "north".to_owned()))
+    both.map(|made| organization::OrganizationView::new(made, "north".to_owned()))
         .into()
 }
 
-fn key() -> ApiKey {
-    ApiKey {
-        id: KeyId::new(moment(), berth(), 3),
+fn key() -> ApiKeyRow {
+    ApiKeyRow {
+        id: ApiKeyId::new(moment(), berth(), 3),
         project: ProjectId::new(moment(), berth(), 2),
         name: "ci".to_owned(),
         prefix: "svc_sk_ABCDE".to_owned(),
@@ -62,16 +62,16 @@ fn key() -> ApiKey {
 }
 
 #[test]
-fn the_promised_lines_are_understood() {
+fn the_documented_commands_are_accepted() {
     let (org, prj, key) = ("org_", "prj_", "key_");
     let digits = "0".repeat(32);
     for line in [
-        "organization create Harbour --plan pro".to_owned(),
-        "organization create Harbour --plan free --shard north --json".to_owned(),
+        "organization create Example --plan pro".to_owned(),
+        "organization create Example --plan free --shard north --json".to_owned(),
         "organization list --json".to_owned(),
         format!("organization show {org}{digits}"),
         format!("organization set-plan {org}{digits} enterprise --json"),
-        format!("project create --organization {org}{digits} --slug north-quay --json"),
+        format!("project create --organization {org}{digits} --slug north-demo --json"),
         format!("project list --organization {org}{digits}"),
         format!("project activate {prj}{digits}"),
         format!("project deactivate {prj}{digits} --json"),
@@ -101,20 +101,20 @@ fn the_promised_lines_are_understood() {
         "licence verify licence.json --json".to_owned(),
         "licence verify".to_owned(),
     ] {
-        let command = understood(&line).unwrap();
+        let command = parse_line(&line).unwrap();
         assert_eq!(command.json, line.ends_with("--json"), "{line}");
     }
 }
 
 #[test]
-fn what_is_not_understood_is_explained() {
+fn invalid_commands_are_explained() {
     let explained = |line: &str| {
         let line = line.replace("DIGITS", &"0".repeat(32));
-        let error = understood(&line).unwrap_err();
+        let error = parse_line(&line).unwrap_err();
         error.lines().take(2).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(explained("organization show harbour"), @"error: invalid value 'harbour' for '<ID>': expected org_ and 32 hex digits");
-    insta::assert_snapshot!(explained("organization create Harbour --plan gold"), @r"
+    insta::assert_snapshot!(explained("organization show example"), @"error: invalid value 'example' for '<ID>': expected org_ and 32 hex digits");
+    insta::assert_snapshot!(explained("organization create Example --plan gold"), @r"
     error: invalid value 'gold' for '--plan <PLAN>'
       [possible values: free, starter, pro, enterprise]
     ");
@@ -125,21 +125,21 @@ fn what_is_not_understood_is_explained() {
     error: the following required arguments were not provided:
       --organization <ORGANIZATION>
     ");
-    insta::assert_snapshot!(explained("credit add org_DIGITS -5"), @"error: invalid value '-5' for '<DOLLARS>': an amount is above zero; `withdraw` takes credit out");
+    insta::assert_snapshot!(explained("credit add org_DIGITS -5"), @"error: invalid value '-5' for '<DOLLARS>': an amount must be above zero; use `withdraw` to take credit out");
     insta::assert_snapshot!(explained("credit add org_DIGITS 1,50"), @"error: invalid value '1,50' for '<DOLLARS>': an amount is written in dollars with at most nine decimals, such as 12.50");
-    insta::assert_snapshot!(explained("ledger statement org_DIGITS --since yesterday"), @"error: invalid value 'yesterday' for '--since <DATE>': expected a day like 2027-01-31, or a moment like 2027-01-31T12:00:00Z");
+    insta::assert_snapshot!(explained("ledger statement org_DIGITS --since yesterday"), @"error: invalid value 'yesterday' for '--since <DATE>': expected a day like 2027-01-31, or a time like 2027-01-31T12:00:00Z");
     insta::assert_snapshot!(explained("ledger statement org_DIGITS --form csv --json"), @"error: the argument '--form <FORM>' cannot be used with '--json'");
-    insta::assert_snapshot!(explained("key create --project prj_DIGITS --name x --expires-at soon"), @"error: invalid value 'soon' for '--expires-at <EXPIRES_AT>': expected a moment like 2027-01-31T00:00:00Z");
+    insta::assert_snapshot!(explained("key create --project prj_DIGITS --name x --expires-at soon"), @"error: invalid value 'soon' for '--expires-at <EXPIRES_AT>': expected a time like 2027-01-31T00:00:00Z");
 }
 
 #[test]
 fn text_is_aligned() {
-    insta::assert_snapshot!(Printer::Text.many(&organizations()).unwrap(), @r#"
+    insta::assert_snapshot!(Printer::Text.render_many(&organizations()).unwrap(), @r#"
     ORGANIZATION                          NAME           PLAN  BERTH  SHARD  CREATED
     org_019b76daa80070008050000000000001  Éclair & Sons  pro   5      north  2026-01-01T00:00:00.000000Z
     org_019b76daa80070008050000000000002  B              pro   5      north  2026-01-01T00:00:00.000000Z
     "#);
-    insta::assert_snapshot!(Printer::Text.many::<project::View>(&[]).unwrap(), @"none");
+    insta::assert_snapshot!(Printer::Text.render_many::<project::ProjectView>(&[]).unwrap(), @"none");
 }
 
 #[test]
@@ -147,21 +147,21 @@ fn a_script_gets_one_object_or_one_array() {
     let made = Project {
         id: ProjectId::new(moment(), berth(), 2),
         organization: OrganizationId::new(moment(), berth(), 1),
-        slug: "north-quay".parse().unwrap(),
+        slug: "north-demo".parse().unwrap(),
         is_active: true,
         created_at: moment(),
     };
-    insta::assert_snapshot!(Printer::Json.one(&project::View::from(made)).unwrap(), @r#"{"project_id":"prj_019b76daa80070008050000000000002","organization_id":"org_019b76daa80070008050000000000001","slug":"north-quay","is_active":true,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
-    insta::assert_snapshot!(Printer::Json.one(&organizations()[0]).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z"}"#);
-    insta::assert_snapshot!(Printer::Json.many::<project::View>(&[]).unwrap(), @"[]");
+    insta::assert_snapshot!(Printer::Json.render_one(&project::ProjectView::from(made)).unwrap(), @r#"{"project_id":"prj_019b76daa80070008050000000000002","organization_id":"org_019b76daa80070008050000000000001","slug":"north-demo","is_active":true,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.render_one(&organizations()[0]).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.render_many::<project::ProjectView>(&[]).unwrap(), @"[]");
 }
 
 #[test]
 fn a_key_is_shown_in_full_only_when_it_is_made() {
-    insta::assert_snapshot!(Printer::Json.one(&key::View::from(key())).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
-    let mut made = key::View::from(key());
-    made.reveal("svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");
-    insta::assert_snapshot!(Printer::Text.one(&made).unwrap(), @r#"
+    insta::assert_snapshot!(Printer::Json.render_one(&key::KeyView::from(key())).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    let mut created = key::KeyView::from(key());
+    created.set_key("svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");
+    insta::assert_snapshot!(Printer::Text.render_one(&created).unwrap(), @r#"
     key id     key_019b76daa80070008050000000000003
     project    prj_019b76daa80070008050000000000002
     name       ci
@@ -172,9 +172,9 @@ fn a_key_is_shown_in_full_only_when_it_is_made() {
     created    2026-01-01T00:00:00.000000Z
     key        svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef
 
-    The key is shown this once: only its digest is kept.
+    Store the key now: it cannot be shown again. Longshore keeps only its digest.
     "#);
-    insta::assert_snapshot!(Printer::Json.one(&made).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.render_one(&created).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
 }
 
 #[test]
@@ -187,14 +187,14 @@ fn a_person_is_shown_with_a_link_only_when_it_is_made() {
         is_active: true,
         created_at: moment(),
     };
-    insta::assert_snapshot!(Printer::Text.many(&[person::View::from(person.clone())]).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Text.render_many(&[person::PersonView::from(person.clone())]).unwrap(), @r"
     PERSON                                E-MAIL           NAME  OPERATOR  ACTIVE  CREATED
     usr_019b76daa80070008050000000000004  ada@example.com  Ada   yes       yes     2026-01-01T00:00:00.000000Z
     ");
-    let mut offered = person::View::from(person);
-    offered.offer("https://longshore.example/dashboard/reset?pass=00".to_owned());
-    insta::assert_snapshot!(Printer::Json.one(&offered).unwrap(), @r#"{"person_id":"usr_019b76daa80070008050000000000004","email":"ada@example.com","name":"Ada","is_operator":true,"is_active":true,"created_at":"2026-01-01T00:00:00.000000Z","link":"https://longshore.example/dashboard/reset?pass=00"}"#);
-    insta::assert_snapshot!(Printer::Text.one(&offered).unwrap(), @r"
+    let mut with_link = person::PersonView::from(person);
+    with_link.set_link("https://longshore.example/dashboard/reset?pass=00".to_owned());
+    insta::assert_snapshot!(Printer::Json.render_one(&with_link).unwrap(), @r#"{"person_id":"usr_019b76daa80070008050000000000004","email":"ada@example.com","name":"Ada","is_operator":true,"is_active":true,"created_at":"2026-01-01T00:00:00.000000Z","link":"https://longshore.example/dashboard/reset?pass=00"}"#);
+    insta::assert_snapshot!(Printer::Text.render_one(&with_link).unwrap(), @r"
     person    usr_019b76daa80070008050000000000004
     e-mail    ada@example.com
     name      Ada
@@ -203,12 +203,12 @@ fn a_person_is_shown_with_a_link_only_when_it_is_made() {
     created   2026-01-01T00:00:00.000000Z
     link      https://longshore.example/dashboard/reset?pass=00
 
-    The link sets a password. It is good once, for 24 hours, and shown this once.
+    The link sets a password. It works once, within 24 hours, and cannot be shown again.
     ");
 }
 
 #[test]
-fn keys_are_drawn_anew_each_time() {
+fn keys_are_random_each_time() {
     let (one, other) = (random::api_key().unwrap(), random::api_key().unwrap());
     assert_ne!(one, other);
     assert_ne!(random::entropy().unwrap(), random::entropy().unwrap());
@@ -216,7 +216,7 @@ fn keys_are_drawn_anew_each_time() {
 
 #[test]
 fn a_name_is_for_people() {
-    assert_eq!(argument::name("  Harbour  "), Ok("Harbour".to_owned()));
+    assert_eq!(argument::name("  Example  "), Ok("Example".to_owned()));
     for bad in ["", "  ", "a\u{1b}[31m", &"x".repeat(201)] {
         assert!(argument::name(bad).is_err());
     }
@@ -228,8 +228,8 @@ fn account(own: Option<u64>, period: &str) -> Account {
         posted: Money(249_999_971_800),
         held: Money(28_200),
         postings: 2,
-        tokens: Tokens {
-            own,
+        tokens: MonthlyTokenQuota {
+            custom_quota: own,
             period: period.parse().unwrap(),
             used: 4,
             reserved: 90,
@@ -241,10 +241,10 @@ fn account(own: Option<u64>, period: &str) -> Account {
 fn an_organization_is_shown_with_its_credit_and_its_month() {
     let standing = |account| {
         let view = organizations().remove(0);
-        organization::Standing::new(view, account, Some(5_000_000), moment())
+        organization::OrganizationDetails::new(view, account, Some(5_000_000), moment())
     };
     let current = standing(Some(account(None, "2026-01-01")));
-    insta::assert_snapshot!(Printer::Text.one(&current).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Text.render_one(&current).unwrap(), @r"
     organization      org_019b76daa80070008050000000000001
     name              Éclair & Sons
     plan              pro
@@ -254,14 +254,17 @@ fn an_organization_is_shown_with_its_credit_and_its_month() {
     credit posted     249.9999718 USD
     credit held       0.0000282 USD
     credit available  249.9999436 USD
-    monthly quota     5000000 tokens (its plan's)
+    monthly quota     5000000 tokens (from its plan)
     tokens used       4
     tokens reserved   90
     ");
-    insta::assert_snapshot!(Printer::Json.one(&current).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":5000000,"is_own":false,"used":4,"reserved":90}}"#);
-    let unlimited = standing(Some(account(Some(argument::UNLIMITED), "2025-12-01")));
-    insta::assert_snapshot!(Printer::Json.one(&unlimited).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":null,"is_own":true,"used":0,"reserved":0}}"#);
-    insta::assert_snapshot!(Printer::Text.one(&standing(None)).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Json.render_one(&current).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":5000000,"is_own":false,"used":4,"reserved":90}}"#);
+    let unlimited = standing(Some(account(
+        Some(argument::UNLIMITED_TOKENS),
+        "2025-12-01",
+    )));
+    insta::assert_snapshot!(Printer::Json.render_one(&unlimited).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":null,"is_own":true,"used":0,"reserved":0}}"#);
+    insta::assert_snapshot!(Printer::Text.render_one(&standing(None)).unwrap(), @r"
     organization  org_019b76daa80070008050000000000001
     name          Éclair & Sons
     plan          pro
@@ -269,7 +272,7 @@ fn an_organization_is_shown_with_its_credit_and_its_month() {
     shard         north
     created       2026-01-01T00:00:00.000000Z
 
-    Its shard did not answer: what it has and uses is not known. `longshored doctor` says more.
+    The shard did not answer: credit and tokens are unknown. `longshored doctor` says more.
     ");
 }
 
@@ -277,21 +280,21 @@ fn an_organization_is_shown_with_its_credit_and_its_month() {
 fn a_payment_is_shown_with_its_posting() {
     let payment = Payment {
         amount: Money(250_000_000_000),
-        direction: Direction::In,
+        direction: PaymentDirection::In,
         reference: Some("invoice-1007".to_owned()),
         note: None,
     };
     let organization = OrganizationId::new(moment(), berth(), 1);
-    let paid = || credit::View::new(organization, payment.clone(), 7, Money(260_000_000_001));
-    insta::assert_snapshot!(Printer::Json.one(&paid()).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","posting":7,"kind":"deposit","amount":250000000000,"balance":260000000001,"currency":"USD","scale":9,"reference":"invoice-1007","note":null,"repeated":false}"#);
-    insta::assert_snapshot!(Printer::Text.one(&paid().repeat()).unwrap(), @r"
+    let paid = || credit::CreditView::new(organization, payment.clone(), 7, Money(260_000_000_001));
+    insta::assert_snapshot!(Printer::Json.render_one(&paid()).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","posting":7,"kind":"deposit","amount":250000000000,"balance":260000000001,"currency":"USD","scale":9,"reference":"invoice-1007","note":null,"repeated":false}"#);
+    insta::assert_snapshot!(Printer::Text.render_one(&paid().repeat()).unwrap(), @r"
     organization  org_019b76daa80070008050000000000001
     posting       7
     deposit       250.00 USD
     balance       260.000000001 USD
     reference     invoice-1007
 
-    This reference was posted before; nothing was changed. The balance is the one of then.
+    This reference was posted before: nothing changed. The balance is the one after that posting.
     ");
 }
 

@@ -1,33 +1,37 @@
-//! Whether a `[[model]]` can stand, and what is wrong with it.
+//! Validation of a `[[model]]` entry.
 
-use domain::model::{Capability, InputBounds, Kind, Mocking, Model, SVC_MOCK};
+use domain::model::{Capability, InputBounds, MockBehaviour, Model, ModelKind, SVC_MOCK};
 
-use crate::catalogue::entry::Entry;
+use crate::catalogue::entry::ModelEntry;
 use crate::catalogue::price;
 use crate::catalogue::routes;
-use crate::notes::Notes;
-use crate::providers::{Accounts, MOCK};
+use crate::entry_errors::EntryErrors;
+use crate::providers::{MOCK, ProviderAccounts};
 
-/// More tokens than any model reads, and few enough that prices of them are numbers.
-const MOST_TOKENS: i64 = 1_000_000_000;
+/// More tokens than any model reads, and few enough that prices do not overflow.
+const MAX_TOKENS: i64 = 1_000_000_000;
 
-impl Entry {
-    /// Nothing when there is a fault; all of them are noted.
-    pub(super) fn checked(&self, accounts: &Accounts, notes: &mut Notes<'_>) -> Option<Model> {
-        let before = notes.count();
-        self.check_id(notes);
-        let kind = self.kind(notes);
-        let capabilities = self.capabilities(notes);
-        let routes = routes::checked(self, (kind, &capabilities), accounts, notes);
-        let context = notes.whole("context", self.context, 1..=MOST_TOKENS);
-        let most = notes.whole("limits.max_output", self.limits.max_output, 1..=MOST_TOKENS);
-        // Of what kind a price is can only be said when the model is of one.
+impl ModelEntry {
+    /// None when something is wrong; all errors are collected.
+    pub(super) fn validate(
+        &self,
+        accounts: &ProviderAccounts,
+        errors: &mut EntryErrors<'_>,
+    ) -> Option<Model> {
+        let before = errors.count();
+        self.check_id(errors);
+        let kind = self.kind(errors);
+        let capabilities = self.capabilities(errors);
+        let routes = routes::validate(self, (kind, &capabilities), accounts, errors);
+        let context = errors.whole_number("context", self.context, 1..=MAX_TOKENS);
+        let most = errors.whole_number("limits.max_output", self.limits.max_output, 1..=MAX_TOKENS);
+        // A price depends on the model's kind.
         let prices = match (&self.price, kind) {
-            (Some(price), Some(kind)) => price::checked(price, kind, notes),
+            (Some(price), Some(kind)) => price::validate(price, kind, errors),
             _ => None,
         };
-        let bounds = self.bounds(&capabilities, notes);
-        self.check_svc_mock(kind, notes);
+        let bounds = self.bounds(&capabilities, errors);
+        self.check_svc_mock(kind, errors);
         let model = Model {
             routes: routes?,
             capabilities,
@@ -35,31 +39,31 @@ impl Entry {
             max_output: most.and_then(|most| u32::try_from(most).ok()),
             prices,
             bounds,
-            mocking: match &self.mock.fail {
-                Some(text) => Mocking::Fail(text.clone()),
-                None => Mocking::Echo,
+            mock_behaviour: match &self.mock.fail {
+                Some(text) => MockBehaviour::Fail(text.clone()),
+                None => MockBehaviour::Echo,
             },
             ..Model::plain(&self.id, MOCK, kind?)
         };
-        (notes.count() == before).then_some(model)
+        (errors.count() == before).then_some(model)
     }
 
-    fn check_id(&self, notes: &mut Notes<'_>) {
-        if routes::is_no_name(&self.id) {
-            notes.fault("an id is 1 to 255 bytes without control characters");
+    fn check_id(&self, errors: &mut EntryErrors<'_>) {
+        if routes::is_invalid_name(&self.id) {
+            errors.add("an id must be 1 to 255 bytes without control characters");
         }
     }
 
-    fn kind(&self, notes: &mut Notes<'_>) -> Option<Kind> {
-        let kind = Kind::parse(&self.kind);
+    fn kind(&self, errors: &mut EntryErrors<'_>) -> Option<ModelKind> {
+        let kind = ModelKind::parse(&self.kind);
         if kind.is_none() {
             let text = format!("kind `{}` is neither chat nor embedding", self.kind);
-            notes.fault(&text);
+            errors.add(&text);
         }
         kind
     }
 
-    fn capabilities(&self, notes: &mut Notes<'_>) -> Vec<Capability> {
+    fn capabilities(&self, errors: &mut EntryErrors<'_>) -> Vec<Capability> {
         let mut capabilities = Vec::new();
         for word in &self.capabilities {
             match Capability::parse(word) {
@@ -67,24 +71,25 @@ impl Entry {
                 Some(capability) => capabilities.push(capability),
                 None => {
                     let text = format!("capability `{word}` is none of vision, documents, video");
-                    notes.fault(&text);
+                    errors.add(&text);
                 }
             }
         }
         capabilities
     }
 
-    /// Without its bound a file of a priced model could cost more than is held for it.
-    fn bounds(&self, capabilities: &[Capability], notes: &mut Notes<'_>) -> InputBounds {
+    /// A priced model needs these bounds: otherwise a file could cost more than its hold.
+    fn bounds(&self, capabilities: &[Capability], errors: &mut EntryErrors<'_>) -> InputBounds {
         let given = &self.bounds;
-        let mut bound = |capability: Capability, field: &str, given: Option<i64>| {
-            if given.is_none() && self.price.is_some() && capabilities.contains(&capability) {
+        let mut bound = |capability: Capability, field: &str, tokens: Option<i64>| {
+            if tokens.is_none() && self.price.is_some() && capabilities.contains(&capability) {
                 let has = capability.as_str();
-                let text = format!("bounds.{field} is missing: the model has {has} and a price");
-                notes.fault(&text);
+                let text =
+                    format!("bounds.{field} is missing: a model with {has} and a price needs it");
+                errors.add(&text);
             }
             let field = format!("bounds.{field}");
-            let tokens = notes.whole(&field, given, 1..=MOST_TOKENS);
+            let tokens = errors.whole_number(&field, tokens, 1..=MAX_TOKENS);
             tokens.unwrap_or_default()
         };
         InputBounds {
@@ -94,14 +99,15 @@ impl Entry {
         }
     }
 
-    /// Callers are promised that svc-mock is a free chat model they can try at any time.
-    fn check_svc_mock(&self, kind: Option<Kind>, notes: &mut Notes<'_>) {
+    /// The contract promises that svc-mock is a free chat model which always answers.
+    fn check_svc_mock(&self, kind: Option<ModelKind>, errors: &mut EntryErrors<'_>) {
         let as_promised = self.provider.as_deref() == Some(MOCK)
-            && kind == Some(Kind::Chat)
+            && kind == Some(ModelKind::Chat)
             && self.price.is_none()
             && self.mock.fail.is_none();
         if self.id == SVC_MOCK && !as_promised {
-            notes.fault("svc-mock is a free chat model of the mock provider that answers");
+            errors
+                .add("svc-mock must be a free chat model of the mock provider, without mock.fail");
         }
     }
 }

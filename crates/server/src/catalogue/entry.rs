@@ -1,19 +1,20 @@
-//! A `models.toml` as it is written.
+//! The format of a `models.toml`.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct CatalogueFile {
     #[serde(default)]
-    pub(super) model: Vec<Entry>,
+    pub(super) model: Vec<ModelEntry>,
 }
 
-/// Numbers are as wide as the format has them, so that a wrong one is told with all else that is.
+/// Numbers are as wide as TOML allows, so that validation reports a wrong one with all other
+/// errors.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct ModelEntry {
     pub(super) id: String,
     pub(super) provider: Option<String>,
     pub(super) upstream: Option<String>,
@@ -26,7 +27,7 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) bounds: BoundsEntry,
     #[serde(default)]
-    pub(super) limits: LimitsEntry,
+    pub(super) limits: ModelLimitsEntry,
     #[serde(default)]
     pub(super) mock: MockEntry,
 }
@@ -49,16 +50,16 @@ pub(super) struct PriceEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateEntry {
-    pub(super) input: Dollars,
-    pub(super) output: Option<Dollars>,
+    pub(super) input: DollarsEntry,
+    pub(super) output: Option<DollarsEntry>,
 }
 
-/// A text: a number of the format would be binary, and 0.075 is none.
+/// A string, because a TOML float cannot represent 0.075 exactly.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Dollars {
+pub(super) enum DollarsEntry {
     Text(String),
-    Bare(IgnoredAny),
+    Unquoted(IgnoredAny),
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -71,7 +72,7 @@ pub(super) struct BoundsEntry {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LimitsEntry {
+pub(super) struct ModelLimitsEntry {
     pub(super) max_output: Option<i64>,
 }
 

@@ -1,20 +1,24 @@
-//! What a model costs, as the file says it.
+//! Validation of a model's prices.
 
-use domain::model::{Kind, Price, Prices};
+use domain::model::{ModelKind, Price, Prices};
 use domain::money::Money;
 
-use crate::catalogue::entry::{Dollars, PriceEntry, RateEntry};
-use crate::notes::Notes;
+use crate::catalogue::entry::{DollarsEntry, PriceEntry, RateEntry};
+use crate::entry_errors::EntryErrors;
 
-/// More for a million tokens is a slip of the decimal point.
-const HIGHEST: Money = Money(10_000_000_000_000);
+/// Dollars for a million tokens. A higher price is most likely a wrong decimal point.
+const MAX_PRICE: Money = Money(10_000_000_000_000);
 
-pub(super) fn checked(price: &PriceEntry, kind: Kind, notes: &mut Notes<'_>) -> Option<Prices> {
-    let batch = rate(&price.batch, kind, "price.batch", notes);
+pub(super) fn validate(
+    price: &PriceEntry,
+    kind: ModelKind,
+    errors: &mut EntryErrors<'_>,
+) -> Option<Prices> {
+    let batch = rate(&price.batch, kind, "price.batch", errors);
     let realtime = price
         .realtime
         .as_ref()
-        .map(|realtime| rate(realtime, kind, "price.realtime", notes));
+        .map(|realtime| rate(realtime, kind, "price.realtime", errors));
     Some(Prices {
         batch: batch?,
         realtime: match realtime {
@@ -24,14 +28,21 @@ pub(super) fn checked(price: &PriceEntry, kind: Kind, notes: &mut Notes<'_>) -> 
     })
 }
 
-fn rate(rate: &RateEntry, kind: Kind, field: &str, notes: &mut Notes<'_>) -> Option<Price> {
-    let input = dollars(&rate.input, &format!("{field}.input"), notes);
+fn rate(
+    rate: &RateEntry,
+    kind: ModelKind,
+    field: &str,
+    errors: &mut EntryErrors<'_>,
+) -> Option<Price> {
+    let input = dollars(&rate.input, &format!("{field}.input"), errors);
     let output = match (&rate.output, kind) {
-        (Some(output), _) => dollars(output, &format!("{field}.output"), notes),
-        // Vectors are not counted in tokens.
-        (None, Kind::Embedding) => Some(Money::ZERO),
-        (None, Kind::Chat) => {
-            notes.fault(&format!("{field}.output is missing: a chat model has both"));
+        (Some(output), _) => dollars(output, &format!("{field}.output"), errors),
+        // An embedding has no output tokens.
+        (None, ModelKind::Embedding) => Some(Money::ZERO),
+        (None, ModelKind::Chat) => {
+            errors.add(&format!(
+                "{field}.output is missing: a chat model needs input and output"
+            ));
             None
         }
     };
@@ -41,21 +52,22 @@ fn rate(rate: &RateEntry, kind: Kind, field: &str, notes: &mut Notes<'_>) -> Opt
     })
 }
 
-fn dollars(dollars: &Dollars, field: &str, notes: &mut Notes<'_>) -> Option<Money> {
+fn dollars(dollars: &DollarsEntry, field: &str, errors: &mut EntryErrors<'_>) -> Option<Money> {
     let text = match dollars {
-        Dollars::Text(text) => text,
-        Dollars::Bare(_) => {
-            notes.fault(&format!(
-                "{field} is dollars in quotes, such as \"0.075\", so that they are exact"
+        DollarsEntry::Text(text) => text,
+        DollarsEntry::Unquoted(_) => {
+            errors.add(&format!(
+                "{field} must be dollars in quotes, such as \"0.075\", so that it is exact"
             ));
             return None;
         }
     };
     let read: Option<Money> = text.parse().ok();
-    let amount = read.filter(|amount| (Money::ZERO..=HIGHEST).contains(amount));
+    let amount = read.filter(|amount| (Money::ZERO..=MAX_PRICE).contains(amount));
     if amount.is_none() {
-        notes.fault(&format!(
-            "{field} `{text}` is not dollars from 0 to {HIGHEST} with at most nine decimals"
+        errors.add(&format!(
+            "{field} `{text}` is not an amount from 0 to {MAX_PRICE} dollars with at most nine \
+             decimals"
         ));
     }
     amount

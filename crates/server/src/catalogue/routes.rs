@@ -1,60 +1,62 @@
-//! By which providers a model can go, and whether they can do its work.
+//! Validation of a model's routes: its providers and what they support.
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::collections::BTreeSet;
 
-use domain::model::{Capability, Kind};
-use domain::nearest::nearest;
-use domain::route::{Route, Routes, Via};
+use domain::model::{Capability, ModelKind};
+use domain::route::{InferenceMode, Route, Routes};
+use domain::suggestion::closest_name;
 
-use crate::catalogue::entry::{Entry, RouteEntry};
-use crate::notes::Notes;
-use crate::providers::{Account, Accounts, MOCK};
+use crate::catalogue::entry::{ModelEntry, RouteEntry};
+use crate::entry_errors::EntryErrors;
+use crate::providers::{MOCK, ProviderAccount, ProviderAccounts};
 
-/// What a route must be able to do: nothing for a kind that is wrong.
-type Work<'a> = (Option<Kind>, &'a [Capability]);
+/// What a route must support: the model's kind, if it is valid, and its capabilities.
+type RequiredWork<'a> = (Option<ModelKind>, &'a [Capability]);
 
-/// Nothing when there is a fault; all of them are noted.
-pub(super) fn checked(
-    entry: &Entry,
-    work: Work<'_>,
-    accounts: &Accounts,
-    notes: &mut Notes<'_>,
+/// None when something is wrong; all errors are collected.
+pub(super) fn validate(
+    entry: &ModelEntry,
+    work: RequiredWork<'_>,
+    accounts: &ProviderAccounts,
+    errors: &mut EntryErrors<'_>,
 ) -> Option<Routes> {
-    let before = notes.count();
+    let before = errors.count();
     let mut routes: Vec<Route> = Vec::new();
-    for given in &given(entry, notes)? {
-        let Some(route) = route(given, entry, accounts, notes) else {
+    for route_entry in &route_entries(entry, errors)? {
+        let Some(route) = route(route_entry, entry, accounts, errors) else {
             continue;
         };
         if let Some(account) = accounts.find(&route.provider) {
-            check_work(account, work, notes);
+            check_work(account, work, errors);
         }
         let is_same = |it: &Route| (&it.provider, it.via) == (&route.provider, route.via);
         if routes.iter().any(is_same) {
             let (provider, via) = (&route.provider, route.via.as_str());
-            notes.fault(&format!("provider `{provider}` has two routes by {via}"));
+            errors.add(&format!(
+                "provider `{provider}` has two routes with via = {via}"
+            ));
         }
         routes.push(route);
     }
-    if notes.count() == before {
-        check_shards(&routes, accounts, notes);
+    if errors.count() == before {
+        check_shards(&routes, accounts, errors);
     }
-    let is_good = notes.count() == before;
+    let is_good = errors.count() == before;
     let mut routes = routes.into_iter();
     let first = routes.next().filter(|_| is_good)?;
     Some(Routes::new(first, routes.collect()))
 }
 
-pub(super) fn is_no_name(name: &str) -> bool {
+pub(super) fn is_invalid_name(name: &str) -> bool {
     name.is_empty() || name.len() > 255 || name.contains(char::is_control)
 }
 
-/// One provider is a single route.
-fn given(entry: &Entry, notes: &mut Notes<'_>) -> Option<Vec<RouteEntry>> {
-    let fault = match (&entry.provider, &entry.routes, &entry.upstream) {
+/// The entries of `routes`; `provider` alone is a single route.
+fn route_entries(entry: &ModelEntry, errors: &mut EntryErrors<'_>) -> Option<Vec<RouteEntry>> {
+    let error = match (&entry.provider, &entry.routes, &entry.upstream) {
         (Some(provider), None, upstream) => {
             return Some(vec![RouteEntry {
                 provider: provider.clone(),
@@ -63,53 +65,55 @@ fn given(entry: &Entry, notes: &mut Notes<'_>) -> Option<Vec<RouteEntry>> {
             }]);
         }
         (None, Some(routes), None) if !routes.is_empty() => return Some(routes.clone()),
-        (None, Some(routes), None) if routes.is_empty() => "routes has none",
-        (None, Some(_), _) => "upstream stands beside routes; each route has its own",
+        (None, Some(routes), None) if routes.is_empty() => "routes is empty",
+        (None, Some(_), _) => "upstream and routes are both given; set upstream in each route",
         (Some(_), Some(_), _) => "provider and routes are both given; leave one out",
-        (None, None, _) => "provider is missing; or give routes",
+        (None, None, _) => "provider or routes is missing",
     };
-    notes.fault(fault);
+    errors.add(error);
     None
 }
 
 fn route(
-    given: &RouteEntry,
-    entry: &Entry,
-    accounts: &Accounts,
-    notes: &mut Notes<'_>,
+    route_entry: &RouteEntry,
+    entry: &ModelEntry,
+    accounts: &ProviderAccounts,
+    errors: &mut EntryErrors<'_>,
 ) -> Option<Route> {
-    let before = notes.count();
-    let upstream = given.upstream.as_ref().unwrap_or(&entry.id);
-    if given.upstream.as_deref().is_some_and(is_no_name) {
-        notes.fault("upstream is 1 to 255 bytes without control characters");
+    let before = errors.count();
+    let upstream = route_entry.upstream.as_ref().unwrap_or(&entry.id);
+    if route_entry.upstream.as_deref().is_some_and(is_invalid_name) {
+        errors.add("upstream must be 1 to 255 bytes without control characters");
     }
-    let ways = ways(&given.provider, accounts, notes);
-    let via = match &given.via {
+    let modes = supported_modes(&route_entry.provider, accounts, errors);
+    let via = match &route_entry.via {
         Some(word) => {
-            let via = Via::parse(word);
+            let via = InferenceMode::parse(word);
             if via.is_none() {
-                notes.fault(&format!("via `{word}` is neither batch nor realtime"));
+                errors.add(&format!("via `{word}` is neither batch nor realtime"));
             }
             via
         }
-        None => ways.and_then(|ways| ways.first().copied()),
+        None => modes.and_then(|modes| modes.first().copied()),
     };
-    let (ways, via) = (ways?, via?);
-    if !ways.contains(&via) {
-        let (provider, via) = (&given.provider, via.as_str());
-        notes.fault(&format!("provider `{provider}` cannot be asked by {via}"));
+    let (modes, via) = (modes?, via?);
+    if !modes.contains(&via) {
+        let (provider, via) = (&route_entry.provider, via.as_str());
+        errors.add(&format!(
+            "provider `{provider}` does not support via = {via}"
+        ));
     }
     let route = Route {
-        provider: given.provider.clone(),
-        upstream: upstream.clone(),
+        provider: route_entry.provider.clone(),
+        upstream_model: upstream.clone(),
         via,
-        shards: only_shards(&given.provider, accounts),
+        shards: only_shards(&route_entry.provider, accounts),
     };
-    (notes.count() == before).then_some(route)
+    (errors.count() == before).then_some(route)
 }
 
-/// The shards that an account serves, unless it serves all.
-fn only_shards(name: &str, accounts: &Accounts) -> Vec<String> {
+/// The shards that an account serves; empty if it serves all.
+fn only_shards(name: &str, accounts: &ProviderAccounts) -> Vec<String> {
     let Some(account) = accounts.find(name) else {
         return Vec::new();
     };
@@ -120,59 +124,70 @@ fn only_shards(name: &str, accounts: &Accounts) -> Vec<String> {
     account.shares.keys().cloned().collect()
 }
 
-/// How a provider can be asked; one that is not there is a fault.
-fn ways<'a>(name: &str, accounts: &'a Accounts, notes: &mut Notes<'_>) -> Option<&'a [Via]> {
+/// Batch, realtime or both; an unknown provider is an error.
+fn supported_modes<'a>(
+    name: &str,
+    accounts: &'a ProviderAccounts,
+    errors: &mut EntryErrors<'_>,
+) -> Option<&'a [InferenceMode]> {
     if name == MOCK {
-        return Some(&[Via::Batch]);
+        return Some(&[InferenceMode::Batch]);
     }
     if let Some(account) = accounts.find(name) {
-        return Some(account.kind.ways());
+        return Some(account.kind.supported_modes());
     }
     let known = || std::iter::once(MOCK).chain(accounts.names());
-    let hint = nearest(name, known()).map_or_else(
+    let hint = closest_name(name, known()).map_or_else(
         || match known().collect::<Vec<_>>().as_slice() {
             [only] => format!("use {only}"),
             several => format!("use one of {}", several.join(", ")),
         },
         |near| format!("did you mean {near}?"),
     );
-    notes.fault(&format!("there is no provider `{name}`; {hint}"));
+    errors.add(&format!("there is no provider `{name}`; {hint}"));
     None
 }
 
-/// A cargo may come to any of the routes: each must take all that the model takes.
-fn check_work(account: &Account, (kind, capabilities): Work<'_>, notes: &mut Notes<'_>) {
+/// A cargo may take any of the routes, so each must support everything that the model accepts.
+fn check_work(
+    account: &ProviderAccount,
+    (kind, capabilities): RequiredWork<'_>,
+    errors: &mut EntryErrors<'_>,
+) {
     let (name, of) = (&account.name, account.kind.as_str());
-    if kind.is_some_and(|kind| !account.kind.takes(kind)) {
-        notes.fault(&format!("provider `{name}` ({of}) has no embeddings"));
+    if kind.is_some_and(|kind| !account.kind.can_serve(kind)) {
+        errors.add(&format!(
+            "provider `{name}` ({of}) does not support embeddings"
+        ));
     }
     for capability in capabilities {
-        if !account.kind.reads(*capability) {
+        if !account.kind.can_read(*capability) {
             let what = match capability {
                 Capability::Vision => "images",
                 Capability::Documents => "PDF documents",
                 Capability::Video => "video",
             };
             let has = capability.as_str();
-            let text = format!("provider `{name}` ({of}) reads no {what}, but the model has {has}");
-            notes.fault(&text);
+            let text =
+                format!("provider `{name}` ({of}) cannot read {what}, but the model has {has}");
+            errors.add(&text);
         }
     }
 }
 
-/// Organizations of a shard that no route serves would wait for ever.
-fn check_shards(routes: &[Route], accounts: &Accounts, notes: &mut Notes<'_>) {
+/// Cargo on a shard that no route serves would never be sent.
+fn check_shards(routes: &[Route], accounts: &ProviderAccounts, errors: &mut EntryErrors<'_>) {
     let mut unserved: BTreeSet<&str> = accounts.shards().collect();
     for route in routes {
         match accounts.find(&route.provider) {
             Some(account) => unserved.retain(|shard| !account.shares.contains_key(*shard)),
-            // The mock is everywhere.
+            // The mock provider serves every shard.
             None => unserved.clear(),
         }
     }
     for shard in unserved {
-        notes.fault(&format!(
-            "no route serves shard `{shard}`: add one to a provider that has it in its shards"
+        errors.add(&format!(
+            "no route serves shard `{shard}`: add a route to a provider that lists it in shards"
         ));
     }
 }

@@ -1,16 +1,16 @@
-//! The catalogue: what it takes, and what it says of the rest.
+//! The catalogue: what it accepts, and the errors it reports.
 
-use domain::model::{Capability, InputBounds, Mocking, Price, Prices};
+use domain::model::{Capability, InputBounds, MockBehaviour, Price, Prices};
 use domain::money::Money;
-use domain::route::{Route, Routes, Via};
+use domain::route::{InferenceMode, Route, Routes};
 
 use super::*;
 use crate::catalogue::routes::tests::PROVIDERS;
 use crate::providers::tests::accounts;
 
-/// With the mock alone.
+/// With the mock provider alone.
 fn parse(text: &str) -> Result<Catalogue, String> {
-    super::parse(text, &Accounts::default())
+    super::parse(text, &ProviderAccounts::default())
 }
 
 fn ids(text: &str) -> Vec<String> {
@@ -20,7 +20,7 @@ fn ids(text: &str) -> Vec<String> {
 #[test]
 fn without_a_file_there_is_svc_mock() {
     assert_eq!(
-        read(None, &Accounts::default()).unwrap(),
+        read(None, &ProviderAccounts::default()).unwrap(),
         Catalogue::new([svc_mock()])
     );
     assert_eq!(ids(""), [SVC_MOCK]);
@@ -30,9 +30,9 @@ fn without_a_file_there_is_svc_mock() {
 fn a_model_is_read_with_all_its_fields() {
     let text = r#"
         [[model]]
-        id = "quay"
+        id = "demo"
         provider = "mock"
-        upstream = "quay-2026-01"
+        upstream = "demo-2026-01"
         kind = "chat"
         capabilities = ["vision", "documents", "vision"]
         context = 128_000
@@ -47,14 +47,14 @@ fn a_model_is_read_with_all_its_fields() {
         output: Money(output),
     };
     let expected = Model {
-        id: "quay".to_owned(),
+        id: "demo".to_owned(),
         routes: Routes::from(Route {
             provider: "mock".to_owned(),
-            upstream: "quay-2026-01".to_owned(),
-            via: Via::Batch,
+            upstream_model: "demo-2026-01".to_owned(),
+            via: InferenceMode::Batch,
             shards: Vec::new(),
         }),
-        kind: Kind::Chat,
+        kind: ModelKind::Chat,
         capabilities: vec![Capability::Vision, Capability::Documents],
         context: Some(128_000),
         max_output: Some(16_384),
@@ -67,9 +67,9 @@ fn a_model_is_read_with_all_its_fields() {
             page: 3_000,
             video_second: 0,
         },
-        mocking: Mocking::Fail("no berth".to_owned()),
+        mock_behaviour: MockBehaviour::Fail("no berth".to_owned()),
     };
-    assert_eq!(catalogue.find("quay"), Some(&expected));
+    assert_eq!(catalogue.find("demo"), Some(&expected));
     assert!(catalogue.find(SVC_MOCK).is_some());
 }
 
@@ -92,13 +92,13 @@ fn an_embedding_costs_its_input_alone() {
     };
     let expected = Model {
         prices: Some(prices),
-        ..Model::plain("vectors", "mock", Kind::Embedding)
+        ..Model::plain("vectors", "mock", ModelKind::Embedding)
     };
     assert_eq!(catalogue.find("vectors"), Some(&expected));
 }
 
 #[test]
-fn the_files_that_we_hand_out_are_good() {
+fn the_example_files_are_valid() {
     let example = include_str!("../../../../models.toml");
     assert_eq!(ids(example), [SVC_MOCK]);
     let (_, commented) = example.split_once("# [[model]]").unwrap();
@@ -108,7 +108,7 @@ fn the_files_that_we_hand_out_are_good() {
         .collect();
     assert_eq!(
         ids(&format!("[[model]]\n{uncommented}")),
-        ["harbour-large", SVC_MOCK]
+        ["example-large", SVC_MOCK]
     );
 
     let conformance = include_str!("../../../../scripts/conformance-models.toml");
@@ -119,7 +119,7 @@ fn the_files_that_we_hand_out_are_good() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_errors_are_reported_together() {
     let text = r#"
         model = [
             { id = "a", provider = "openai", kind = "speech", upstream = "" },
@@ -131,12 +131,12 @@ fn all_that_is_wrong_is_told_at_once() {
     "#;
     insta::assert_snapshot!(parse(text).unwrap_err(), @r"
     model `a`: kind `speech` is neither chat nor embedding
-    model `a`: upstream is 1 to 255 bytes without control characters
+    model `a`: upstream must be 1 to 255 bytes without control characters
     model `a`: there is no provider `openai`; use mock
     model `b`: capability `smell` is none of vision, documents, video
-    model `b`: this id stands in the file twice
-    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
-    model ``: an id is 1 to 255 bytes without control characters
+    model `b`: this id is in the file twice
+    model `svc-mock`: svc-mock must be a free chat model of the mock provider, without mock.fail
+    model ``: an id must be 1 to 255 bytes without control characters
     ");
 }
 
@@ -168,15 +168,15 @@ fn every_wrong_number_has_its_line() {
     insta::assert_snapshot!(parse(text).unwrap_err(), @r#"
     model `a`: context 0 is not a whole number from 1 to 1000000000
     model `a`: limits.max_output 9000000000 is not a whole number from 1 to 1000000000
-    model `a`: price.batch.input `-1` is not dollars from 0 to 10000.00 with at most nine decimals
-    model `a`: price.batch.output `0.0000000001` is not dollars from 0 to 10000.00 with at most nine decimals
-    model `a`: price.realtime.input is dollars in quotes, such as "0.075", so that they are exact
-    model `a`: price.realtime.output is missing: a chat model has both
+    model `a`: price.batch.input `-1` is not an amount from 0 to 10000.00 dollars with at most nine decimals
+    model `a`: price.batch.output `0.0000000001` is not an amount from 0 to 10000.00 dollars with at most nine decimals
+    model `a`: price.realtime.input must be dollars in quotes, such as "0.075", so that it is exact
+    model `a`: price.realtime.output is missing: a chat model needs input and output
     model `a`: bounds.image -1 is not a whole number from 1 to 1000000000
-    model `a`: bounds.page is missing: the model has documents and a price
-    model `a`: bounds.video_second is missing: the model has video and a price
-    model `b`: price.batch.input `75000` is not dollars from 0 to 10000.00 with at most nine decimals
-    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
+    model `a`: bounds.page is missing: a model with documents and a price needs it
+    model `a`: bounds.video_second is missing: a model with video and a price needs it
+    model `b`: price.batch.input `75000` is not an amount from 0 to 10000.00 dollars with at most nine decimals
+    model `svc-mock`: svc-mock must be a free chat model of the mock provider, without mock.fail
     "#);
 }
 
@@ -220,8 +220,8 @@ fn a_broken_file_leaves_the_catalogue_as_it_was() {
         "[[model]]\nid = \"a\"\nprovider = \"mock\"\nkind = \"chat\"\n",
     )
     .unwrap();
-    let shelf = Shelf::open(Some(path.clone()), accounts(PROVIDERS)).unwrap();
-    let mut watched = shelf.watch();
+    let store = CatalogueStore::open(Some(path.clone()), accounts(PROVIDERS)).unwrap();
+    let mut watched = store.watch();
     assert!(watched.borrow_and_update().find("a").is_some());
 
     for broken in [
@@ -229,7 +229,7 @@ fn a_broken_file_leaves_the_catalogue_as_it_was() {
         "[[model]]\nid = \"b\"\nprovider = \"openai-man\"\nkind = \"chat\"\n",
     ] {
         std::fs::write(&path, broken).unwrap();
-        shelf.reload();
+        store.reload();
         assert!(!watched.has_changed().unwrap());
     }
 
@@ -238,7 +238,7 @@ fn a_broken_file_leaves_the_catalogue_as_it_was() {
         "[[model]]\nid = \"b\"\nprovider = \"openai-main\"\nkind = \"chat\"\n",
     )
     .unwrap();
-    shelf.reload();
+    store.reload();
     assert!(watched.borrow_and_update().find("b").is_some());
     std::fs::remove_dir_all(&folder).unwrap();
 }

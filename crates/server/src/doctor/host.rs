@@ -1,53 +1,53 @@
-//! This machine and what it was told: open files, catalogue, callbacks.
+//! Checks of this machine and its files: open-file limit, catalogue, callback addresses.
 
-use crate::catalogue::Shelf;
-use crate::doctor::Findings;
-use crate::providers::Accounts;
-use crate::providers::credential::Credentials;
+use crate::catalogue::CatalogueStore;
+use crate::doctor::DependencyFindings;
+use crate::providers::ProviderAccounts;
+use crate::providers::credential::CredentialAccess;
 use crate::settings::Settings;
 use crate::settings::choice::Environment;
 
-const LIMITS: &str = "/proc/self/limits";
-/// Open files besides callbacks and databases: callers' connections, listeners, logs.
-const BESIDES: u64 = 1024;
+const LIMITS_FILE: &str = "/proc/self/limits";
+/// Open files for everything but callbacks and databases: client connections, listeners, logs.
+const OTHER_OPEN_FILES: u64 = 1024;
 
-pub(super) fn examine(settings: &Settings) -> Findings {
-    let mut found = Findings::of("this machine");
-    let limits = std::fs::read_to_string(LIMITS).unwrap_or_default();
-    open_files(&mut found, &limits, settings);
-    catalogue(&mut found, settings);
-    callbacks(&mut found, settings);
+pub(super) fn examine(settings: &Settings) -> DependencyFindings {
+    let mut found = DependencyFindings::new("this machine");
+    let limits = std::fs::read_to_string(LIMITS_FILE).unwrap_or_default();
+    check_open_files(&mut found, &limits, settings);
+    check_catalogue(&mut found, settings);
+    check_callbacks(&mut found, settings);
     found
 }
 
 /// Each callback in flight and each connection is an open file.
-pub(super) fn open_files(found: &mut Findings, limits: &str, settings: &Settings) {
+pub(super) fn check_open_files(found: &mut DependencyFindings, limits: &str, settings: &Settings) {
     let check = "open files";
     let Some(limit) = soft_limit(limits) else {
-        return found.ok(check, "the limit cannot be read here");
+        return found.ok(check, "the limit cannot be read on this system");
     };
     let shards = u64::try_from(settings.databases.shards.len()).unwrap_or(u64::MAX);
     let slots = u64::try_from(settings.values.delivery_slots).unwrap_or(u64::MAX);
     let connections = u64::from(settings.values.database_connections);
-    let wanted = shards
+    let needed = shards
         .saturating_mul(slots.saturating_add(connections))
         .saturating_add(connections)
-        .saturating_add(BESIDES);
-    if limit >= wanted {
+        .saturating_add(OTHER_OPEN_FILES);
+    if limit >= needed {
         return found.ok(
             check,
-            &format!("{limit} may be open, {wanted} may be wanted"),
+            &format!("the limit is {limit}; up to {needed} are needed"),
         );
     }
-    let text = format!("only {limit} may be open, {wanted} may be wanted");
-    let mend = format!(
-        "raise the limit where longshored is started (ulimit -n {wanted}, or LimitNOFILE={wanted} \
+    let text = format!("the limit is only {limit}; up to {needed} are needed");
+    let fix = format!(
+        "raise the limit where longshored is started (ulimit -n {needed}, or LimitNOFILE={needed} \
          in its systemd unit), or lower SVC_DELIVERY_SLOTS"
     );
-    found.warning(check, &text, &mend);
+    found.warning(check, &text, &fix);
 }
 
-/// The soft limit is the one that counts; the number after the words.
+/// The soft limit: the first number after the label.
 fn soft_limit(limits: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -58,15 +58,15 @@ fn soft_limit(limits: &str) -> Option<u64> {
     }
 }
 
-pub(super) fn catalogue(found: &mut Findings, settings: &Settings) {
-    // What is wrong with the accounts is told with them.
-    let Ok(accounts) = Accounts::of(settings, Credentials::Unread) else {
-        let text = "not looked at: the providers that it names cannot be read";
-        return found.warning("catalogue", text, "mend the providers first");
+pub(super) fn check_catalogue(found: &mut DependencyFindings, settings: &Settings) {
+    // Errors in the providers file are reported by the provider checks.
+    let Ok(accounts) = ProviderAccounts::from_settings(settings, CredentialAccess::Skip) else {
+        let text = "not checked: SVC_PROVIDERS_FILE is invalid";
+        return found.warning("catalogue", text, "correct SVC_PROVIDERS_FILE first");
     };
-    match Shelf::open(settings.values.models_file.clone(), accounts) {
-        Ok(shelf) => {
-            let catalogue = shelf.watch().borrow().clone();
+    match CatalogueStore::open(settings.values.models_file.clone(), accounts) {
+        Ok(store) => {
+            let catalogue = store.watch().borrow().clone();
             let models = catalogue.ids().count();
             let priced = catalogue.models().filter(|model| model.prices.is_some());
             let text = format!("models: {models}, with a price: {}", priced.count());
@@ -82,8 +82,8 @@ pub(super) fn catalogue(found: &mut Findings, settings: &Settings) {
     }
 }
 
-/// In production nobody but us should decide which private address is called.
-pub(super) fn callbacks(found: &mut Findings, settings: &Settings) {
+/// In production, callers should not be able to reach private addresses.
+pub(super) fn check_callbacks(found: &mut DependencyFindings, settings: &Settings) {
     let check = "callbacks";
     let allowed = &settings.values.callback_allow;
     let production = settings.values.environment == Environment::Production;
@@ -93,9 +93,9 @@ pub(super) fn callbacks(found: &mut Findings, settings: &Settings) {
     let ranges: Vec<_> = allowed.iter().map(ToString::to_string).collect();
     let text = format!("may also reach {}", ranges.join(", "));
     if production {
-        let mend = "any caller can make this server call there; \
-                    unset SVC_CALLBACK_ALLOW_CIDRS unless that is wanted";
-        found.warning(check, &text, mend);
+        let fix = "any caller can make this server send requests to these ranges; \
+                   unset SVC_CALLBACK_ALLOW_CIDRS unless you want that";
+        found.warning(check, &text, fix);
     } else {
         found.ok(check, &text);
     }

@@ -1,4 +1,4 @@
-//! The accounts at providers: are we let in, do they have our models, are they paused?
+//! Checks of provider accounts: reachable, credential accepted, models offered, not paused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,166 +6,182 @@ use std::time::Duration;
 
 use domain::model::Catalogue;
 use domain::time::{Timestamp, to_wire};
-use outbound::provider::call::{CallFailure, Patience};
-use outbound::provider::jobs::{Label, Sought};
+use outbound::provider::batch_provider::{JobSearch, SubmissionLabel};
+use outbound::provider::client::{ProviderCallFailure, ProviderTimeouts};
 use store::Shard;
-use store::shard::provider::{self, Standing};
+use store::shard::provider::{self, ProviderStatus};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::catalogue::Shelf;
-use crate::doctor::Findings;
-use crate::failure;
-use crate::providers::credential::Credentials;
-use crate::providers::{Account, Accounts, Adapter};
+use crate::catalogue::CatalogueStore;
+use crate::doctor::DependencyFindings;
+use crate::error_chain;
+use crate::providers::credential::CredentialAccess;
+use crate::providers::{ProviderAccount, ProviderAccounts, ProviderAdapter};
 use crate::settings::{self, Settings};
 
-/// How long one account may take to answer; all are asked together.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one account may take to answer; all are checked in parallel.
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// `shards` are those that can be asked.
+/// `shards` is empty when no database address is valid.
 pub(super) async fn examine(
     settings: &Settings,
     shards: &[Arc<Shard>],
     now: Timestamp,
-) -> Vec<Findings> {
-    let accounts = match Accounts::of(settings, Credentials::Read(&settings::credential)) {
+) -> Vec<DependencyFindings> {
+    let accounts = match ProviderAccounts::from_settings(
+        settings,
+        CredentialAccess::Read(&settings::credential_variable),
+    ) {
         Ok(accounts) => accounts,
-        Err(wrong) => {
-            let mut found = Findings::of("providers");
-            let mend = "correct the file SVC_PROVIDERS_FILE; docs/providers.md explains it";
-            found.wrong("configured", &wrong.to_string(), mend);
+        Err(invalid) => {
+            let mut found = DependencyFindings::new("providers");
+            let fix = "correct the file SVC_PROVIDERS_FILE; docs/providers.md explains its fields";
+            found.wrong("configured", &invalid.to_string(), fix);
             return vec![found];
         }
     };
     let models = settings.values.models_file.clone();
-    // What is wrong with the catalogue is told of this machine.
-    let shelf = Shelf::open(models, accounts.clone()).ok();
-    let catalogue = shelf.map(|shelf| shelf.watch().borrow().clone());
-    let mut asked = JoinSet::new();
+    // Errors in the catalogue are reported by the checks of this machine.
+    let store = CatalogueStore::open(models, accounts.clone()).ok();
+    let catalogue = store.map(|store| store.watch().borrow().clone());
+    let mut queries = JoinSet::new();
     for account in accounts.iter().cloned() {
-        asked.spawn(async move { (account.name.clone(), ask(&account, now).await) });
+        queries.spawn(async move { (account.name.clone(), query_account(&account, now).await) });
     }
-    let answers = asked.join_all().await;
-    let standings = standings(shards).await;
+    let answers = queries.join_all().await;
+    let standings = list_statuses(shards).await;
     let mut all = Vec::new();
     for account in accounts.iter() {
-        let mut found = Findings::of(&format!("provider {}", account.name));
-        credential(&mut found, account);
+        let mut found = DependencyFindings::new(&format!("provider {}", account.name));
+        report_credential(&mut found, account);
         let mut own = answers.iter().filter(|(name, _)| *name == account.name);
         if let Some((_, answer)) = own.next() {
-            judge(&mut found, account, answer, catalogue.as_deref());
+            report_answer(&mut found, account, answer, catalogue.as_deref());
         }
-        paused(&mut found, account, &standings);
+        check_paused(&mut found, account, &standings);
         all.push(found);
     }
     all
 }
 
-fn credential(found: &mut Findings, account: &Account) {
+fn report_credential(found: &mut DependencyFindings, account: &ProviderAccount) {
     let text = match &account.source {
-        Some(source) => format!("there, from the {source}"),
-        None => "none, and none is needed".to_owned(),
+        Some(source) => format!("read from the {source}"),
+        None => "none needed".to_owned(),
     };
     found.ok("credential", &text);
 }
 
-/// What a server calls its models, where it tells.
-type Models = Option<BTreeSet<String>>;
+/// The models that a server lists, if its protocol has such a call.
+type ModelNames = Option<BTreeSet<String>>;
 
-/// A question that costs nothing and that only who is let in is answered.
-async fn ask(account: &Account, now: Timestamp) -> Result<Models, CallFailure> {
-    let away = |why: String| CallFailure::Unavailable {
+/// Makes a call that costs nothing and needs a valid credential.
+async fn query_account(
+    account: &ProviderAccount,
+    now: Timestamp,
+) -> Result<ModelNames, ProviderCallFailure> {
+    let unavailable = |why: String| ProviderCallFailure::Unavailable {
         why,
         retry_after: None,
     };
-    let patience = Patience {
-        call: PATIENCE,
-        ..Patience::default()
+    let patience = ProviderTimeouts {
+        call: PROVIDER_TIMEOUT,
+        ..ProviderTimeouts::default()
     };
     let adapter = account.adapter(patience);
-    let adapter = adapter.map_err(|failure| away(failure::chain(&failure)))?;
-    let asked = async {
+    let adapter = adapter.map_err(|failure| unavailable(error_chain::chain(&failure)))?;
+    let call = async {
         match adapter {
-            Adapter::Server(server)
-            | Adapter::Jobs {
+            ProviderAdapter::Realtime(server)
+            | ProviderAdapter::Batch {
                 realtime: Some(server),
                 ..
-            } => server.models().await.map(Some),
-            // Of what was created after this moment there is at most a page.
-            Adapter::Jobs { jobs, .. } => {
-                let sought = Sought {
-                    label: Label("doctor".to_owned()),
+            } => server.list_models().await.map(Some),
+            // The list of jobs created after now has at most one page.
+            ProviderAdapter::Batch { batch: jobs, .. } => {
+                let search = JobSearch {
+                    label: SubmissionLabel("doctor".to_owned()),
                     upload: None,
                     items: 0,
                     since: now,
                 };
-                jobs.find(&sought).await.map(|_| None)
+                jobs.find_jobs(&search).await.map(|_| None)
             }
         }
     };
-    let answer = timeout(PATIENCE, asked).await;
-    answer.unwrap_or_else(|_| Err(away("no answer in time".to_owned())))
+    let answer = timeout(PROVIDER_TIMEOUT, call).await;
+    answer.unwrap_or_else(|_| Err(unavailable("no answer in time".to_owned())))
 }
 
-fn judge(
-    found: &mut Findings,
-    account: &Account,
-    answer: &Result<Models, CallFailure>,
+fn report_answer(
+    found: &mut DependencyFindings,
+    account: &ProviderAccount,
+    answer: &Result<ModelNames, ProviderCallFailure>,
     catalogue: Option<&Catalogue>,
 ) {
     let check = "reachable";
     match answer {
         Ok(models) => {
-            found.ok(check, &format!("{} answers and lets us in", account.base));
+            found.ok(
+                check,
+                &format!("{} answers and accepts the credential", account.base_url),
+            );
             if let (Some(models), Some(catalogue)) = (models, catalogue) {
-                offered(found, account, models, catalogue);
+                check_models(found, account, models, catalogue);
             }
         }
         Err(failure) => {
-            let text = format!("{}: {failure}", account.base);
-            found.wrong(check, &text, &mend(account, failure));
+            let text = format!("{}: {failure}", account.base_url);
+            found.wrong(check, &text, &account_fix(account, failure));
         }
     }
 }
 
-fn mend(account: &Account, failure: &CallFailure) -> String {
+fn account_fix(account: &ProviderAccount, failure: &ProviderCallFailure) -> String {
     match failure {
-        CallFailure::Unauthorized => match &account.source {
+        ProviderCallFailure::Unauthorized => match &account.source {
             Some(source) => {
-                format!("put a credential that is good into the {source}, restart longshored work")
+                format!("put a valid credential into the {source} and restart `longshored work`")
             }
-            None => "it wants a credential: give it credential_env or credential_file".to_owned(),
+            None => {
+                "it needs a credential: set credential_env or credential_file in SVC_PROVIDERS_FILE"
+                    .to_owned()
+            }
         },
-        CallFailure::OutOfFunds => {
+        ProviderCallFailure::OutOfCredit => {
             let name = &account.name;
-            format!("pay the provider, then: longshored admin provider resume {name}")
+            format!("pay the provider, then run `longshored admin provider resume {name}`")
         }
-        CallFailure::NotFound | CallFailure::Unreadable | CallFailure::Refused { .. } => {
+        ProviderCallFailure::NotFound
+        | ProviderCallFailure::UnreadableResponse
+        | ProviderCallFailure::Refused { .. } => {
             "correct base_url and kind in SVC_PROVIDERS_FILE".to_owned()
         }
-        CallFailure::Busy { .. }
-        | CallFailure::Unavailable { .. }
-        | CallFailure::Unknown(_)
-        | CallFailure::Conflict
-        | CallFailure::TooLarge
-        | CallFailure::Spool(_) => "look whether it is up, and at the network between here and \
-             there; until then its cargo waits, or takes another route"
-            .to_owned(),
+        ProviderCallFailure::RateLimited { .. }
+        | ProviderCallFailure::Unavailable { .. }
+        | ProviderCallFailure::Indeterminate(_)
+        | ProviderCallFailure::Conflict
+        | ProviderCallFailure::TooLarge
+        | ProviderCallFailure::Spool(_) => {
+            "check that the provider is up and that the network reaches it; \
+             until then its cargo waits, or takes another route"
+                .to_owned()
+        }
     }
 }
 
-/// A model that is not there fails every cargo of its route.
-fn offered(
-    found: &mut Findings,
-    account: &Account,
+/// A missing model fails every cargo of its route.
+fn check_models(
+    found: &mut DependencyFindings,
+    account: &ProviderAccount,
     models: &BTreeSet<String>,
     catalogue: &Catalogue,
 ) {
     let routes = catalogue.models().flat_map(|model| model.routes.iter());
     let wanted: BTreeSet<&str> = routes
         .filter(|route| route.provider == account.name)
-        .map(|route| route.upstream.as_str())
+        .map(|route| route.upstream_model.as_str())
         .collect();
     let missing: Vec<_> = wanted
         .iter()
@@ -173,44 +189,49 @@ fn offered(
         .copied()
         .collect();
     if missing.is_empty() {
-        let text = format!("all {} that the catalogue names are there", wanted.len());
+        let text = format!("all models of the catalogue are offered: {}", wanted.len());
         return found.ok("models", &text);
     }
-    let text = format!("it does not list {}", missing.join(", "));
-    let mend = "correct upstream in SVC_MODELS_FILE, or load the model there";
-    found.warning("models", &text, mend);
+    let text = format!("does not list {}", missing.join(", "));
+    let fix = "correct upstream in SVC_MODELS_FILE, or load the model on the server";
+    found.warning("models", &text, fix);
 }
 
-/// What each shard said; nothing of one that did not answer.
-type Standings = Vec<(String, Option<Vec<Standing>>)>;
+/// The accounts as each shard knows them; none for a shard that did not answer.
+type ShardStatuses = Vec<(String, Option<Vec<ProviderStatus>>)>;
 
-async fn standings(shards: &[Arc<Shard>]) -> Standings {
+async fn list_statuses(shards: &[Arc<Shard>]) -> ShardStatuses {
     let mut all = Vec::new();
     for shard in shards {
-        let told = timeout(PATIENCE, provider::list(shard)).await;
-        all.push((shard.name.to_string(), told.ok().and_then(Result::ok)));
+        let listed = timeout(PROVIDER_TIMEOUT, provider::list(shard)).await;
+        all.push((shard.name.to_string(), listed.ok().and_then(Result::ok)));
     }
     all
 }
 
-fn paused(found: &mut Findings, account: &Account, standings: &Standings) {
+fn check_paused(
+    found: &mut DependencyFindings,
+    account: &ProviderAccount,
+    standings: &ShardStatuses,
+) {
     let check = "paused";
     let name = &account.name;
     let before = found.list.len();
-    for (shard, told) in standings {
-        let Some(told) = told else {
+    for (shard, listed) in standings {
+        let Some(listed) = listed else {
             if account.shares.contains_key(shard) {
-                let text = format!("not known on shard {shard}, which did not answer");
-                found.warning(check, &text, "mend the shard first");
+                let text = format!("unknown on shard {shard}, which did not answer");
+                found.warning(check, &text, "see the errors of that shard");
             }
             continue;
         };
-        let own = told.iter().find(|it| it.name == *name);
+        let own = listed.iter().find(|it| it.name == *name);
         if let Some((standing, since)) = own.and_then(|it| Some((it, it.paused_at?))) {
-            let why = standing.reason.as_deref().unwrap_or("no reason was noted");
+            let why = standing.reason.as_deref().unwrap_or("no reason recorded");
             let text = format!("on shard {shard} since {}: {why}", to_wire(since));
-            let mend = format!("mend that, then: longshored admin provider resume {name}");
-            found.warning(check, &text, &mend);
+            let fix =
+                format!("remove the cause, then run `longshored admin provider resume {name}`");
+            found.warning(check, &text, &fix);
         }
     }
     if found.list.len() == before {

@@ -1,51 +1,55 @@
-//! Redis or Valkey: does it let us in, and does it count for us?
+//! Checks of Redis or Valkey: reachable, and able to run the rate limit script.
 
 use std::time::Duration;
 
-use outbound::counters::{Counters, CountersFailure};
+use outbound::rate_limits::{RateLimiterFailure, RedisRateLimiter};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::doctor::Findings;
-use crate::failure;
+use crate::doctor::DependencyFindings;
+use crate::error_chain;
 
-const PATIENCE: Duration = Duration::from_secs(3);
-const MEND: &str =
-    "start Redis there, or correct SVC_REDIS_URL; until then each process limits by itself";
+const REDIS_TIMEOUT: Duration = Duration::from_secs(3);
+const UNREACHABLE_FIX: &str = "start RedisServer, or correct SVC_REDIS_URL; until then each process enforces its own share of \
+     every rate limit";
 
-pub(super) async fn examine(url: Option<&Url>) -> Findings {
-    let mut found = Findings::of("redis");
+pub(super) async fn examine(url: Option<&Url>) -> DependencyFindings {
+    let mut found = DependencyFindings::new("redis");
     let Some(url) = url else {
-        let text = "there is none: each process keeps its share of every rate limit by itself";
-        let mend = "set SVC_REDIS_URL when more than one process serves";
-        found.warning("configured", text, mend);
+        let text = "no: each process enforces its own share of every rate limit";
+        let fix = "set SVC_REDIS_URL if more than one process serves";
+        found.warning("configured", text, fix);
         return found;
     };
-    let counters = match Counters::new(url.as_str()) {
+    let counters = match RedisRateLimiter::new(url.as_str()) {
         Ok(counters) => counters,
         Err(unusable) => {
-            let text = failure::chain(&unusable);
+            let text = error_chain::chain(&unusable);
             found.wrong("reachable", &text, "correct SVC_REDIS_URL");
             return found;
         }
     };
-    if judge(&mut found, "reachable", answer(counters.ping()).await) {
-        judge(&mut found, "counts", answer(counters.rehearse()).await);
+    if report_answer(&mut found, "reachable", with_timeout(counters.ping()).await) {
+        report_answer(
+            &mut found,
+            "script",
+            with_timeout(counters.check_script()).await,
+        );
     }
     found
 }
 
-/// Nothing is an answer that did not come.
-async fn answer(
-    asked: impl Future<Output = Result<(), CountersFailure>>,
-) -> Option<Result<(), CountersFailure>> {
-    timeout(PATIENCE, asked).await.ok()
+/// No answer means a timeout.
+async fn with_timeout(
+    call: impl Future<Output = Result<(), RateLimiterFailure>>,
+) -> Option<Result<(), RateLimiterFailure>> {
+    timeout(REDIS_TIMEOUT, call).await.ok()
 }
 
-fn judge(
-    found: &mut Findings,
+fn report_answer(
+    found: &mut DependencyFindings,
     check: &'static str,
-    answer: Option<Result<(), CountersFailure>>,
+    answer: Option<Result<(), RateLimiterFailure>>,
 ) -> bool {
     match answer {
         Some(Ok(())) => {
@@ -53,12 +57,15 @@ fn judge(
             return true;
         }
         Some(Err(refused)) if refused.is_refusal() => {
-            let mend = "correct the user or password in SVC_REDIS_URL, or let them run scripts \
-                        (EVALSHA, SCRIPT LOAD) that read and write keys; a replica is no use";
-            found.wrong(check, &failure::chain(&refused), mend);
+            let fix = "correct the user or password in SVC_REDIS_URL, or allow this user to run \
+                       scripts (EVALSHA, SCRIPT LOAD) that read and write keys; \
+                       a replica cannot be used";
+            found.wrong(check, &error_chain::chain(&refused), fix);
         }
-        Some(Err(away)) => found.wrong(check, &failure::chain(&away), MEND),
-        None => found.wrong(check, "it does not answer", MEND),
+        Some(Err(unreachable)) => {
+            found.wrong(check, &error_chain::chain(&unreachable), UNREACHABLE_FIX);
+        }
+        None => found.wrong(check, "no answer in time", UNREACHABLE_FIX),
     }
     false
 }
@@ -72,51 +79,54 @@ mod server;
 mod tests {
     use std::net::TcpListener;
 
-    use super::server::Redis;
+    use super::server::RedisServer;
     use super::*;
-    use crate::doctor::State;
+    use crate::doctor::FindingState;
 
-    async fn states(url: &str) -> Vec<(&'static str, State)> {
+    async fn states(url: &str) -> Vec<(&'static str, FindingState)> {
         let found = examine(Some(&Url::parse(url).unwrap())).await.list;
         found.iter().map(|it| (it.check, it.state)).collect()
     }
 
     #[tokio::test]
-    async fn one_that_lets_us_in_and_counts_is_well() {
-        let redis = Redis::with(&["--requirepass", "p@ss"]);
+    async fn a_redis_that_runs_the_script_is_ok() {
+        let redis = RedisServer::with_arguments(&["--requirepass", "p@ss"]);
         let url = format!("redis://:p%40ss@127.0.0.1:{}", redis.port());
-        let well = [("reachable", State::Ok), ("counts", State::Ok)];
+        let well = [
+            ("reachable", FindingState::Ok),
+            ("script", FindingState::Ok),
+        ];
         assert_eq!(states(&url).await, well);
     }
 
     #[tokio::test]
     async fn a_refusal_is_repeated() {
-        let redis = Redis::with(&["--requirepass", "p@ss"]);
+        let redis = RedisServer::with_arguments(&["--requirepass", "p@ss"]);
         let url = Url::parse(&redis.url()).unwrap();
         let found = examine(Some(&url)).await.list;
-        assert_eq!(found[0].state, State::Wrong);
+        assert_eq!(found[0].state, FindingState::Wrong);
         assert!(found[0].found.contains("NOAUTH"), "{found:?}");
-        assert!(found[0].mend.as_ref().unwrap().contains("password"));
+        assert!(found[0].fix.as_ref().unwrap().contains("password"));
     }
 
     #[tokio::test]
-    async fn one_that_takes_no_writes_does_not_count() {
-        let redis = Redis::new();
-        redis.say("REPLICAOF 127.0.0.1 1");
+    async fn a_redis_without_writes_fails_the_script() {
+        let redis = RedisServer::new();
+        redis.command("REPLICAOF 127.0.0.1 1");
         let found = examine(Some(&Url::parse(&redis.url()).unwrap())).await.list;
-        assert_eq!(found[1].state, State::Wrong);
+        assert_eq!(found[1].state, FindingState::Wrong);
         assert!(found[1].found.contains("read only"), "{found:?}");
     }
 
     #[tokio::test]
-    async fn silence_is_wrong_and_no_redis_is_worth_a_warning() {
+    async fn no_answer_is_an_error_and_no_redis_is_a_warning() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        // It takes the connection and says nothing, in plain text or otherwise.
-        let wrong = [("reachable", State::Wrong)];
+        // It accepts the connection and never answers.
+        let wrong = [("reachable", FindingState::Wrong)];
         assert_eq!(states(&format!("rediss://127.0.0.1:{port}")).await, wrong);
         drop(listener);
         assert_eq!(states(&format!("redis://127.0.0.1:{port}")).await, wrong);
-        assert_eq!(examine(None).await.list[0].state, State::Warning);
+        assert_eq!(examine(None).await.list[0].state, FindingState::Warning);
     }
 }

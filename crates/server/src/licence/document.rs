@@ -1,23 +1,23 @@
-//! The file of a licence: entitlements, and the signature over their bytes.
+//! The format of a licence file: entitlements and the signature over their bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::limit::{self, PlanLimits, Rate};
-use domain::storage::StorageQuota;
+use domain::plan_limits::{self, PlanLimits, RateLimit};
+use domain::storage_quota::StorageQuota;
 use domain::time::Timestamp;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::Deserialize;
 
 use crate::licence::{Licence, LicenceFailure};
-use crate::settings::licence::{MOST, PublicKey};
+use crate::settings::licence::{LicencePublicKey, MAX_PLAN_AMOUNT};
 
 #[derive(Debug, Deserialize)]
-struct Document {
+struct LicenceDocument {
     entitlements: String,
     signature: String,
 }
 
-/// Fields that a newer release knows are let be.
+/// Unknown fields are ignored: a newer release may define them.
 #[derive(Debug, Deserialize)]
 struct Entitlements {
     licensee: String,
@@ -31,29 +31,29 @@ struct Entitlements {
     storage_files: Option<u64>,
 }
 
-/// What the text entitles to, when the signature under it is good.
-pub(super) fn verified(text: &str, key: Option<PublicKey>) -> Result<Licence, LicenceFailure> {
-    let document: Document =
+/// Verifies the signature and returns the licence.
+pub(super) fn verify(text: &str, key: Option<LicencePublicKey>) -> Result<Licence, LicenceFailure> {
+    let document: LicenceDocument =
         serde_json::from_str(text).map_err(|error| LicenceFailure::NotJson(error.to_string()))?;
-    let entitlements = decoded("entitlements", &document.entitlements)?;
-    let signature = decoded("signature", &document.signature)?;
-    let PublicKey(key) = key.ok_or(LicenceFailure::KeyMissing)?;
+    let entitlements = decode("entitlements", &document.entitlements)?;
+    let signature = decode("signature", &document.signature)?;
+    let LicencePublicKey(key) = key.ok_or(LicenceFailure::PublicKeyMissing)?;
     UnparsedPublicKey::new(&ED25519, key)
         .verify(&entitlements, &signature)
-        .map_err(|_| LicenceFailure::Signature)?;
+        .map_err(|_| LicenceFailure::InvalidSignature)?;
     let entitlements: Entitlements = serde_json::from_slice(&entitlements)
-        .map_err(|error| LicenceFailure::Entitlements(error.to_string()))?;
-    entitlements.checked()
+        .map_err(|error| LicenceFailure::InvalidEntitlements(error.to_string()))?;
+    entitlements.validate()
 }
 
-fn decoded(field: &'static str, text: &str) -> Result<Vec<u8>, LicenceFailure> {
+fn decode(field: &'static str, text: &str) -> Result<Vec<u8>, LicenceFailure> {
     STANDARD
         .decode(text)
         .map_err(|_| LicenceFailure::NotBase64(field))
 }
 
 impl Entitlements {
-    fn checked(self) -> Result<Licence, LicenceFailure> {
+    fn validate(self) -> Result<Licence, LicenceFailure> {
         let numbers = [
             ("burst", self.burst),
             (
@@ -62,9 +62,12 @@ impl Entitlements {
             ),
         ];
         for (field, number) in numbers {
-            if !(1..=limit::MOST).contains(&number) {
-                let text = format!("{field} {number} is not from 1 to {}", limit::MOST);
-                return Err(LicenceFailure::Entitlements(text));
+            if !(1..=plan_limits::MAX_BURST).contains(&number) {
+                let text = format!(
+                    "{field} {number} is not from 1 to {}",
+                    plan_limits::MAX_BURST
+                );
+                return Err(LicenceFailure::InvalidEntitlements(text));
             }
         }
         let amounts = [
@@ -73,9 +76,9 @@ impl Entitlements {
             ("storage_files", self.storage_files),
         ];
         for (field, amount) in amounts {
-            if let Some(amount) = amount.filter(|amount| *amount > MOST) {
-                let text = format!("{field} {amount} is not from 0 to {MOST}");
-                return Err(LicenceFailure::Entitlements(text));
+            if let Some(amount) = amount.filter(|amount| *amount > MAX_PLAN_AMOUNT) {
+                let text = format!("{field} {amount} is not from 0 to {MAX_PLAN_AMOUNT}");
+                return Err(LicenceFailure::InvalidEntitlements(text));
             }
         }
         Ok(Licence {
@@ -83,7 +86,7 @@ impl Entitlements {
             issued_at: self.issued_at,
             expires_at: self.expires_at,
             limits: PlanLimits {
-                rate: Rate {
+                rate: RateLimit {
                     burst: self.burst,
                     per_minute: self.sustained_requests_per_minute,
                 },

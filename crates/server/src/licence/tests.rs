@@ -1,27 +1,27 @@
-//! Licences good and bad, and what is in force with them.
+//! Valid and invalid licences, and the limits in force with them.
 
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
-use domain::limit::Rate;
+use domain::plan_limits::RateLimit;
 use domain::time::Clock;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
-use super::keeper::Keeper;
+use super::watcher::LicenceWatcher;
 use super::*;
-use crate::settings::read as read_settings;
+use crate::settings::read_variables as read_settings;
 
 fn pair() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
 }
 
-fn key() -> PublicKey {
-    PublicKey(pair().public_key().as_ref().try_into().unwrap())
+fn key() -> LicencePublicKey {
+    LicencePublicKey(pair().public_key().as_ref().try_into().unwrap())
 }
 
-const ENTITLEMENTS: &str = r#"{"licensee":"Harbour Ltd","issued_at":"2026-01-01T00:00:00Z","expires_at":"2027-01-01T01:00:00+01:00","burst":20000,"sustained_requests_per_minute":120000,"monthly_tokens":null}"#;
+const ENTITLEMENTS: &str = r#"{"licensee":"Example Ltd","issued_at":"2026-01-01T00:00:00Z","expires_at":"2027-01-01T01:00:00+01:00","burst":20000,"sustained_requests_per_minute":120000,"monthly_tokens":null}"#;
 
 fn signed(entitlements: &str) -> String {
     let signature = pair().sign(entitlements.as_bytes());
@@ -36,13 +36,13 @@ fn moment(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn harbour() -> Licence {
+fn example() -> Licence {
     Licence {
-        licensee: "Harbour Ltd".to_owned(),
+        licensee: "Example Ltd".to_owned(),
         issued_at: moment("2026-01-01T00:00:00Z"),
         expires_at: moment("2027-01-01T00:00:00Z"),
         limits: PlanLimits {
-            rate: Rate {
+            rate: RateLimit {
                 burst: 20_000,
                 per_minute: 120_000,
             },
@@ -53,19 +53,19 @@ fn harbour() -> Licence {
 }
 
 fn refused(text: &str) -> String {
-    let failure = document::verified(text, Some(key())).unwrap_err();
+    let failure = document::verify(text, Some(key())).unwrap_err();
     failure.to_string()
 }
 
 #[test]
 fn a_signed_licence_is_read() {
-    let read = document::verified(&signed(ENTITLEMENTS), Some(key())).unwrap();
-    assert_eq!(read, harbour());
+    let read = document::verify(&signed(ENTITLEMENTS), Some(key())).unwrap();
+    assert_eq!(read, example());
     let more = ENTITLEMENTS.replace("null", "5").replace(
         '{',
         r#"{"ships":{"most":7},"storage_bytes":6,"storage_files":7,"#,
     );
-    let read = document::verified(&signed(&more), Some(key())).unwrap();
+    let read = document::verify(&signed(&more), Some(key())).unwrap();
     assert_eq!(read.limits.monthly_tokens, Some(5));
     let storage = StorageQuota {
         files: Some(7),
@@ -77,27 +77,27 @@ fn a_signed_licence_is_read() {
 #[test]
 fn it_ends_at_its_moment() {
     let last = moment("2026-12-31T23:59:59.999999Z");
-    assert_eq!(harbour().at(last), Ok(harbour()));
-    let failure = harbour().at(harbour().expires_at).unwrap_err();
+    assert_eq!(example().valid_at(last), Ok(example()));
+    let failure = example().valid_at(example().expires_at).unwrap_err();
     insta::assert_snapshot!(failure, @"the licence expired at 2027-01-01T00:00:00.000000Z");
 }
 
 #[test]
 fn every_refusal_says_why() {
-    insta::assert_snapshot!(refused("licence"), @"the licence is not JSON with the texts `entitlements` and `signature`: expected value at line 1 column 1");
-    insta::assert_snapshot!(refused(r#"{"entitlements":"e30="}"#), @"the licence is not JSON with the texts `entitlements` and `signature`: missing field `signature` at line 1 column 23");
-    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"?"}"#), @"the licence's signature is not base64");
-    insta::assert_snapshot!(refused(&signed("{}")), @"the licence is signed, but what it entitles to cannot be read: missing field `licensee` at line 1 column 2");
-    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("20000", "0"))), @"the licence is signed, but what it entitles to cannot be read: burst 0 is not from 1 to 100000000");
-    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("null", "1000000000000001"))), @"the licence is signed, but what it entitles to cannot be read: monthly_tokens 1000000000000001 is not from 0 to 1000000000000000");
-    insta::assert_snapshot!(document::verified(&signed(ENTITLEMENTS), None).unwrap_err(), @"SVC_LICENCE_PUBLIC_KEY is not set: the licence cannot be verified");
+    insta::assert_snapshot!(refused("licence"), @"the licence is not a JSON object with `entitlements` and `signature`: expected value at line 1 column 1");
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30="}"#), @"the licence is not a JSON object with `entitlements` and `signature`: missing field `signature` at line 1 column 23");
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"?"}"#), @"the signature of the licence is not base64");
+    insta::assert_snapshot!(refused(&signed("{}")), @"the licence is signed, but its entitlements are invalid: missing field `licensee` at line 1 column 2");
+    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("20000", "0"))), @"the licence is signed, but its entitlements are invalid: burst 0 is not from 1 to 100000000");
+    insta::assert_snapshot!(refused(&signed(&ENTITLEMENTS.replace("null", "1000000000000001"))), @"the licence is signed, but its entitlements are invalid: monthly_tokens 1000000000000001 is not from 0 to 1000000000000000");
+    insta::assert_snapshot!(document::verify(&signed(ENTITLEMENTS), None).unwrap_err(), @"the licence cannot be verified: SVC_LICENCE_PUBLIC_KEY is not set");
     let missing = read(Path::new("/nowhere/licence.json"), Some(key())).unwrap_err();
-    insta::assert_snapshot!(missing, @"the licence /nowhere/licence.json cannot be read: No such file or directory (os error 2)");
+    insta::assert_snapshot!(missing, @"the licence file /nowhere/licence.json cannot be read: No such file or directory (os error 2)");
 }
 
 #[test]
 fn what_was_changed_or_signed_by_another_is_refused() {
-    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"e30="}"#), @"the licence's signature is wrong: the licence was changed, or signed with another key than SVC_LICENCE_PUBLIC_KEY belongs to");
+    insta::assert_snapshot!(refused(r#"{"entitlements":"e30=","signature":"e30="}"#), @"the signature of the licence is invalid: the licence was changed, or SVC_LICENCE_PUBLIC_KEY is not the key that signed it");
     let (mine, other) = (
         signed(ENTITLEMENTS),
         signed(&ENTITLEMENTS.replace("20000", "20001")),
@@ -106,24 +106,27 @@ fn what_was_changed_or_signed_by_another_is_refused() {
     let (_, signature) = other.split_once(r#","signature""#).unwrap();
     let mixed = format!(r#"{entitlements},"signature"{signature}"#);
     let failures = [
-        document::verified(&mixed, Some(key())),
-        document::verified(&mine, Some(PublicKey([7; 32]))),
+        document::verify(&mixed, Some(key())),
+        document::verify(&mine, Some(LicencePublicKey([7; 32]))),
     ];
-    assert_eq!(failures, [const { Err(LicenceFailure::Signature) }; 2]);
+    assert_eq!(
+        failures,
+        [const { Err(LicenceFailure::InvalidSignature) }; 2]
+    );
 }
 
 #[derive(Debug)]
-struct HandMoved(Mutex<Timestamp>);
+struct ManualClock(Mutex<Timestamp>);
 
-impl Clock for HandMoved {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *self.0.lock().unwrap()
     }
 
-    fn learn(&self, _told: Timestamp) {}
+    fn synchronize(&self, _reported: Timestamp) {}
 }
 
-fn values(more: &[(&str, &str)]) -> Values {
+fn values(more: &[(&str, &str)]) -> SettingValues {
     let given = [("SVC_DATABASE_URL", "postgres://localhost/longshore")];
     let given = given.iter().chain(more);
     let given = given.map(|(name, value)| (name.into(), value.into()));
@@ -131,7 +134,7 @@ fn values(more: &[(&str, &str)]) -> Values {
 }
 
 #[test]
-fn a_licence_comes_with_a_reload_and_goes_by_itself() {
+fn a_licence_takes_effect_on_reload_and_expires() {
     let folder = std::env::temp_dir().join(format!("longshore-licence-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("licence.json");
@@ -142,36 +145,36 @@ fn a_licence_comes_with_a_reload_and_goes_by_itself() {
         ("SVC_MONTHLY_TOKENS_FREE", "7"),
         ("SVC_MONTHLY_TOKENS_PRO", "unlimited"),
     ];
-    let clock = Arc::new(HandMoved(Mutex::new(moment("2026-06-01T00:00:00Z"))));
-    let keeper = Keeper::open(&values(&given), clock.clone());
-    let mut watched = keeper.watch();
-    let plain = *watched.borrow_and_update();
-    let defaults = Limits::default();
+    let clock = Arc::new(ManualClock(Mutex::new(moment("2026-06-01T00:00:00Z"))));
+    let watcher = LicenceWatcher::open(&values(&given), clock.clone());
+    let mut licences = watcher.watch();
+    let plain = *licences.borrow_and_update();
+    let defaults = LimitsByPlan::default();
     assert_eq!(plain.enterprise, defaults.enterprise);
     assert_eq!(plain.free.monthly_tokens, Some(7));
     assert_eq!(plain.starter, defaults.starter);
     assert_eq!(plain.pro.monthly_tokens, None);
 
     std::fs::write(&path, signed(ENTITLEMENTS)).unwrap();
-    keeper.tick();
-    assert!(!watched.has_changed().unwrap());
-    keeper.reload();
-    assert_eq!(watched.borrow_and_update().enterprise, harbour().limits);
-    keeper.tick();
-    assert!(!watched.has_changed().unwrap());
+    watcher.tick();
+    assert!(!licences.has_changed().unwrap());
+    watcher.reload();
+    assert_eq!(licences.borrow_and_update().enterprise, example().limits);
+    watcher.tick();
+    assert!(!licences.has_changed().unwrap());
 
     *clock.0.lock().unwrap() += TimeDelta::days(365);
-    keeper.tick();
-    assert_eq!(*watched.borrow_and_update(), plain);
+    watcher.tick();
+    assert_eq!(*licences.borrow_and_update(), plain);
 
-    // A clock that was wrong for a while costs nothing in the end.
+    // A clock that was wrong for a while has no lasting effect.
     *clock.0.lock().unwrap() -= TimeDelta::days(365);
-    keeper.tick();
-    assert_eq!(watched.borrow_and_update().enterprise, harbour().limits);
+    watcher.tick();
+    assert_eq!(licences.borrow_and_update().enterprise, example().limits);
 
     std::fs::write(&path, "withdrawn").unwrap();
-    keeper.reload();
-    assert_eq!(*watched.borrow_and_update(), plain);
+    watcher.reload();
+    assert_eq!(*licences.borrow_and_update(), plain);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -181,6 +184,13 @@ fn on_cloud_no_licence_is_read() {
         ("SVC_DEPLOYMENT", "cloud"),
         ("SVC_LICENCE_FILE", "/nowhere/licence.json"),
     ];
-    assert_eq!(Source::of(&values(&given)).read(), Ok(None));
-    assert!(Source::of(&values(&given[1..])).read().is_err());
+    assert_eq!(
+        LicenceSource::from_settings(&values(&given)).read(),
+        Ok(None)
+    );
+    assert!(
+        LicenceSource::from_settings(&values(&given[1..]))
+            .read()
+            .is_err()
+    );
 }

@@ -1,4 +1,4 @@
-//! What a connection is doing, and until when it may.
+//! What a connection is doing, and its deadline.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::options::Options;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No byte of the next request has come.
+    /// No byte of the next request has arrived.
     Idle,
     ReceivingHead,
     ReceivingBody {
@@ -22,32 +22,32 @@ enum Phase {
     Answering,
 }
 
-/// One connection as its socket, its bodies and the table of all connections see it.
+/// The state of one connection, shared by its socket, its bodies and the connection table.
 #[derive(Debug)]
-pub(super) struct Activity(Mutex<State>);
+pub(super) struct ConnectionActivity(Mutex<ActivityState>);
 
 #[derive(Debug)]
-struct State {
+struct ActivityState {
     phase: Phase,
-    /// Since when it is idle, or since when the request comes.
+    /// When the connection became idle, or when the request began to arrive.
     since: Instant,
     write_blocked_since: Option<Instant>,
 }
 
-impl Activity {
+impl ConnectionActivity {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(ActivityState {
             phase: Phase::Idle,
             since: Instant::now(),
             write_blocked_since: None,
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ActivityState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bytes_came(&self) {
+    fn bytes_received(&self) {
         let mut state = self.lock();
         if state.phase == Phase::Idle {
             state.phase = Phase::ReceivingHead;
@@ -55,7 +55,7 @@ impl Activity {
         }
     }
 
-    fn bytes_left(&self, is_blocked: bool) {
+    fn bytes_written(&self, is_blocked: bool) {
         let mut state = self.lock();
         if !is_blocked {
             state.write_blocked_since = None;
@@ -64,10 +64,10 @@ impl Activity {
         }
     }
 
-    /// The head of a request is complete; returns when its first byte came.
+    /// The head of a request is complete; returns when its first byte arrived.
     pub(super) fn head_received(&self, has_body: bool) -> Instant {
         let mut state = self.lock();
-        // Its bytes may have come with those of the request before.
+        // Its bytes may have arrived together with the previous request.
         if state.phase != Phase::ReceivingHead {
             state.since = Instant::now();
         }
@@ -83,7 +83,7 @@ impl Activity {
         let mut state = self.lock();
         match state.phase {
             Phase::ReceivingBody { is_answered: false } => state.phase = Phase::Answering,
-            Phase::ReceivingBody { is_answered: true } => state.rest(),
+            Phase::ReceivingBody { is_answered: true } => state.become_idle(),
             Phase::Idle | Phase::ReceivingHead | Phase::Answering => {}
         }
     }
@@ -91,7 +91,7 @@ impl Activity {
     pub(super) fn answered(&self) {
         let mut state = self.lock();
         match state.phase {
-            Phase::Answering => state.rest(),
+            Phase::Answering => state.become_idle(),
             Phase::ReceivingBody { .. } => {
                 state.phase = Phase::ReceivingBody { is_answered: true };
             }
@@ -99,7 +99,7 @@ impl Activity {
         }
     }
 
-    /// When the connection is to be closed. A body has a deadline of its own.
+    /// When the connection has to be closed. A request body has a separate deadline.
     pub(super) fn deadline(&self, options: &Options) -> Option<Instant> {
         let state = self.lock();
         let of_phase = match state.phase {
@@ -113,8 +113,8 @@ impl Activity {
         [of_phase, of_write].into_iter().flatten().min()
     }
 
-    /// Whether it may be closed for others: first those that are idle, then those whose request
-    /// is not there yet. Smaller goes first.
+    /// Whether the connection may be closed to make room: idle ones first, then those whose request
+    /// is incomplete. The smallest value is closed first.
     pub(super) fn shed_order(&self) -> Option<(ShedClass, Instant)> {
         let state = self.lock();
         if state.write_blocked_since.is_some() {
@@ -130,8 +130,8 @@ impl Activity {
     }
 }
 
-impl State {
-    fn rest(&mut self) {
+impl ActivityState {
+    fn become_idle(&mut self) {
         self.phase = Phase::Idle;
         self.since = Instant::now();
     }
@@ -143,11 +143,11 @@ pub(super) enum ShedClass {
     HalfOpen,
 }
 
-/// A socket that notes when bytes come, and when they do not leave.
+/// A socket that records when bytes arrive and when writes block.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
     pub(super) stream: TcpStream,
-    pub(super) activity: Arc<Activity>,
+    pub(super) activity: Arc<ConnectionActivity>,
 }
 
 impl AsyncRead for WatchedStream {
@@ -159,15 +159,15 @@ impl AsyncRead for WatchedStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.activity.bytes_came();
+            self.activity.bytes_received();
         }
         read
     }
 }
 
 impl WatchedStream {
-    fn note<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.activity.bytes_left(written.is_pending());
+    fn record_write<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.activity.bytes_written(written.is_pending());
         written
     }
 }
@@ -179,7 +179,7 @@ impl AsyncWrite for WatchedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.note(written)
+        self.record_write(written)
     }
 
     fn poll_write_vectored(
@@ -188,7 +188,7 @@ impl AsyncWrite for WatchedStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.note(written)
+        self.record_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,4 +1,4 @@
-//! All connections of a listener: how many there may be, and which are closed for others.
+//! The connection table of a listener: its limits, and which connections are closed to make room.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,44 +8,44 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::activity::Activity;
+use super::activity::ConnectionActivity;
 use super::options::Options;
 
-/// Of the connections allowed, this part is closed at once when there are too many: looking
-/// through all of them for each new one would cost more than serving it.
-const SHED_PART: usize = 16;
-/// Between two lines in the log.
+/// At the limit, one of so many connections is closed at once: searching the whole table for each
+/// new connection would cost more than serving it.
+const SHED_DIVISOR: usize = 16;
+/// Time between two log lines about too many connections.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) options: Options,
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ConnectionTable {
     next_id: u64,
-    open: HashMap<u64, Entry>,
+    open: HashMap<u64, ConnectionEntry>,
     per_address: HashMap<IpAddr, usize>,
     logged_at: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    activity: Arc<Activity>,
+struct ConnectionEntry {
+    activity: Arc<ConnectionActivity>,
     shed: CancellationToken,
     address: Option<IpAddr>,
 }
 
-/// A connection's place in the table, until it is dropped.
+/// A connection's slot in the table, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct ConnectionSlot {
     id: u64,
     address: Option<IpAddr>,
     connections: Arc<Connections>,
-    pub(super) activity: Arc<Activity>,
-    /// Cancelled when the connection is to make room.
+    pub(super) activity: Arc<ConnectionActivity>,
+    /// Cancelled when the connection has to make room.
     pub(super) shed: CancellationToken,
 }
 
@@ -57,12 +57,12 @@ impl Connections {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection. Nothing when there are too many and all of them are busy.
-    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Admission> {
+    /// A slot for a new connection. None at the limit when all connections are busy.
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let options = &self.options;
         let address = options.counted_address(peer);
         let mut table = self.lock();
@@ -77,12 +77,15 @@ impl Connections {
         if table.open.len() >= most && table.shed(options, most, None) == 0 {
             return None;
         }
-        let (activity, shed) = (Arc::new(Activity::new()), CancellationToken::new());
+        let (activity, shed) = (
+            Arc::new(ConnectionActivity::new()),
+            CancellationToken::new(),
+        );
         let id = table.next_id;
         table.next_id += 1;
         table.open.insert(
             id,
-            Entry {
+            ConnectionEntry {
                 activity: Arc::clone(&activity),
                 shed: shed.clone(),
                 address,
@@ -92,7 +95,7 @@ impl Connections {
             *table.per_address.entry(address).or_default() += 1;
         }
         drop(table);
-        Some(Admission {
+        Some(ConnectionSlot {
             id,
             address,
             connections: Arc::clone(self),
@@ -101,7 +104,7 @@ impl Connections {
         })
     }
 
-    /// Closes connections that are idle or half-open, because the process has no file left.
+    /// Closes idle and half-open connections because the process has no free file descriptor.
     /// Returns how many.
     pub(super) fn shed(&self) -> usize {
         let mut table = self.lock();
@@ -114,7 +117,7 @@ impl Connections {
         self.lock().open.len()
     }
 
-    /// Of a class of those that may be closed, or of those that may not.
+    /// Connections of a class that may be closed, or those that may not be closed.
     #[cfg(test)]
     pub(super) fn count_of(&self, class: Option<super::activity::ShedClass>) -> usize {
         let table = self.lock();
@@ -125,16 +128,16 @@ impl Connections {
     }
 }
 
-impl Table {
-    /// Makes room for connections beyond `most`, of one address or of all. Returns how many are
-    /// closing: those told now, and those told before whose task has not run yet.
+impl ConnectionTable {
+    /// Makes room when `most` connections are open, of one address or in total. Returns how many
+    /// are closing: those chosen now, or those chosen before whose task has not run yet.
     fn shed(&mut self, options: &Options, most: usize, address: Option<IpAddr>) -> usize {
         let entries = self.open.values();
         let entries = entries.filter(|entry| address.is_none() || entry.address == address);
-        let (closing, open): (Vec<&Entry>, Vec<&Entry>) =
+        let (closing, open): (Vec<&ConnectionEntry>, Vec<&ConnectionEntry>) =
             entries.partition(|entry| entry.shed.is_cancelled());
-        // A few more than allowed may be there until the tasks of those that close have run.
-        let wanted = (most / SHED_PART).max(1);
+        // A few connections above the limit may exist until the closing tasks have run.
+        let wanted = (most / SHED_DIVISOR).max(1);
         if !closing.is_empty() && closing.len() + open.len() < most + wanted {
             return closing.len();
         }
@@ -147,7 +150,7 @@ impl Table {
         candidates.sort_unstable_by_key(|(order, _)| *order);
         let victims = candidates.iter().take(wanted);
         let count = victims.map(|(_, shed)| shed.cancel()).count();
-        metrics::counter!("http_connections_shed_total").increment(count as u64);
+        metrics::counter!("longshore_http_connections_shed_total").increment(count as u64);
         let is_quiet = self.logged_at.is_some_and(|at| now - at < LOG_INTERVAL);
         if !is_quiet {
             self.logged_at = Some(now);
@@ -155,7 +158,7 @@ impl Table {
                 open = self.open.len(),
                 shed = count,
                 address = address.map(tracing::field::display),
-                "too many connections: idle and half-open ones are closed, see SVC_MAX_CONNECTIONS, \
+                "too many connections: closing idle and half-open ones; check SVC_MAX_CONNECTIONS, \
                  SVC_MAX_CONNECTIONS_PER_ADDRESS and ulimit -n"
             );
         }
@@ -163,7 +166,7 @@ impl Table {
     }
 }
 
-impl Drop for Admission {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut table = self.connections.lock();
         table.open.remove(&self.id);

@@ -1,31 +1,31 @@
-//! What a listener grants its connections.
+//! Limits and timeouts of a listener.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv6Net};
 
-/// Of an IPv6 address: one customer of a network has a prefix of this length, or a shorter one.
+/// A network assigns each customer an IPv6 prefix of this length or shorter.
 const IPV6_PREFIX: u8 = 64;
 
 #[derive(Debug, Clone)]
 pub struct Options {
     pub max_connections: usize,
     pub max_connections_per_address: usize,
-    /// Addresses of proxies, which connect for many callers. They and loopback have no limit of
-    /// their own.
+    /// Addresses of proxies, which connect for many callers. They and loopback are exempt from the
+    /// limit per address.
     pub trusted_proxies: Vec<IpNet>,
-    /// From the first byte of a request to its last. A body has more time the more of it came:
-    /// see `request_body`.
+    /// From the first byte of a request to its last. A large body gets more time: see
+    /// `request_body`.
     pub request_timeout: Duration,
     /// How long a connection stays open between requests. It is longer than the 60 s of common
     /// load balancers, so that the balancer closes first.
     pub idle_timeout: Duration,
-    /// How long a response may stay unread by the caller without any progress.
+    /// How long a write may block while the caller reads nothing of its response.
     pub write_timeout: Duration,
-    /// Only connections that have been idle or half-open for so long are closed for others.
+    /// Only connections that were idle or half-open for at least this long are closed to make room.
     pub min_shed_age: Duration,
-    /// Bytes of all request bodies that are being received.
+    /// Maximum bytes of all request bodies that are being received.
     pub body_budget: usize,
 }
 
@@ -45,8 +45,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same, with fewer connections where the process may open few files: databases, Redis
-    /// and callbacks need some too.
+    /// Lowers the connection limit to three quarters of the open-file limit: databases, Redis and
+    /// callbacks need files too.
     #[must_use]
     pub fn within_open_files(mut self) -> Self {
         if let Ok((soft, _)) = rlimit::Resource::NOFILE.get() {
@@ -56,7 +56,7 @@ impl Options {
         self
     }
 
-    /// The address that a peer is counted under, unless it has no limit of its own.
+    /// The address that a peer is counted under; none if it is exempt.
     pub(super) fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
         let peer = peer.to_canonical();
         let is_trusted = self.trusted_proxies.iter().any(|it| it.contains(&peer));

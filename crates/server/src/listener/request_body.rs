@@ -1,8 +1,8 @@
-//! The body of a request: received before a deadline, within a budget, and to its end.
+//! A request body with a deadline and a shared byte budget, always read to its end.
 //!
-//! Hyper closes a connection whose body is not read to its end, and the answer does not say so:
-//! a caller who sends the next request on it loses that one. So a body that is dropped early is
-//! read on.
+//! Hyper closes a connection whose body is not read to its end, without `connection: close` in the
+//! response, and a caller would lose its next request. So the rest of a dropped body is read and
+//! discarded.
 
 use std::io;
 use std::pin::Pin;
@@ -15,17 +15,17 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use super::activity::Activity;
+use super::activity::ConnectionActivity;
 
-/// Of a body that no handler wants. The connection of a caller who sends more is closed.
-const MAX_UNWANTED_BYTES: usize = 64 << 20;
-/// A body that comes at this rate has all the time it needs.
+/// The part of a dropped body that is read at most. A connection with a longer one is closed.
+const MAX_DISCARDED_BYTES: usize = 64 << 20;
+/// A body that arrives at least this fast never times out.
 const MIN_BYTES_PER_SECOND: u64 = 64 << 10;
-/// The first bytes of every body are outside the budget, so that large bodies that come slowly
-/// never stop small ones. The number of connections bounds their sum.
-const FREE_BYTES: usize = 16 << 10;
+/// The first bytes of every body do not count, so that slow large bodies never block small ones.
+/// The connection limit bounds their sum.
+const UNBUDGETED_BYTES: usize = 16 << 10;
 
-/// The bytes of all bodies that are being received.
+/// The budget for the bytes of all bodies that are being received.
 #[derive(Debug)]
 pub(super) struct BodyBudget {
     max: usize,
@@ -53,14 +53,14 @@ impl BodyBudget {
     }
 }
 
-/// Fails with `TimedOut` when it comes too slowly, and with `QuotaExceeded` when the bodies of
-/// all requests together are too large.
+/// Fails with `TimedOut` when it arrives too slowly, and with `QuotaExceeded` when the budget is
+/// used up.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     incoming: Option<Incoming>,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     budget: Arc<BodyBudget>,
-    /// Before any allowance for its size.
+    /// Without the extra time for large bodies.
     deadline: Instant,
     received: usize,
     taken: usize,
@@ -70,7 +70,7 @@ pub(super) struct RequestBody {
 impl RequestBody {
     pub(super) fn new(
         incoming: Incoming,
-        activity: Arc<Activity>,
+        activity: Arc<ConnectionActivity>,
         budget: Arc<BodyBudget>,
         deadline: Instant,
     ) -> Self {
@@ -87,9 +87,9 @@ impl RequestBody {
 
     fn count(&mut self, bytes: usize) -> io::Result<()> {
         self.received += bytes;
-        let more = self.received.saturating_sub(FREE_BYTES) - self.taken;
+        let more = self.received.saturating_sub(UNBUDGETED_BYTES) - self.taken;
         if !self.budget.take(more) {
-            metrics::counter!("http_bodies_over_budget_total").increment(1);
+            metrics::counter!("longshore_http_request_bodies_over_budget_total").increment(1);
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.taken += more;
@@ -120,17 +120,17 @@ impl Drop for RequestBody {
         } else {
             let (activity, deadline) = (Arc::clone(&self.activity), self.deadline);
             tokio::spawn(async move {
-                let _late = timeout_at(deadline, read_on(incoming)).await;
+                let _late = timeout_at(deadline, discard_rest(incoming)).await;
                 activity.body_received();
             });
         }
     }
 }
 
-async fn read_on(mut incoming: Incoming) {
+async fn discard_rest(mut incoming: Incoming) {
     let mut length = 0;
     while let Some(Ok(frame)) = incoming.frame().await
-        && length <= MAX_UNWANTED_BYTES
+        && length <= MAX_DISCARDED_BYTES
     {
         length += frame.data_ref().map_or(0, Bytes::len);
     }
@@ -159,9 +159,9 @@ impl Body for RequestBody {
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(io::Error::other(error)))),
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => self.poll_deadline(cx).map(|()| {
-                // Not read on: the connection closes with the answer.
+                // The rest is not read: the connection closes with the response.
                 self.incoming = None;
-                metrics::counter!("http_bodies_timed_out_total").increment(1);
+                metrics::counter!("longshore_http_request_bodies_timed_out_total").increment(1);
                 Some(Err(io::ErrorKind::TimedOut.into()))
             }),
         }

@@ -1,4 +1,4 @@
-//! The body of a response, which notes its own end.
+//! A response body that records when it ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 
-use super::activity::Activity;
+use super::activity::ConnectionActivity;
 
 #[derive(Debug)]
 pub(super) struct ResponseBody {
     pub(super) body: axum::body::Body,
-    pub(super) activity: Arc<Activity>,
+    pub(super) activity: Arc<ConnectionActivity>,
 }
 
 impl Drop for ResponseBody {

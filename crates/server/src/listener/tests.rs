@@ -1,6 +1,6 @@
-//! A listener: nothing in flight is cut when it ends.
+//! Graceful shutdown of a listener: requests in flight are finished.
 
-mod edges;
+mod slow_clients;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -10,13 +10,13 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
 
-/// `/slow` says that it has begun, and answers when it is let.
-struct Slow {
+/// `/slow` reports that it has begun, and answers when the gate opens.
+struct SlowRoute {
     begun: mpsc::UnboundedReceiver<()>,
     gate: Arc<Semaphore>,
 }
 
-fn start() -> (Served, SocketAddr, Slow) {
+fn start() -> (HttpServer, SocketAddr, SlowRoute) {
     let (tell, begun) = mpsc::unbounded_channel();
     let gate = Arc::new(Semaphore::new(0));
     let behind = Arc::clone(&gate);
@@ -31,18 +31,18 @@ fn start() -> (Served, SocketAddr, Slow) {
     let listener = bind("SVC_LISTEN", SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
     (
-        Served::start("test", listener, router, Options::default()),
+        HttpServer::start("test", listener, router, Options::default()),
         address,
-        Slow { begun, gate },
+        SlowRoute { begun, gate },
     )
 }
 
-async fn ask(mut stream: TcpStream, path: &'static str) -> (TcpStream, String) {
+async fn request(mut stream: TcpStream, path: &'static str) -> (TcpStream, String) {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\n\r\n").unwrap();
     read_answer(stream).await
 }
 
-/// Reads on a thread of its own, so that the server under test goes on.
+/// Reads on a separate thread, so that the server under test continues.
 async fn read_answer(mut stream: TcpStream) -> (TcpStream, String) {
     let reading = tokio::task::spawn_blocking(move || {
         let mut answer = Vec::new();
@@ -72,7 +72,7 @@ async fn at_end(mut stream: TcpStream) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_kept_until_the_end_is_announced() {
     let (served, address, _slow) = start();
-    let (stream, answer) = ask(TcpStream::connect(address).unwrap(), "/").await;
+    let (stream, answer) = request(TcpStream::connect(address).unwrap(), "/").await;
     assert!(
         answer.ends_with("quick") && !answer.contains("connection: close"),
         "{answer}"
@@ -80,10 +80,10 @@ async fn a_connection_is_kept_until_the_end_is_announced() {
 
     served
         .context
-        .ending
+        .shutdown
         .announced
         .store(true, Ordering::Relaxed);
-    let (stream, answer) = ask(stream, "/").await;
+    let (stream, answer) = request(stream, "/").await;
     assert!(
         answer.ends_with("quick") && answer.contains("connection: close"),
         "{answer}"
@@ -94,14 +94,14 @@ async fn a_connection_is_kept_until_the_end_is_announced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_in_flight_is_finished_and_what_is_idle_is_closed() {
     let (served, address, mut slow) = start();
-    let (idle, _) = ask(TcpStream::connect(address).unwrap(), "/").await;
-    let asking = tokio::spawn(ask(TcpStream::connect(address).unwrap(), "/slow"));
+    let (idle, _) = request(TcpStream::connect(address).unwrap(), "/").await;
+    let asking = tokio::spawn(request(TcpStream::connect(address).unwrap(), "/slow"));
     slow.begun.recv().await.unwrap();
 
     let served = Arc::new(served);
     let stopping = tokio::spawn({
         let served = Arc::clone(&served);
-        async move { served.stop(Duration::ZERO).await }
+        async move { served.graceful_shutdown(Duration::ZERO).await }
     });
     assert_eq!(at_end(idle).await, 0);
     assert!(!stopping.is_finished());
@@ -119,16 +119,16 @@ async fn what_is_in_flight_is_finished_and_what_is_idle_is_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_does_not_hold_up_the_end() {
     let (served, address, _slow) = start();
-    let (idle, _) = ask(TcpStream::connect(address).unwrap(), "/").await;
+    let (idle, _) = request(TcpStream::connect(address).unwrap(), "/").await;
     let silent = TcpStream::connect(address).unwrap();
-    served.stop(Duration::ZERO).await;
+    served.graceful_shutdown(Duration::ZERO).await;
     assert_eq!(at_end(idle).await, 0);
     silent.shutdown(Shutdown::Both).unwrap();
 }
 
 /// A caller who is refused while the body is still on its way keeps the connection.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_nobody_reads_costs_no_connection() {
+async fn a_body_that_no_handler_reads_costs_no_connection() {
     let (_served, address, _slow) = start();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
@@ -140,7 +140,7 @@ async fn a_body_that_nobody_reads_costs_no_connection() {
     assert!(answer.ends_with("quick"), "{answer}");
 
     stream.write_all(b"late body").unwrap();
-    let (_, answer) = ask(stream, "/").await;
+    let (_, answer) = request(stream, "/").await;
     assert!(answer.ends_with("quick"), "{answer}");
 }
 
@@ -149,7 +149,7 @@ async fn a_taken_address_is_named_with_its_setting() {
     let listener = bind("SVC_LISTEN", SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let failure = bind("SVC_LISTEN", listener.local_addr().unwrap()).unwrap_err();
     assert!(
-        failure.to_string().contains("choose another SVC_LISTEN"),
+        failure.to_string().contains("change SVC_LISTEN"),
         "{failure}"
     );
 }

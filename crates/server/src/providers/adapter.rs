@@ -1,74 +1,82 @@
-//! From an account to who speaks with it.
+//! The client for an account's protocol.
 
 use std::sync::Arc;
 
-use domain::model::Kind as Work;
+use domain::model::ModelKind as Work;
 use outbound::callback::native_roots;
 use outbound::provider::anthropic::Anthropic;
-use outbound::provider::call::{Options, Patience, SetupFailure};
+use outbound::provider::batch_provider::BatchProvider;
+use outbound::provider::client::{ProviderOptions, ProviderSetupFailure, ProviderTimeouts};
 use outbound::provider::gemini::Gemini;
-use outbound::provider::jobs::Jobs;
 use outbound::provider::openai::OpenAi;
-use outbound::provider::server::Server;
-use workers::{Access, Share};
+use outbound::provider::realtime::RealtimeProvider;
+use workers::{AccountShare, ProviderAccess};
 
-use crate::providers::Account;
-use crate::providers::kind::Kind;
+use crate::providers::ProviderAccount;
+use crate::providers::kind::ProviderKind;
 
-/// Shards share it, and its connections.
+/// All shards share it and its connections.
 #[derive(Debug, Clone)]
-pub enum Adapter {
-    Jobs {
-        jobs: Arc<dyn Jobs>,
-        realtime: Option<Arc<Server>>,
+pub enum ProviderAdapter {
+    Batch {
+        batch: Arc<dyn BatchProvider>,
+        realtime: Option<Arc<RealtimeProvider>>,
     },
-    Server(Arc<Server>),
+    Realtime(Arc<RealtimeProvider>),
 }
 
-impl Account {
-    pub fn adapter(&self, patience: Patience) -> Result<Adapter, SetupFailure> {
-        let options = Options {
-            base: self.base.clone(),
+impl ProviderAccount {
+    pub fn adapter(
+        &self,
+        patience: ProviderTimeouts,
+    ) -> Result<ProviderAdapter, ProviderSetupFailure> {
+        let options = ProviderOptions {
+            base_url: self.base_url.clone(),
             credential: self.credential.clone(),
-            patience,
+            timeouts: patience,
         };
         let roots = native_roots();
         Ok(match self.kind {
-            Kind::OpenAi => Adapter::Jobs {
-                jobs: Arc::new(OpenAi::new(options.clone(), roots.clone())?),
-                realtime: Some(Arc::new(Server::new(options, roots)?)),
+            ProviderKind::OpenAi => ProviderAdapter::Batch {
+                batch: Arc::new(OpenAi::new(options.clone(), roots.clone())?),
+                realtime: Some(Arc::new(RealtimeProvider::new(options, roots)?)),
             },
-            Kind::Anthropic => Adapter::Jobs {
-                jobs: Arc::new(Anthropic::new(options, roots)?),
+            ProviderKind::Anthropic => ProviderAdapter::Batch {
+                batch: Arc::new(Anthropic::new(options, roots)?),
                 realtime: None,
             },
-            Kind::Gemini => Adapter::Jobs {
-                jobs: Arc::new(Gemini::new(options, roots)?),
+            ProviderKind::Gemini => ProviderAdapter::Batch {
+                batch: Arc::new(Gemini::new(options, roots)?),
                 realtime: None,
             },
-            Kind::Server => Adapter::Server(Arc::new(Server::new(options, roots)?)),
+            ProviderKind::Server => {
+                ProviderAdapter::Realtime(Arc::new(RealtimeProvider::new(options, roots)?))
+            }
         })
     }
 }
 
-impl Adapter {
-    /// As a shard uses it.
-    pub fn access(&self, share: Share) -> Access {
+impl ProviderAdapter {
+    /// The access of one shard, with its share of the limits.
+    pub fn access(&self, share: AccountShare) -> ProviderAccess {
         match self {
-            Self::Jobs { jobs, realtime } => {
-                // A little of what a provider takes stands around our lines.
-                let most = jobs.limits(Work::Chat).most_bytes;
-                Access::Jobs {
-                    jobs: Arc::clone(jobs),
+            Self::Batch {
+                batch: jobs,
+                realtime,
+            } => {
+                // The provider's limit also covers the bytes around the items.
+                let max_bytes = jobs.limits(Work::Chat).max_bytes;
+                ProviderAccess::Batch {
+                    batch: Arc::clone(jobs),
                     realtime: realtime.clone(),
-                    share: Share {
-                        most_bytes: share.most_bytes.min(most),
+                    share: AccountShare {
+                        max_bytes: share.max_bytes.min(max_bytes),
                         ..share
                     },
                 }
             }
-            Self::Server(server) => Access::Server {
-                server: Arc::clone(server),
+            Self::Realtime(server) => ProviderAccess::Realtime {
+                realtime: Arc::clone(server),
                 share,
             },
         }

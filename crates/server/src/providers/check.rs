@@ -1,56 +1,56 @@
-//! Whether a `[[provider]]` can stand, and what is wrong with it.
+//! Validation of a `[[provider]]` entry.
 
 use std::collections::BTreeMap;
 
 use domain::money::Money;
-use domain::nearest::nearest;
+use domain::suggestion::closest_name;
 use url::Url;
 
-use crate::notes::Notes;
-use crate::providers::credential::{Credentials, Source};
-use crate::providers::entry::{Entry, Factor};
-use crate::providers::kind::Kind;
-use crate::providers::limits::Limits;
-use crate::providers::{Account, MOCK};
+use crate::entry_errors::EntryErrors;
+use crate::providers::credential::{CredentialAccess, CredentialSource};
+use crate::providers::entry::{PriceFactorEntry, ProviderEntry};
+use crate::providers::kind::ProviderKind;
+use crate::providers::limits::ProviderLimits;
+use crate::providers::{MOCK, ProviderAccount};
 
-const LONGEST_NAME: usize = 63;
-const MOST_WEIGHT: i64 = 1_000_000;
-/// A batch that costs more than twice its realtime price is a slip of the decimal point.
-const HIGHEST_FACTOR: Money = Money(2_000_000_000);
+const MAX_NAME_BYTES: usize = 63;
+const MAX_WEIGHT: i64 = 1_000_000;
+/// A higher factor is most likely a wrong decimal point.
+const MAX_PRICE_FACTOR: Money = Money(2_000_000_000);
 
-impl Entry {
-    /// Nothing when there is a fault; all of them are noted.
-    pub(super) fn checked(
+impl ProviderEntry {
+    /// None when something is wrong; all errors are collected.
+    pub(super) fn validate(
         &self,
         shards: &[&str],
-        credentials: Credentials<'_>,
-        others: &BTreeMap<String, Account>,
-        notes: &mut Notes<'_>,
-    ) -> Option<Account> {
-        let before = notes.count();
-        self.check_name(notes);
-        let kind = Kind::parse(&self.kind);
+        credentials: CredentialAccess<'_>,
+        others: &BTreeMap<String, ProviderAccount>,
+        errors: &mut EntryErrors<'_>,
+    ) -> Option<ProviderAccount> {
+        let before = errors.count();
+        self.check_name(errors);
+        let kind = ProviderKind::parse(&self.kind);
         if kind.is_none() {
-            let words = Kind::words();
-            notes.fault(&format!("kind `{}` is none of {words}", self.kind));
+            let words = ProviderKind::list_names();
+            errors.add(&format!("kind `{}` is not one of {words}", self.kind));
         }
-        let weights = self.weights(shards, notes);
-        let source = Source::checked(self, notes);
+        let weights = self.weights(shards, errors);
+        let source = CredentialSource::validate(self, errors);
         let credential = source
             .as_ref()
-            .and_then(|source| source.read(credentials, notes));
-        // What else is right can only be said of a kind.
+            .and_then(|source| source.read(credentials, errors));
+        // The other checks depend on the kind.
         let kind = kind?;
-        let base = self.base(kind, notes);
-        self.check_credential(kind, notes);
-        let limits = Limits::checked(&self.limits, kind, notes);
-        let divided = limits.divided(&weights, notes);
-        let price_factor = self.factor(kind, notes);
-        check_label(kind, &weights, notes);
-        let account = Account {
+        let base = self.base(kind, errors);
+        self.check_credential(kind, errors);
+        let limits = ProviderLimits::validate(&self.limits, kind, errors);
+        let divided = limits.divide(&weights, errors);
+        let price_factor = self.factor(kind, errors);
+        check_label(kind, &weights, errors);
+        let account = ProviderAccount {
             name: self.name.clone(),
             kind,
-            base: base?,
+            base_url: base?,
             source,
             credential,
             weights,
@@ -58,26 +58,28 @@ impl Entry {
             limits,
             shares: divided,
         };
-        check_workspace(&account, others, notes);
-        (notes.count() == before).then_some(account)
+        check_workspace(&account, others, errors);
+        (errors.count() == before).then_some(account)
     }
 
-    fn check_name(&self, notes: &mut Notes<'_>) {
+    fn check_name(&self, errors: &mut EntryErrors<'_>) {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let name = &self.name;
-        if !(1..=LONGEST_NAME).contains(&name.len()) || !name.bytes().all(allowed) {
-            let text = format!("a name is 1 to {LONGEST_NAME} letters, digits, -, _ and .");
-            notes.fault(&text);
+        if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(allowed) {
+            let text = format!("a name must be 1 to {MAX_NAME_BYTES} letters, digits, -, _ and .");
+            errors.add(&text);
         }
         if name == MOCK {
-            notes.fault("this name is taken: mock is always there");
+            errors.add("this name is reserved for the built-in mock provider");
         }
     }
 
-    /// An address may hold a password or a key, so a wrong one is not repeated.
-    fn base(&self, kind: Kind, notes: &mut Notes<'_>) -> Option<Url> {
-        let Some(text) = self.base_url.as_deref().or(kind.base()) else {
-            notes.fault("base_url is missing: say where the server is, as http://host:8000/v1");
+    /// A URL may contain a password or a key, so the error does not quote it.
+    fn base(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) -> Option<Url> {
+        let Some(text) = self.base_url.as_deref().or(kind.default_base_url()) else {
+            errors.add(
+                "base_url is missing: set it to the URL of the server, such as http://host:8000/v1",
+            );
             return None;
         };
         let is_plain = |url: &Url| {
@@ -89,7 +91,7 @@ impl Entry {
                 && url.fragment().is_none()
         };
         let Some(url) = Url::parse(text).ok().filter(is_plain) else {
-            notes.fault("base_url is not http or https with a host, and no user or query");
+            errors.add("base_url is not an http or https URL without user and query");
             return None;
         };
         let path = url.path().trim_end_matches('/');
@@ -98,100 +100,105 @@ impl Entry {
             version.starts_with('v') && version.contains(|it: char| it.is_ascii_digit());
         match (kind.base_has_version(), is_version) {
             (true, _) if path.is_empty() => {
-                notes.fault("base_url ends in the version here, as clients write it: …/v1");
+                errors.add("base_url must end with the API version for this kind: …/v1");
             }
             (false, true) => {
-                notes.fault("base_url is without a version here, as clients write it");
+                errors.add("base_url must not contain the API version for this kind");
             }
             _ => return Some(url),
         }
         None
     }
 
-    fn check_credential(&self, kind: Kind, notes: &mut Notes<'_>) {
+    fn check_credential(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) {
         let is_given = self.credential_env.is_some() || self.credential_file.is_some();
         if kind.needs_credential() && !is_given {
-            notes.fault("credential_env or credential_file is missing");
+            errors.add("credential_env or credential_file is missing");
         }
     }
 
-    /// Without a table all shards are alike.
-    fn weights(&self, shards: &[&str], notes: &mut Notes<'_>) -> BTreeMap<String, u64> {
-        let Some(given) = &self.shards else {
+    /// Without a `shards` table all shards have the same weight.
+    fn weights(&self, shards: &[&str], errors: &mut EntryErrors<'_>) -> BTreeMap<String, u64> {
+        let Some(table) = &self.shards else {
             return shards.iter().map(|name| ((*name).to_owned(), 1)).collect();
         };
-        if given.is_empty() {
-            notes.fault("shards names none; leave it out for all alike");
+        if table.is_empty() {
+            errors.add("shards is empty; remove it to give all shards the same weight");
         }
         let mut weights = BTreeMap::new();
-        for (shard, weight) in given {
+        for (shard, weight) in table {
             if !shards.contains(&shard.as_str()) {
-                let near = nearest(shard, shards.iter().copied());
+                let near = closest_name(shard, shards.iter().copied());
                 let hint = near.map_or_else(
-                    || format!("there are {}", shards.join(", ")),
+                    || format!("the shards are {}", shards.join(", ")),
                     |near| format!("did you mean {near}?"),
                 );
-                notes.fault(&format!("there is no shard `{shard}`; {hint}"));
+                errors.add(&format!("unknown shard `{shard}`; {hint}"));
             }
             let field = format!("shards.{shard}");
-            if let Some(weight) = notes.whole(&field, Some(*weight), 1..=MOST_WEIGHT) {
+            if let Some(weight) = errors.whole_number(&field, Some(*weight), 1..=MAX_WEIGHT) {
                 weights.insert(shard.clone(), weight);
             }
         }
         weights
     }
 
-    fn factor(&self, kind: Kind, notes: &mut Notes<'_>) -> Option<Money> {
+    fn factor(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) -> Option<Money> {
         let text = match &self.price_factor {
-            None => return Some(Money(kind.usual_price_factor())),
-            Some(Factor::Text(text)) => text,
-            Some(Factor::Bare(_)) => {
-                notes.fault("price_factor stands in quotes, such as \"0.5\", so that it is exact");
+            None => return Some(Money(kind.default_price_factor())),
+            Some(PriceFactorEntry::Text(text)) => text,
+            Some(PriceFactorEntry::Unquoted(_)) => {
+                errors.add("price_factor must be in quotes, such as \"0.5\", so that it is exact");
                 return None;
             }
         };
         let read: Option<Money> = text.parse().ok();
-        let factor = read.filter(|it| (Money::ZERO..=HIGHEST_FACTOR).contains(it));
+        let factor = read.filter(|it| (Money::ZERO..=MAX_PRICE_FACTOR).contains(it));
         if factor.is_none() {
-            notes.fault("price_factor is not a number from 0 to 2 with at most nine decimals");
+            errors.add("price_factor is not a number from 0 to 2 with at most nine decimals");
         }
         factor
     }
 }
 
-/// Whose jobs carry no label is looked for by moment and size alone. On two shards, either could
-/// take the other's job for its own.
-fn check_label(kind: Kind, weights: &BTreeMap<String, u64>, notes: &mut Notes<'_>) {
-    if kind.is_labelled() || weights.len() == 1 {
+/// Jobs without labels are found by time and size alone. If two shards shared the account, each
+/// could mistake the other's job for its own.
+fn check_label(kind: ProviderKind, weights: &BTreeMap<String, u64>, errors: &mut EntryErrors<'_>) {
+    if kind.has_labels() || weights.len() == 1 {
         return;
     }
     let names: Vec<_> = weights.keys().map(String::as_str).collect();
     let kind = kind.as_str();
     let text = format!(
-        "jobs of {kind} carry no label, so an account serves exactly one shard, and this one has \
-         {}: make a workspace for each shard there and a [[provider]] for each workspace here, \
+        "{kind} jobs carry no labels, so an account can serve only one shard, but this one serves \
+         {}: create a workspace per shard at the provider and a [[provider]] per workspace here, \
          with shards = {{ {} = 1 }} and so on",
         names.join(", "),
         names.first().unwrap_or(&"main"),
     );
-    notes.fault(&text);
+    errors.add(&text);
 }
 
-/// Two accounts with one credential are one workspace, however they are called.
-fn check_workspace(account: &Account, others: &BTreeMap<String, Account>, notes: &mut Notes<'_>) {
-    if account.kind.is_labelled() {
+/// Two accounts with the same credential are the same workspace.
+fn check_workspace(
+    account: &ProviderAccount,
+    others: &BTreeMap<String, ProviderAccount>,
+    errors: &mut EntryErrors<'_>,
+) {
+    if account.kind.has_labels() {
         return;
     }
-    let is_same = |other: &&Account| {
+    let is_same = |other: &&ProviderAccount| {
         let credential = account.credential.is_some() && account.credential == other.credential;
         let source = account.source.is_some() && account.source == other.source;
-        other.kind == account.kind && other.base == account.base && (credential || source)
+        other.kind == account.kind && other.base_url == account.base_url && (credential || source)
     };
     if let Some(other) = others.values().find(is_same) {
         let text = format!(
-            "has the credential of `{}`, and so its jobs; each shard needs a workspace of its own",
+            "has the same credential as `{}` and would see its jobs; each shard needs a separate \
+             workspace",
             other.name
         );
-        notes.fault(&text);
+        errors.add(&text);
     }
 }

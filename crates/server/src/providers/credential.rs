@@ -1,4 +1,4 @@
-//! Where a credential comes from, and that it is there. What it says is never told.
+//! Reads provider credentials from a variable or a file. Errors never quote a credential.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,23 +6,23 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use outbound::provider::credential::Credential;
+use outbound::provider::credential::ProviderCredential;
 
-use crate::notes::Notes;
-use crate::providers::entry::Entry;
+use crate::entry_errors::EntryErrors;
+use crate::providers::entry::ProviderEntry;
 
-/// More is not a credential, and need not be read to its end.
-const LONGEST: u64 = 16_384;
-const LONGEST_NAME: usize = 100;
+/// A longer file is not a credential.
+const MAX_CREDENTIAL_BYTES: u64 = 16_384;
+const MAX_VARIABLE_NAME_BYTES: usize = 100;
 
-/// Who holds a credential for us.
+/// Where a credential comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum CredentialSource {
     Variable(String),
     File(PathBuf),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for CredentialSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "variable {name}"),
@@ -31,57 +31,57 @@ impl fmt::Display for Source {
     }
 }
 
-/// Whether credentials are read; who asks no provider need not have them.
+/// Whether credentials are read; a process that calls no provider does not need them.
 #[derive(Clone, Copy)]
-pub enum Credentials<'a> {
-    Unread,
+pub enum CredentialAccess<'a> {
+    Skip,
     Read(&'a dyn Fn(&str) -> Option<OsString>),
 }
 
-impl fmt::Debug for Credentials<'_> {
+impl fmt::Debug for CredentialAccess<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unread => "Unread",
+            Self::Skip => "Skip",
             Self::Read(_) => "Read",
         })
     }
 }
 
-/// Why there is none. Never with anything of its content.
+/// Why a credential cannot be used. Never quotes it.
 #[derive(Debug, thiserror::Error)]
-enum Missing {
+enum CredentialFailure {
     #[error("is not set")]
-    Unset,
+    NotSet,
     #[error("cannot be read: {0}")]
-    Unread(#[from] io::Error),
+    Unreadable(#[from] io::Error),
     #[error("is empty")]
     Empty,
-    #[error("holds no credential, which is printable letters, digits and signs in one line")]
-    Unfit,
+    #[error("is not a credential: one line of printable ASCII characters without spaces")]
+    Invalid,
 }
 
-impl Source {
-    /// A credential that was put in the place of its variable's name must not be printed. So
-    /// only what can be nothing else is taken for a name or a path, and the rest is not repeated.
-    pub(super) fn checked(entry: &Entry, notes: &mut Notes<'_>) -> Option<Self> {
+impl CredentialSource {
+    /// An operator may put the credential where its variable's name belongs. So anything that is
+    /// not clearly a name or a path is an error that does not quote it.
+    pub(super) fn validate(entry: &ProviderEntry, errors: &mut EntryErrors<'_>) -> Option<Self> {
         match (&entry.credential_env, &entry.credential_file) {
             (Some(_), Some(_)) => {
-                notes.fault("credential_env and credential_file are both given; leave one out");
+                errors.add("credential_env and credential_file are both given; remove one");
                 None
             }
             (Some(name), None) if is_name(name) => Some(Self::Variable(name.clone())),
             (Some(_), None) => {
-                notes.fault(
-                    "credential_env is not the name of a variable, such as OPENAI_API_KEY: \
-                     A to Z, 0 to 9 and _; the credential itself never stands in this file",
+                errors.add(
+                    "credential_env is not the name of an environment variable, such as \
+                     OPENAI_API_KEY (A-Z, 0-9 and _); never put the credential itself here",
                 );
                 None
             }
             (None, Some(path)) if path.starts_with('/') => Some(Self::File(PathBuf::from(path))),
             (None, Some(_)) => {
-                notes.fault(
-                    "credential_file is not a path from the root, such as /run/secrets/openai; \
-                     the credential itself never stands in this file",
+                errors.add(
+                    "credential_file is not an absolute path, such as /run/secrets/openai; \
+                     never put the credential itself here",
                 );
                 None
             }
@@ -91,47 +91,56 @@ impl Source {
 
     pub(super) fn read(
         &self,
-        credentials: Credentials<'_>,
-        notes: &mut Notes<'_>,
-    ) -> Option<Credential> {
-        let Credentials::Read(environment) = credentials else {
+        credentials: CredentialAccess<'_>,
+        errors: &mut EntryErrors<'_>,
+    ) -> Option<ProviderCredential> {
+        let CredentialAccess::Read(environment) = credentials else {
             return None;
         };
-        match self.taken(environment) {
+        match self.load(environment) {
             Ok(credential) => Some(credential),
             Err(missing) => {
-                notes.fault(&format!("the credential is missing: the {self} {missing}"));
+                errors.add(&format!(
+                    "the credential cannot be read: the {self} {missing}"
+                ));
                 None
             }
         }
     }
 
-    fn taken(&self, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Credential, Missing> {
+    fn load(
+        &self,
+        environment: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<ProviderCredential, CredentialFailure> {
         let text = match self {
             Self::Variable(name) => {
-                let value = environment(name).ok_or(Missing::Unset)?;
-                value.into_string().map_err(|_| Missing::Unfit)?
+                let value = environment(name).ok_or(CredentialFailure::NotSet)?;
+                value
+                    .into_string()
+                    .map_err(|_| CredentialFailure::Invalid)?
             }
             Self::File(path) => {
                 let mut bytes = Vec::new();
-                let read = File::open(path)?.take(LONGEST).read_to_end(&mut bytes);
+                let read = File::open(path)?
+                    .take(MAX_CREDENTIAL_BYTES)
+                    .read_to_end(&mut bytes);
                 read?;
-                String::from_utf8(bytes).map_err(|_| Missing::Unfit)?
+                String::from_utf8(bytes).map_err(|_| CredentialFailure::Invalid)?
             }
         };
         match text.trim() {
-            "" => Err(Missing::Empty),
+            "" => Err(CredentialFailure::Empty),
             secret if secret.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                Ok(Credential::new(secret))
+                Ok(ProviderCredential::new(secret))
             }
-            _ => Err(Missing::Unfit),
+            _ => Err(CredentialFailure::Invalid),
         }
     }
 }
 
 fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    (1..=LONGEST_NAME).contains(&text.len())
+    (1..=MAX_VARIABLE_NAME_BYTES).contains(&text.len())
         && text.bytes().all(allowed)
         && !text.starts_with(|first: char| first.is_ascii_digit())
 }

@@ -1,6 +1,6 @@
-//! A `providers.toml` as it is written.
+//! The format of a `providers.toml`.
 //!
-//! Nothing here can be printed: a credential may stand where its variable's name should.
+//! These types have no `Debug`: an operator may put a credential in the wrong field.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,40 @@ use serde::de::IgnoredAny;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ProvidersFile {
     #[serde(default)]
-    pub(super) provider: Vec<Entry>,
+    pub(super) provider: Vec<ProviderEntry>,
 }
 
-/// Numbers are as wide as the format has them, so that a wrong one is told with all else that is.
+/// Numbers are as wide as TOML allows, so that validation reports a wrong one with all other
+/// errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct ProviderEntry {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) base_url: Option<String>,
     pub(super) credential_env: Option<String>,
     pub(super) credential_file: Option<String>,
     pub(super) shards: Option<BTreeMap<String, i64>>,
-    pub(super) price_factor: Option<Factor>,
+    pub(super) price_factor: Option<PriceFactorEntry>,
     #[serde(default)]
-    pub(super) limits: LimitsEntry,
+    pub(super) limits: ProviderLimitsEntry,
 }
 
-/// A text: a number of the format would be binary.
+/// A string, because a TOML float is not exact.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Factor {
+pub(super) enum PriceFactorEntry {
     Text(String),
-    Bare(IgnoredAny),
+    Unquoted(IgnoredAny),
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LimitsEntry {
+pub(super) struct ProviderLimitsEntry {
     pub(super) job_items: Option<i64>,
-    pub(super) job_bytes: Option<Size>,
+    pub(super) job_bytes: Option<SizeEntry>,
     pub(super) job_tokens: Option<i64>,
     pub(super) enqueued_tokens: Option<i64>,
     pub(super) questions: Option<i64>,
@@ -53,7 +54,7 @@ pub(super) struct LimitsEntry {
 /// `200_000_000` or `"200 MB"`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Size {
+pub(super) enum SizeEntry {
     Bytes(i64),
     Text(String),
     Other(IgnoredAny),

@@ -1,19 +1,19 @@
-//! The kinds of accounts: what each takes, and how much of it by default.
+//! The kinds of provider accounts: what each supports, and its default limits.
 
-use domain::model::{Capability, Kind as Work};
-use domain::route::Via;
+use domain::model::{Capability, ModelKind as Work};
+use domain::route::InferenceMode;
 
-/// Which protocol an account speaks.
+/// The protocol of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProviderKind {
     OpenAi,
     Anthropic,
     Gemini,
-    /// One that speaks like `OpenAI` and has no batches, such as vLLM and llama.cpp.
+    /// An `OpenAI`-compatible server without batches, such as vLLM or llama.cpp.
     Server,
 }
 
-impl Kind {
+impl ProviderKind {
     const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Server];
 
     pub const fn as_str(self) -> &'static str {
@@ -29,8 +29,8 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Where it is when the file does not say.
-    pub const fn base(self) -> Option<&'static str> {
+    /// The base URL when the file has none.
+    pub const fn default_base_url(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("https://api.openai.com/v1"),
             Self::Anthropic => Some("https://api.anthropic.com"),
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Whether the version stands in the base address, as clients of this kind write it.
+    /// Whether the base URL ends with the API version, as in this provider's client libraries.
     pub const fn base_has_version(self) -> bool {
         matches!(self, Self::OpenAi | Self::Server)
     }
@@ -48,40 +48,40 @@ impl Kind {
         !matches!(self, Self::Server)
     }
 
-    /// Whether its jobs carry our label, so that shards can tell theirs apart.
-    pub const fn is_labelled(self) -> bool {
+    /// Whether jobs carry a label, so that each shard recognizes its own.
+    pub const fn has_labels(self) -> bool {
         !matches!(self, Self::Anthropic)
     }
 
-    /// The ways that it can be asked, the usual first.
-    pub const fn ways(self) -> &'static [Via] {
+    /// Batch, realtime or both, the default first.
+    pub const fn supported_modes(self) -> &'static [InferenceMode] {
         match self {
-            Self::OpenAi => &[Via::Batch, Via::Realtime],
-            Self::Anthropic | Self::Gemini => &[Via::Batch],
-            Self::Server => &[Via::Realtime],
+            Self::OpenAi => &[InferenceMode::Batch, InferenceMode::Realtime],
+            Self::Anthropic | Self::Gemini => &[InferenceMode::Batch],
+            Self::Server => &[InferenceMode::Realtime],
         }
     }
 
-    pub const fn embeds(self) -> bool {
+    pub const fn has_embeddings(self) -> bool {
         !matches!(self, Self::Anthropic)
     }
 
-    /// Whether work of a model with this capability can be put into its words.
-    pub const fn reads(self, capability: Capability) -> bool {
+    /// Whether its protocol can express input of this capability.
+    pub const fn can_read(self, capability: Capability) -> bool {
         match (self, capability) {
             (_, Capability::Vision) => true,
-            // A server is given text, but no PDF.
+            // A server accepts text, but no PDF.
             (_, Capability::Documents) => !matches!(self, Self::Server),
             (_, Capability::Video) => matches!(self, Self::Gemini | Self::Server),
         }
     }
 
-    pub fn takes(self, work: Work) -> bool {
-        work != Work::Embedding || self.embeds()
+    pub fn can_serve(self, work: Work) -> bool {
+        work != Work::Embedding || self.has_embeddings()
     }
 
-    /// As much as the provider lets one job have; a server has none, but work is gathered for it.
-    pub const fn most_items(self) -> u64 {
+    /// The provider's limit per job. A server has no jobs; this bounds a batch of requests to it.
+    pub const fn max_job_items(self) -> u64 {
         match self {
             Self::OpenAi => 50_000,
             Self::Anthropic | Self::Gemini => 100_000,
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    pub const fn most_bytes(self) -> u64 {
+    pub const fn max_job_bytes(self) -> u64 {
         match self {
             Self::OpenAi | Self::Server => 200_000_000,
             Self::Anthropic => 256_000_000,
@@ -97,9 +97,9 @@ impl Kind {
         }
     }
 
-    /// What waits at a provider is capped by an account's standing there, which only its owner
-    /// knows. Too little costs time; too much, and whole jobs are refused.
-    pub const fn usual_enqueued_tokens(self) -> Option<u64> {
+    /// The provider's limit depends on the account's tier, which only its owner knows. A value that
+    /// is too low costs time; with one that is too high, the provider refuses jobs.
+    pub const fn default_enqueued_tokens(self) -> Option<u64> {
         match self {
             Self::OpenAi => Some(2_000_000),
             Self::Gemini => Some(3_000_000),
@@ -107,8 +107,8 @@ impl Kind {
         }
     }
 
-    /// How long the call that creates a job may take. Anthropic's carries all of the job.
-    pub const fn usual_create_seconds(self) -> u64 {
+    /// How long the call that creates a job may take. Anthropic's call carries the whole job.
+    pub const fn default_create_seconds(self) -> u64 {
         match self {
             Self::Anthropic => 30 * 60,
             Self::OpenAi | Self::Gemini | Self::Server => 60,
@@ -116,14 +116,14 @@ impl Kind {
     }
 
     /// In billionths of the realtime price.
-    pub const fn usual_price_factor(self) -> i64 {
+    pub const fn default_price_factor(self) -> i64 {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Gemini => 500_000_000,
             Self::Server => 1_000_000_000,
         }
     }
 
-    pub fn words() -> String {
+    pub fn list_names() -> String {
         Self::ALL.map(Self::as_str).join(", ")
     }
 }

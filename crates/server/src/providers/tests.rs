@@ -1,17 +1,18 @@
-//! The accounts: what they take, what is said of the rest, and that no credential is ever shown.
+//! The accounts: what the file accepts, the errors it reports, and that no credential is ever
+//! shown.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use outbound::provider::call::Patience;
-use workers::Access;
+use outbound::provider::client::ProviderTimeouts;
+use workers::ProviderAccess;
 
 use super::*;
 
 const SECRET: &str = "sk-secret-0123456789";
 
-/// Where every credential of the tests is.
+/// The environment of these tests.
 fn environment(name: &str) -> Option<OsString> {
     match name {
         "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "SAME_API_KEY" | "GEMINI_API_KEY" => {
@@ -23,18 +24,22 @@ fn environment(name: &str) -> Option<OsString> {
     }
 }
 
-fn parsed(text: &str) -> Result<Accounts, String> {
-    parse(text, &["north", "south"], Credentials::Read(&environment))
+fn parsed(text: &str) -> Result<ProviderAccounts, String> {
+    parse(
+        text,
+        &["north", "south"],
+        CredentialAccess::Read(&environment),
+    )
 }
 
 /// On the shards north and south.
-pub(crate) fn accounts(text: &str) -> Accounts {
+pub(crate) fn accounts(text: &str) -> ProviderAccounts {
     parsed(text).unwrap()
 }
 
-/// The same, for who asks no provider.
-pub(crate) fn unread(text: &str) -> Accounts {
-    parse(text, &["north", "south"], Credentials::Unread).unwrap()
+/// The same, without credentials.
+pub(crate) fn unread(text: &str) -> ProviderAccounts {
+    parse(text, &["north", "south"], CredentialAccess::Skip).unwrap()
 }
 
 fn faults(text: &str) -> String {
@@ -45,7 +50,7 @@ fn faults(text: &str) -> String {
 
 #[test]
 fn without_a_file_there_are_no_accounts() {
-    let none = Accounts::open(None, &["north"], Credentials::Unread).unwrap();
+    let none = ProviderAccounts::open(None, &["north"], CredentialAccess::Skip).unwrap();
     assert_eq!(none.names().count(), 0);
     assert_eq!(none.shards().collect::<Vec<_>>(), ["north"]);
     assert_eq!(accounts("").names().count(), 0);
@@ -74,17 +79,17 @@ fn an_account_is_read_with_all_its_fields() {
     "#,
     );
     let account = accounts.find("openai-main").unwrap();
-    assert_eq!(account.base.as_str(), "https://openai.example/v1");
-    let source = Source::Variable("OPENAI_API_KEY".to_owned());
+    assert_eq!(account.base_url.as_str(), "https://openai.example/v1");
+    let source = CredentialSource::Variable("OPENAI_API_KEY".to_owned());
     assert_eq!(account.source, Some(source));
-    assert_eq!(account.credential, Some(Credential::new(SECRET)));
+    assert_eq!(account.credential, Some(ProviderCredential::new(SECRET)));
     assert_eq!(account.price_factor, Money(400_000_000));
-    let share = |tokens, questions| Share {
-        most_items: 10_000,
-        most_bytes: 100_000_000,
-        most_tokens: 500_000,
-        most_enqueued_tokens: tokens,
-        most_questions: questions,
+    let share = |tokens, questions| AccountShare {
+        max_items: 10_000,
+        max_bytes: 100_000_000,
+        max_tokens: 500_000,
+        max_enqueued_tokens: tokens,
+        max_concurrent_requests: questions,
         linger: TimeDelta::seconds(30),
         grace: TimeDelta::seconds(90),
         create_timeout: TimeDelta::seconds(45),
@@ -105,7 +110,7 @@ fn what_is_left_out_is_as_the_provider_has_it() {
         ]
     "#,
     );
-    let told: Vec<String> = accounts
+    let summaries: Vec<String> = accounts
         .iter()
         .map(|it| {
             let shards: Vec<_> = it.shares.keys().map(String::as_str).collect();
@@ -113,7 +118,7 @@ fn what_is_left_out_is_as_the_provider_has_it() {
             format!(
                 "{} {} {} items {} bytes {} enqueued {:?} price {factor}",
                 it.name,
-                it.base,
+                it.base_url,
                 shards.join("+"),
                 limits.job_items,
                 limits.job_bytes,
@@ -121,7 +126,7 @@ fn what_is_left_out_is_as_the_provider_has_it() {
             )
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(summaries.join("\n"), @r"
     a https://api.anthropic.com/ south items 100000 bytes 256000000 enqueued None price 0.50
     g https://generativelanguage.googleapis.com/ north+south items 100000 bytes 2000000000 enqueued Some(3000000) price 0.50
     o https://api.openai.com/v1 north+south items 50000 bytes 200000000 enqueued Some(2000000) price 0.50
@@ -130,7 +135,7 @@ fn what_is_left_out_is_as_the_provider_has_it() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_errors_are_reported_together() {
     let text = r#"
         provider = [
             { name = "mock", kind = "openai", credential_env = "OPENAI_API_KEY" },
@@ -147,20 +152,20 @@ fn all_that_is_wrong_is_told_at_once() {
         ]
     "#;
     insta::assert_snapshot!(faults(text), @r#"
-    provider `mock`: this name is taken: mock is always there
-    provider `a b`: a name is 1 to 63 letters, digits, -, _ and .
-    provider `a b`: kind `azure` is none of openai, anthropic, gemini, server
+    provider `mock`: this name is reserved for the built-in mock provider
+    provider `a b`: a name must be 1 to 63 letters, digits, -, _ and .
+    provider `a b`: kind `azure` is not one of openai, anthropic, gemini, server
     provider `c`: credential_env or credential_file is missing
-    provider `c`: this name stands in the file twice
-    provider `c`: base_url is missing: say where the server is, as http://host:8000/v1
-    provider `d`: credential_env and credential_file are both given; leave one out
-    provider `d`: base_url is without a version here, as clients write it
-    provider `e`: base_url ends in the version here, as clients write it: …/v1
-    provider `f`: base_url is not http or https with a host, and no user or query
-    provider `g`: there is no shard `noth`; did you mean north?
+    provider `c`: this name is in the file twice
+    provider `c`: base_url is missing: set it to the URL of the server, such as http://host:8000/v1
+    provider `d`: credential_env and credential_file are both given; remove one
+    provider `d`: base_url must not contain the API version for this kind
+    provider `e`: base_url must end with the API version for this kind: …/v1
+    provider `f`: base_url is not an http or https URL without user and query
+    provider `g`: unknown shard `noth`; did you mean north?
     provider `g`: shards.south 0 is not a whole number from 1 to 1000000
-    provider `h`: shards names none; leave it out for all alike
-    provider `i`: price_factor stands in quotes, such as "0.5", so that it is exact
+    provider `h`: shards is empty; remove it to give all shards the same weight
+    provider `i`: price_factor must be in quotes, such as "0.5", so that it is exact
     provider `j`: price_factor is not a number from 0 to 2 with at most nine decimals
     "#);
 }
@@ -196,15 +201,15 @@ fn every_wrong_limit_has_its_line() {
     provider `a`: limits.job_tokens 0 is not a whole number from 1 to 1000000000000000
     provider `a`: limits.grace_seconds -1 is not a whole number from 1 to 86400
     provider `a`: limits.job_bytes 1000000000 is not a whole number from 1 to 200000000
-    provider `a`: limits.questions leave nothing for shard `north`; raise them, or leave the shard out of shards
-    provider `b`: limits.job_bytes is neither a number nor a size such as "200 MB"
-    provider `b`: limits.enqueued_tokens leave nothing for shard `north`; raise them, or leave the shard out of shards
-    provider `c`: limits.job_bytes is neither a number nor a size such as "200 MB"
+    provider `a`: limits.questions is too small: shard `north` would get 0; raise it, or remove the shard from shards
+    provider `b`: limits.job_bytes is not a number or a size such as "200 MB"
+    provider `b`: limits.enqueued_tokens is too small: shard `north` would get 0; raise it, or remove the shard from shards
+    provider `c`: limits.job_bytes is not a number or a size such as "200 MB"
     "#);
 }
 
 #[test]
-fn a_missing_credential_is_told_by_where_it_should_be() {
+fn a_missing_credential_is_reported_by_its_source() {
     let text = r#"
         provider = [
             { name = "a", kind = "openai", credential_env = "NOWHERE" },
@@ -215,14 +220,14 @@ fn a_missing_credential_is_told_by_where_it_should_be() {
         ]
     "#;
     insta::assert_snapshot!(faults(text), @r"
-    provider `a`: the credential is missing: the variable NOWHERE is not set
-    provider `b`: the credential is missing: the variable BLANK is empty
-    provider `c`: the credential is missing: the variable SPACED holds no credential, which is printable letters, digits and signs in one line
-    provider `d`: the credential is missing: the file /nowhere/at/all cannot be read: No such file or directory (os error 2)
-    provider `e`: the credential is missing: the file /dev/null is empty
+    provider `a`: the credential cannot be read: the variable NOWHERE is not set
+    provider `b`: the credential cannot be read: the variable BLANK is empty
+    provider `c`: the credential cannot be read: the variable SPACED is not a credential: one line of printable ASCII characters without spaces
+    provider `d`: the credential cannot be read: the file /nowhere/at/all cannot be read: No such file or directory (os error 2)
+    provider `e`: the credential cannot be read: the file /dev/null is empty
     ");
-    // Who asks no provider needs no credential.
-    let unread = parse(text, &["north"], Credentials::Unread).unwrap();
+    // A process that calls no provider needs no credentials.
+    let unread = parse(text, &["north"], CredentialAccess::Skip).unwrap();
     assert_eq!(unread.names().count(), 5);
 }
 
@@ -237,10 +242,10 @@ fn a_credential_in_the_wrong_place_is_not_repeated() {
         ]
     "#;
     insta::assert_snapshot!(faults(text), @r"
-    provider `a`: credential_env is not the name of a variable, such as OPENAI_API_KEY: A to Z, 0 to 9 and _; the credential itself never stands in this file
-    provider `b`: credential_file is not a path from the root, such as /run/secrets/openai; the credential itself never stands in this file
+    provider `a`: credential_env is not the name of an environment variable, such as OPENAI_API_KEY (A-Z, 0-9 and _); never put the credential itself here
+    provider `b`: credential_file is not an absolute path, such as /run/secrets/openai; never put the credential itself here
     provider `c`: price_factor is not a number from 0 to 2 with at most nine decimals
-    provider `d`: base_url is not http or https with a host, and no user or query
+    provider `d`: base_url is not an http or https URL without user and query
     ");
     for line in [
         "credential = \"sk-secret-0123456789\"",
@@ -250,9 +255,9 @@ fn a_credential_in_the_wrong_place_is_not_repeated() {
         "limits = { questions = \"sk-secret-0123456789\" }",
     ] {
         let text = format!("[[provider]]\nname = \"a\"\nkind = \"openai\"\n{line}\n");
-        let told = faults(&text);
-        assert!(told.starts_with("line "), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        let message = faults(&text);
+        assert!(message.starts_with("line "), "{message}");
+        assert!(!message.contains("secret"), "{message}");
     }
     let text =
         "[[provider]]\nname = \"a\"\nkind = \"openai\"\napi_key = \"sk-secret-0123456789\"\n";
@@ -271,11 +276,13 @@ fn a_file_holds_a_credential_too() {
     );
     let file = folder.join("providers.toml");
     std::fs::write(&file, text).unwrap();
-    let opened = Accounts::open(Some(&file), &["main"], Credentials::Read(&environment)).unwrap();
+    let opened =
+        ProviderAccounts::open(Some(&file), &["main"], CredentialAccess::Read(&environment))
+            .unwrap();
     let account = opened.find("a").unwrap();
-    assert_eq!(account.credential, Some(Credential::new(SECRET)));
+    assert_eq!(account.credential, Some(ProviderCredential::new(SECRET)));
     std::fs::remove_dir_all(&folder).unwrap();
-    let gone = Accounts::open(Some(&file), &["main"], Credentials::Unread).unwrap_err();
+    let gone = ProviderAccounts::open(Some(&file), &["main"], CredentialAccess::Skip).unwrap_err();
     assert!(gone.to_string().contains("providers.toml cannot be read"));
 }
 
@@ -289,14 +296,14 @@ fn an_account_without_labels_serves_one_shard() {
         ]
     "#;
     insta::assert_snapshot!(faults(text), @r"
-    provider `both`: jobs of anthropic carry no label, so an account serves exactly one shard, and this one has north, south: make a workspace for each shard there and a [[provider]] for each workspace here, with shards = { north = 1 } and so on
-    provider `south`: has the credential of `north`, and so its jobs; each shard needs a workspace of its own
+    provider `both`: anthropic jobs carry no labels, so an account can serve only one shard, but this one serves north, south: create a workspace per shard at the provider and a [[provider]] per workspace here, with shards = { north = 1 } and so on
+    provider `south`: has the same credential as `north` and would see its jobs; each shard needs a separate workspace
     ");
     let alone = r#"[[provider]]
         name = "a"
         kind = "anthropic"
         credential_env = "ANTHROPIC_API_KEY""#;
-    assert!(parse(alone, &["main"], Credentials::Read(&environment)).is_ok());
+    assert!(parse(alone, &["main"], CredentialAccess::Read(&environment)).is_ok());
 }
 
 #[test]
@@ -310,17 +317,17 @@ fn nothing_that_is_made_of_an_account_shows_its_credential() {
         ]
     "#;
     let accounts = accounts(text);
-    let mut told = format!("{accounts:?} {accounts:#?}");
+    let mut printed = format!("{accounts:?} {accounts:#?}");
     for account in accounts.iter() {
-        assert_eq!(account.credential, Some(Credential::new(SECRET)));
-        let adapter = account.adapter(Patience::default()).unwrap();
+        assert_eq!(account.credential, Some(ProviderCredential::new(SECRET)));
+        let adapter = account.adapter(ProviderTimeouts::default()).unwrap();
         let access = adapter.access(account.shares["south"]);
         let source = account.source.as_ref().unwrap();
-        told = format!("{told} {adapter:?} {access:?} {source}");
-        let is_jobs = matches!(access, Access::Jobs { .. });
-        assert_eq!(is_jobs, account.kind != Kind::Server);
+        printed = format!("{printed} {adapter:?} {access:?} {source}");
+        let is_jobs = matches!(access, ProviderAccess::Batch { .. });
+        assert_eq!(is_jobs, account.kind != ProviderKind::Server);
     }
-    assert!(!told.contains("secret"), "{told}");
+    assert!(!printed.contains("secret"), "{printed}");
 }
 
 #[test]
@@ -335,30 +342,30 @@ fn shards_share_an_adapter_and_divide_the_limits() {
     "#,
     );
     let account = accounts.find("o").unwrap();
-    let adapter = account.adapter(Patience::default()).unwrap();
+    let adapter = account.adapter(ProviderTimeouts::default()).unwrap();
     let access = |shard| adapter.access(account.shares[shard]);
     let (
-        Access::Jobs {
-            jobs: north,
+        ProviderAccess::Batch {
+            batch: north,
             realtime: Some(_),
             share: first,
         },
-        Access::Jobs {
-            jobs: south,
+        ProviderAccess::Batch {
+            batch: south,
             share: second,
             ..
         },
     ) = (access("north"), access("south"))
     else {
-        panic!("an account of OpenAI takes jobs and single questions");
+        panic!("an OpenAI account supports batch jobs and realtime requests");
     };
     assert!(Arc::ptr_eq(&north, &south));
-    let all = first.most_enqueued_tokens + second.most_enqueued_tokens;
+    let all = first.max_enqueued_tokens + second.max_enqueued_tokens;
     assert_eq!(all, 1_000_001);
 }
 
 #[test]
-fn the_file_that_we_hand_out_is_good() {
+fn the_example_file_is_valid() {
     let example = include_str!("../../../../providers.toml");
     assert_eq!(accounts(example).names().count(), 0);
     let (_, commented) = example.split_once("# [[provider]]").unwrap();
@@ -366,8 +373,8 @@ fn the_file_that_we_hand_out_is_good() {
         .lines()
         .map(|line| line.trim_start_matches('#').to_owned() + "\n")
         .collect();
-    let whole = accounts(&format!("[[provider]]\n{uncommented}"));
-    let names: Vec<_> = whole.names().collect();
+    let all = accounts(&format!("[[provider]]\n{uncommented}"));
+    let names: Vec<_> = all.names().collect();
     assert_eq!(
         names,
         ["claude-north", "gemini-main", "openai-main", "our-vllm"]

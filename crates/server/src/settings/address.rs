@@ -1,10 +1,10 @@
-//! Addresses of databases: they hold passwords, so they are printed masked only.
+//! Database addresses. They hold passwords, so they are printed masked only.
 
 use std::fmt;
 use std::sync::Arc;
 
-use outbound::counters::Counters;
-use store::pool::addresses;
+use outbound::rate_limits::RedisRateLimiter;
+use store::pool::host_urls;
 use url::Url;
 
 pub(super) const MASK: &str = "****";
@@ -13,7 +13,7 @@ pub(super) const MASK: &str = "****";
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
-/// A shard's name and where it lives.
+/// A shard's name and the address of its database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardAddress {
     pub name: Arc<str>,
@@ -21,14 +21,14 @@ pub struct ShardAddress {
 }
 
 impl DatabaseUrl {
-    /// The whole address, for who connects and nobody else.
+    /// The whole address with its password, for connecting only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Host and port of the first host: what databases of one server have in common.
+    /// Host and port of the first host: databases on one server share them.
     pub fn server(&self) -> (String, u16) {
-        let first = addresses(&self.0).into_iter().next();
+        let first = host_urls(&self.0).into_iter().next();
         let url = first.and_then(|url| Url::parse(&url).ok());
         let named = url.as_ref().and_then(|url| {
             let mut pairs = url.query_pairs();
@@ -59,7 +59,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// An empty text is no value.
+/// An empty text means that there is no value.
 pub(super) fn optional<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> impl Fn(&str) -> Result<Option<T>, String> {
@@ -77,12 +77,12 @@ pub(super) fn database(text: &str) -> Result<DatabaseUrl, String> {
         let url = Url::parse(address).ok();
         url.is_some_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
     };
-    if addresses(text).iter().all(is_database) {
+    if host_urls(text).iter().all(is_database) {
         Ok(DatabaseUrl(text.to_owned()))
     } else {
         Err(
             "an address such as postgres://user:password@host:5432/database \
-             (percent-encode what is special in a password)"
+             (percent-encode special characters in the password)"
                 .to_owned(),
         )
     }
@@ -91,7 +91,7 @@ pub(super) fn database(text: &str) -> Result<DatabaseUrl, String> {
 pub(super) fn redis(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok();
     url.filter(|url| matches!(url.scheme(), "redis" | "rediss") && url.has_host())
-        .filter(|url| Counters::new(url.as_str()).is_ok())
+        .filter(|url| RedisRateLimiter::new(url.as_str()).is_ok())
         .ok_or_else(|| "an address such as redis://host:6379 or rediss://host:6379".to_owned())
 }
 
@@ -102,7 +102,7 @@ pub(super) fn shards(text: &str) -> Result<Vec<ShardAddress>, String> {
             .to_owned()
     };
     let mut found: Vec<ShardAddress> = Vec::new();
-    for part in parts(text) {
+    for part in list_members(text) {
         let (name, url) = part.split_once('=').ok_or_else(expected)?;
         let url = database(url).map_err(|_| expected())?;
         let twice = found.iter().any(|other| *other.name == *name);
@@ -117,9 +117,9 @@ pub(super) fn shards(text: &str) -> Result<Vec<ShardAddress>, String> {
     Ok(found)
 }
 
-/// The members of a list of `name=address`. A comma may also stand between the hosts of an
-/// address, so only one with a name and a scheme behind it ends a member.
-fn parts(text: &str) -> Vec<&str> {
+/// Splits a list of `name=address`. Commas also separate the hosts of one address, so a comma ends
+/// a member only if a name and a scheme follow it.
+fn list_members(text: &str) -> Vec<&str> {
     let begins_member = |rest: &str| {
         let named = rest.trim_start().split_once('=');
         named.is_some_and(|(name, address)| {
@@ -145,14 +145,14 @@ fn is_name(name: &str) -> bool {
     (1..=63).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// The text without its passwords. What cannot be read is hidden whole.
+/// The text without its passwords. A text that cannot be parsed is hidden completely.
 pub(super) fn mask(text: &str) -> String {
-    let parts: Vec<_> = parts(text).into_iter().map(mask_one).collect();
+    let parts: Vec<_> = list_members(text).into_iter().map(mask_one).collect();
     parts.join(",")
 }
 
 fn mask_one(part: &str) -> String {
-    // A shard's name comes before its address; an `=` of the address itself stands behind `://`.
+    // A shard's name precedes its address; an `=` inside the address comes after `://`.
     let named = part.split_once('=').filter(|(name, _)| is_name(name));
     let (name, address) = named.map_or((None, part), |(name, url)| (Some(name), url));
     let shown = mask_hosts(address).unwrap_or_else(|| MASK.to_owned());
@@ -162,13 +162,13 @@ fn mask_one(part: &str) -> String {
     }
 }
 
-/// An address with all its hosts, if it can be read.
+/// An address with all its hosts, masked; none if it cannot be parsed.
 fn mask_hosts(address: &str) -> Option<String> {
-    let urls = addresses(address).into_iter();
+    let urls = host_urls(address).into_iter();
     let urls = urls
         .map(|url| Url::parse(&url).ok())
         .collect::<Option<Vec<_>>>()?;
-    // What stands behind the hosts is a database's name and options, never another address.
+    // After the hosts come the database's name and options, never another address.
     let is_readable = |url: &Url| url.scheme().len() > 1 && !url.path().contains(['@', ',']);
     if address.matches("://").count() != 1 || !urls.iter().all(is_readable) {
         return None;

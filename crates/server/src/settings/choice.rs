@@ -1,7 +1,7 @@
-//! Settings that are one of a few words.
+//! Settings with a fixed set of words.
 
-/// What can be chosen, and how each is written.
-pub(super) trait Choice: Copy + 'static {
+/// The words of such a setting and their values.
+pub(super) trait SettingChoice: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
@@ -10,24 +10,24 @@ macro_rules! choices {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name { $($variant,)* }
-        impl Choice for $name {
+        impl SettingChoice for $name {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
         }
     )*};
 }
 
 choices! {
-    /// How strict we are with callers.
+    /// How strict the checks of callers are.
     Environment { "production" Production, "development" Development, }
-    /// Who runs this install.
+    /// Who runs this installation.
     Deployment { "self_hosted" SelfHosted, "cloud" Cloud, }
-    /// How log lines look.
+    /// The format of log lines.
     LogFormat { "json" Json, "text" Text, }
-    /// Where the name of a bucket stands in an address.
-    Style { "path" Path, "virtual" Virtual, }
+    /// Where the bucket name goes in a URL of the object store.
+    BucketStyle { "path" Path, "virtual" Virtual, }
 }
 
-pub(super) fn choice<T: Choice>(text: &str) -> Result<T, String> {
+pub(super) fn choice<T: SettingChoice>(text: &str) -> Result<T, String> {
     let found = T::WORDS
         .iter()
         .find(|(word, _)| *word == text)

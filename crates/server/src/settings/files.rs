@@ -1,4 +1,4 @@
-//! Settings of the object store and of the scanner.
+//! Settings of the object store and of the malware scanner.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::settings::address::MASK;
-use crate::settings::parse::web;
+use crate::settings::parse::http_url;
 
 /// A text that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The whole text, for who signs and nobody else.
+    /// The secret itself, for signing only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -25,25 +25,25 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where the scanner listens.
+/// The address of the malware scanner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScannerAddress {
     Tcp(String),
     Unix(PathBuf),
 }
 
-/// Pages that may upload from a browser.
+/// Web origins that may upload from a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origins(pub Vec<String>);
+pub struct CorsOrigins(pub Vec<String>);
 
 pub(super) fn store(text: &str) -> Result<Url, String> {
     let bare = |url: &Url| {
-        let nobody = url.username().is_empty() && url.password().is_none();
-        nobody && url.query().is_none() && url.fragment().is_none() && url.path() == "/"
+        let no_user = url.username().is_empty() && url.password().is_none();
+        no_user && url.query().is_none() && url.fragment().is_none() && url.path() == "/"
     };
-    let url = web(text).ok().filter(bare);
+    let url = http_url(text).ok().filter(bare);
     url.ok_or_else(|| {
-        "an http or https address of a store without user, path or query, \
+        "an http or https URL of an object store without user, path or query, \
          such as http://storage.internal:8333"
             .to_owned()
     })
@@ -54,7 +54,7 @@ pub(super) fn bucket(text: &str) -> Result<String, String> {
     if (3..=63).contains(&text.len()) && text.bytes().all(allowed) {
         return Ok(text.to_owned());
     }
-    Err("the name of a bucket: 3 to 63 of a-z, 0-9, - and .".to_owned())
+    Err("a bucket name: 3 to 63 characters of a-z, 0-9, - and .".to_owned())
 }
 
 pub(super) fn region(text: &str) -> Result<String, String> {
@@ -62,7 +62,7 @@ pub(super) fn region(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.bytes().all(allowed) {
         return Ok(text.to_owned());
     }
-    Err("the name of a region, such as us-east-1".to_owned())
+    Err("a region name, such as us-east-1".to_owned())
 }
 
 pub(super) fn prefix(text: &str) -> Result<String, String> {
@@ -73,7 +73,7 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
     if text.is_empty() || (good && text.len() <= 200) {
         return Ok(text.to_owned());
     }
-    Err("a prefix of keys that ends with /, such as longshore/".to_owned())
+    Err("a key prefix that ends with /, such as longshore/".to_owned())
 }
 
 pub(super) fn secret(text: &str) -> Result<Secret, String> {
@@ -83,13 +83,13 @@ pub(super) fn secret(text: &str) -> Result<Secret, String> {
     Err("a key of printable characters without spaces".to_owned())
 }
 
-pub(super) fn origins(text: &str) -> Result<Origins, String> {
+pub(super) fn origins(text: &str) -> Result<CorsOrigins, String> {
     let expected = || {
         "* or a list of origins separated by commas, such as https://app.example,http://localhost:5173"
             .to_owned()
     };
     if text == "*" {
-        return Ok(Origins(vec![text.to_owned()]));
+        return Ok(CorsOrigins(vec![text.to_owned()]));
     }
     let parts = text.split(',').map(str::trim);
     let one = |part: &str| {
@@ -99,7 +99,7 @@ pub(super) fn origins(text: &str) -> Result<Origins, String> {
     parts
         .map(one)
         .collect::<Option<_>>()
-        .map(Origins)
+        .map(CorsOrigins)
         .ok_or_else(expected)
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn origins_are_all_or_named() {
-        assert_eq!(origins("*"), Ok(Origins(vec!["*".to_owned()])));
+        assert_eq!(origins("*"), Ok(CorsOrigins(vec!["*".to_owned()])));
         let named = origins("https://app.example, http://localhost:5173/").unwrap();
         assert_eq!(named.0, ["https://app.example", "http://localhost:5173"]);
         assert!(origins("app.example").is_err());

@@ -1,8 +1,8 @@
-//! The settings: defaults, faults, and secrets that stay hidden.
+//! The settings: defaults, errors, and secrets that stay hidden.
 
 use std::time::Duration;
 
-use domain::limit::Limits;
+use domain::plan_limits::LimitsByPlan;
 
 use super::*;
 use crate::settings::choice::{Deployment, Environment, LogFormat};
@@ -12,15 +12,15 @@ const DATABASE: (&str, &str) = (
     "postgres://dock:secret@localhost/longshore",
 );
 
-fn reading(given: &[(&str, &str)]) -> Reading {
-    read(
+fn reading(given: &[(&str, &str)]) -> ParsedSettings {
+    read_variables(
         given
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value))),
     )
 }
 
-fn complaint(given: &[(&str, &str)]) -> String {
+fn failure_text(given: &[(&str, &str)]) -> String {
     reading(given).settings().unwrap_err().to_string()
 }
 
@@ -33,13 +33,16 @@ fn the_defaults_are_good_values() {
     assert_eq!(values.log_format, LogFormat::Json);
     assert_eq!(
         values.callback_retry_delays,
-        domain::delivery::Schedule::default()
+        domain::retry_schedule::RetrySchedule::default()
     );
     assert_eq!(values.drain, Duration::from_secs(35));
     assert_eq!(values.drain_grace, Duration::from_secs(1));
     assert_eq!(values.callback_allow, []);
     assert_eq!(values.licence_public_key, None);
-    assert_eq!(crate::licence::plans(&values), Limits::default());
+    assert_eq!(
+        crate::licence::plan_limits(&values),
+        LimitsByPlan::default()
+    );
     assert_eq!(databases.control.reveal(), DATABASE.1);
     let shards: Vec<_> = databases.shards.iter().map(|shard| &*shard.name).collect();
     assert_eq!(shards, ["main"]);
@@ -47,19 +50,23 @@ fn the_defaults_are_good_values() {
 
 #[test]
 fn the_table_names_each_setting_once_with_help() {
-    for (place, declared) in TABLE.iter().enumerate() {
-        assert!(declared.name.starts_with(PREFIX), "{}", declared.name);
+    for (index, declared) in TABLE.iter().enumerate() {
+        assert!(
+            declared.name.starts_with(SETTING_PREFIX),
+            "{}",
+            declared.name
+        );
         assert!(declared.help.ends_with('.'), "{}", declared.name);
         let twice = TABLE
             .iter()
-            .skip(place + 1)
+            .skip(index + 1)
             .any(|other| other.name == declared.name);
         assert!(!twice, "{}", declared.name);
     }
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_errors_are_reported_together() {
     let given = [
         DATABASE,
         ("SVC_LISTN", "127.0.0.1:1"),
@@ -80,12 +87,12 @@ fn all_that_is_wrong_is_told_at_once() {
             "a=postgres://x:hunter2@h/d,a=postgres://y:hunter2@h/d",
         ),
     ];
-    let told = complaint(&given);
-    assert!(!told.contains("hunter2") && !told.contains("secret"));
-    insta::assert_snapshot!(told, @r"
-    the settings are wrong (see: longshored config)
-      SVC_LISTN: there is no such setting; did you mean SVC_LISTEN?
-      SVC_QUITE_UNHEARD_OF: there is no such setting
+    let message = failure_text(&given);
+    assert!(!message.contains("hunter2") && !message.contains("secret"));
+    insta::assert_snapshot!(message, @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_LISTN: unknown setting; did you mean SVC_LISTEN?
+      SVC_QUITE_UNHEARD_OF: unknown setting
       SVC_SHARD_DATABASE_URLS: the value is not a list of name=address separated by commas, each name once and made of a-z, 0-9, - and _, such as north=postgres://user:password@host/database,south=postgres://…
       SVC_DATABASE_CONNECTIONS: `0` is not a whole number from 4 to 1000
       SVC_REDIS_URL: the value is not an address such as redis://host:6379 or rediss://host:6379
@@ -102,7 +109,7 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn a_missing_database_is_told_together_with_the_rest() {
+fn a_missing_database_is_reported_together_with_other_errors() {
     let faults = reading(&[("SVC_LEASE_SECONDS", "1")]).faults;
     let names: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();
     assert_eq!(names, ["SVC_LEASE_SECONDS", "SVC_DATABASE_URL"]);
@@ -117,26 +124,26 @@ fn what_needs_no_database_can_do_without_its_address() {
     assert_eq!(read.values().unwrap().monthly_tokens_free, None);
     let faulty = reading(&[tokens, ("SVC_LEASE_SECONDS", "1")]);
     insta::assert_snapshot!(faulty.values().unwrap_err(), @r"
-    the settings are wrong (see: longshored config)
+    the settings are invalid; `longshored config` explains each one
       SVC_LEASE_SECONDS: `1` is not a whole number of seconds from 3 to 3600
     ");
 }
 
 #[test]
 fn a_missing_database_is_asked_for() {
-    insta::assert_snapshot!(complaint(&[]), @r"
-    the settings are wrong (see: longshored config)
-      SVC_DATABASE_URL: is not set; it takes the address of a PostgreSQL, such as postgres://user:password@localhost:5432/longshore
+    insta::assert_snapshot!(failure_text(&[]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_DATABASE_URL: is not set; set it to a PostgreSQL address, such as postgres://user:password@localhost:5432/longshore
     ");
     let control = ("SVC_CONTROL_DATABASE_URL", "postgres://localhost/control");
-    insta::assert_snapshot!(complaint(&[control]), @r"
-    the settings are wrong (see: longshored config)
-      SVC_SHARD_DATABASE_URLS: is not set, nor is SVC_DATABASE_URL; name each shard and its address, such as north=postgres://…,south=postgres://…
+    insta::assert_snapshot!(failure_text(&[control]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_SHARD_DATABASE_URLS: is not set, and neither is SVC_DATABASE_URL; list each shard with its PostgreSQL address, such as north=postgres://…,south=postgres://…
     ");
     let shards = ("SVC_SHARD_DATABASE_URLS", "a=postgres://localhost/a");
-    insta::assert_snapshot!(complaint(&[shards]), @r"
-    the settings are wrong (see: longshored config)
-      SVC_CONTROL_DATABASE_URL: is not set, nor is SVC_DATABASE_URL; it takes the address of a PostgreSQL
+    insta::assert_snapshot!(failure_text(&[shards]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_CONTROL_DATABASE_URL: is not set, and neither is SVC_DATABASE_URL; set one of them to a PostgreSQL address
     ");
 }
 
@@ -149,8 +156,8 @@ fn settings_that_contradict_each_other_are_refused() {
         ("SVC_DELIVERY_SLOTS", "10"),
         ("SVC_DELIVERY_SLOTS_PER_HOST", "11"),
     ];
-    insta::assert_snapshot!(complaint(&given), @r"
-    the settings are wrong (see: longshored config)
+    insta::assert_snapshot!(failure_text(&given), @r"
+    the settings are invalid; `longshored config` explains each one
       SVC_DRAIN_GRACE_MILLISECONDS: must be less than SVC_DRAIN_SECONDS
       SVC_DELIVERY_SLOTS_PER_HOST: must not be more than SVC_DELIVERY_SLOTS
     ");
@@ -166,25 +173,25 @@ fn a_store_comes_with_all_that_it_needs() {
         ("SVC_OBJECTS_SECRET_KEY", "hunter2=very/secret"),
         ("SVC_SCANNER", "tcp://clamd:3310"),
     ];
-    let whole = reading(&given);
-    let rows = whole.rows.iter().map(|row| row.shown.clone());
+    let complete = reading(&given);
+    let rows = complete.rows.iter().map(|row| row.display_value.clone());
     assert!(!rows.collect::<String>().contains("hunter2"));
-    let settings = whole.settings().unwrap();
+    let settings = complete.settings().unwrap();
     assert!(!format!("{settings:?}").contains("hunter2"));
 
-    insta::assert_snapshot!(complaint(&given[..2]), @r"
-    the settings are wrong (see: longshored config)
-      SVC_OBJECTS_BUCKET: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
-      SVC_OBJECTS_ACCESS_KEY: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
-      SVC_OBJECTS_SECRET_KEY: is not set, but SVC_OBJECTS_URL is; a store needs its bucket and both keys
-      SVC_SCANNER: is not set, but SVC_OBJECTS_URL is; no file is ready before it was scanned
+    insta::assert_snapshot!(failure_text(&given[..2]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_OBJECTS_BUCKET: is not set, but SVC_OBJECTS_URL is; the object store needs a bucket and both keys
+      SVC_OBJECTS_ACCESS_KEY: is not set, but SVC_OBJECTS_URL is; the object store needs a bucket and both keys
+      SVC_OBJECTS_SECRET_KEY: is not set, but SVC_OBJECTS_URL is; the object store needs a bucket and both keys
+      SVC_SCANNER: is not set, but SVC_OBJECTS_URL is; every file must be scanned
     ");
-    insta::assert_snapshot!(complaint(&[DATABASE, ("SVC_OBJECTS_BUCKET", "longshore")]), @r"
-    the settings are wrong (see: longshored config)
-      SVC_OBJECTS_URL: is not set, but another SVC_OBJECTS_… is; it takes the store's address, such as http://storage.internal:8333
+    insta::assert_snapshot!(failure_text(&[DATABASE, ("SVC_OBJECTS_BUCKET", "longshore")]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_OBJECTS_URL: is not set, but another SVC_OBJECTS_… is; set it to the URL of the object store, such as http://storage.internal:8333
     ");
-    insta::assert_snapshot!(complaint(&[DATABASE, ("SVC_OBJECTS_SECRET_KEY", "hunter 2")]), @r"
-    the settings are wrong (see: longshored config)
+    insta::assert_snapshot!(failure_text(&[DATABASE, ("SVC_OBJECTS_SECRET_KEY", "hunter 2")]), @r"
+    the settings are invalid; `longshored config` explains each one
       SVC_OBJECTS_SECRET_KEY: the value is not a key of printable characters without spaces
     ");
 }

@@ -1,4 +1,4 @@
-//! The dashboard as a browser meets it: pages over HTTP, cookies kept, forms sealed.
+//! The dashboard as a browser sees it: pages over HTTP, with cookies and CSRF tokens.
 
 mod browser;
 
@@ -6,18 +6,18 @@ mod callbacks;
 
 mod cargo;
 
-mod doors;
+mod access;
 
-mod elsewhere;
+mod oidc;
 
 mod files;
 
-mod keys;
+mod api_keys;
 
-mod numbers;
+mod usage;
 
 mod operations;
 
 mod people;
 
-mod reads;
+mod rows_read;

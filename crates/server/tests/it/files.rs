@@ -1,18 +1,22 @@
-//! Sessions and grants, as the contract shows them.
+//! Upload sessions and presigned grants, as the contract defines them.
 
 use serde_json::{Value, json};
 
 use crate::files_scan::samples;
-use crate::support::Service;
-use crate::support::files::{checksum, declare, put_part, sized, upload};
+use crate::support::TestService;
+use crate::support::files::{
+    checksum, create_file_request, create_file_request_of_size, put_part, upload,
+};
 
 const MB: usize = 1 << 20;
 
 #[tokio::test]
 async fn a_small_file_is_sent_in_one_post() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
-    let answer = service.post_file(&customer, &sized(8 * MB)).await;
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let answer = service
+        .post_file(&customer, &create_file_request_of_size(8 * MB))
+        .await;
     assert_eq!(answer.status, 201);
     let session = &answer.body;
     assert_eq!(session["status"], "uploading");
@@ -31,15 +35,17 @@ async fn a_small_file_is_sent_in_one_post() {
 
 #[tokio::test]
 async fn a_byte_more_is_sent_in_parts() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     for (size, parts) in [
         (8 * MB + 1, 1),
         (16 * MB, 1),
         (16 * MB + 1, 2),
         (48 * MB, 3),
     ] {
-        let answer = service.post_file(&customer, &sized(size)).await;
+        let answer = service
+            .post_file(&customer, &create_file_request_of_size(size))
+            .await;
         let upload = &answer.body["upload"];
         assert_eq!(upload["type"], "multipart", "{}", answer.body);
         assert_eq!(upload["part_size_bytes"], 16_777_216);
@@ -55,30 +61,30 @@ async fn a_byte_more_is_sent_in_parts() {
 
 #[tokio::test]
 async fn with_declared_checksums_the_store_refuses_other_bytes() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(9 * MB);
-    let mut body = declare(&bytes, "text/plain");
+    let mut body = create_file_request(&bytes, "text/plain");
     body["part_checksums"] = json!([checksum(&bytes)]);
     let upload = service.post_file(&customer, &body).await.body["upload"].clone();
     assert_eq!(upload["checksum_header"], "x-amz-checksum-sha256");
     let part = &upload["parts"][0];
     let (_, refused) = put_part(&upload, part, &samples::text(9 * MB)).await;
     assert_eq!(refused.status / 100, 4, "{refused:?}");
-    let (_, taken) = put_part(&upload, part, &bytes).await;
-    assert_eq!(taken.status, 200, "{taken:?}");
+    let (_, accepted) = put_part(&upload, part, &bytes).await;
+    assert_eq!(accepted.status, 200, "{accepted:?}");
 }
 
 #[tokio::test]
 async fn a_new_record_has_every_field() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
-    let mut body = declare(b"ahoy", "text/plain");
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let mut body = create_file_request(b"ahoy", "text/plain");
     body["metadata"] = json!({"ship": "Ever Given", "decks": ["a\u{0}b"]});
     body["ttl_seconds"] = json!(7200);
     let session = service.post_file(&customer, &body).await.body;
     let record = service
-        .file(&customer, session["id"].as_str().unwrap())
+        .get_file(&customer, session["id"].as_str().unwrap())
         .await;
     insta::assert_json_snapshot!(record, {".id" => "[file]", ".sha256" => "[hex]"}, @r#"
     {
@@ -107,9 +113,9 @@ async fn a_new_record_has_every_field() {
 }
 
 #[tokio::test]
-async fn what_cannot_stand_is_told_whole() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
+async fn an_invalid_declaration_is_refused_with_every_error() {
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     insta::assert_snapshot!(service.post_file(&customer, &json!({"ttl_seconds": 1})).await, @r#"
     422 {
       "error": "invalid_request",
@@ -120,17 +126,17 @@ async fn what_cannot_stand_is_told_whole() {
       }
     }
     "#);
-    insta::assert_snapshot!(service.post_file(&customer, &declare(b"PK", "application/zip")).await, @r#"
+    insta::assert_snapshot!(service.post_file(&customer, &create_file_request(b"PK", "application/zip")).await, @r#"
     415 {
       "error": "unsupported_media_type",
-      "message": "Files of this media type cannot be stored. Supported: image/jpeg, image/png, image/gif, image/webp, application/pdf, text/plain, text/csv, text/markdown, video/mp4, video/quicktime, video/webm, video/x-matroska.",
+      "message": "This media type is not supported. Supported media types: image/jpeg, image/png, image/gif, image/webp, application/pdf, text/plain, text/csv, text/markdown, video/mp4, video/quicktime, video/webm, video/x-matroska.",
       "detail": {
         "error": "unsupported_media_type",
-        "message": "Files of this media type cannot be stored. Supported: image/jpeg, image/png, image/gif, image/webp, application/pdf, text/plain, text/csv, text/markdown, video/mp4, video/quicktime, video/webm, video/x-matroska."
+        "message": "This media type is not supported. Supported media types: image/jpeg, image/png, image/gif, image/webp, application/pdf, text/plain, text/csv, text/markdown, video/mp4, video/quicktime, video/webm, video/x-matroska."
       }
     }
     "#);
-    let mut large = sized(50 * MB + 1);
+    let mut large = create_file_request_of_size(50 * MB + 1);
     insta::assert_snapshot!(service.post_file(&customer, &large).await, @r#"
     413 {
       "error": "file_too_large",
@@ -147,50 +153,60 @@ async fn what_cannot_stand_is_told_whole() {
 
 #[tokio::test]
 async fn grants_are_refreshed_while_the_session_is_open() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(100);
-    let session = service.session(&customer, &bytes, "text/plain").await;
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
     let path = format!("/files/{}/parts", session["id"].as_str().unwrap());
     // An empty body is an empty object.
-    let fresh = service.ask(&customer, "POST", &path, &Value::Null).await;
+    let fresh = service
+        .send_json(&customer, "POST", &path, &Value::Null)
+        .await;
     assert_eq!((fresh.status, &fresh.body["id"]), (200, &session["id"]));
     assert_eq!(fresh.body["status"], "uploading");
     upload(&fresh.body["upload"], &bytes).await;
 
-    let large = service.post_file(&customer, &sized(48 * MB)).await.body;
+    let large = service
+        .post_file(&customer, &create_file_request_of_size(48 * MB))
+        .await
+        .body;
     let large = format!("/files/{}/parts", large["id"].as_str().unwrap());
     let some = json!({"part_numbers": [3, 1]});
-    let some = service.ask(&customer, "POST", &large, &some).await;
+    let some = service.send_json(&customer, "POST", &large, &some).await;
     let numbers = some.body["upload"]["parts"].as_array().unwrap().iter();
     let numbers: Vec<_> = numbers
         .map(|part| part["part_number"].as_u64().unwrap())
         .collect();
     assert_eq!(numbers, [1, 3]);
     let none = json!({"part_numbers": [4]});
-    insta::assert_snapshot!(service.ask(&customer, "POST", &large, &none).await, @r#"
+    insta::assert_snapshot!(service.send_json(&customer, "POST", &large, &none).await, @r#"
     422 {
       "error": "invalid_request",
-      "message": "part_numbers should be an array of whole numbers from 1 to 3; leave it out for every part.",
+      "message": "part_numbers should be an array of whole numbers from 1 to 3; omit it for all parts.",
       "detail": {
         "error": "invalid_request",
-        "message": "part_numbers should be an array of whole numbers from 1 to 3; leave it out for every part."
+        "message": "part_numbers should be an array of whole numbers from 1 to 3; omit it for all parts."
       }
     }
     "#);
 
     let id = session["id"].as_str().unwrap();
     assert_eq!(
-        service.complete(&customer, id, &json!({})).await.status,
+        service
+            .complete_upload(&customer, id, &json!({}))
+            .await
+            .status,
         200
     );
-    insta::assert_snapshot!(service.ask(&customer, "POST", &path, &json!({})).await, @r#"
+    insta::assert_snapshot!(service.send_json(&customer, "POST", &path, &json!({})).await, @r#"
     409 {
       "error": "invalid_state",
-      "message": "The file is ready. Only a session that is uploading has something to refresh.",
+      "message": "The file's status is ready. Grants can be refreshed only while the status is uploading.",
       "detail": {
         "error": "invalid_state",
-        "message": "The file is ready. Only a session that is uploading has something to refresh."
+        "message": "The file's status is ready. Grants can be refreshed only while the status is uploading."
       }
     }
     "#);
@@ -198,12 +214,17 @@ async fn grants_are_refreshed_while_the_session_is_open() {
 
 #[tokio::test]
 async fn known_bytes_are_not_sent_again() {
-    let mut service = Service::with_files().await;
-    let (customer, other) = (service.customer().await, service.customer().await);
-    let sibling = service.sibling_of(&customer).await;
+    let mut service = TestService::with_files().await;
+    let (customer, other) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
+    let sibling = service.create_sibling_project(&customer).await;
     let bytes = samples::text(100);
-    let first = service.ready(&customer, &bytes, "text/plain").await;
-    let mut again = declare(&bytes, "text/plain");
+    let first = service
+        .upload_ready_file(&customer, &bytes, "text/plain")
+        .await;
+    let mut again = create_file_request(&bytes, "text/plain");
     again["filename"] = json!("another name");
     let second = service.post_file(&customer, &again).await;
     assert_eq!(second.status, 200);
@@ -217,36 +238,40 @@ async fn known_bytes_are_not_sent_again() {
     "#);
     let second = second.body["id"].as_str().unwrap().to_owned();
     assert_ne!(first, second);
-    let record = service.file(&customer, &second).await;
+    let record = service.get_file(&customer, &second).await;
     assert_eq!(
         (&record["filename"], &record["scan_status"]),
         (&json!("another name"), &json!("clean"))
     );
-    // Neither another type, nor another project, nor another organization.
+    // There is no deduplication across media types, projects or organizations.
     for (customer, media_type) in [
         (&customer, "text/csv"),
         (&sibling, "text/plain"),
         (&other, "text/plain"),
     ] {
-        service.session(customer, &bytes, media_type).await;
+        service
+            .create_upload_session(customer, &bytes, media_type)
+            .await;
     }
-    // The bytes live as long as one of them.
-    for (id, whole) in [(&first, true), (&second, false)] {
+    // The bytes stay as long as one of the files does.
+    for (id, is_kept) in [(&first, true), (&second, false)] {
         let link = service
             .get(&customer, &format!("/files/{second}/content"))
             .await
             .body;
         let link = link["download_url"].as_str().unwrap().to_owned();
         let gone = service
-            .ask(&customer, "DELETE", &format!("/files/{id}"), &Value::Null)
+            .send_json(&customer, "DELETE", &format!("/files/{id}"), &Value::Null)
             .await;
         assert_eq!(
             (gone.status, &gone.body["status"]),
             (200, &json!("expired"))
         );
-        let answered = crate::storage::send("GET", &link, &[], b"").await;
-        assert_eq!(answered.status == 200, whole, "{answered:?}");
+        let response = crate::storage::send("GET", &link, &[], b"").await;
+        assert_eq!(response.status == 200, is_kept, "{response:?}");
     }
-    service.session(&customer, &bytes, "text/plain").await;
-    service.prove_files().await;
+    service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    service.check_file_invariants().await;
 }

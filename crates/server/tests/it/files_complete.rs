@@ -1,4 +1,4 @@
-//! Complete, content and deletion: what callers see of the verdict.
+//! Complete, content and deletion: what callers see of a file's verdict.
 
 use std::time::Duration;
 
@@ -7,25 +7,27 @@ use serde_json::{Value, json};
 
 use crate::files_scan::samples;
 use crate::storage::send;
-use crate::support::Service;
-use crate::support::files::{Harbour, post, put_part, put_parts, upload};
-use crate::support::limited::Limited;
+use crate::support::TestService;
+use crate::support::files::{TestFileBackends, post_upload, put_part, put_parts, upload};
+use crate::support::test_limits::TestLimits;
 
 const MB: usize = 1 << 20;
 
-fn id_of(session: &Value) -> String {
+fn file_id(session: &Value) -> String {
     session["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn a_good_file_is_ready_and_its_bytes_can_be_had() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
-    let bytes = samples::of(MediaType::Pdf);
-    let session = service.session(&customer, &bytes, "application/pdf").await;
+async fn a_good_file_is_ready_and_can_be_downloaded() {
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let bytes = samples::valid_file(MediaType::Pdf);
+    let session = service
+        .create_upload_session(&customer, &bytes, "application/pdf")
+        .await;
     upload(&session["upload"], &bytes).await;
     let answer = service
-        .complete(&customer, &id_of(&session), &json!({}))
+        .complete_upload(&customer, &file_id(&session), &json!({}))
         .await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(
@@ -33,9 +35,12 @@ async fn a_good_file_is_ready_and_its_bytes_can_be_had() {
         (&json!("ready"), &json!("clean"))
     );
     assert_eq!(answer.body["expires_at"], "2026-01-31T00:00:00.000000Z");
-    assert_eq!(service.file(&customer, &id_of(&session)).await, answer.body);
+    assert_eq!(
+        service.get_file(&customer, &file_id(&session)).await,
+        answer.body
+    );
 
-    let path = format!("/files/{}/content", id_of(&session));
+    let path = format!("/files/{}/content", file_id(&session));
     let content = service.get(&customer, &path).await;
     assert_eq!(content.status, 200);
     let link = content.body["download_url"].as_str().unwrap();
@@ -49,139 +54,146 @@ async fn a_good_file_is_ready_and_its_bytes_can_be_had() {
         (shown("filename"), shown("size_bytes")),
         (json!("sample.bin"), json!(bytes.len()))
     );
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&session), &json!({})).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&session), &json!({})).await, @r#"
     409 {
       "error": "invalid_state",
-      "message": "The file is ready. Only a session that is uploading can be completed.",
+      "message": "The file's status is ready. Only a file with status uploading can be completed.",
       "detail": {
         "error": "invalid_state",
-        "message": "The file is ready. Only a session that is uploading can be completed."
+        "message": "The file's status is ready. Only a file with status uploading can be completed."
       }
     }
     "#);
-    service.prove_files().await;
+    service.check_file_invariants().await;
 }
 
 #[tokio::test]
 async fn parts_become_one_file() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(17 * MB);
-    let session = service.session(&customer, &bytes, "text/plain").await;
-    let id = id_of(&session);
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    let id = file_id(&session);
     let listed = put_parts(&session["upload"], &bytes).await;
     // A list with a gap leaves the session open.
     let gap = json!({"parts": [listed["parts"][1]]});
-    insta::assert_snapshot!(service.complete(&customer, &id, &gap).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &id, &gap).await, @r#"
     422 {
       "error": "invalid_request",
-      "message": "parts should list every part of the 2; missing: 1.",
+      "message": "parts should list all 2 parts; missing: 1.",
       "detail": {
         "error": "invalid_request",
-        "message": "parts should list every part of the 2; missing: 1."
+        "message": "parts should list all 2 parts; missing: 1."
       }
     }
     "#);
-    assert_eq!(service.file(&customer, &id).await["status"], "uploading");
-    let answer = service.complete(&customer, &id, &listed).await;
+    assert_eq!(
+        service.get_file(&customer, &id).await["status"],
+        "uploading"
+    );
+    let answer = service.complete_upload(&customer, &id, &listed).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(answer.body["size_bytes"], 17 * MB);
-    service.prove_files().await;
+    service.check_file_invariants().await;
 }
 
 #[tokio::test]
 async fn a_part_of_other_bytes_fails_the_file() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let session = service
-        .session(&customer, &samples::text(9 * MB), "text/plain")
+        .create_upload_session(&customer, &samples::text(9 * MB), "text/plain")
         .await;
     let part = &session["upload"]["parts"][0];
     let (checksum, sent) = put_part(&session["upload"], part, &samples::text(9 * MB)).await;
     let etag = sent.header("etag").unwrap();
     let parts = json!({"parts": [{"part_number": 1, "etag": etag, "checksum_sha256": checksum}]});
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&session), &parts).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&session), &parts).await, @r#"
     422 {
       "error": "checksum_mismatch",
-      "message": "What was uploaded does not have the declared SHA-256. Create a new file and upload exactly the bytes that were hashed.",
+      "message": "The uploaded bytes do not have the declared SHA-256. Create a new file and upload exactly the bytes that were hashed.",
       "detail": {
         "error": "checksum_mismatch",
-        "message": "What was uploaded does not have the declared SHA-256. Create a new file and upload exactly the bytes that were hashed."
+        "message": "The uploaded bytes do not have the declared SHA-256. Create a new file and upload exactly the bytes that were hashed."
       }
     }
     "#);
-    service.prove_files().await;
+    service.check_file_invariants().await;
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_bytes_is_answered() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+async fn complete_answers_why_a_file_failed() {
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let missing = service
-        .session(&customer, b"never sent", "text/plain")
+        .create_upload_session(&customer, b"never sent", "text/plain")
         .await;
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&missing), &json!({})).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&missing), &json!({})).await, @r#"
     422 {
       "error": "upload_missing",
-      "message": "Nothing was uploaded, or not every part of it. Create a new file, upload it whole and then complete it.",
+      "message": "The upload is missing or incomplete. Create a new file, upload all of it and then complete it.",
       "detail": {
         "error": "upload_missing",
-        "message": "Nothing was uploaded, or not every part of it. Create a new file, upload it whole and then complete it."
+        "message": "The upload is missing or incomplete. Create a new file, upload all of it and then complete it."
       }
     }
     "#);
 
-    let png = samples::of(MediaType::Png);
-    let mistaken = service.session(&customer, &png, "image/jpeg").await;
+    let png = samples::valid_file(MediaType::Png);
+    let mistaken = service
+        .create_upload_session(&customer, &png, "image/jpeg")
+        .await;
     upload(&mistaken["upload"], &png).await;
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&mistaken), &json!({})).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&mistaken), &json!({})).await, @r#"
     422 {
       "error": "magic_byte_mismatch",
-      "message": "The bytes are not of the declared media type. Create a new file with their true type.",
+      "message": "The uploaded bytes are not of the declared media type. Create a new file with the right media type.",
       "detail": {
         "error": "magic_byte_mismatch",
-        "message": "The bytes are not of the declared media type. Create a new file with their true type."
+        "message": "The uploaded bytes are not of the declared media type. Create a new file with the right media type."
       }
     }
     "#);
-    // Failed is the end.
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&mistaken), &json!({})).await, @r#"
+    // The status failed is final.
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&mistaken), &json!({})).await, @r#"
     409 {
       "error": "invalid_state",
-      "message": "The file is failed. Only a session that is uploading can be completed.",
+      "message": "The file's status is failed. Only a file with status uploading can be completed.",
       "detail": {
         "error": "invalid_state",
-        "message": "The file is failed. Only a session that is uploading can be completed."
+        "message": "The file's status is failed. Only a file with status uploading can be completed."
       }
     }
     "#);
-    let content = format!("/files/{}/content", id_of(&mistaken));
+    let content = format!("/files/{}/content", file_id(&mistaken));
     insta::assert_snapshot!(service.get(&customer, &content).await, @r#"
     409 {
       "error": "invalid_state",
-      "message": "The file is failed. Only a file that is ready can be downloaded.",
+      "message": "The file's status is failed. Only a file with status ready can be downloaded.",
       "detail": {
         "error": "invalid_state",
-        "message": "The file is failed. Only a file that is ready can be downloaded."
+        "message": "The file's status is failed. Only a file with status ready can be downloaded."
       }
     }
     "#);
 
     let infected = service
-        .session(&customer, &samples::eicar(), "text/plain")
+        .create_upload_session(&customer, &samples::eicar(), "text/plain")
         .await;
     upload(&infected["upload"], &samples::eicar()).await;
-    insta::assert_snapshot!(service.complete(&customer, &id_of(&infected), &json!({})).await, @r#"
+    insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&infected), &json!({})).await, @r#"
     422 {
       "error": "malware_detected",
-      "message": "The malware scanner found something in this file.",
+      "message": "The malware scanner detected malware in this file.",
       "detail": {
         "error": "malware_detected",
-        "message": "The malware scanner found something in this file."
+        "message": "The malware scanner detected malware in this file."
       }
     }
     "#);
-    let record = service.file(&customer, &id_of(&infected)).await;
+    let record = service.get_file(&customer, &file_id(&infected)).await;
     let shown = |field: &str| record[field].as_str().unwrap().to_owned();
     let shown = [
         shown("status"),
@@ -189,25 +201,29 @@ async fn what_is_wrong_with_the_bytes_is_answered() {
         shown("scan_status"),
     ];
     assert_eq!(shown, ["failed", "malware_detected", "infected"]);
-    service.prove_files().await;
+    service.check_file_invariants().await;
 }
 
 #[tokio::test]
 async fn a_verdict_that_takes_longer_is_polled_for() {
-    let harbour = Harbour {
+    let example = TestFileBackends {
         complete_wait: Duration::from_millis(50),
-        ..Harbour::new().await
+        ..TestFileBackends::new().await
     };
-    let mut service = Service::with_harbour(Limited::default(), Some(harbour)).await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_file_backends(TestLimits::default(), Some(example)).await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(100);
-    let session = service.session(&customer, &bytes, "text/plain").await;
-    let id = id_of(&session);
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    let id = file_id(&session);
     upload(&session["upload"], &bytes).await;
     let path = format!("/files/{id}/complete");
     for _ in 0..2 {
-        // Nobody scans.
-        let answer = service.ask(&customer, "POST", &path, &json!({})).await;
+        // No worker scans.
+        let answer = service
+            .send_json(&customer, "POST", &path, &json!({}))
+            .await;
         assert_eq!(
             (answer.status, &answer.body["status"]),
             (202, &json!("validating"))
@@ -218,18 +234,24 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
         );
     }
     let now = service.now();
-    service.crews[0].scan.settle(now).await.unwrap();
-    assert_eq!(service.file(&customer, &id).await["status"], "ready");
+    service.worker_sets[0]
+        .scan
+        .run_until_idle(now)
+        .await
+        .unwrap();
+    assert_eq!(service.get_file(&customer, &id).await["status"], "ready");
 }
 
 #[tokio::test]
 async fn many_wait_for_one_verdict() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(100);
-    let session = service.session(&customer, &bytes, "text/plain").await;
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
     upload(&session["upload"], &bytes).await;
-    let path = format!("/files/{}/complete", id_of(&session));
+    let path = format!("/files/{}/complete", file_id(&session));
     let waiting: Vec<_> = (0..20)
         .map(|_| {
             let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
@@ -237,53 +259,63 @@ async fn many_wait_for_one_verdict() {
             tokio::spawn(crate::support::http::send(service.router.clone(), request))
         })
         .collect();
-    // One more goes away before it hears.
+    // One more request is cancelled before its response.
     let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
     let request = request.body(axum::body::Body::from("{}")).unwrap();
     let gone = tokio::spawn(crate::support::http::send(service.router.clone(), request));
-    while service.file(&customer, &id_of(&session)).await["status"] == "uploading" {}
+    while service.get_file(&customer, &file_id(&session)).await["status"] == "uploading" {}
     gone.abort();
     let now = service.now();
-    service.crews[0].scan.settle(now).await.unwrap();
+    service.worker_sets[0]
+        .scan
+        .run_until_idle(now)
+        .await
+        .unwrap();
     for answer in waiting {
         let answer = answer.await.unwrap();
-        // Who came after the verdict finds the session over.
+        // A request after the verdict finds the session closed.
         assert!(matches!(answer.status, 200 | 409), "{}", answer.body);
     }
 }
 
 #[tokio::test]
 async fn an_aborted_session_is_over() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
     let bytes = samples::text(100);
-    let session = service.session(&customer, &bytes, "text/plain").await;
-    let path = format!("/files/{}", id_of(&session));
-    let aborted = service.ask(&customer, "DELETE", &path, &Value::Null).await;
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    let path = format!("/files/{}", file_id(&session));
+    let aborted = service
+        .send_json(&customer, "DELETE", &path, &Value::Null)
+        .await;
     assert_eq!(aborted.status, 200);
     let shown = |field: &str| aborted.body[field].as_str().unwrap().to_owned();
     assert_eq!(
         [shown("status"), shown("failure_reason")],
         ["failed", "upload_aborted"]
     );
-    // The grant still stands at the store, and leads to nothing.
-    post(&session["upload"], &bytes).await;
+    // The store still accepts the grant, but the file stays failed.
+    post_upload(&session["upload"], &bytes).await;
     assert_eq!(
         service
-            .complete(&customer, &id_of(&session), &json!({}))
+            .complete_upload(&customer, &file_id(&session), &json!({}))
             .await
             .status,
         409
     );
-    // Once more, and it is expired; once more, and it stays so.
+    // The second delete expires the file; the third changes nothing.
     for _ in 0..2 {
-        let again = service.ask(&customer, "DELETE", &path, &Value::Null).await;
+        let again = service
+            .send_json(&customer, "DELETE", &path, &Value::Null)
+            .await;
         assert_eq!(
             (again.status, &again.body["status"]),
             (200, &json!("expired"))
         );
     }
-    insta::assert_snapshot!(service.ask(&customer, "DELETE", &format!("{path}?force=perhaps"), &Value::Null).await, @r#"
+    insta::assert_snapshot!(service.send_json(&customer, "DELETE", &format!("{path}?force=perhaps"), &Value::Null).await, @r#"
     422 {
       "error": "invalid_request",
       "message": "force should be true or false.",
@@ -293,5 +325,5 @@ async fn an_aborted_session_is_over() {
       }
     }
     "#);
-    service.prove_files().await;
+    service.check_file_invariants().await;
 }

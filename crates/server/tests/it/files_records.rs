@@ -1,17 +1,20 @@
-//! Records, lists and changes, and who may see them.
+//! File records, lists and changes, and who may see them.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::sized;
-use crate::support::{Customer, Service};
+use crate::support::files::create_file_request_of_size;
+use crate::support::{Customer, TestService};
 
-async fn create_many(service: &Service, customer: &Customer, count: usize) -> Vec<String> {
+async fn create_many(service: &TestService, customer: &Customer, count: usize) -> Vec<String> {
     let mut made = Vec::new();
     for _ in 0..count {
         service.clock.advance(Duration::from_millis(1));
-        let session = service.post_file(customer, &sized(100)).await.body;
+        let session = service
+            .post_file(customer, &create_file_request_of_size(100))
+            .await
+            .body;
         made.push(session["id"].as_str().unwrap().to_owned());
     }
     made.reverse();
@@ -20,8 +23,11 @@ async fn create_many(service: &Service, customer: &Customer, count: usize) -> Ve
 
 #[tokio::test]
 async fn lists_are_paged_from_the_newest() {
-    let service = Service::with_files().await;
-    let (customer, other) = (service.customer().await, service.customer().await);
+    let service = TestService::with_files().await;
+    let (customer, other) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
     let made = create_many(&service, &customer, 5).await;
     create_many(&service, &other, 1).await;
     let (mut seen, mut cursor) = (Vec::new(), String::new());
@@ -38,7 +44,7 @@ async fn lists_are_paged_from_the_newest() {
                 .map(|file| file["id"].as_str().unwrap().to_owned()),
         );
         pages += 1;
-        // What is added meanwhile does not shift what follows.
+        // Files that are added meanwhile do not shift the next pages.
         create_many(&service, &customer, 1).await;
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -58,10 +64,10 @@ async fn lists_are_paged_from_the_newest() {
     insta::assert_snapshot!(service.get(&customer, "/files?limit=201&status=lost&cursor=mine").await, @r#"
     422 {
       "error": "invalid_request",
-      "message": "limit should be a whole number from 1 to 200; status should be one of uploading, validating, ready, failed, expired; cursor should be a next_cursor that we answered, unchanged.",
+      "message": "limit should be a whole number from 1 to 200; status should be one of uploading, validating, ready, failed, expired; cursor should be an unchanged next_cursor of an earlier response.",
       "detail": {
         "error": "invalid_request",
-        "message": "limit should be a whole number from 1 to 200; status should be one of uploading, validating, ready, failed, expired; cursor should be a next_cursor that we answered, unchanged."
+        "message": "limit should be a whole number from 1 to 200; status should be one of uploading, validating, ready, failed, expired; cursor should be an unchanged next_cursor of an earlier response."
       }
     }
     "#);
@@ -69,13 +75,13 @@ async fn lists_are_paged_from_the_newest() {
 
 #[tokio::test]
 async fn a_file_is_changed_as_long_as_it_lives() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
-    let id = service.ready_image(&customer).await;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let id = service.upload_ready_image(&customer).await;
     let path = format!("/files/{id}");
     service.clock.advance(Duration::from_mins(1));
     let change = json!({"ttl_seconds": 7200, "metadata": {"new": 2}, "pinned": true});
-    let changed = service.ask(&customer, "PATCH", &path, &change).await;
+    let changed = service.send_json(&customer, "PATCH", &path, &change).await;
     assert_eq!(changed.status, 200);
     insta::assert_json_snapshot!(changed.body, {".id" => "[file]", ".sha256" => "[hex]"}, @r#"
     {
@@ -98,13 +104,13 @@ async fn a_file_is_changed_as_long_as_it_lives() {
       "created_at": "2026-01-01T00:00:00.000000Z"
     }
     "#);
-    assert_eq!(service.file(&customer, &id).await, changed.body);
-    // What is not named stays.
+    assert_eq!(service.get_file(&customer, &id).await, changed.body);
+    // Omitted fields keep their values.
     let same = service
-        .ask(&customer, "PATCH", &path, &json!({"pinned": null}))
+        .send_json(&customer, "PATCH", &path, &json!({"pinned": null}))
         .await;
     assert_eq!(same.body, changed.body);
-    insta::assert_snapshot!(service.ask(&customer, "PATCH", &path, &json!({"pinned": "perhaps"})).await, @r#"
+    insta::assert_snapshot!(service.send_json(&customer, "PATCH", &path, &json!({"pinned": "perhaps"})).await, @r#"
     422 {
       "error": "invalid_request",
       "message": "pinned should be true or false.",
@@ -114,14 +120,16 @@ async fn a_file_is_changed_as_long_as_it_lives() {
       }
     }
     "#);
-    service.ask(&customer, "DELETE", &path, &Value::Null).await;
-    insta::assert_snapshot!(service.ask(&customer, "PATCH", &path, &change).await, @r#"
+    service
+        .send_json(&customer, "DELETE", &path, &Value::Null)
+        .await;
+    insta::assert_snapshot!(service.send_json(&customer, "PATCH", &path, &change).await, @r#"
     409 {
       "error": "invalid_state",
-      "message": "The file is expired. It can no longer be changed.",
+      "message": "The file's status is expired. A failed or expired file cannot be changed.",
       "detail": {
         "error": "invalid_state",
-        "message": "The file is expired. It can no longer be changed."
+        "message": "The file's status is expired. A failed or expired file cannot be changed."
       }
     }
     "#);
@@ -129,14 +137,16 @@ async fn a_file_is_changed_as_long_as_it_lives() {
 
 #[tokio::test]
 async fn a_file_of_others_is_not_found() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
-    let strangers = [
-        service.customer().await,
-        service.sibling_of(&customer).await,
-        service.customer_on("south").await,
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let outsiders = [
+        service.create_customer().await,
+        service.create_sibling_project(&customer).await,
+        service.create_customer_on("south").await,
     ];
-    let session = service.session(&customer, b"ours", "text/plain").await;
+    let session = service
+        .create_upload_session(&customer, b"private", "text/plain")
+        .await;
     let path = format!("/files/{}", session["id"].as_str().unwrap());
     let requests = [
         ("GET", path.clone()),
@@ -146,9 +156,11 @@ async fn a_file_of_others_is_not_found() {
         ("PATCH", path.clone()),
         ("DELETE", format!("{path}?force=true")),
     ];
-    for stranger in &strangers {
+    for outsider in &outsiders {
         for (method, path) in &requests {
-            let answer = service.ask(stranger, method, path, &Value::Null).await;
+            let answer = service
+                .send_json(outsider, method, path, &Value::Null)
+                .await;
             assert_eq!(
                 (answer.status, &answer.body["error"]),
                 (404, &json!("file_not_found"))
@@ -176,7 +188,7 @@ async fn a_file_of_others_is_not_found() {
     "#);
     assert_eq!(
         service
-            .file(&customer, session["id"].as_str().unwrap())
+            .get_file(&customer, session["id"].as_str().unwrap())
             .await["status"],
         "uploading"
     );
@@ -184,15 +196,17 @@ async fn a_file_of_others_is_not_found() {
 
 #[tokio::test]
 async fn a_refused_key_keeps_its_plain_detail() {
-    let service = Service::with_files().await;
-    let mut nobody = service.customer().await;
-    nobody.key = "svc_sk_00000000000000000000000000000000".to_owned();
+    let service = TestService::with_files().await;
+    let mut unknown = service.create_customer().await;
+    unknown.key = "svc_sk_00000000000000000000000000000000".to_owned();
     for (method, path) in [
         ("POST", "/files"),
         ("GET", "/files"),
         ("GET", "/files/nonsense"),
     ] {
-        let answer = service.ask(&nobody, method, path, &Value::Null).await;
+        let answer = service
+            .send_json(&unknown, method, path, &Value::Null)
+            .await;
         assert_eq!(
             (answer.status, &answer.body),
             (401, &json!({"detail": "Invalid API key."}))

@@ -4,17 +4,21 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use crate::support::Service;
-use crate::support::http::Answer;
-use crate::support::http::chat;
+use crate::support::TestService;
+use crate::support::http::AppResponse;
+use crate::support::http::chat_request;
 
 #[tokio::test]
 async fn the_same_key_and_body_are_the_same_cargo() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let body = chat("Once.", None);
-    let first = service.load_named(&customer, "order-7", &body).await;
-    let again = service.load_named(&customer, "order-7", &body).await;
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let body = chat_request("Once.", None);
+    let first = service
+        .post_load_with_key(&customer, "order-7", &body)
+        .await;
+    let again = service
+        .post_load_with_key(&customer, "order-7", &body)
+        .await;
     assert!(first.headers.get("idempotent-replay").is_none());
     assert_eq!(again.headers["idempotent-replay"], "true");
     assert_eq!(first.cargo_id(), again.cargo_id());
@@ -22,20 +26,20 @@ async fn the_same_key_and_body_are_the_same_cargo() {
 
 #[tokio::test]
 async fn the_same_key_with_another_body_is_refused() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
     service
-        .load_named(&customer, "order-7", &chat("Once.", None))
+        .post_load_with_key(&customer, "order-7", &chat_request("Once.", None))
         .await
         .cargo_id();
     let other = service
-        .load_named(&customer, "order-7", &chat("Twice.", None))
+        .post_load_with_key(&customer, "order-7", &chat_request("Twice.", None))
         .await;
     insta::assert_snapshot!(other, @r#"
     409 {
       "detail": {
         "error": "idempotency_key_reused",
-        "message": "This Idempotency-Key was used with another body in the last 24 hours."
+        "message": "This Idempotency-Key was used with another body in the last 24 hours. Use a new key for a new request."
       }
     }
     "#);
@@ -43,12 +47,12 @@ async fn the_same_key_with_another_body_is_refused() {
 
 #[tokio::test]
 async fn loads_under_one_key_that_arrive_together_are_one_cargo() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let body = chat("Together.", None);
-    let loads = (0..20).map(|_| service.load_named(&customer, "order-7", &body));
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let body = chat_request("Together.", None);
+    let loads = (0..20).map(|_| service.post_load_with_key(&customer, "order-7", &body));
     let answers = join_all(loads).await;
-    let mut ids: Vec<_> = answers.iter().map(Answer::cargo_id).collect();
+    let mut ids: Vec<_> = answers.iter().map(AppResponse::cargo_id).collect();
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 1);
@@ -60,40 +64,46 @@ async fn loads_under_one_key_that_arrive_together_are_one_cargo() {
 
 #[tokio::test]
 async fn a_key_belongs_to_its_project() {
-    let service = Service::new().await;
-    let (one, other) = (service.customer().await, service.customer().await);
-    let body = chat("Mine.", None);
-    let first = service.load_named(&one, "order-7", &body).await.cargo_id();
+    let service = TestService::new().await;
+    let (one, other) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
+    let body = chat_request("Mine.", None);
+    let first = service
+        .post_load_with_key(&one, "order-7", &body)
+        .await
+        .cargo_id();
     let second = service
-        .load_named(&other, "order-7", &body)
+        .post_load_with_key(&other, "order-7", &body)
         .await
         .cargo_id();
     assert_ne!(first, second);
 }
 
 #[tokio::test]
-async fn a_key_is_forgotten_after_a_day() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let body = chat("Daily.", None);
+async fn a_key_expires_after_a_day() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let body = chat_request("Daily.", None);
     let first = service
-        .load_named(&customer, "order-7", &body)
+        .post_load_with_key(&customer, "order-7", &body)
         .await
         .cargo_id();
     service.clock.advance(Duration::from_hours(24));
     let second = service
-        .load_named(&customer, "order-7", &body)
+        .post_load_with_key(&customer, "order-7", &body)
         .await
         .cargo_id();
     assert_ne!(first, second);
 }
 
 #[tokio::test]
-async fn a_key_that_is_too_long_is_a_fault() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
+async fn a_key_that_is_too_long_is_a_validation_error() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
     let answer = service
-        .load_named(&customer, &"k".repeat(256), &chat("Long.", None))
+        .post_load_with_key(&customer, &"k".repeat(256), &chat_request("Long.", None))
         .await;
     insta::assert_snapshot!(answer, @r#"
     422 {

@@ -1,120 +1,127 @@
-//! Three sets of workers over one real database, stepped statement by statement in an order that a
-//! seed draws, with lost leases, frozen nodes, failing statements and double clicks in between.
+//! Three worker sets on one real database, stepped statement by statement in an order that a seed
+//! draws. The test also expires leases, freezes nodes, fails statements, and resends callbacks
+//! twice.
 //!
-//! `./dev interleavings --first SEED --seeds 1` repeats a seed. Ids are drawn by the system, so a
-//! seed draws the same order as long as the rows are found in the same order.
+//! `./dev interleavings --first SEED --seeds 1` repeats a seed. The ids are random, so a seed draws
+//! the same order only if PostgreSQL returns the rows in the same order.
 
 use std::sync::Arc;
 
-use self::log::Log;
-use self::node::{Context, Node};
-use self::plan::Plan;
-use self::receiver::{NodeCallbacks, Receiver};
+use self::event_log::EventLog;
+use self::fixture::{InterleavingFixture, NODE_COUNT};
+use self::node::{SteppedNode, SteppedNodeContext};
+use self::recording_receiver::{NodeCallbackClient, RecordingReceiver};
 use self::scheduler::Scheduler;
-use self::world::{NODES, World};
+use self::seed_plan::SeedPlan;
 
+mod event_log;
+mod fake_provider;
+mod fixture;
 mod gate;
-mod guards;
-mod log;
+mod guard_triggers;
 mod node;
 mod oracle;
-mod plan;
-mod provider;
-mod receiver;
+mod recording_receiver;
 mod recovery;
 mod scheduler;
-mod world;
+mod seed_plan;
 
-const SEEDS: u64 = 200;
-/// The tests below, which run side by side.
-const PARTS: u64 = 4;
-/// Rows of earlier seeds are left behind: now and then a database is made anew.
-const SEEDS_OF_A_DATABASE: u64 = 50;
+const DEFAULT_SEEDS: u64 = 200;
+/// The number of tests below. They run in parallel.
+const PARALLEL_TESTS: u64 = 4;
+/// The rows of earlier seeds stay, so a new database is created after this many seeds.
+const SEEDS_PER_DATABASE: u64 = 50;
 
 #[tokio::test]
 async fn no_order_of_statements_breaks_anything_first_part() {
-    run(0).await;
+    run_seeds(0).await;
 }
 
 #[tokio::test]
 async fn no_order_of_statements_breaks_anything_second_part() {
-    run(1).await;
+    run_seeds(1).await;
 }
 
 #[tokio::test]
 async fn no_order_of_statements_breaks_anything_third_part() {
-    run(2).await;
+    run_seeds(2).await;
 }
 
 #[tokio::test]
 async fn no_order_of_statements_breaks_anything_fourth_part() {
-    run(3).await;
+    run_seeds(3).await;
 }
 
-#[expect(clippy::disallowed_methods, reason = "how many seeds, and which")]
-fn setting(name: &str) -> Option<u64> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the number of seeds and the first seed"
+)]
+fn read_setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Every fourth seed, beginning with this one.
-async fn run(part: u64) {
-    let seeds = setting("LONGSHORE_INTERLEAVINGS").unwrap_or(SEEDS);
-    let first = setting("LONGSHORE_INTERLEAVINGS_FIRST").unwrap_or(0);
-    let mut world = None;
-    let mine = (first + part..first + seeds).step_by(usize::try_from(PARTS).unwrap());
-    for (count, seed) in (0_u64..).zip(mine) {
-        if count.is_multiple_of(SEEDS_OF_A_DATABASE) {
-            world = None;
+/// Runs every fourth seed, starting with this one.
+async fn run_seeds(part: u64) {
+    let seeds = read_setting("LONGSHORE_INTERLEAVINGS").unwrap_or(DEFAULT_SEEDS);
+    let first = read_setting("LONGSHORE_INTERLEAVINGS_FIRST").unwrap_or(0);
+    let mut fixture = None;
+    let own_seeds = (first + part..first + seeds).step_by(usize::try_from(PARALLEL_TESTS).unwrap());
+    for (count, seed) in (0_u64..).zip(own_seeds) {
+        if count.is_multiple_of(SEEDS_PER_DATABASE) {
+            fixture = None;
         }
-        if world.is_none() {
-            world = Some(World::new().await);
+        if fixture.is_none() {
+            fixture = Some(InterleavingFixture::new().await);
         }
-        if let Some(world) = &world {
-            Box::pin(play(world, seed)).await;
+        if let Some(fixture) = &fixture {
+            Box::pin(run_seed(fixture, seed)).await;
         }
     }
 }
 
-/// One seed from load to the last callback.
-async fn play(world: &World, seed: u64) {
-    let (plan, random) = Plan::draw(seed);
-    let (log, receiver) = (Arc::new(Log::default()), Arc::new(Receiver::default()));
-    let account = Arc::new(world.account(seed, &plan));
-    log.tell(&format!("{plan:?}"));
-    world.gate.set_open(true);
-    let customers = world.load().await;
+/// Runs one seed from the loads to the last callback.
+async fn run_seed(fixture: &InterleavingFixture, seed: u64) {
+    let (plan, random) = SeedPlan::draw(seed);
+    let (log, receiver) = (
+        Arc::new(EventLog::default()),
+        Arc::new(RecordingReceiver::default()),
+    );
+    let account = Arc::new(fixture.provider_account(seed, &plan));
+    log.record(&format!("{plan:?}"));
+    fixture.gate.set_open(true);
+    let customers = fixture.load().await;
     let mut nodes = Vec::new();
-    for node in 0..NODES {
-        let callbacks = NodeCallbacks {
+    for node in 0..NODE_COUNT {
+        let callbacks = NodeCallbackClient {
             node,
-            gate: world.gate.clone(),
+            gate: fixture.gate.clone(),
             receiver: receiver.clone(),
             log: log.clone(),
         };
-        let context = Context {
+        let context = SteppedNodeContext {
             node,
-            gate: world.gate.clone(),
-            clock: world.clock(),
+            gate: fixture.gate.clone(),
+            clock: fixture.clock(),
             log: log.clone(),
         };
-        let parts = world.parts(node, &plan, &account, callbacks);
-        nodes.push(Node::start(parts, context).await);
+        let deps = fixture.worker_set_deps(node, &plan, &account, callbacks);
+        nodes.push(SteppedNode::start(deps, context).await);
     }
     let drawn = (plan, random);
-    let mut scheduler = Scheduler::new(world, drawn, log.clone(), receiver, customers);
-    let mut wrong: Vec<String> = Vec::new();
-    if let Err(broken) = scheduler.go_through().await {
-        wrong.push(broken);
+    let mut scheduler = Scheduler::new(fixture, drawn, log.clone(), receiver, customers);
+    let mut violations: Vec<String> = Vec::new();
+    if let Err(failure) = scheduler.run().await {
+        violations.push(failure);
     }
-    wrong.extend(scheduler.judge(&account).await);
-    if nodes.iter().any(|node| !node.is_whole()) {
-        wrong.push("a stage panicked".to_owned());
+    violations.extend(scheduler.find_violations(&account).await);
+    if nodes.iter().any(|node| !node.is_running()) {
+        violations.push("a stage panicked".to_owned());
     }
-    let (told, wrong) = (log.told(), wrong.join("\n"));
+    let (transcript, violations) = (log.transcript(), violations.join("\n"));
     assert!(
-        wrong.is_empty(),
-        "{told}\nseed {seed} is broken; repeat it with\n\
-         ./dev interleavings --first {seed} --seeds 1\n\n{wrong}"
+        violations.is_empty(),
+        "{transcript}\nseed {seed} failed; repeat it with\n\
+         ./dev interleavings --first {seed} --seeds 1\n\n{violations}"
     );
     for node in nodes {
         node.lease.leave().await.unwrap();

@@ -1,127 +1,190 @@
-//! Neighbours: what hangs, floods or kills a worker delays no one else.
+//! Tenant isolation: an account that hangs, a flood or a poison pill delays no other tenant.
 
 use std::time::Duration;
 
-use simulator::{Fault, FaultName, Pace, Provider};
-use workers::stage::{Stage as _, Step};
+use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
+use workers::stage::{Stage as _, StepResult};
 
-use crate::support::http::chat;
-use crate::support::jobs::{ACCOUNT, Port, question};
-use crate::support::receiver::Receiver;
-use crate::support::{Customer, MOCK_DELAY, Service};
+use crate::support::callback_receiver::CallbackReceiver;
+use crate::support::http::chat_request;
+use crate::support::simulated_providers::{
+    PRIMARY_ACCOUNT, ProviderFixture, provider_chat_request,
+};
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
-const HOOK: &str = "https://example.com/hook";
-const LOOK: Duration = Duration::from_millis(10);
-const LIMIT: Duration = Duration::from_secs(30);
-const SHORT: Duration = Duration::from_secs(5);
-const LONG: Duration = Duration::from_mins(5);
+const CALLBACK_URL: &str = "https://example.com/hook";
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const SHORT_ADVANCE: Duration = Duration::from_secs(5);
+const LONG_ADVANCE: Duration = Duration::from_mins(5);
 
-async fn count(service: &Service, what: &str) -> i64 {
-    let count = format!("select count(*) from shard.batch where {what}");
+async fn count_batches(service: &TestService, condition: &str) -> i64 {
+    let count = format!("select count(*) from shard.batch where {condition}");
     let count = sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(count));
     count.fetch_one(&service.north.pool).await.unwrap()
 }
 
-/// The loop of the stages until so many batches are as wanted, or far too long.
-async fn until(port: &mut Port, wanted: i64, what: &str) {
-    let now = port.service.now();
-    let looking = async {
-        while count(&port.service, what).await < wanted {
-            port.service.crews[0].dispatch.advance(now).await.unwrap();
-            port.service.crews[0].collect.advance(now).await.unwrap();
-            tokio::time::sleep(LOOK).await;
+/// Runs dispatch and collect until this many batches match the condition, or until a timeout.
+async fn advance_until(fixture: &mut ProviderFixture, expected: i64, condition: &str) {
+    let now = fixture.service.now();
+    let wait = async {
+        while count_batches(&fixture.service, condition).await < expected {
+            fixture.service.worker_sets[0]
+                .dispatch
+                .advance(now)
+                .await
+                .unwrap();
+            fixture.service.worker_sets[0]
+                .collect
+                .advance(now)
+                .await
+                .unwrap();
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    let looked = tokio::time::timeout(LIMIT, looking).await;
-    assert!(looked.is_ok(), "a neighbour hangs: not {wanted} are {what}");
+    let waited = tokio::time::timeout(WAIT_TIMEOUT, wait).await;
+    assert!(
+        waited.is_ok(),
+        "timed out: fewer than {expected} batches with {condition}"
+    );
 }
 
 #[tokio::test]
 async fn an_account_that_never_answers_delays_no_other() {
-    let mut port = Port::open().await;
-    let hangs = vec![Fault::of(FaultName::Stall)];
-    port.simulator.set_faults(Provider::OpenAi, ACCOUNT, hangs);
+    let mut fixture = ProviderFixture::start().await;
+    let hangs = vec![SimulatedFault::new(FaultName::Stall)];
+    fixture
+        .simulator
+        .set_faults(SimulatedProvider::OpenAi, PRIMARY_ACCOUNT, hangs);
     for _ in 0..60 {
-        port.load(Provider::OpenAi, "never", HOOK).await;
+        fixture
+            .load(SimulatedProvider::OpenAi, "never", CALLBACK_URL)
+            .await;
     }
-    let now = port.service.now();
-    while port.service.crews[0].gather.step(now).await.unwrap() != Step::Idle {}
-    // All slots of the account that hangs are taken, and then others come.
-    until(&mut port, 4, "state = 'submitting' and node is not null").await;
-    port.load(Provider::Gemini, "soon", HOOK).await;
-    port.load(Provider::Anthropic, "soon", HOOK).await;
-    // Their lanes are new: the gatherer looks for such a little later.
-    let now = port.service.clock.advance(SHORT);
-    port.simulator.advance(SHORT);
-    port.service.crews[0].gather.step(now).await.unwrap();
-    until(&mut port, 2, "state = 'running'").await;
-    assert_eq!(count(&port.service, "state = 'gathered'").await, 2);
-    port.service.clock.advance(LONG);
-    port.simulator.advance(LONG);
-    until(&mut port, 2, "state = 'ended'").await;
+    let now = fixture.service.now();
+    while fixture.service.worker_sets[0]
+        .gather
+        .step(now)
+        .await
+        .unwrap()
+        != StepResult::Idle
+    {}
+    // The account that hangs uses all its slots, and then other accounts get cargo.
+    advance_until(&mut fixture, 4, "state = 'submitting' and node is not null").await;
+    fixture
+        .load(SimulatedProvider::Gemini, "soon", CALLBACK_URL)
+        .await;
+    fixture
+        .load(SimulatedProvider::Anthropic, "soon", CALLBACK_URL)
+        .await;
+    // Their lanes are new: gather discovers them a little later.
+    let now = fixture.service.clock.advance(SHORT_ADVANCE);
+    fixture.simulator.advance(SHORT_ADVANCE);
+    fixture.service.worker_sets[0]
+        .gather
+        .step(now)
+        .await
+        .unwrap();
+    advance_until(&mut fixture, 2, "state = 'running'").await;
+    assert_eq!(
+        count_batches(&fixture.service, "state = 'gathered'").await,
+        2
+    );
+    fixture.service.clock.advance(LONG_ADVANCE);
+    fixture.simulator.advance(LONG_ADVANCE);
+    advance_until(&mut fixture, 2, "state = 'ended'").await;
 }
 
 #[tokio::test]
-async fn an_account_that_keeps_failing_is_left_alone() {
-    let mut port = Port::open().await;
-    let pace = Pace {
+async fn a_circuit_breaker_opens_for_a_failing_account() {
+    let mut fixture = ProviderFixture::start().await;
+    let pace = SimulatedPace {
         running_ms: 3_600_000,
-        ..Pace::default()
+        ..SimulatedPace::default()
     };
-    port.simulator.set_pace(Provider::OpenAi, ACCOUNT, pace);
+    fixture
+        .simulator
+        .set_pace(SimulatedProvider::OpenAi, PRIMARY_ACCOUNT, pace);
     for _ in 0..30 {
-        port.load(Provider::OpenAi, "text", HOOK).await;
+        fixture
+            .load(SimulatedProvider::OpenAi, "text", CALLBACK_URL)
+            .await;
     }
-    port.service.work().await;
-    assert_eq!(count(&port.service, "state = 'running'").await, 3);
-    let fault = Fault::of(FaultName::Poll500).times(1000);
-    port.simulator
-        .set_faults(Provider::OpenAi, ACCOUNT, vec![fault]);
+    fixture.service.run_until_idle().await;
+    assert_eq!(
+        count_batches(&fixture.service, "state = 'running'").await,
+        3
+    );
+    let fault = SimulatedFault::new(FaultName::Poll500).times(1000);
+    fixture
+        .simulator
+        .set_faults(SimulatedProvider::OpenAi, PRIMARY_ACCOUNT, vec![fault]);
     let mut claims = 0;
     for _ in 0..24 {
-        let now = port.service.clock.advance(SHORT);
-        port.simulator.advance(SHORT);
-        let before = polled(&port).await;
-        port.service.crews[0].collect.step(now).await.unwrap();
-        claims += usize::from(polled(&port).await != before);
+        let now = fixture.service.clock.advance(SHORT_ADVANCE);
+        fixture.simulator.advance(SHORT_ADVANCE);
+        let before = next_poll_times(&fixture).await;
+        fixture.service.worker_sets[0]
+            .collect
+            .step(now)
+            .await
+            .unwrap();
+        claims += usize::from(next_poll_times(&fixture).await != before);
     }
     // Three failures, then probes after 5, 10, 20, 40 and 80 seconds.
     assert!((3..=8).contains(&claims), "{claims}");
-    port.simulator.clear_faults(Provider::OpenAi, ACCOUNT);
-    let now = port.service.clock.advance(LONG);
-    port.simulator.advance(LONG);
-    port.service.crews[0].collect.step(now).await.unwrap();
-    // The probe was answered: the others are asked for at once.
+    fixture
+        .simulator
+        .clear_faults(SimulatedProvider::OpenAi, PRIMARY_ACCOUNT);
+    let now = fixture.service.clock.advance(LONG_ADVANCE);
+    fixture.simulator.advance(LONG_ADVANCE);
+    fixture.service.worker_sets[0]
+        .collect
+        .step(now)
+        .await
+        .unwrap();
+    // The probe was answered, so the other batches are polled at once.
     let due = "state = 'running' and next_poll_at <= '";
     let due = format!("{due}{now}'");
-    assert_eq!(count(&port.service, &due).await, 0);
+    assert_eq!(count_batches(&fixture.service, &due).await, 0);
 }
 
-/// When each job is asked for next: changes with every poll.
-async fn polled(port: &Port) -> Vec<chrono::DateTime<chrono::Utc>> {
+/// When each job is polled next. It changes with every poll.
+async fn next_poll_times(fixture: &ProviderFixture) -> Vec<chrono::DateTime<chrono::Utc>> {
     let times = "select next_poll_at from shard.batch order by id";
     let times = sqlx::query_scalar(times);
-    times.fetch_all(&port.service.north.pool).await.unwrap()
+    times.fetch_all(&fixture.service.north.pool).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_job_that_was_created_after_its_claim_was_lost_is_cancelled() {
-    let mut port = Port::open().await;
-    let slow = vec![Fault::of(FaultName::Stall).seconds(1)];
-    port.simulator
-        .set_faults(Provider::Anthropic, ACCOUNT, slow);
-    port.load(Provider::Anthropic, "late", HOOK).await;
-    let now = port.service.now();
-    port.service.crews[0].gather.step(now).await.unwrap();
-    until(&mut port, 1, "sent_at is not null").await;
+    let mut fixture = ProviderFixture::start().await;
+    let slow = vec![SimulatedFault::new(FaultName::Stall).seconds(1)];
+    fixture
+        .simulator
+        .set_faults(SimulatedProvider::Anthropic, PRIMARY_ACCOUNT, slow);
+    fixture
+        .load(SimulatedProvider::Anthropic, "late", CALLBACK_URL)
+        .await;
+    let now = fixture.service.now();
+    fixture.service.worker_sets[0]
+        .gather
+        .step(now)
+        .await
+        .unwrap();
+    advance_until(&mut fixture, 1, "sent_at is not null").await;
     let stolen = "update shard.batch set node = gen_random_uuid()";
-    let stolen = sqlx::raw_sql(stolen).execute(&port.service.north.pool);
+    let stolen = sqlx::raw_sql(stolen).execute(&fixture.service.north.pool);
     stolen.await.unwrap();
-    port.simulator.clear_faults(Provider::Anthropic, ACCOUNT);
-    port.simulator.advance(SHORT);
-    let ended = port.service.crews[0].dispatch.step(now).await;
-    assert!(matches!(ended, Err(store::Error::Moved)), "{ended:?}");
-    let jobs = port.simulator.jobs(Provider::Anthropic, ACCOUNT);
+    fixture
+        .simulator
+        .clear_faults(SimulatedProvider::Anthropic, PRIMARY_ACCOUNT);
+    fixture.simulator.advance(SHORT_ADVANCE);
+    let ended = fixture.service.worker_sets[0].dispatch.step(now).await;
+    assert!(matches!(ended, Err(store::Error::Fenced)), "{ended:?}");
+    let jobs = fixture
+        .simulator
+        .jobs(SimulatedProvider::Anthropic, PRIMARY_ACCOUNT);
     let states: Vec<_> = jobs.iter().map(|job| job.state.as_str()).collect();
     assert!(
         matches!(states[..], ["cancelling" | "cancelled"]),
@@ -129,61 +192,83 @@ async fn a_job_that_was_created_after_its_claim_was_lost_is_cancelled() {
     );
 }
 
-async fn flood(service: &Service, customer: &Customer, count: usize) {
+async fn load_flood(service: &TestService, customer: &Customer, count: usize) {
     for number in 0..count {
         let text = format!("flood {number}");
-        service.load(customer, &chat(&text, None)).await;
+        service.load(customer, &chat_request(&text, None)).await;
     }
 }
 
 #[tokio::test]
 async fn a_lane_with_enough_batches_is_not_gathered_further() {
-    let mut service = Service::new().await;
-    let (many, one) = (service.customer().await, service.customer().await);
-    flood(&service, &many, 100).await;
+    let mut service = TestService::new().await;
+    let (many, one) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
+    load_flood(&service, &many, 100).await;
     let now = service.now();
-    while service.crews[0].gather.step(now).await.unwrap() != Step::Idle {}
-    // Two for each slot; the rest waits where organizations take turns.
-    assert_eq!(count(&service, "state = 'gathered'").await, 8);
-    let late = service.load(&one, &chat("late", None)).await;
-    service.crews[0].gather.step(now).await.unwrap();
+    while service.worker_sets[0].gather.step(now).await.unwrap() != StepResult::Idle {}
+    // Two for each slot. The rest stays in the fair queue of organizations.
+    assert_eq!(count_batches(&service, "state = 'gathered'").await, 8);
+    let late = service.load(&one, &chat_request("late", None)).await;
+    service.worker_sets[0].gather.step(now).await.unwrap();
     assert_eq!(service.status(&one, &late).await, "PENDING");
-    service.crews[0].dispatch.step(now).await.unwrap();
-    service.crews[0].gather.step(now).await.unwrap();
+    service.worker_sets[0].dispatch.step(now).await.unwrap();
+    service.worker_sets[0].gather.step(now).await.unwrap();
     assert_eq!(service.status(&one, &late).await, "BATCHED");
 }
 
 #[tokio::test]
-async fn who_comes_late_to_a_server_waits_for_two_batches_at_most() {
-    let mut port = Port::open().await;
+async fn late_realtime_cargo_waits_for_two_batches_at_most() {
+    let mut fixture = ProviderFixture::start().await;
     for _ in 0..100 {
-        port.load(Provider::Server, "flood", HOOK).await;
+        fixture
+            .load(SimulatedProvider::Server, "flood", CALLBACK_URL)
+            .await;
     }
-    let now = port.service.now();
-    while port.service.crews[0].gather.step(now).await.unwrap() != Step::Idle {}
-    port.service.crews[0].dispatch.step(now).await.unwrap();
-    // Running, but not served: no more are gathered.
+    let now = fixture.service.now();
+    while fixture.service.worker_sets[0]
+        .gather
+        .step(now)
+        .await
+        .unwrap()
+        != StepResult::Idle
+    {}
+    fixture.service.worker_sets[0]
+        .dispatch
+        .step(now)
+        .await
+        .unwrap();
+    // The running batches are not answered yet, so no more are gathered.
     assert_eq!(
-        port.service.crews[0].gather.step(now).await.unwrap(),
-        Step::Idle
+        fixture.service.worker_sets[0]
+            .gather
+            .step(now)
+            .await
+            .unwrap(),
+        StepResult::Idle
     );
-    assert_eq!(count(&port.service, "state = 'running'").await, 2);
-    let late = port.service.customer().await;
+    assert_eq!(
+        count_batches(&fixture.service, "state = 'running'").await,
+        2
+    );
+    let late = fixture.service.create_customer().await;
     let credit = domain::money::Money(1_000_000_000);
-    port.service.add_credit(&late, credit).await;
-    let body = question("server", "late", HOOK);
-    let cargo = port.service.load(&late, &body).await;
-    let crew = &mut port.service.crews[0];
-    crew.stream.step(now).await.unwrap();
-    crew.gather.step(now).await.unwrap();
-    crew.dispatch.step(now).await.unwrap();
-    crew.stream.step(now).await.unwrap();
-    let record = port.service.track(&late, &cargo).await;
+    fixture.service.add_credit(&late, credit).await;
+    let body = provider_chat_request("server", "late", CALLBACK_URL);
+    let cargo = fixture.service.load(&late, &body).await;
+    let workers = &mut fixture.service.worker_sets[0];
+    workers.stream.step(now).await.unwrap();
+    workers.gather.step(now).await.unwrap();
+    workers.dispatch.step(now).await.unwrap();
+    workers.stream.step(now).await.unwrap();
+    let record = fixture.service.track(&late, &cargo).await;
     assert_eq!(record["success"], true, "{record}");
 }
 
-/// Makes the database refuse the success of one cargo.
-async fn refuse(service: &Service, cargo: &str) {
+/// Makes the database reject a successful outcome of this cargo.
+async fn reject_success(service: &TestService, cargo: &str) {
     let cargo = cargo.parse::<domain::id::CargoId>().unwrap().uuid();
     let statement = format!(
         "create function shard.refuse() returns trigger language plpgsql as $$ begin
@@ -201,17 +286,17 @@ async fn refuse(service: &Service, cargo: &str) {
 
 #[tokio::test]
 async fn an_outcome_that_cannot_be_stored_fails_alone() {
-    let mut service = Service::new().await;
-    let receiver = Receiver::new().await;
-    let customer = service.customer().await;
+    let mut service = TestService::new().await;
+    let receiver = CallbackReceiver::new().await;
+    let customer = service.create_customer().await;
     let mut cargo = Vec::new();
     for number in 0..10 {
-        let body = chat(&number.to_string(), Some(receiver.url()));
+        let body = chat_request(&number.to_string(), Some(receiver.url()));
         cargo.push(service.load(&customer, &body).await);
     }
-    refuse(&service, &cargo[6]).await;
+    reject_success(&service, &cargo[6]).await;
     service.clock.advance(MOCK_DELAY);
-    service.work().await;
+    service.run_until_idle().await;
     let mut failed = Vec::new();
     for (number, cargo) in cargo.iter().enumerate() {
         let record = service.track(&customer, cargo).await;
@@ -221,28 +306,28 @@ async fn an_outcome_that_cannot_be_stored_fails_alone() {
         }
     }
     assert_eq!(failed, [(6, "the result could not be stored".to_owned())]);
-    assert_eq!(receiver.received().len(), 10);
+    assert_eq!(receiver.callbacks().len(), 10);
 }
 
-/// How many of a batch succeed after so many takeovers.
-async fn processed_after(takeovers: i32) -> (usize, Vec<String>) {
-    let mut service = Service::new().await;
-    let customer = service.customer().await;
+/// How many cargo of a batch succeed after this many takeovers, and the errors of the others.
+async fn process_after_takeovers(takeovers: i32) -> (usize, Vec<String>) {
+    let mut service = TestService::new().await;
+    let customer = service.create_customer().await;
     let mut cargo = Vec::new();
     for number in 0..3 {
         cargo.push(
             service
-                .load(&customer, &chat(&number.to_string(), None))
+                .load(&customer, &chat_request(&number.to_string(), None))
                 .await,
         );
     }
     let now = service.clock.advance(MOCK_DELAY);
-    service.crews[0].gather.step(now).await.unwrap();
-    service.crews[0].dispatch.step(now).await.unwrap();
+    service.worker_sets[0].gather.step(now).await.unwrap();
+    service.worker_sets[0].dispatch.step(now).await.unwrap();
     let taken = format!("update shard.batch set takeovers = {takeovers}");
     let taken = sqlx::raw_sql(sqlx::AssertSqlSafe(taken)).execute(&service.north.pool);
     taken.await.unwrap();
-    service.crews[0].collect.step(now).await.unwrap();
+    service.worker_sets[0].collect.step(now).await.unwrap();
     let (mut succeeded, mut errors) = (0, Vec::new());
     for cargo in &cargo {
         let record = service.track(&customer, cargo).await;
@@ -256,10 +341,14 @@ async fn processed_after(takeovers: i32) -> (usize, Vec<String>) {
 }
 
 #[tokio::test]
-async fn results_that_kill_workers_are_processed_with_care_and_then_set_aside() {
+async fn results_that_kill_workers_are_ingested_in_small_groups_and_then_failed() {
     for takeovers in [0, 5, 6, 7] {
-        assert_eq!(processed_after(takeovers).await, (3, vec![]), "{takeovers}");
+        assert_eq!(
+            process_after_takeovers(takeovers).await,
+            (3, vec![]),
+            "{takeovers}"
+        );
     }
     let error = "processing the result was interrupted too often".to_owned();
-    assert_eq!(processed_after(8).await, (0, vec![error]));
+    assert_eq!(process_after_takeovers(8).await, (0, vec![error]));
 }

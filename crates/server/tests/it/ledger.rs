@@ -1,4 +1,4 @@
-//! The ledger under real traffic, and the commands around it.
+//! The ledger under live traffic, and the commands of its administration.
 
 use std::process::{Command, Output};
 
@@ -7,17 +7,17 @@ use futures::future::join;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 use store::Shard;
-use store::shard::audit;
+use store::shard::ledger_audit;
 use workers::stage::Stage as _;
 
-use crate::support::credit::ask;
-use crate::support::{Customer, MOCK_DELAY, Service};
+use crate::support::credit::model_chat_request;
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
 /// Ten dollars.
-const CREDIT: Money = Money(10_000_000_000);
+const INITIAL_CREDIT: Money = Money(10_000_000_000);
 
 /// `longshored admin`, with the databases of this service.
-fn admin(service: &Service, line: &str) -> Output {
+fn run_admin(service: &TestService, line: &str) -> Output {
     let url = |pool: &store::Pool| pool.connect_options().to_url_lossy().to_string();
     let shards = format!(
         "north={},south={}",
@@ -33,31 +33,31 @@ fn admin(service: &Service, line: &str) -> Output {
         .unwrap()
 }
 
-pub(crate) fn done(service: &Service, line: &str) -> String {
-    let output = admin(service, line);
+pub(crate) fn admin_output(service: &TestService, line: &str) -> String {
+    let output = run_admin(service, line);
     assert!(output.status.success(), "{line}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn document(service: &Service, line: &str) -> Value {
-    serde_json::from_str(&done(service, &format!("{line} --json"))).unwrap()
+fn admin_json(service: &TestService, line: &str) -> Value {
+    serde_json::from_str(&admin_output(service, &format!("{line} --json"))).unwrap()
 }
 
-/// What was said on the way to exit code 1.
-fn refused(service: &Service, line: &str) -> String {
-    let output = admin(service, line);
+/// The error output of a command that exits with 1.
+fn admin_error(service: &TestService, line: &str) -> String {
+    let output = run_admin(service, line);
     assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-async fn customer(service: &Service) -> Customer {
-    let customer = service.customer().await;
-    service.add_credit(&customer, CREDIT).await;
+async fn customer_with_credit(service: &TestService) -> Customer {
+    let customer = service.create_customer().await;
+    service.add_credit(&customer, INITIAL_CREDIT).await;
     customer
 }
 
-/// Does what the tables forbid.
-async fn spoil(shard: &Shard, statements: &str) {
+/// Runs statements that triggers and constraints would reject.
+async fn corrupt(shard: &Shard, statements: &str) {
     let mut connection = shard.pool.acquire().await.unwrap();
     let spoiled = format!(
         "set session_replication_role = replica; {statements}; reset session_replication_role"
@@ -67,21 +67,26 @@ async fn spoil(shard: &Shard, statements: &str) {
 
 #[tokio::test]
 async fn the_ledger_is_clean_at_every_moment_of_live_traffic() {
-    let service = Service::with_prices().await;
-    let mut crew = service.another_crew().await;
-    let customers = [customer(&service).await, customer(&service).await];
+    let service = TestService::with_prices().await;
+    let mut workers = service.join_another_worker_set().await;
+    let customers = [
+        customer_with_credit(&service).await,
+        customer_with_credit(&service).await,
+    ];
     let traffic = async {
         for round in 0..60 {
             for customer in &customers {
                 for model in ["priced", "priced-failing", "svc-mock", "vision"] {
-                    service.load(customer, &ask(model, "To and fro.", 16)).await;
+                    service
+                        .load(customer, &model_chat_request(model, "To and fro.", 16))
+                        .await;
                 }
             }
             let now = service.clock.advance(MOCK_DELAY / 20);
             for _ in 0..2 {
-                crew.gather.step(now).await.unwrap();
-                crew.dispatch.step(now).await.unwrap();
-                crew.collect.step(now).await.unwrap();
+                workers.gather.step(now).await.unwrap();
+                workers.dispatch.step(now).await.unwrap();
+                workers.collect.step(now).await.unwrap();
             }
             if round % 20 == 0 {
                 service.add_credit(&customers[0], Money(1)).await;
@@ -89,109 +94,113 @@ async fn the_ledger_is_clean_at_every_moment_of_live_traffic() {
         }
         0
     };
-    let looking = async {
+    let checking = async {
         let since = service.now() - chrono::TimeDelta::days(1);
-        for look in 0.. {
-            let whole = audit::whole(&service.north).await.unwrap();
-            assert_eq!(whole.faults, [], "{look}");
-            let recent = audit::recent(&service.north, since).await.unwrap();
-            assert_eq!(recent, [], "{look}");
+        for check in 0.. {
+            let whole = ledger_audit::check_all(&service.north).await.unwrap();
+            assert_eq!(whole.faults, [], "{check}");
+            let recent = ledger_audit::check_recent(&service.north, since)
+                .await
+                .unwrap();
+            assert_eq!(recent, [], "{check}");
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
         rounds = traffic => assert_eq!(rounds, 0),
-        () = looking => {}
+        () = checking => {}
     }
-    let report = audit::whole(&service.north).await.unwrap();
+    let report = ledger_audit::check_all(&service.north).await.unwrap();
     assert_eq!(report.faults, []);
-    assert!(report.examined.outcomes > 100, "{report:?}");
+    assert!(report.counts.outcomes > 100, "{report:?}");
 }
 
 #[tokio::test]
-async fn the_stage_names_a_fault_every_minute_until_it_is_mended() {
-    let mut service = Service::with_prices().await;
-    let customer = customer(&service).await;
-    service.load(&customer, &ask("priced", "Hello.", 64)).await;
+async fn the_audit_reports_a_fault_every_minute_until_it_is_fixed() {
+    let mut service = TestService::with_prices().await;
+    let customer = customer_with_credit(&service).await;
+    service
+        .load(&customer, &model_chat_request("priced", "Hello.", 64))
+        .await;
     let minute = std::time::Duration::from_mins(1);
     let now = service.now();
-    let audit = &mut service.crews[0].audit;
+    let audit = &mut service.worker_sets[0].audit;
     audit.step(now).await.unwrap();
-    assert_eq!(audit.found(), []);
+    assert_eq!(audit.faults(), []);
 
-    spoil(&service.north, "update shard.account set held = held + 1").await;
-    // Not yet: it looks once a minute.
+    corrupt(&service.north, "update shard.account set held = held + 1").await;
+    // Not yet: the audit runs once a minute.
     audit.step(now).await.unwrap();
-    assert_eq!(audit.found(), []);
+    assert_eq!(audit.faults(), []);
     for _ in 0..2 {
         let now = service.clock.advance(minute);
         audit.step(now).await.unwrap();
-        let [fault] = audit.found() else {
-            unreachable!("{:?}", audit.found())
+        let [fault] = audit.faults() else {
+            unreachable!("{:?}", audit.faults())
         };
-        assert_eq!(fault.identity.as_str(), "held");
+        assert_eq!(fault.invariant.as_str(), "held");
         assert_eq!(fault.organization, Some(customer.organization));
         assert_eq!((&*fault.expected, &*fault.found), ("28200", "28201"));
     }
-    spoil(&service.north, "update shard.account set held = held - 1").await;
+    corrupt(&service.north, "update shard.account set held = held - 1").await;
     let now = service.clock.advance(minute);
     audit.step(now).await.unwrap();
-    assert_eq!(audit.found(), []);
+    assert_eq!(audit.faults(), []);
 }
 
 #[tokio::test]
-async fn one_node_of_a_shard_looks_and_another_takes_over() {
-    let mut service = Service::with_prices().await;
-    customer(&service).await;
-    let mut other = service.another_crew().await;
-    spoil(
+async fn one_node_of_a_shard_audits_and_another_takes_over() {
+    let mut service = TestService::with_prices().await;
+    customer_with_credit(&service).await;
+    let mut other = service.join_another_worker_set().await;
+    corrupt(
         &service.north,
         "update shard.account set posted = posted + 1",
     )
     .await;
     let now = service.now();
-    let first = &mut service.crews[0].audit;
+    let first = &mut service.worker_sets[0].audit;
     let (one, two) = join(first.step(now), other.audit.step(now)).await;
     one.unwrap();
     two.unwrap();
-    let found = [first.found().len(), other.audit.found().len()];
+    let found = [first.faults().len(), other.audit.faults().len()];
     assert!(found == [1, 0] || found == [0, 1], "{found:?}");
 
-    let first = service.crews.remove(0);
+    let first = service.worker_sets.remove(0);
     let now = service.clock.advance(std::time::Duration::from_mins(1));
-    let mut left = if found == [1, 0] {
+    let mut remaining = if found == [1, 0] {
         first.leave().await.unwrap();
         other
     } else {
         other.leave().await.unwrap();
         first
     };
-    left.audit.step(now).await.unwrap();
-    assert_eq!(left.audit.found().len(), 1);
+    remaining.audit.step(now).await.unwrap();
+    assert_eq!(remaining.audit.faults().len(), 1);
 }
 
 #[tokio::test]
-async fn a_stage_that_cannot_look_asks_again_later() {
-    let mut service = Service::with_prices().await;
-    customer(&service).await;
-    spoil(&service.north, "alter table shard.posting rename to hidden").await;
+async fn a_failed_audit_is_repeated_after_a_minute() {
+    let mut service = TestService::with_prices().await;
+    customer_with_credit(&service).await;
+    corrupt(&service.north, "alter table shard.posting rename to hidden").await;
     let now = service.now();
-    let audit = &mut service.crews[0].audit;
+    let audit = &mut service.worker_sets[0].audit;
     audit.step(now).await.unwrap_err();
-    // Not at once: the others have work to do.
+    // Not at once: the stage waits a minute before it retries.
     audit.step(now).await.unwrap();
-    spoil(&service.north, "alter table shard.hidden rename to posting").await;
+    corrupt(&service.north, "alter table shard.hidden rename to posting").await;
     let now = service.clock.advance(std::time::Duration::from_mins(1));
     audit.step(now).await.unwrap();
-    assert_eq!(audit.found(), []);
+    assert_eq!(audit.faults(), []);
 }
 
 #[tokio::test]
 async fn credit_is_added_once_for_each_reference() {
-    let service = Service::with_prices().await;
-    let customer = service.customer().await;
+    let service = TestService::with_prices().await;
+    let customer = service.create_customer().await;
     let id = customer.organization;
-    let paid = document(
+    let paid = admin_json(
         &service,
         &format!("credit add {id} 250.5 --reference invoice-7"),
     );
@@ -206,7 +215,7 @@ async fn credit_is_added_once_for_each_reference() {
     );
     assert_eq!(paid["balance"], 250_500_000_000_i64);
 
-    let again = document(
+    let again = admin_json(
         &service,
         &format!("credit add {id} 250.5 --reference invoice-7"),
     );
@@ -214,59 +223,63 @@ async fn credit_is_added_once_for_each_reference() {
         (&again["posting"], &again["repeated"]),
         (&1.into(), &true.into())
     );
-    let said = refused(
+    let error = admin_error(
         &service,
         &format!("credit add {id} 250 --reference invoice-7"),
     );
-    assert!(said.contains("invoice-7 belongs to posting 1"), "{said}");
+    assert!(error.contains("invoice-7 belongs to posting 1"), "{error}");
 
-    let said = refused(&service, &format!("credit withdraw {id} 250.500000001"));
+    let error = admin_error(&service, &format!("credit withdraw {id} 250.500000001"));
     assert!(
-        said.contains("only 250.50 dollars can be withdrawn"),
-        "{said}"
+        error.contains("only 250.50 dollars can be withdrawn"),
+        "{error}"
     );
-    let paid = document(&service, &format!("credit withdraw {id} 50.5"));
+    let paid = admin_json(&service, &format!("credit withdraw {id} 50.5"));
     assert_eq!(
         (&paid["kind"], &paid["balance"]),
         (&"withdrawal".into(), &200_000_000_000_i64.into())
     );
-    let nobody = format!("org_{}", "0".repeat(32));
-    let said = refused(&service, &format!("credit add {nobody} 1"));
-    assert!(said.contains("there is no organization"), "{said}");
-    insta::assert_snapshot!(service.books(&customer).await, @"posted 200.00 held 0.00 postings 2 | 1970-01-01 used 0 reserved 0");
+    let unknown = format!("org_{}", "0".repeat(32));
+    let error = admin_error(&service, &format!("credit add {unknown} 1"));
+    assert!(error.contains("there is no organization"), "{error}");
+    insta::assert_snapshot!(service.describe_account(&customer).await, @"posted 200.00 held 0.00 postings 2 | 1970-01-01 used 0 reserved 0");
 }
 
 #[tokio::test]
-async fn a_quota_is_set_shown_and_given_back_to_the_plan() {
-    let service = Service::with_prices().await;
-    let customer = customer(&service).await;
+async fn a_quota_is_set_shown_and_reset_to_the_plan() {
+    let service = TestService::with_prices().await;
+    let customer = customer_with_credit(&service).await;
     let id = customer.organization;
-    service.load(&customer, &ask("priced", "Hello.", 64)).await;
-    let shown = document(&service, &format!("organization set-quota {id} 89"));
+    service
+        .load(&customer, &model_chat_request("priced", "Hello.", 64))
+        .await;
+    let shown = admin_json(&service, &format!("organization set-quota {id} 89"));
     assert_eq!(shown["monthly_tokens"]["quota"], 89);
     assert_eq!(shown["credit"]["held"], 28_200);
     assert_eq!(shown["credit"]["available"], 9_999_971_800_i64);
-    let shown = document(&service, &format!("organization set-quota {id} unlimited"));
+    let shown = admin_json(&service, &format!("organization set-quota {id} unlimited"));
     assert_eq!(shown["monthly_tokens"]["quota"], Value::Null);
     assert_eq!(shown["monthly_tokens"]["is_own"], true);
-    let shown = document(&service, &format!("organization set-quota {id} plan"));
+    let shown = admin_json(&service, &format!("organization set-quota {id} plan"));
     assert_eq!(shown["monthly_tokens"]["is_own"], false);
     assert_eq!(
-        document(&service, &format!("organization show {id}")),
+        admin_json(&service, &format!("organization show {id}")),
         shown
     );
 }
 
 #[tokio::test]
 async fn a_statement_has_every_posting_in_three_forms() {
-    let mut service = Service::with_prices().await;
-    let customer = customer(&service).await;
+    let mut service = TestService::with_prices().await;
+    let customer = customer_with_credit(&service).await;
     let id = customer.organization;
-    service.load(&customer, &ask("priced", "Hello.", 64)).await;
+    service
+        .load(&customer, &model_chat_request("priced", "Hello.", 64))
+        .await;
     service.clock.advance(MOCK_DELAY);
-    service.work().await;
-    // More than a page.
-    spoil(
+    service.run_until_idle().await;
+    // More postings than one page of the command.
+    corrupt(
         &service.north,
         "insert into shard.posting (organization, number, kind, at, credit, revenue, loss, funding, balance, note)
          select organization, 2 + n, 'deposit', at + n * interval '1 minute', 1, 0, 0, -1, balance + n, '=1+1'
@@ -274,7 +287,7 @@ async fn a_statement_has_every_posting_in_three_forms() {
          update shard.account set posted = posted + 1500, postings = postings + 1500",
     )
     .await;
-    let all = document(&service, &format!("ledger statement {id}"));
+    let all = admin_json(&service, &format!("ledger statement {id}"));
     let postings = all["postings"].as_array().unwrap();
     assert_eq!(postings.len(), 1502);
     assert_eq!(
@@ -290,10 +303,10 @@ async fn a_statement_has_every_posting_in_three_forms() {
         (&(-1000).into(), &1000.into())
     );
 
-    let csv = done(&service, &format!("ledger statement {id} --form csv"));
+    let csv = admin_output(&service, &format!("ledger statement {id} --form csv"));
     assert_eq!(csv.lines().count(), 1503);
     assert!(csv.lines().nth(3).unwrap().ends_with(",'=1+1"), "{csv}");
-    let text = done(
+    let text = admin_output(
         &service,
         &format!("ledger statement {id} --since 2026-01-01T00:02:00Z --until 2026-01-01T00:03:00Z"),
     );
@@ -311,26 +324,28 @@ async fn a_statement_has_every_posting_in_three_forms() {
 
 #[tokio::test]
 async fn the_check_is_clean_or_ends_with_1_and_the_faults() {
-    let mut service = Service::with_prices().await;
-    let north = customer(&service).await;
-    service.load(&north, &ask("priced", "Hello.", 64)).await;
+    let mut service = TestService::with_prices().await;
+    let north = customer_with_credit(&service).await;
+    service
+        .load(&north, &model_chat_request("priced", "Hello.", 64))
+        .await;
     service.clock.advance(MOCK_DELAY);
-    service.work().await;
-    insta::assert_snapshot!(done(&service, "ledger check"), @r"
+    service.run_until_idle().await;
+    insta::assert_snapshot!(admin_output(&service, "ledger check"), @r"
     shard north: clean
       accounts 1, postings 2, open holds 0, outcomes 1
     shard south: clean
       accounts 0, postings 0, open holds 0, outcomes 0
     ");
-    let clean = document(&service, "ledger check");
+    let clean = admin_json(&service, "ledger check");
     assert_eq!(clean["clean"], true);
 
-    spoil(
+    corrupt(
         &service.north,
         "update shard.posting set balance = balance + 1 where number = 2",
     )
     .await;
-    let output = admin(&service, "ledger check --json");
+    let output = run_admin(&service, "ledger check --json");
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["clean"], false);

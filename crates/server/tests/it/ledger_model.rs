@@ -1,91 +1,98 @@
-//! Random histories of payments, loads and outcomes, against an oracle that keeps books in memory.
+//! Random histories of payments, loads and outcomes, checked against an oracle in memory.
 //!
-//! The seed is printed; given again, the same history is drawn, as far as the answers
-//! are the same: several clients act at once, and nobody says who comes first.
+//! The test prints its seed. The same seed draws the same history as long as the answers are the
+//! same: several clients act concurrently, in an order that the seed does not control.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
 use chrono::{Datelike as _, Months, NaiveDate, NaiveTime};
-use domain::account::month;
+use domain::account::first_day_of_month;
 use domain::time::{Clock as _, Timestamp};
 use rand::RngExt as _;
 use store::shard::account;
 
-use self::history::{Crash, Fate, History};
-use self::operation::{Fact, Operation};
-use self::oracle::{Account, Checked, Oracle};
-use self::seen::Seen;
-use self::world::World;
+use self::coverage::EventCoverage;
+use self::fixture::LedgerModelFixture;
+use self::history::{ClientFault, HistoryGenerator, RoundFault};
+use self::operation::{LedgerOperation, OperationResult};
+use self::oracle::{ExpectedAccount, LedgerOracle, OracleCheckResult};
 
+mod balance_window;
+mod client;
 mod compare;
+mod coverage;
+mod fixture;
 mod history;
 mod operation;
 mod oracle;
-mod seen;
-mod settling;
-mod truth;
-mod window;
-mod world;
+mod reconcile;
+mod settlement;
 
-const OPERATIONS: u64 = 50_000;
-/// So often everything is compared, however long the history is.
-const COMPARED_AFTER: u64 = 2_000;
-/// So often it says how far it has come.
-const TOLD_AFTER: u64 = 10_000;
-/// How often the clock leaps over the end of a month, or to the next one's.
-const LEAPS: u64 = 16;
-const ACCOUNTS: usize = 24;
-/// So many rounds are told when something is wrong.
-const TOLD: usize = 8;
+const DEFAULT_OPERATIONS: u64 = 50_000;
+/// The rows are compared with the oracle each time after this many operations.
+const OPERATIONS_PER_COMPARISON: u64 = 2_000;
+/// The test prints its progress each time after this many operations.
+const OPERATIONS_PER_PROGRESS_LINE: u64 = 10_000;
+/// How often the clock leaps to the end of a month, or over it, in one run.
+const MONTH_LEAPS: u64 = 16;
+const MAX_ACCOUNTS: usize = 24;
+/// How many rounds are printed when the test fails.
+const MAX_TRACED_ROUNDS: usize = 8;
 
-/// A round, for whoever has to find out what went wrong.
-struct Drawn {
+/// A round, printed when the test fails.
+struct RoundTrace {
     now: Timestamp,
-    crash: Crash,
-    round: Vec<Operation>,
-    fates: Vec<Fate>,
-    facts: Option<Vec<(Operation, Fact)>>,
+    round_fault: RoundFault,
+    operations: Vec<LedgerOperation>,
+    client_faults: Vec<ClientFault>,
+    results: Option<Vec<(LedgerOperation, OperationResult)>>,
 }
 
-impl fmt::Display for Drawn {
+impl fmt::Display for RoundTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} {:?}", self.now, self.crash)?;
-        for (number, operation) in self.round.iter().enumerate() {
-            let fact = self.facts.as_ref().map(|facts| &facts[number].1);
-            writeln!(f, "  {operation:?}, {:?}: {fact:?}", self.fates[number])?;
+        writeln!(f, "{} {:?}", self.now, self.round_fault)?;
+        for (number, operation) in self.operations.iter().enumerate() {
+            let result = self.results.as_ref().map(|results| &results[number].1);
+            writeln!(
+                f,
+                "  {operation:?}, {:?}: {result:?}",
+                self.client_faults[number]
+            )?;
         }
         Ok(())
     }
 }
 
-struct Model {
-    world: World,
-    oracle: Oracle,
-    history: History,
-    seen: Seen,
-    told: VecDeque<Drawn>,
-    done: u64,
+struct LedgerModel {
+    fixture: LedgerModelFixture,
+    oracle: LedgerOracle,
+    generator: HistoryGenerator,
+    coverage: EventCoverage,
+    recent_rounds: VecDeque<RoundTrace>,
+    operations_done: u64,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stderr, reason = "whoever repeats it needs the seed")]
+#[expect(clippy::print_stderr, reason = "the seed is needed to repeat the run")]
 async fn rows_never_differ_from_the_oracle_over_random_histories() {
-    let operations = setting("LONGSHORE_MODEL_OPERATIONS").unwrap_or(OPERATIONS);
-    let seed = setting("LONGSHORE_MODEL_SEED").unwrap_or_else(rand::random);
+    let operations = read_setting("LONGSHORE_MODEL_OPERATIONS").unwrap_or(DEFAULT_OPERATIONS);
+    let seed = read_setting("LONGSHORE_MODEL_SEED").unwrap_or_else(rand::random);
     eprintln!("LONGSHORE_MODEL_SEED={seed} LONGSHORE_MODEL_OPERATIONS={operations}");
-    let mut model = Model::new(seed).await;
+    let mut model = LedgerModel::new(seed).await;
     let ran = model.run(operations).await;
-    model.seen.count("beyond the hold", model.oracle.beyond);
-    eprintln!("{} operations: {}", model.done, model.seen);
+    model
+        .coverage
+        .count("cost above the hold", model.oracle.over_hold_count);
+    eprintln!("{} operations: {}", model.operations_done, model.coverage);
     if let Err(divergence) = ran {
-        let (done, told) = (model.done, &model.told);
-        let last: String = told.iter().map(ToString::to_string).collect();
-        panic!("seed {seed}, after {done} operations: {divergence}\nthe last came first:\n{last}");
+        let (done, rounds) = (model.operations_done, &model.recent_rounds);
+        let last: String = rounds.iter().map(ToString::to_string).collect();
+        panic!("seed {seed}, after {done} operations: {divergence}\nnewest round first:\n{last}");
     }
-    if operations >= OPERATIONS {
-        assert_eq!(model.seen.missing(), [""; 0], "never met");
+    if operations >= DEFAULT_OPERATIONS {
+        assert_eq!(model.coverage.missing_events(), [""; 0], "never happened");
     }
 }
 
@@ -93,129 +100,139 @@ async fn rows_never_differ_from_the_oracle_over_random_histories() {
     clippy::disallowed_methods,
     reason = "the length and the seed of a history"
 )]
-fn setting(name: &str) -> Option<u64> {
+fn read_setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-impl Model {
+impl LedgerModel {
     async fn new(seed: u64) -> Self {
         let mut model = Self {
-            world: World::new().await,
-            oracle: Oracle::default(),
-            history: History::new(seed),
-            seen: Seen::default(),
-            told: VecDeque::new(),
-            done: 0,
+            fixture: LedgerModelFixture::new().await,
+            oracle: LedgerOracle::default(),
+            generator: HistoryGenerator::new(seed),
+            coverage: EventCoverage::default(),
+            recent_rounds: VecDeque::new(),
+            operations_done: 0,
         };
         for _ in 0..4 {
-            model.open().await;
+            model.open_account().await;
         }
         model
     }
 
-    #[expect(
-        clippy::print_stderr,
-        reason = "a run that is stopped says how far it came"
-    )]
-    async fn run(&mut self, operations: u64) -> Checked {
-        let (mut leap_at, mut compare_at) = (0, COMPARED_AFTER);
-        let mut tell_at = TOLD_AFTER;
-        while self.done < operations {
-            if self.done >= tell_at {
-                tell_at += TOLD_AFTER;
-                eprintln!("{} operations so far", self.done);
+    #[expect(clippy::print_stderr, reason = "the progress of a run that is stopped")]
+    async fn run(&mut self, operations: u64) -> OracleCheckResult {
+        let (mut leap_at, mut compare_at) = (0, OPERATIONS_PER_COMPARISON);
+        let mut report_at = OPERATIONS_PER_PROGRESS_LINE;
+        while self.operations_done < operations {
+            if self.operations_done >= report_at {
+                report_at += OPERATIONS_PER_PROGRESS_LINE;
+                eprintln!("{} operations so far", self.operations_done);
             }
-            if self.done >= leap_at {
-                leap_at += operations / LEAPS;
-                self.leap().await;
-                self.seen.count("crossed a month", 1);
+            if self.operations_done >= leap_at {
+                leap_at += operations / MONTH_LEAPS;
+                self.leap_to_month_end().await;
+                self.coverage.count("crossed a month", 1);
             }
-            self.round().await?;
-            if self.done >= compare_at {
-                compare_at += COMPARED_AFTER;
-                self.world.compare(&mut self.oracle).await?;
+            self.run_round().await?;
+            if self.operations_done >= compare_at {
+                compare_at += OPERATIONS_PER_COMPARISON;
+                self.fixture.compare(&mut self.oracle).await?;
             }
         }
-        self.world.compare_all(&mut self.oracle).await
+        self.fixture.compare_all(&mut self.oracle).await
     }
 
-    async fn round(&mut self) -> Checked {
-        if self.oracle.accounts.len() < ACCOUNTS && self.history.one_in(20) {
-            self.open().await;
+    async fn run_round(&mut self) -> OracleCheckResult {
+        if self.oracle.accounts.len() < MAX_ACCOUNTS && self.generator.one_in(20) {
+            self.open_account().await;
         }
-        if self.history.one_in(10) {
-            self.limit().await;
+        if self.generator.one_in(10) {
+            self.set_random_quota().await;
         }
-        // Every round has a moment of its own.
-        let moment = self.history.random.random_range(1..500_000);
+        // Every round has a different time.
+        let micros = self.generator.random.random_range(1..500_000);
         let now = self
-            .world
+            .fixture
             .service
             .clock
-            .advance(Duration::from_micros(moment));
-        let crash = self.history.crash();
-        let round = self.history.round(&self.oracle, crash, now);
-        let fates = round.iter().map(|_| self.history.fate(crash));
-        let fates: Vec<_> = fates.collect();
-        for operation in &round {
-            self.done += operation.size();
+            .advance(Duration::from_micros(micros));
+        let round_fault = self.generator.draw_round_fault();
+        let operations = self.generator.draw_round(&self.oracle, round_fault, now);
+        let client_faults = operations
+            .iter()
+            .map(|_| self.generator.draw_client_fault(round_fault));
+        let client_faults: Vec<_> = client_faults.collect();
+        for operation in &operations {
+            self.operations_done += operation.size();
         }
-        let drawn = Drawn {
+        let trace = RoundTrace {
             now,
-            crash,
-            round: round.clone(),
-            fates,
-            facts: None,
+            round_fault,
+            operations: operations.clone(),
+            client_faults,
+            results: None,
         };
-        let known = self.world.perform(&round, &drawn.fates, crash).await;
-        self.told.truncate(TOLD);
-        self.told.push_front(drawn);
-        let known = known?;
-        self.seen.known(&known);
-        let random = &mut self.history.random;
-        let facts = self.world.truth(round, known, random).await?;
-        self.seen.facts(&facts);
-        let followed = self.oracle.follow(&facts, now);
-        self.told[0].facts = Some(facts);
-        followed
+        let observed = self
+            .fixture
+            .run_operations(&operations, &trace.client_faults, round_fault)
+            .await;
+        self.recent_rounds.truncate(MAX_TRACED_ROUNDS);
+        self.recent_rounds.push_front(trace);
+        let observed = observed?;
+        self.coverage.count_observed(&observed);
+        let random = &mut self.generator.random;
+        let results = self.fixture.reconcile(operations, observed, random).await?;
+        self.coverage.count_results(&results);
+        let checked = self.oracle.apply_round(&results, now);
+        self.recent_rounds[0].results = Some(results);
+        checked
     }
 
-    async fn open(&mut self) {
-        // A connection that was cut shows itself in BEGIN, which is repeated on another.
-        let tx = self.world.service.north.begin().await.unwrap();
+    async fn open_account(&mut self) {
+        // BEGIN detects a connection that was cut, and the pool repeats it on another one.
+        let tx = self.fixture.service.north.begin().await.unwrap();
         tx.rollback().await.unwrap();
-        let customer = self.world.service.customer().await;
-        // Again, as whoever was not answered does.
-        let opened = account::open(&self.world.steady, customer.organization, self.world.now());
+        let customer = self.fixture.service.create_customer().await;
+        // A second time, like a client that received no answer.
+        let opened = account::open(
+            &self.fixture.stable_shard,
+            customer.organization,
+            self.fixture.now(),
+        );
         opened.await.unwrap();
-        self.world.customers.push(customer);
-        self.oracle.accounts.push(Account::default());
+        self.fixture.customers.push(customer);
+        self.oracle.accounts.push(ExpectedAccount::default());
     }
 
-    async fn limit(&mut self) {
+    async fn set_random_quota(&mut self) {
         let number = self
-            .history
+            .generator
             .random
             .random_range(0..self.oracle.accounts.len());
-        let tokens = self.oracle.accounts[number].month(month(self.world.now()));
-        let spoken_for = tokens.used + tokens.reserved;
-        let random = &mut self.history.random;
-        // None of its own, a little more than is spoken for, or less.
-        let own = match random.random_range(0..8) {
+        let tokens =
+            self.oracle.accounts[number].tokens_in_month(first_day_of_month(self.fixture.now()));
+        let committed = tokens.used + tokens.reserved;
+        let random = &mut self.generator.random;
+        // No custom quota, a little more than is used and reserved, or less.
+        let quota = match random.random_range(0..8) {
             0..5 => None,
-            5 | 6 => Some(spoken_for + random.random_range(0..200_000)),
-            _ => Some(random.random_range(0..=spoken_for)),
+            5 | 6 => Some(committed + random.random_range(0..200_000)),
+            _ => Some(random.random_range(0..=committed)),
         };
-        let organization = self.world.customers[number].organization;
-        let set = account::set_monthly_tokens(&self.world.steady, organization, own).await;
+        let organization = self.fixture.customers[number].organization;
+        let set =
+            account::set_monthly_tokens(&self.fixture.stable_shard, organization, quota).await;
         assert!(set.unwrap());
-        self.oracle.accounts[number].quota = own;
+        self.oracle.accounts[number].quota = quota;
     }
 
-    /// Before the end of a month, or over it.
-    async fn leap(&mut self) {
-        let now = self.world.now();
-        let next = month(now).checked_add_months(Months::new(1)).unwrap();
+    /// Moves the clock shortly before the end of the month, or to the next month.
+    async fn leap_to_month_end(&mut self) {
+        let now = self.fixture.now();
+        let next = first_day_of_month(now)
+            .checked_add_months(Months::new(1))
+            .unwrap();
         let last = next.pred_opt().unwrap();
         let to = if now.day() == last.day() {
             midnight(next)
@@ -224,11 +241,13 @@ impl Model {
         };
         for day in [to.date_naive(), to.date_naive().succ_opt().unwrap()] {
             let made = sqlx::query_scalar::<_, bool>("select shard.make_day($1)").bind(day);
-            made.fetch_one(&self.world.steady.pool).await.unwrap();
+            made.fetch_one(&self.fixture.stable_shard.pool)
+                .await
+                .unwrap();
         }
         let by = (to - now).to_std().unwrap();
-        self.world.service.clock.advance(by);
-        assert_eq!(self.world.service.clock.now(), to);
+        self.fixture.service.clock.advance(by);
+        assert_eq!(self.fixture.service.clock.now(), to);
     }
 }
 

@@ -1,15 +1,17 @@
-//! `POST /cargo/load` and what can be read back at once.
+//! `POST /cargo/load` and the record that tracking shows at once.
 
 use serde_json::json;
 
-use crate::support::Service;
-use crate::support::http::chat;
+use crate::support::TestService;
+use crate::support::http::chat_request;
 
 #[tokio::test]
 async fn a_load_is_acknowledged() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let answer = service.post_load(&customer, &chat("Hello.", None)).await;
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let answer = service
+        .post_load(&customer, &chat_request("Hello.", None))
+        .await;
     assert!(answer.cargo_id().starts_with("crg_"));
     insta::with_settings!({filters => vec![("crg_[0-9a-f]{32}", "[cargo]")]}, {
         insta::assert_snapshot!(answer, @r#"
@@ -24,9 +26,9 @@ async fn a_load_is_acknowledged() {
 
 #[tokio::test]
 async fn a_new_record_has_every_field() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let mut body = chat("Hello.", Some("http://127.0.0.1:9/callback"));
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut body = chat_request("Hello.", Some("http://127.0.0.1:9/callback"));
     body["metadata"] = json!({"order": 7, "tags": ["a\u{0}b"]});
     let cargo = service.load(&customer, &body).await;
     let record = service.track(&customer, &cargo).await;
@@ -80,9 +82,9 @@ async fn a_new_record_has_every_field() {
 
 #[tokio::test]
 async fn an_unknown_model_is_refused_with_the_list() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let mut body = chat("Hello.", None);
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut body = chat_request("Hello.", None);
     body["params"]["model"] = json!("SVC-MOCK");
     insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
     400 {
@@ -103,9 +105,9 @@ async fn an_unknown_model_is_refused_with_the_list() {
 
 #[tokio::test]
 async fn more_than_the_model_takes_is_refused_at_its_fields() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let mut body = chat(&"fathom ".repeat(200), None);
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut body = chat_request(&"fathom ".repeat(200), None);
     body["params"]["model"] = json!("small");
     body["params"]["max_tokens"] = json!(51);
     insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
@@ -127,7 +129,7 @@ async fn more_than_the_model_takes_is_refused_at_its_fields() {
             "params",
             "messages"
           ],
-          "msg": "The text is longer than the 100 tokens that the model reads"
+          "msg": "The input exceeds the model's context window of 100 tokens"
         }
       ]
     }
@@ -136,8 +138,8 @@ async fn more_than_the_model_takes_is_refused_at_its_fields() {
 
 #[tokio::test]
 async fn a_chat_without_max_tokens_is_refused_in_the_contracts_words() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
     let body =
         json!({"params": {"model": "svc-mock", "messages": [{"role": "user", "content": "x"}]}});
     insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
@@ -158,9 +160,9 @@ async fn a_chat_without_max_tokens_is_refused_in_the_contracts_words() {
 
 #[tokio::test]
 async fn an_embedding_model_takes_no_messages() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
-    let mut body = chat("Hello.", None);
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut body = chat_request("Hello.", None);
     body["params"]["model"] = json!("vectors");
     insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
     422 {
@@ -180,18 +182,18 @@ async fn an_embedding_model_takes_no_messages() {
 }
 
 #[tokio::test]
-async fn a_missing_capability_and_a_missing_file_are_told_apart() {
-    let service = Service::new().await;
-    let customer = service.customer().await;
+async fn a_missing_capability_and_a_missing_file_have_different_errors() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
     let file = format!("file_{}", "0".repeat(32));
     let image = json!([{"type": "image", "source": {"file_id": file}}]);
-    let mut body = chat("", None);
+    let mut body = chat_request("", None);
     body["params"]["messages"][0]["content"] = image;
     insta::assert_snapshot!(service.post_load(&customer, &body).await, @r#"
     422 {
       "detail": {
         "error": "model_capability_missing",
-        "message": "The model cannot read this: it has no vision.",
+        "message": "The model cannot read this file: it has no vision capability. Choose another model.",
         "capability": "vision"
       }
     }
@@ -210,9 +212,12 @@ async fn a_missing_capability_and_a_missing_file_are_told_apart() {
 
 #[tokio::test]
 async fn many_loads_at_once_are_each_their_own_cargo() {
-    let service = Service::new().await;
-    let (one, other) = (service.customer().await, service.customer_on("south").await);
-    let body = chat("Together.", None);
+    let service = TestService::new().await;
+    let (one, other) = (
+        service.create_customer().await,
+        service.create_customer_on("south").await,
+    );
+    let body = chat_request("Together.", None);
     let loads = (0..200).map(|n| service.load(if n % 2 == 0 { &one } else { &other }, &body));
     let mut ids = futures::future::join_all(loads).await;
     ids.sort();
@@ -222,7 +227,7 @@ async fn many_loads_at_once_are_each_their_own_cargo() {
 
 #[tokio::test]
 async fn ready_names_every_dependency() {
-    let service = Service::new().await;
+    let service = TestService::new().await;
     let request = axum::http::Request::get("/ready")
         .body(axum::body::Body::empty())
         .unwrap();

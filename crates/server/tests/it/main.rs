@@ -1,4 +1,4 @@
-//! The whole service over HTTP, with real PostgreSQL and a hand-moved clock.
+//! Tests of the whole service over HTTP, with real PostgreSQL and a manual clock.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -12,17 +12,17 @@ mod database;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis;
 
-#[path = "../../../outbound/tests/it/support/store.rs"]
+#[path = "../../../outbound/tests/it/support/object_store.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod storage;
 
-/// One of the few settings of the tests: where a server of theirs is.
+/// An environment variable with the address of a server that the tests need.
 #[expect(
     clippy::disallowed_methods,
     clippy::panic,
-    reason = "the one place that reads them"
+    reason = "the only place that reads the environment"
 )]
-fn setting(name: &str) -> String {
+fn required_variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
 }
 
@@ -30,7 +30,7 @@ mod support;
 
 mod dashboard;
 
-mod days;
+mod partitions;
 
 mod dead_rows;
 
@@ -38,13 +38,13 @@ mod deliveries;
 
 mod files;
 
-mod files_away;
+mod files_unavailable;
 
 mod files_complete;
 
 mod files_quota;
 
-mod files_race;
+mod files_delete_race;
 
 mod files_records;
 
@@ -56,7 +56,7 @@ mod files_scan;
 
 mod files_sweep;
 
-mod gathering;
+mod gather;
 
 mod idempotency;
 
@@ -64,27 +64,28 @@ mod interleavings;
 
 mod isolation;
 
-mod journey;
+mod lifecycle;
 
-mod keys;
+mod api_keys;
 
 mod ledger;
 
 mod ledger_model;
 
-mod limits;
+mod rate_limits;
 
 mod loads;
 
-mod money;
+mod holds_and_settlement;
 
-mod notes;
+mod read_models;
 
+mod outcome_groups;
 mod overdraft;
 
 mod pauses;
 
-mod probe;
+mod probe_process;
 
 mod resends;
 
@@ -96,4 +97,4 @@ mod stream;
 
 mod takeover;
 
-mod waiting;
+mod waiting_status;

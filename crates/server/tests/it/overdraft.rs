@@ -1,4 +1,4 @@
-//! Credit for exactly so many loads, and more loaders than that.
+//! No overdraft: many loaders compete for the credit of a few loads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,34 +8,34 @@ use axum::body::Body;
 use axum::http::Request;
 use domain::money::Money;
 use sqlx::{Connection as _, PgConnection};
-use store::shard::credit::{self, Direction, Paid, Payment};
+use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
 use tokio::task::{JoinHandle, JoinSet};
-use workers::stage::{Stage as _, Step};
+use workers::stage::{Stage as _, StepResult};
 
-use crate::support::credit::ask;
+use crate::support::credit::model_chat_request;
 use crate::support::http::send;
-use crate::support::{Customer, MOCK_DELAY, Service};
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
 const LOADERS: usize = 64;
-const LOADS_OF_EACH: usize = 2;
-const WAVE: i64 = 128;
+const LOADS_PER_LOADER: usize = 2;
+const LOADS_PER_WAVE: i64 = 128;
 const ROUNDS: u32 = 200;
-/// Rounds in which settlements give credit back meanwhile.
-const CONTENDED: u32 = 40;
+/// Rounds in which settlements release credit at the same time.
+const CONTENDED_ROUNDS: u32 = 40;
 /// What every load holds, and what its outcome costs.
-const HOLD: i64 = 28_200;
-const CHARGE: i64 = 1_000;
-const PATIENCE: Duration = Duration::from_secs(10);
+const HOLD_NANOS: i64 = 28_200;
+const CHARGE_NANOS: i64 = 1_000;
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Looks at the account all the time, on a connection of its own.
-struct Reader {
+/// Checks the account continuously, on a separate connection.
+struct AccountWatcher {
     reads: Arc<AtomicU64>,
-    enough: Arc<AtomicBool>,
-    reading: JoinHandle<()>,
+    stop: Arc<AtomicBool>,
+    task: JoinHandle<()>,
 }
 
-impl Reader {
-    async fn new(service: &Service, customer: &Customer) -> Self {
+impl AccountWatcher {
+    async fn new(service: &TestService, customer: &Customer) -> Self {
         let options = service.north.pool.connect_options();
         let mut connection = PgConnection::connect_with(&options).await.unwrap();
         let organization = customer.organization.uuid();
@@ -46,7 +46,7 @@ impl Reader {
         let (counted, ended) = (reads.clone(), enough.clone());
         let reading = tokio::spawn(async move {
             while !ended.load(Ordering::SeqCst) {
-                let sound: bool = sqlx::query_scalar(
+                let is_valid: bool = sqlx::query_scalar(
                     "select posted >= held and held >= 0 and tokens_reserved >= 0
                      from shard.account where organization = $1",
                 )
@@ -54,14 +54,14 @@ impl Reader {
                 .fetch_one(&mut connection)
                 .await
                 .unwrap();
-                assert!(sound, "the account is overdrawn");
+                assert!(is_valid, "the account is overdrawn");
                 counted.fetch_add(1, Ordering::SeqCst);
             }
         });
         Self {
             reads,
-            enough,
-            reading,
+            stop: enough,
+            task: reading,
         }
     }
 
@@ -69,30 +69,30 @@ impl Reader {
         self.reads.load(Ordering::SeqCst)
     }
 
-    /// Returns when it has looked again since `before`.
-    async fn after(&self, before: u64) {
+    /// Waits for a read after the first `before` reads.
+    async fn wait_for_read_after(&self, before: u64) {
         let begun = Instant::now();
         while self.reads() == before {
-            assert!(begun.elapsed() < PATIENCE && !self.reading.is_finished());
+            assert!(begun.elapsed() < READ_TIMEOUT && !self.task.is_finished());
             tokio::task::yield_now().await;
         }
     }
 
-    async fn end(self) {
-        self.enough.store(true, Ordering::SeqCst);
-        self.reading.await.unwrap();
+    async fn finish(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.task.await.unwrap();
     }
 }
 
-/// How many of a wave of loads were taken; the others were refused for want of credit.
-async fn wave(routers: &[axum::Router; 2], customer: &Customer) -> i64 {
-    let body = ask("priced", "Hello.", 64).to_string();
+/// How many loads of a wave were accepted. The others were refused for insufficient credit.
+async fn load_wave(routers: &[axum::Router; 2], customer: &Customer) -> i64 {
+    let body = model_chat_request("priced", "Hello.", 64).to_string();
     let mut loaders = JoinSet::new();
     for number in 0..LOADERS {
         let (routers, key, body) = (routers.clone(), customer.key.clone(), body.clone());
         loaders.spawn(async move {
             let mut accepted = 0;
-            for turn in 0..LOADS_OF_EACH {
+            for turn in 0..LOADS_PER_LOADER {
                 let request = Request::post("/cargo/load").header("X-API-Key", &key);
                 let request = request.body(Body::from(body.clone())).unwrap();
                 let answer = send(routers[(number + turn) % 2].clone(), request).await;
@@ -102,8 +102,8 @@ async fn wave(routers: &[axum::Router; 2], customer: &Customer) -> i64 {
                 }
                 assert_eq!(answer.status, 429, "{answer}");
                 assert_eq!(answer.body["detail"]["error"], "insufficient_credits");
-                assert_eq!(answer.body["detail"]["required"], HOLD);
-                assert!(answer.body["detail"]["available"].as_i64().unwrap() < HOLD);
+                assert_eq!(answer.body["detail"]["required"], HOLD_NANOS);
+                assert!(answer.body["detail"]["available"].as_i64().unwrap() < HOLD_NANOS);
             }
             accepted
         });
@@ -111,16 +111,16 @@ async fn wave(routers: &[axum::Router; 2], customer: &Customer) -> i64 {
     loaders.join_all().await.into_iter().sum()
 }
 
-/// Pays in or out until exactly so much is available.
-async fn make_available(service: &Service, customer: &Customer, wanted: Money) {
-    let missing = wanted - service.account(customer).await.available();
+/// Deposits or withdraws so that exactly this amount is available.
+async fn make_available(service: &TestService, customer: &Customer, available: Money) {
+    let missing = available - service.read_account(customer).await.available();
     if missing.is_zero() {
         return;
     }
     let (amount, direction) = if missing > Money::ZERO {
-        (missing, Direction::In)
+        (missing, PaymentDirection::In)
     } else {
-        (-missing, Direction::Out)
+        (-missing, PaymentDirection::Out)
     };
     let payment = Payment {
         amount,
@@ -135,71 +135,72 @@ async fn make_available(service: &Service, customer: &Customer, wanted: Money) {
         service.now(),
     )
     .await;
-    assert!(matches!(paid, Ok(Paid::Posted { .. })), "{paid:?}");
+    assert!(matches!(paid, Ok(PaymentResult::Posted { .. })), "{paid:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credit_for_so_many_loads_takes_exactly_so_many() {
-    let mut service = Service::with_prices().await;
-    let customer = service.customer().await;
-    let other = service.another_app().await;
+async fn credit_for_n_loads_admits_exactly_n_loads() {
+    let mut service = TestService::with_prices().await;
+    let customer = service.create_customer().await;
+    let other = service.start_another_app().await;
     let routers = [service.router.clone(), api::router(other)];
-    let reader = Reader::new(&service, &customer).await;
+    let reader = AccountWatcher::new(&service, &customer).await;
     let mut loaded = 0;
     for round in 0..ROUNDS {
         let before = reader.reads();
         let enough_for = rand::random_range(1..=100_i64);
-        make_available(&service, &customer, Money(enough_for * HOLD)).await;
-        let accepted = wave(&routers, &customer).await;
+        make_available(&service, &customer, Money(enough_for * HOLD_NANOS)).await;
+        let accepted = load_wave(&routers, &customer).await;
         assert_eq!(accepted, enough_for, "round {round}");
         loaded += accepted;
-        let account = service.account(&customer).await;
-        assert_eq!(account.posted, Money(loaded * HOLD));
+        let account = service.read_account(&customer).await;
+        assert_eq!(account.posted, Money(loaded * HOLD_NANOS));
         assert_eq!(account.available(), Money::ZERO);
-        reader.after(before).await;
+        reader.wait_for_read_after(before).await;
     }
     let mut settled = 0;
-    for round in 0..CONTENDED {
+    for round in 0..CONTENDED_ROUNDS {
         let before = reader.reads();
         let enough_for = rand::random_range(1..=100_i64);
-        make_available(&service, &customer, Money(enough_for * HOLD)).await;
-        let (accepted, given_back) = contended(&mut service, &routers, &customer).await;
-        let credit = enough_for * HOLD + given_back * (HOLD - CHARGE);
-        assert_eq!(accepted, credit / HOLD, "round {round}");
-        (loaded, settled) = (loaded + accepted, settled + given_back);
-        let account = service.account(&customer).await;
-        assert_eq!(account.held, Money((loaded - settled) * HOLD));
-        assert_eq!(account.available(), Money(credit % HOLD));
-        reader.after(before).await;
+        make_available(&service, &customer, Money(enough_for * HOLD_NANOS)).await;
+        let (accepted, released) = load_during_settlement(&mut service, &routers, &customer).await;
+        let credit = enough_for * HOLD_NANOS + released * (HOLD_NANOS - CHARGE_NANOS);
+        assert_eq!(accepted, credit / HOLD_NANOS, "round {round}");
+        (loaded, settled) = (loaded + accepted, settled + released);
+        let account = service.read_account(&customer).await;
+        assert_eq!(account.held, Money((loaded - settled) * HOLD_NANOS));
+        assert_eq!(account.available(), Money(credit % HOLD_NANOS));
+        reader.wait_for_read_after(before).await;
     }
     assert!(settled > 0);
-    reader.end().await;
+    reader.finish().await;
 }
 
-/// Loads while earlier cargo is settled, then until nothing more is taken; returns how
-/// many were taken and how many settled.
-async fn contended(
-    service: &mut Service,
+/// Loads while earlier cargo is settled, and then until no load is accepted. Returns how many
+/// loads were accepted and how many cargo were settled.
+async fn load_during_settlement(
+    service: &mut TestService,
     routers: &[axum::Router; 2],
     customer: &Customer,
 ) -> (i64, i64) {
     let now = service.clock.advance(MOCK_DELAY);
-    let crew = &mut service.crews[0];
-    // As many batches as are settled at once.
+    let workers = &mut service.worker_sets[0];
+    // As many batches as one step of collect settles.
     for _ in 0..8 {
-        crew.gather.step(now).await.unwrap();
+        workers.gather.step(now).await.unwrap();
     }
-    crew.dispatch.step(now).await.unwrap();
-    let (mut accepted, step) = tokio::join!(wave(routers, customer), crew.collect.step(now));
+    workers.dispatch.step(now).await.unwrap();
+    let (mut accepted, step) =
+        tokio::join!(load_wave(routers, customer), workers.collect.step(now));
     let settled = match step.unwrap() {
-        Step::Did(count) => i64::try_from(count).unwrap(),
-        Step::Idle => 0,
+        StepResult::Processed(count) => i64::try_from(count).unwrap(),
+        StepResult::Idle => 0,
     };
-    // Nothing is given back any more: who is refused now stays refused.
+    // No more credit is released, so a refusal is now final.
     loop {
-        let more = wave(routers, customer).await;
+        let more = load_wave(routers, customer).await;
         accepted += more;
-        if more < WAVE {
+        if more < LOADS_PER_WAVE {
             return (accepted, settled);
         }
     }

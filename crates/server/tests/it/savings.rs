@@ -1,61 +1,68 @@
-//! What batching saved, from the load to the command that sums it up.
+//! Savings of batching: tracked per cargo, summed by the admin command.
 
 use std::time::Duration;
 
 use domain::model::{Model, Price, Prices};
 use domain::money::Money;
-use domain::route::Via;
+use domain::route::InferenceMode;
 use serde_json::Value;
-use simulator::Provider;
+use simulator::SimulatedProvider;
 use workers::stage::Stage as _;
 
-use crate::ledger::done;
+use crate::ledger::admin_output;
 use crate::support::credit::PRICE;
-use crate::support::jobs::{Port, model, route};
+use crate::support::simulated_providers::{ProviderFixture, route, routed_model};
 
-const STEP: Duration = Duration::from_secs(30);
-/// As long as an id, so that columns stay where they are.
-const OURS: &str = "org_00000000000000000000000000000000";
+const ADVANCE_STEP: Duration = Duration::from_secs(30);
+/// As long as an id, so that the columns stay aligned.
+const ORGANIZATION_PLACEHOLDER: &str = "org_00000000000000000000000000000000";
 
-/// Twice what a batch costs.
-const REALTIME: Price = Price {
+/// Twice the batch price.
+const REALTIME_PRICE: Price = Price {
     input: Money(200_000_000),
     output: Money(800_000_000),
 };
 
-async fn cost(port: &Port, cargo: &str) -> Value {
-    port.service.track(&port.customer, cargo).await["cost"].take()
+async fn tracked_cost(fixture: &ProviderFixture, cargo: &str) -> Value {
+    fixture.service.track(&fixture.customer, cargo).await["cost"].take()
 }
 
-/// A port whose first model has a realtime price, and whose others have none.
-async fn port() -> Port {
-    let port = Port::open().await;
-    port.service.sell(Model {
+/// A fixture whose first model has a realtime price. The other models have none.
+async fn start_with_realtime_price() -> ProviderFixture {
+    let fixture = ProviderFixture::start().await;
+    fixture.service.add_model(Model {
         prices: Some(Prices {
             batch: PRICE,
-            realtime: Some(REALTIME),
+            realtime: Some(REALTIME_PRICE),
         }),
-        ..model("openai", route("openai", Via::Batch))
+        ..routed_model("openai", route("openai", InferenceMode::Batch))
     });
-    port
+    fixture
 }
 
-/// What was printed, with a name for the organization.
-fn savings(port: &Port, options: &str) -> String {
-    let printed = done(&port.service, &format!("savings{options}"));
-    printed.replace(&port.customer.organization.to_string(), OURS)
+/// The output of the command, with a placeholder for the organization.
+fn savings_output(fixture: &ProviderFixture, options: &str) -> String {
+    let printed = admin_output(&fixture.service, &format!("savings{options}"));
+    printed.replace(
+        &fixture.customer.organization.to_string(),
+        ORGANIZATION_PLACEHOLDER,
+    )
 }
 
 #[tokio::test]
-async fn what_a_batch_saves_is_tracked_and_summed_up() {
-    let mut port = port().await;
+async fn savings_are_tracked_and_summed() {
+    let mut fixture = start_with_realtime_price().await;
     let callback = "https://callback.example/";
-    let good = port.load(Provider::OpenAi, "one crate", callback).await;
-    let bad = port
-        .load(Provider::OpenAi, "[[fail 400]] two", callback)
+    let good = fixture
+        .load(SimulatedProvider::OpenAi, "one crate", callback)
         .await;
-    let unknown = port.load(Provider::Gemini, "three crates", callback).await;
-    insta::assert_json_snapshot!(cost(&port, &good).await, @r#"
+    let bad = fixture
+        .load(SimulatedProvider::OpenAi, "[[fail 400]] two", callback)
+        .await;
+    let unknown = fixture
+        .load(SimulatedProvider::Gemini, "three crates", callback)
+        .await;
+    insta::assert_json_snapshot!(tracked_cost(&fixture, &good).await, @r#"
     {
       "held": 28500,
       "charged": null,
@@ -67,9 +74,9 @@ async fn what_a_batch_saves_is_tracked_and_summed_up() {
     "#);
 
     for _ in 0..10 {
-        port.advance(STEP).await;
+        fixture.advance(ADVANCE_STEP).await;
     }
-    insta::assert_json_snapshot!(cost(&port, &good).await, @r#"
+    insta::assert_json_snapshot!(tracked_cost(&fixture, &good).await, @r#"
     {
       "held": 28500,
       "charged": 1500,
@@ -79,7 +86,7 @@ async fn what_a_batch_saves_is_tracked_and_summed_up() {
       "scale": 9
     }
     "#);
-    insta::assert_json_snapshot!(cost(&port, &bad).await, @r#"
+    insta::assert_json_snapshot!(tracked_cost(&fixture, &bad).await, @r#"
     {
       "held": 29200,
       "charged": 0,
@@ -89,7 +96,7 @@ async fn what_a_batch_saves_is_tracked_and_summed_up() {
       "scale": 9
     }
     "#);
-    insta::assert_json_snapshot!(cost(&port, &unknown).await, @r#"
+    insta::assert_json_snapshot!(tracked_cost(&fixture, &unknown).await, @r#"
     {
       "held": 28800,
       "charged": 1500,
@@ -100,36 +107,45 @@ async fn what_a_batch_saves_is_tracked_and_summed_up() {
     }
     "#);
 
-    insta::assert_snapshot!(savings(&port, ""), @"
+    insta::assert_snapshot!(savings_output(&fixture, ""), @"
     ORGANIZATION                          MODEL   CARGO  CHARGED        REALTIME      SAVED          PERCENT
     org_00000000000000000000000000000000  gemini  1      0.0000015 USD  -             -              -
     org_00000000000000000000000000000000  openai  1      0.0000015 USD  0.000003 USD  0.0000015 USD  50.0
     total                                         2      0.000003 USD   0.000003 USD  0.0000015 USD  50.0
     ");
-    insta::assert_snapshot!(savings(&port, " --json"), @r#"{"since":null,"currency":"USD","scale":9,"savings":[{"organization_id":"org_00000000000000000000000000000000","model":"gemini","cargo":1,"charged":1500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_00000000000000000000000000000000","model":"openai","cargo":1,"charged":1500,"realtime":3000,"saved":1500,"percent":"50.0"}],"total":{"cargo":2,"charged":3000,"realtime":3000,"saved":1500,"percent":"50.0"}}"#);
+    insta::assert_snapshot!(savings_output(&fixture, " --json"), @r#"{"since":null,"currency":"USD","scale":9,"savings":[{"organization_id":"org_00000000000000000000000000000000","model":"gemini","cargo":1,"charged":1500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_00000000000000000000000000000000","model":"openai","cargo":1,"charged":1500,"realtime":3000,"saved":1500,"percent":"50.0"}],"total":{"cargo":2,"charged":3000,"realtime":3000,"saved":1500,"percent":"50.0"}}"#);
 }
 
 #[tokio::test]
 async fn savings_of_one_organization_since_a_day() {
-    let mut port = port().await;
-    port.load(Provider::OpenAi, "one crate", "https://callback.example/")
+    let mut fixture = start_with_realtime_price().await;
+    fixture
+        .load(
+            SimulatedProvider::OpenAi,
+            "one crate",
+            "https://callback.example/",
+        )
         .await;
     for _ in 0..10 {
-        port.advance(STEP).await;
+        fixture.advance(ADVANCE_STEP).await;
     }
-    let other = port.service.customer().await;
+    let other = fixture.service.create_customer().await;
     let of = |id: String| format!(" --organization {id}");
-    let ours = savings(&port, &of(port.customer.organization.to_string()));
-    assert_eq!(ours, savings(&port, ""));
-    assert_eq!(ours, savings(&port, " --since 2026-01-01"));
-    assert_eq!(savings(&port, " --since 2026-01-02"), "none\n");
+    let own = savings_output(&fixture, &of(fixture.customer.organization.to_string()));
+    assert_eq!(own, savings_output(&fixture, ""));
+    assert_eq!(own, savings_output(&fixture, " --since 2026-01-01"));
+    assert_eq!(savings_output(&fixture, " --since 2026-01-02"), "none\n");
     assert_eq!(
-        savings(&port, &of(other.organization.to_string())),
+        savings_output(&fixture, &of(other.organization.to_string())),
         "none\n"
     );
 
-    // What is folded is counted as before.
-    let now = port.service.clock.advance(STEP);
-    port.service.crews[0].sweep.step(now).await.unwrap();
-    assert_eq!(ours, savings(&port, ""));
+    // Folding the counts does not change the sums.
+    let now = fixture.service.clock.advance(ADVANCE_STEP);
+    fixture.service.worker_sets[0]
+        .sweep
+        .step(now)
+        .await
+        .unwrap();
+    assert_eq!(own, savings_output(&fixture, ""));
 }

@@ -1,27 +1,28 @@
-//! One table of what can happen at a provider, for each of them: what is tracked, what is called
-//! back, and what is paid.
+//! What can happen at a provider, tested with each of them: the tracked statuses, the callbacks
+//! and the charges.
 //!
-//! A row plays with each provider, and those with which the same happened stand together. A cargo
-//! has a line: the statuses that were seen, each with its attempt; how it ended; what was charged.
+//! A test runs one scenario with each provider. Providers with the same report share one section
+//! of the snapshot. A line is one cargo: its statuses, each with the attempt number; its result;
+//! its charge.
 
-mod accounts;
+mod provider_pauses;
 
-mod creating;
+mod batch_submission;
 
-mod ends;
+mod job_ends;
 
-mod late;
+mod deadlines;
 
 mod packing;
 
-mod play;
+mod scenario;
 
 mod polling;
 
-mod results;
+mod result_ingestion;
 
-mod server;
+mod realtime_server;
 
-mod sharing;
+mod shared_account;
 
-mod succession;
+mod submission_takeover;

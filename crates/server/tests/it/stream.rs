@@ -1,59 +1,66 @@
-//! Servers that are asked one by one: an answer is stored when it came.
+//! Realtime servers: each answer is stored as soon as it arrives.
 
 use std::time::Duration;
 
-use simulator::Provider;
-use workers::stage::{Stage as _, Step};
+use simulator::SimulatedProvider;
+use workers::stage::{Stage as _, StepResult};
 
-use crate::support::jobs::{ACCOUNT, Port};
+use crate::support::simulated_providers::{PRIMARY_ACCOUNT, ProviderFixture};
 
-/// After so many good answers two are asked at once.
-const ALONE: usize = 8;
-const MOMENT: Duration = Duration::from_millis(10);
-const LOOK: Duration = Duration::from_millis(10);
+/// After this many good answers, two requests are sent at once.
+const SEQUENTIAL_ANSWERS: usize = 8;
+const LOAD_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 #[tokio::test]
-async fn an_answer_waits_for_no_other_and_a_restart_asks_only_what_has_none() {
-    let mut port = Port::open().await;
-    let mut texts: Vec<String> = (0..ALONE).map(|turn| format!("crate {turn}")).collect();
+async fn answers_are_stored_at_once_and_a_restart_sends_only_unanswered_requests() {
+    let mut fixture = ProviderFixture::start().await;
+    let mut texts: Vec<String> = (0..SEQUENTIAL_ANSWERS)
+        .map(|turn| format!("crate {turn}"))
+        .collect();
     texts.push("[[slow 600000]] the last but one".to_owned());
     texts.push("the last".to_owned());
     let mut cargo = Vec::new();
     for text in &texts {
         let url = "https://example.com/hook";
-        cargo.push(port.load(Provider::Server, text, url).await);
-        port.service.clock.advance(MOMENT);
+        cargo.push(fixture.load(SimulatedProvider::Server, text, url).await);
+        fixture.service.clock.advance(LOAD_INTERVAL);
     }
     let last = cargo.last().unwrap();
-    let now = port.service.clock.advance(Duration::from_secs(30));
-    let mut crew = port.service.crews.remove(0);
-    while crew.gather.step(now).await.unwrap() != Step::Idle {}
-    while crew.dispatch.step(now).await.unwrap() != Step::Idle {}
+    let now = fixture.service.clock.advance(Duration::from_secs(30));
+    let mut workers = fixture.service.worker_sets.remove(0);
+    while workers.gather.step(now).await.unwrap() != StepResult::Idle {}
+    while workers.dispatch.step(now).await.unwrap() != StepResult::Idle {}
     tokio::select! {
-        ended = crew.stream.step(now) => panic!("the slow one takes ten minutes: {ended:?}"),
-        () = completed(&port, last) => {}
+        ended = workers.stream.step(now) => panic!("the slow request takes ten minutes: {ended:?}"),
+        () = wait_until_completed(&fixture, last) => {}
     }
-    // The worker ends here; whoever comes next finds nine answers, and the slow question open.
+    // The worker stops here. The next one finds nine answers, and the slow request open.
     let stored = "select count(*) from shard.outcome";
     let stored = sqlx::query_scalar::<_, i64>(stored);
-    let stored = stored.fetch_one(&port.service.north.pool).await.unwrap();
+    let stored = stored.fetch_one(&fixture.service.north.pool).await.unwrap();
     assert_eq!(stored, 9);
-    crew.leave().await.unwrap();
-    let mut heir = port.service.another_crew().await;
+    workers.leave().await.unwrap();
+    let mut successor = fixture.service.join_another_worker_set().await;
     tokio::select! {
-        ended = heir.stream.step(now) => panic!("the slow one takes ten minutes: {ended:?}"),
-        () = asked(&port, 11) => {}
+        ended = successor.stream.step(now) => panic!("the slow request takes ten minutes: {ended:?}"),
+        () = wait_for_calls(&fixture, 11) => {}
     }
 }
 
-async fn completed(port: &Port, cargo: &str) {
-    while port.service.track(&port.customer, cargo).await["success"].is_null() {
-        tokio::time::sleep(LOOK).await;
+async fn wait_until_completed(fixture: &ProviderFixture, cargo: &str) {
+    while fixture.service.track(&fixture.customer, cargo).await["success"].is_null() {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn asked(port: &Port, times: usize) {
-    while port.simulator.calls(Provider::Server, ACCOUNT).len() < times {
-        tokio::time::sleep(LOOK).await;
+async fn wait_for_calls(fixture: &ProviderFixture, times: usize) {
+    while fixture
+        .simulator
+        .calls(SimulatedProvider::Server, PRIMARY_ACCOUNT)
+        .len()
+        < times
+    {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

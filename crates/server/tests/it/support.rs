@@ -1,28 +1,28 @@
-//! A whole service for one test: control, two shards, the API, the crews and a receiver.
+//! A complete service for one test: control, two shards, the API and the worker sets.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{App, Options, Parts};
-use domain::callback::Schemes;
-use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
-use domain::model::{Capability, Catalogue, Kind, Mocking, Model};
+use api::{App, AppDependencies, Options};
+use domain::callback_url::AllowedSchemes;
+use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::model::{Capability, Catalogue, MockBehaviour, Model, ModelKind};
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use store::Shard;
-use store::control::audit::Author;
+use store::control::audit_log::Actor;
 use store::control::{api_key, organization, project};
 use store::shard::account;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use workers::Crew;
-use workers::stage::{Stage, Step};
+use workers::WorkerSet;
+use workers::stage::{Stage, StepResult};
 
-use crate::database::{Database, HandMoved};
-use crate::support::files::Harbour;
-use crate::support::limited::Limited;
-use crate::support::worker::worker_parts;
+use crate::database::{ManualClock, TestDatabase};
+use crate::support::files::TestFileBackends;
+use crate::support::test_limits::TestLimits;
+use crate::support::worker::worker_set_deps;
 
 pub(crate) mod claims;
 
@@ -32,60 +32,63 @@ pub(crate) mod files;
 
 pub(crate) mod http;
 
-pub(crate) mod jobs;
+pub(crate) mod simulated_providers;
 
-pub(crate) mod limited;
+pub(crate) mod test_limits;
 
-pub(crate) mod receiver;
+pub(crate) mod callback_receiver;
 
 mod worker;
 
 pub(crate) const MOCK_DELAY: Duration = Duration::from_mins(1);
 
-pub(crate) struct Service {
+pub(crate) struct TestService {
     pub(crate) router: axum::Router,
-    pub(crate) clock: Arc<HandMoved>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) north: Arc<Shard>,
     pub(crate) south: Arc<Shard>,
-    pub(crate) crews: Vec<Crew>,
+    pub(crate) worker_sets: Vec<WorkerSet>,
     pub(crate) app: App,
-    parts: workers::Parts,
+    worker_deps: workers::WorkerSetDeps,
     pub(crate) control: store::Control,
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
-    limited: Limited,
-    harbour: Option<Harbour>,
-    databases: [Database; 3],
+    limits: TestLimits,
+    file_backends: Option<TestFileBackends>,
+    databases: [TestDatabase; 3],
     stop: CancellationToken,
     _guard: tokio_util::sync::DropGuard,
 }
 
-/// Someone who may load.
+/// An organization with one project and one API key.
 #[derive(Debug, Clone)]
 pub(crate) struct Customer {
     pub(crate) organization: OrganizationId,
     pub(crate) project: ProjectId,
-    pub(crate) key_id: KeyId,
+    pub(crate) key_id: ApiKeyId,
     pub(crate) key: String,
 }
 
-impl Service {
+impl TestService {
     pub(crate) async fn new() -> Self {
-        Self::with(Limited::default()).await
+        Self::with_limits(TestLimits::default()).await
     }
 
-    pub(crate) async fn with(limited: Limited) -> Self {
-        Self::with_harbour(limited, None).await
+    pub(crate) async fn with_limits(limits: TestLimits) -> Self {
+        Self::with_file_backends(limits, None).await
     }
 
-    pub(crate) async fn with_harbour(limited: Limited, harbour: Option<Harbour>) -> Self {
+    pub(crate) async fn with_file_backends(
+        limits: TestLimits,
+        file_backends: Option<TestFileBackends>,
+    ) -> Self {
         let databases = [
-            Database::new().await,
-            Database::new().await,
-            Database::new().await,
+            TestDatabase::new().await,
+            TestDatabase::new().await,
+            TestDatabase::new().await,
         ];
         let [control, north, south] = &databases;
         let clock = control.clock.clone();
-        let shard = |name: &str, database: &Database| {
+        let shard = |name: &str, database: &TestDatabase| {
             Arc::new(Shard::connect_lazily(name, &database.url(), 8, clock.clone()).unwrap())
         };
         let (north, south) = (shard("north", north), shard("south", south));
@@ -96,26 +99,31 @@ impl Service {
             .unwrap();
         let (catalogue, served) = watch::channel(Arc::new(catalogue()));
         let shards = [&north, &south];
-        let desk = harbour.as_ref().map_or_else(files::closed, Harbour::desk);
-        let parts = app_parts(&control, shards, served.clone(), &clock, &limited);
-        let app = App::new(Parts {
-            files: desk,
-            ..parts
+        let file_service = file_backends.as_ref().map_or_else(
+            files::file_service_without_store,
+            TestFileBackends::file_service,
+        );
+        let deps = app_dependencies(&control, shards, served.clone(), &clock, &limits);
+        let app = App::new(AppDependencies {
+            files: file_service,
+            ..deps
         });
         let stop = CancellationToken::new();
         app.spawn(&TaskTracker::new(), &stop);
-        app.refresh().await;
-        let parts = workers::Parts {
-            files: harbour.as_ref().map(Harbour::files),
-            ..worker_parts(north.clone(), served)
+        app.refresh_keys().await;
+        let worker_deps = workers::WorkerSetDeps {
+            files: file_backends
+                .as_ref()
+                .map(TestFileBackends::file_stage_deps),
+            ..worker_set_deps(north.clone(), served)
         };
-        let mut crews = Vec::new();
+        let mut worker_sets = Vec::new();
         for shard in [&north, &south] {
-            let parts = workers::Parts {
+            let deps = workers::WorkerSetDeps {
                 shard: shard.clone(),
-                ..parts.clone()
+                ..worker_deps.clone()
             };
-            crews.push(Crew::join(parts).await.unwrap());
+            worker_sets.push(WorkerSet::join(deps).await.unwrap());
         }
         let router = api::router(app.clone());
         Self {
@@ -123,26 +131,26 @@ impl Service {
             clock,
             north,
             south,
-            crews,
+            worker_sets,
             app,
-            parts,
+            worker_deps,
             control,
             catalogue,
-            limited,
-            harbour,
+            limits,
+            file_backends,
             databases,
             stop: stop.clone(),
             _guard: stop.drop_guard(),
         }
     }
 
-    /// Another serve process before the same shards.
-    pub(crate) async fn another_app(&self) -> App {
+    /// Starts another serve process on the same shards.
+    pub(crate) async fn start_another_app(&self) -> App {
         let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
-        let parts = app_parts(&self.control, shards, served, &self.clock, &self.limited);
-        let app = App::new(parts);
+        let deps = app_dependencies(&self.control, shards, served, &self.clock, &self.limits);
+        let app = App::new(deps);
         app.spawn(&TaskTracker::new(), &self.stop);
-        app.refresh().await;
+        app.refresh_keys().await;
         app
     }
 
@@ -151,39 +159,41 @@ impl Service {
         north.url()
     }
 
-    /// A worker process that reaches the north shard in a way of its own.
-    pub(crate) async fn crew_on(&self, shard: Arc<Shard>) -> Crew {
-        let mut parts = self.parts.clone();
-        parts.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
-        Crew::join(workers::Parts { shard, ..parts }).await.unwrap()
+    /// Joins another worker process, which reaches the north shard through this handle.
+    pub(crate) async fn join_worker_set_on(&self, shard: Arc<Shard>) -> WorkerSet {
+        let mut deps = self.worker_deps.clone();
+        deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        WorkerSet::join(workers::WorkerSetDeps { shard, ..deps })
+            .await
+            .unwrap()
     }
 
-    /// Another worker process on the north shard.
-    pub(crate) async fn another_crew(&self) -> Crew {
-        let mut parts = self.parts.clone();
-        parts.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
-        Crew::join(parts).await.unwrap()
+    /// Joins another worker process on the north shard.
+    pub(crate) async fn join_another_worker_set(&self) -> WorkerSet {
+        let mut deps = self.worker_deps.clone();
+        deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        WorkerSet::join(deps).await.unwrap()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// An organization on the north shard, with a project and a key.
-    pub(crate) async fn customer(&self) -> Customer {
-        self.customer_on("north").await
+    /// Creates an organization on the north shard, with a project and an API key.
+    pub(crate) async fn create_customer(&self) -> Customer {
+        self.create_customer_on("north").await
     }
 
-    pub(crate) async fn customer_on(&self, shard: &str) -> Customer {
-        self.customer_with(shard, Plan::Pro).await
+    pub(crate) async fn create_customer_on(&self, shard: &str) -> Customer {
+        self.create_customer_with(shard, Plan::Pro).await
     }
 
-    pub(crate) async fn customer_of(&self, plan: Plan) -> Customer {
-        self.customer_with("north", plan).await
+    pub(crate) async fn create_customer_with_plan(&self, plan: Plan) -> Customer {
+        self.create_customer_with("north", plan).await
     }
 
-    async fn customer_with(&self, shard: &str, plan: Plan) -> Customer {
-        // Berths are dealt out in turn, so the first two lie on the two shards.
+    async fn create_customer_with(&self, shard: &str, plan: Plan) -> Customer {
+        // Berths are assigned to the shards in turn, so berth 0 is on north and berth 1 on south.
         let berth = Berth::new(u16::from(shard == "south")).unwrap();
         let now = self.now();
         let organization = OrganizationId::new(now, berth, rand::random());
@@ -203,8 +213,8 @@ impl Service {
         }
     }
 
-    /// Another project of the same organization.
-    pub(crate) async fn sibling_of(&self, customer: &Customer) -> Customer {
+    /// Creates another project of the same organization, with an API key.
+    pub(crate) async fn create_sibling_project(&self, customer: &Customer) -> Customer {
         let (berth, now) = (customer.organization.berth(), self.now());
         let (project, key_id, key) =
             make::key(&self.control, customer.organization, berth, now).await;
@@ -216,66 +226,66 @@ impl Service {
         }
     }
 
-    /// How many cargo of an organization are stored on the north shard.
-    pub(crate) async fn stored(&self, customer: &Customer) -> u64 {
+    /// Counts the cargo of an organization on the north shard.
+    pub(crate) async fn count_stored_cargo(&self, customer: &Customer) -> u64 {
         let count = "select count(*) from shard.cargo where organization = $1";
         let count = sqlx::query_scalar::<_, i64>(count).bind(customer.organization.uuid());
         let count = count.fetch_one(&self.north.pool).await.unwrap();
         u64::try_from(count).unwrap()
     }
 
-    /// One step of every stage, in the order of the path, until nothing moves.
-    pub(crate) async fn work(&mut self) {
+    /// Steps every stage, in the order of the path, until all are idle.
+    pub(crate) async fn run_until_idle(&mut self) {
         let now = self.clock.now();
-        for crew in &mut self.crews {
-            while steps(crew, now).await > 0 {}
-            crew.deliver.settle(now).await.unwrap();
+        for workers in &mut self.worker_sets {
+            while step_stages(workers, now).await > 0 {}
+            workers.deliver.run_until_idle(now).await.unwrap();
         }
     }
 }
 
-async fn steps(crew: &mut Crew, now: Timestamp) -> usize {
+async fn step_stages(workers: &mut WorkerSet, now: Timestamp) -> usize {
     let stages: [&mut dyn Stage; 4] = [
-        &mut crew.gather,
-        &mut crew.dispatch,
-        &mut crew.collect,
-        &mut crew.stream,
+        &mut workers.gather,
+        &mut workers.dispatch,
+        &mut workers.collect,
+        &mut workers.stream,
     ];
-    let mut did = 0;
+    let mut processed = 0;
     for stage in stages {
-        if let Step::Did(count) = stage.step(now).await.unwrap() {
-            did += count;
+        if let StepResult::Processed(count) = stage.step(now).await.unwrap() {
+            processed += count;
         }
     }
-    did
+    processed
 }
 
-fn app_parts(
+fn app_dependencies(
     control: &store::Control,
     shards: [&Arc<Shard>; 2],
     catalogue: watch::Receiver<Arc<Catalogue>>,
-    clock: &Arc<HandMoved>,
-    limited: &Limited,
-) -> Parts {
-    Parts {
+    clock: &Arc<ManualClock>,
+    limits: &TestLimits,
+) -> AppDependencies {
+    AppDependencies {
         control: control.clone(),
         shards: shards.map(Arc::clone).to_vec(),
         catalogue,
-        limits: watch::channel(limited.limits).1,
-        counters: limited.counters(),
-        node: limited::node(),
-        options: api_options(clock, limited),
-        files: files::closed(),
+        plan_limits: watch::channel(limits.plan_limits).1,
+        redis: limits.redis_rate_limiter(),
+        node: test_limits::serving_node(),
+        options: api_options(clock, limits),
+        files: files::file_service_without_store(),
         clock: clock.clone(),
     }
 }
 
-fn api_options(clock: &Arc<HandMoved>, limited: &Limited) -> Options {
+fn api_options(clock: &Arc<ManualClock>, limits: &TestLimits) -> Options {
     Options {
-        limiter: limited.options(clock),
+        limiter: limits.rate_limiter_options(clock),
         upgrade_url: "https://longshore.example/plans".to_owned(),
-        keys: api::keys::KeyOptions::default(),
-        schemes: Schemes::HttpToo,
+        keys: api::api_keys::ApiKeyCacheOptions::default(),
+        schemes: AllowedSchemes::HttpAndHttps,
         max_body_bytes: 10 << 20,
         max_messages: 1000,
         max_references: 100,
@@ -287,23 +297,28 @@ fn api_options(clock: &Arc<HandMoved>, limited: &Limited) -> Options {
 fn catalogue() -> Catalogue {
     let model = |id: &str, kind, capabilities: &[Capability], mocking| Model {
         capabilities: capabilities.to_vec(),
-        mocking,
+        mock_behaviour: mocking,
         ..Model::plain(id, "mock", kind)
     };
     Catalogue::new([
-        model("svc-mock", Kind::Chat, &[], Mocking::Echo),
+        model("svc-mock", ModelKind::Chat, &[], MockBehaviour::Echo),
         Model {
             context: Some(100),
             max_output: Some(50),
-            ..Model::plain("small", "mock", Kind::Chat)
+            ..Model::plain("small", "mock", ModelKind::Chat)
         },
-        model("vision", Kind::Chat, &[Capability::Vision], Mocking::Echo),
-        model("vectors", Kind::Embedding, &[], Mocking::Echo),
+        model(
+            "vision",
+            ModelKind::Chat,
+            &[Capability::Vision],
+            MockBehaviour::Echo,
+        ),
+        model("vectors", ModelKind::Embedding, &[], MockBehaviour::Echo),
         model(
             "failing",
-            Kind::Chat,
+            ModelKind::Chat,
             &[],
-            Mocking::Fail("the provider said no".to_owned()),
+            MockBehaviour::Fail("the provider said no".to_owned()),
         ),
     ])
 }
@@ -313,7 +328,7 @@ mod make {
     use store::Control;
 
     use super::{
-        Author, Berth, KeyId, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization,
+        Actor, ApiKeyId, Berth, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization,
         project,
     };
 
@@ -332,7 +347,7 @@ mod make {
             berth,
             created_at: now,
         };
-        organization::create(control, &row, &Author::console())
+        organization::create(control, &row, &Actor::console())
             .await
             .unwrap();
     }
@@ -342,7 +357,7 @@ mod make {
         organization: OrganizationId,
         berth: Berth,
         now: Timestamp,
-    ) -> (ProjectId, KeyId, String) {
+    ) -> (ProjectId, ApiKeyId, String) {
         let slug = format!("p-{:x}", rand::random::<u64>()).parse().unwrap();
         let id = ProjectId::new(now, berth, rand::random());
         let row = project::Project {
@@ -352,22 +367,22 @@ mod make {
             is_active: true,
             created_at: now,
         };
-        project::create(control, &row, &Author::console())
+        project::create(control, &row, &Actor::console())
             .await
             .unwrap();
-        let key = ApiKey::draw(std::iter::repeat_with(rand::random::<u8>)).unwrap();
-        let row = api_key::ApiKey {
-            id: KeyId::new(now, berth, rand::random()),
+        let key = ApiKey::generate(std::iter::repeat_with(rand::random::<u8>)).unwrap();
+        let row = api_key::ApiKeyRow {
+            id: ApiKeyId::new(now, berth, rand::random()),
             project: id,
             name: "test".to_owned(),
-            prefix: key.shown().to_owned(),
+            prefix: key.display_prefix().to_owned(),
             is_active: true,
             expires_at: None,
             last_used_at: None,
             created_at: now,
             successor: None,
         };
-        api_key::create(control, &row, key.digest(), &Author::console())
+        api_key::create(control, &row, key.digest(), &Actor::console())
             .await
             .unwrap();
         (id, row.id, key.reveal().to_owned())

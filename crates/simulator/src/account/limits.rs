@@ -1,51 +1,51 @@
-//! What an account may do in a minute and an hour, and how much may wait.
+//! Limits of an account: calls per minute, creations per hour, and enqueued work.
 
 use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 
-use super::Account;
-use super::create::{Draft, token_limit};
-use crate::clock::Moment;
-use crate::fault::Name;
-use crate::job::Objection;
-use crate::provider::Provider;
-use crate::refusal::{No, Refusal};
+use super::SimulatedAccount;
+use super::create::{JobDraft, token_limit_error};
+use crate::clock::SimulatorTime;
+use crate::fault::FaultName;
+use crate::job::SimulatedValidationError;
+use crate::provider::SimulatedProvider;
+use crate::refusal::{CallRejection, SimulatedRefusal};
 
-/// Where an account stands with its calls per minute.
+/// The state of the limit of calls per minute.
 #[derive(Debug, Clone, Copy)]
-pub struct Quota {
+pub struct CallQuota {
     pub limit: usize,
     pub remaining: usize,
-    pub resets_at: Moment,
+    pub resets_at: SimulatorTime,
 }
 
-impl Account {
-    /// Every call passes here. The quota is told even to who is refused.
-    pub fn admit(&mut self, now: Moment) -> (Option<Quota>, Result<(), No>) {
-        let unauthorized = self.refuse_if(Name::Unauthorized, |_| {
-            Refusal::new(401, "Incorrect API key provided.").openai_code("invalid_api_key")
+impl SimulatedAccount {
+    /// Every call passes here. A refused call reports the quota too.
+    pub fn admit(&mut self, now: SimulatorTime) -> (Option<CallQuota>, Result<(), CallRejection>) {
+        let unauthorized = self.refuse_if(FaultName::Unauthorized, |_| {
+            SimulatedRefusal::new(401, "Incorrect API key provided.").openai_code("invalid_api_key")
         });
         if unauthorized.is_err() {
             return (None, unauthorized);
         }
         let Some(limit) = self
             .faults
-            .seen(Name::Rpm)
+            .get(FaultName::Rpm)
             .map(|fault| fault.limit.unwrap_or(60))
         else {
             return (None, Ok(()));
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let within = count(&mut self.called, now, TimeDelta::minutes(1), limit);
-        let oldest = self.called.front().copied().unwrap_or(now);
-        let quota = Quota {
+        let within = count_within_window(&mut self.call_times, now, TimeDelta::minutes(1), limit);
+        let oldest = self.call_times.front().copied().unwrap_or(now);
+        let quota = CallQuota {
             limit,
-            remaining: limit.saturating_sub(self.called.len()),
+            remaining: limit.saturating_sub(self.call_times.len()),
             resets_at: oldest + TimeDelta::minutes(1),
         };
         let admitted = within.map_err(|seconds| {
-            Refusal::new(429, "Rate limit reached: requests per minute")
+            SimulatedRefusal::new(429, "Rate limit reached: requests per minute")
                 .openai_code("rate_limit_exceeded")
                 .retry_after(seconds)
                 .into()
@@ -53,61 +53,67 @@ impl Account {
         (Some(quota), admitted)
     }
 
-    pub(super) fn count_creation(&mut self, now: Moment) -> Result<(), No> {
-        let Some(fault) = self.faults.seen(Name::CreatesPerHour) else {
+    pub(super) fn count_creation(&mut self, now: SimulatorTime) -> Result<(), CallRejection> {
+        let Some(fault) = self.faults.get(FaultName::CreatesPerHour) else {
             return Ok(());
         };
         let limit = usize::try_from(fault.limit.unwrap_or(2000)).unwrap_or(usize::MAX);
-        count(&mut self.created, now, TimeDelta::hours(1), limit).map_err(|seconds| {
-            Refusal::new(429, "Too many batches were created in the last hour")
-                .openai_code("rate_limit_exceeded")
-                .retry_after(seconds)
-                .into()
-        })
+        count_within_window(&mut self.creation_times, now, TimeDelta::hours(1), limit).map_err(
+            |seconds| {
+                SimulatedRefusal::new(429, "Too many batches were created in the last hour")
+                    .openai_code("rate_limit_exceeded")
+                    .retry_after(seconds)
+                    .into()
+            },
+        )
     }
 
-    /// `OpenAI` accepts what is too much and fails it later; the others say so at once.
-    pub(super) fn limit_enqueued(&mut self, draft: &mut Draft, now: Moment) -> Result<(), No> {
-        if self.provider != Provider::OpenAi {
-            self.refuse_if(Name::TokenLimit, |_| too_much_waits())?;
+    /// `OpenAI` accepts the job and fails it later; the others refuse it at once.
+    pub(super) fn limit_enqueued(
+        &mut self,
+        draft: &mut JobDraft,
+        now: SimulatorTime,
+    ) -> Result<(), CallRejection> {
+        if self.provider != SimulatedProvider::OpenAi {
+            self.refuse_if(FaultName::TokenLimit, |_| enqueued_limit_refusal())?;
         }
-        let Some(fault) = self.faults.seen(Name::EnqueuedLimit) else {
+        let Some(fault) = self.faults.get(FaultName::EnqueuedLimit) else {
             return Ok(());
         };
         let (limit, most_requests) = (fault.limit, fault.requests);
-        let mut tokens = draft.order.manifest.input_tokens();
-        let mut requests = draft.order.manifest.items.len();
+        let mut tokens = draft.request.manifest.input_tokens();
+        let mut requests = draft.request.manifest.items.len();
         // Anthropic counts all models together.
-        let together = self.provider == Provider::Anthropic;
+        let together = self.provider == SimulatedProvider::Anthropic;
         for job in &self.jobs {
-            let is_counted = together || job.order.model == draft.order.model;
-            if is_counted && job.objections.is_empty() && !job.is_ended(now) {
-                tokens += job.order.manifest.input_tokens();
+            let is_counted = together || job.request.model == draft.request.model;
+            if is_counted && job.validation_errors.is_empty() && !job.is_ended(now) {
+                tokens += job.request.manifest.input_tokens();
                 requests += job.total();
             }
         }
         let most = most_requests.map(|it| usize::try_from(it).unwrap_or(usize::MAX));
         let objection = if let Some(limit) = limit.filter(|limit| tokens > *limit) {
-            token_limit(&draft.order.model, limit)
+            token_limit_error(&draft.request.model, limit)
         } else if let Some(most) = most.filter(|most| requests > *most) {
-            request_limit(&draft.order.model, most)
+            request_limit_error(&draft.request.model, most)
         } else {
             return Ok(());
         };
-        if self.provider == Provider::OpenAi {
-            draft.objections = vec![objection];
+        if self.provider == SimulatedProvider::OpenAi {
+            draft.validation_errors = vec![objection];
             return Ok(());
         }
-        Err(too_much_waits().into())
+        Err(enqueued_limit_refusal().into())
     }
 }
 
-fn too_much_waits() -> Refusal {
-    Refusal::new(429, "Too much is waiting to be processed").retry_after(60)
+fn enqueued_limit_refusal() -> SimulatedRefusal {
+    SimulatedRefusal::new(429, "Too much is waiting to be processed").retry_after(60)
 }
 
-fn request_limit(model: &str, limit: usize) -> Objection {
-    Objection {
+fn request_limit_error(model: &str, limit: usize) -> SimulatedValidationError {
+    SimulatedValidationError {
         code: "token_limit_exceeded".to_owned(),
         line: None,
         message: format!(
@@ -117,10 +123,10 @@ fn request_limit(model: &str, limit: usize) -> Objection {
     }
 }
 
-/// Counts one more within a time, or says after how many seconds there is room.
-fn count(
-    seen: &mut VecDeque<Moment>,
-    now: Moment,
+/// Counts one more event in the window, or returns the seconds until there is room.
+fn count_within_window(
+    seen: &mut VecDeque<SimulatorTime>,
+    now: SimulatorTime,
     within: TimeDelta,
     limit: usize,
 ) -> Result<(), u32> {

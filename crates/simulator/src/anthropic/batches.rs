@@ -1,28 +1,28 @@
-//! The batch object, and calls that ask for it or end it. Counts are told only at the end.
+//! Batches: get, list, cancel and delete. Counts are zero until the end.
 
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
-use super::time;
-use crate::call::{Answered, Call};
-use crate::clock::Moment;
-use crate::fault::Name;
-use crate::job::{Job, Phase};
-use crate::refusal::Refusal;
+use super::format_time;
+use crate::call::{CallResult, SimulatedCall};
+use crate::clock::SimulatorTime;
+use crate::fault::FaultName;
+use crate::job::{JobPhase, SimulatedJob};
+use crate::refusal::SimulatedRefusal;
 use crate::reply;
 
-/// Results are kept so long after the creation.
-pub(super) const KEPT: chrono::TimeDelta = chrono::TimeDelta::days(29);
+/// After the creation of the batch.
+pub(super) const RESULT_RETENTION: chrono::TimeDelta = chrono::TimeDelta::days(29);
 
-pub(super) fn object(job: &Job, now: Moment, origin: &str) -> Value {
+pub(super) fn batch_object(job: &SimulatedJob, now: SimulatorTime, origin: &str) -> Value {
     let is_ended = job.is_ended(now);
-    let is_archived = now >= job.created_at + KEPT;
+    let is_archived = now >= job.created_at + RESULT_RETENTION;
     let (status, counts) = if is_ended {
         ("ended", job.counts(now))
-    } else if job.phase(now) == Phase::Cancelling {
-        ("canceling", crate::job::Counts::default())
+    } else if job.phase(now) == JobPhase::Cancelling {
+        ("canceling", crate::job::JobCounts::default())
     } else {
-        ("in_progress", crate::job::Counts::default())
+        ("in_progress", crate::job::JobCounts::default())
     };
     let url = format!("{origin}/anthropic/v1/messages/batches/{}/results", job.id);
     json!({
@@ -36,20 +36,20 @@ pub(super) fn object(job: &Job, now: Moment, origin: &str) -> Value {
             "canceled": counts.cancelled,
             "expired": counts.expired,
         },
-        "ended_at": is_ended.then(|| time(job.timeline().ended_at)),
-        "created_at": time(job.created_at),
-        "expires_at": time(job.expires_at()),
-        "archived_at": is_archived.then(|| time(job.created_at + KEPT)),
-        "cancel_initiated_at": job.cancel_at.map(time),
+        "ended_at": is_ended.then(|| format_time(job.timeline().ended_at)),
+        "created_at": format_time(job.created_at),
+        "expires_at": format_time(job.expires_at()),
+        "archived_at": is_archived.then(|| format_time(job.created_at + RESULT_RETENTION)),
+        "cancel_initiated_at": job.cancel_at.map(format_time),
         "results_url": (is_ended && !is_archived).then_some(url),
     })
 }
 
-pub(super) fn show(call: &Call, id: &str) -> Answered {
+pub(super) fn show(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
-    let hint = account.faults.fire(Name::RetryAfter);
+    let hint = account.faults.fire(FaultName::RetryAfter);
     let job = account.poll(id, call.now)?;
-    let mut response = reply::json(&object(job, call.now, &call.origin));
+    let mut response = reply::json(&batch_object(job, call.now, &call.origin));
     if let Some(fault) = hint.filter(|_| !job.is_ended(call.now)) {
         let seconds = HeaderValue::from(fault.seconds.unwrap_or(10));
         response.headers_mut().insert(header::RETRY_AFTER, seconds);
@@ -57,17 +57,17 @@ pub(super) fn show(call: &Call, id: &str) -> Answered {
     Ok(response)
 }
 
-pub(super) fn list(call: &Call) -> Answered {
+pub(super) fn list(call: &SimulatedCall) -> CallResult {
     let limit = call.number("limit").unwrap_or(20);
     if !(1..=1000).contains(&limit) {
-        return Err(Refusal::new(400, "limit: must be from 1 to 1000").into());
+        return Err(SimulatedRefusal::new(400, "limit: must be from 1 to 1000").into());
     }
-    let jobs = call.account.lock().listed(call.now)?;
-    let place = |name: &str| {
+    let jobs = call.account.lock().list_jobs(call.now)?;
+    let position = |name: &str| {
         let id = call.query.get(name)?;
         jobs.iter().position(|job| job.id == *id)
     };
-    let (page, has_more) = match (place("after_id"), place("before_id")) {
+    let (page, has_more) = match (position("after_id"), position("before_id")) {
         (None, Some(before)) => {
             let start = before.saturating_sub(limit);
             (jobs.get(start..before).unwrap_or_default(), start > 0)
@@ -80,7 +80,7 @@ pub(super) fn list(call: &Call) -> Answered {
     };
     let data: Vec<Value> = page
         .iter()
-        .map(|job| object(job, call.now, &call.origin))
+        .map(|job| batch_object(job, call.now, &call.origin))
         .collect();
     Ok(reply::json(&json!({
         "data": data,
@@ -90,26 +90,28 @@ pub(super) fn list(call: &Call) -> Answered {
     })))
 }
 
-pub(super) fn cancel(call: &Call, id: &str) -> Answered {
+pub(super) fn cancel(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
     let job = account.job(id, call.now)?;
     match job.phase(call.now) {
-        Phase::Ended(_) => {
+        JobPhase::Ended(_) => {
             let message = format!("Batch {id} cannot be canceled because it has already ended");
-            return Err(Refusal::new(400, message).into());
+            return Err(SimulatedRefusal::new(400, message).into());
         }
-        Phase::Cancelling => {}
-        Phase::Validating | Phase::Running | Phase::Finalizing => job.cancel_at = Some(call.now),
+        JobPhase::Cancelling => {}
+        JobPhase::Validating | JobPhase::Running | JobPhase::Finalizing => {
+            job.cancel_at = Some(call.now);
+        }
     }
-    Ok(reply::json(&object(job, call.now, &call.origin)))
+    Ok(reply::json(&batch_object(job, call.now, &call.origin)))
 }
 
-pub(super) fn delete(call: &Call, id: &str) -> Answered {
+pub(super) fn delete(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
     let job = account.job(id, call.now)?;
     if !job.is_ended(call.now) {
         let message = format!("Batch {id} cannot be deleted while it is in progress");
-        return Err(Refusal::new(400, message).into());
+        return Err(SimulatedRefusal::new(400, message).into());
     }
     job.is_deleted = true;
     Ok(reply::json(

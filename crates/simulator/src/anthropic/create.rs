@@ -1,4 +1,4 @@
-//! Creating a batch: the envelope is judged at once, what is inside only when it runs.
+//! Creates a batch. The envelope is validated at once, `params` only when the item runs.
 
 use bytes::Bytes;
 use chrono::TimeDelta;
@@ -6,36 +6,36 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::batches::object;
-use crate::account::Draft;
-use crate::call::{Answered, Call, aside};
-use crate::job::Order;
-use crate::manifest::{Builder, Manifest, question};
-use crate::provider::Provider;
-use crate::question::Kind;
-use crate::refusal::Refusal;
+use super::batches::batch_object;
+use crate::account::JobDraft;
+use crate::call::{CallResult, SimulatedCall, run_blocking};
+use crate::job::JobRequest;
+use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
+use crate::provider::SimulatedProvider;
+use crate::refusal::SimulatedRefusal;
 use crate::reply;
+use crate::request::TaskKind;
 
-const LARGEST: usize = 256 * 1024 * 1024;
-const MOST: usize = 100_000;
-const LONGEST_ID: usize = 64;
+const MAX_BODY_BYTES: usize = 256 * 1024 * 1024;
+const MAX_REQUESTS: usize = 100_000;
+const MAX_CUSTOM_ID_CHARS: usize = 64;
 
 #[derive(Debug, Deserialize)]
-struct Create<'a> {
+struct CreateBatchRequest<'a> {
     #[serde(borrow)]
     requests: Vec<&'a RawValue>,
 }
 
-pub(super) async fn create(mut call: Call) -> Answered {
-    let bytes = call.bytes(LARGEST).await?;
-    let (manifest, refusal) = aside(move || read(&bytes)).await?;
+pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
+    let bytes = call.bytes(MAX_BODY_BYTES).await?;
+    let (manifest, refusal) = run_blocking(move || read_requests(&bytes)).await?;
     let model = manifest.items.first().map(|item| model(&item.raw));
-    let draft = Draft {
-        objections: Vec::new(),
+    let draft = JobDraft {
+        validation_errors: Vec::new(),
         refusal,
         window: TimeDelta::hours(24),
-        order: Order {
-            kind: Kind::Chat,
+        request: JobRequest {
+            kind: TaskKind::Chat,
             model: model.unwrap_or_default(),
             label: None,
             manifest,
@@ -45,29 +45,30 @@ pub(super) async fn create(mut call: Call) -> Answered {
         },
     };
     let created = call.account.lock().create(draft, call.now)?;
-    let answer = object(&created.job, call.now, &call.origin);
-    Ok(reply::tell(created.telling, &answer).await)
+    let answer = batch_object(&created.job, call.now, &call.origin);
+    Ok(reply::reply_to_create(created.reply, &answer).await)
 }
 
-fn read(bytes: &Bytes) -> (Manifest, Option<Refusal>) {
-    let requests = match serde_json::from_slice::<Create<'_>>(bytes) {
+fn read_requests(bytes: &Bytes) -> (SimulatedManifest, Option<SimulatedRefusal>) {
+    let requests = match serde_json::from_slice::<CreateBatchRequest<'_>>(bytes) {
         Ok(create) => create.requests,
         Err(error) => {
             return (
-                Manifest::default(),
-                Some(Refusal::new(400, error.to_string())),
+                SimulatedManifest::default(),
+                Some(SimulatedRefusal::new(400, error.to_string())),
             );
         }
     };
-    let mut items = Builder::default();
+    let mut items = ManifestBuilder::default();
     let mut refusal = None;
     for (index, raw) in requests.iter().enumerate() {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let id = value.get("custom_id").and_then(Value::as_str);
-        let at = |what: &str| Refusal::new(400, format!("requests.{index}.custom_id: {what}"));
+        let at =
+            |what: &str| SimulatedRefusal::new(400, format!("requests.{index}.custom_id: {what}"));
         let fault = match id {
             None => Some(at("Field required")),
-            Some(id) if id.chars().count() > LONGEST_ID => {
+            Some(id) if id.chars().count() > MAX_CUSTOM_ID_CHARS => {
                 Some(at("String should have at most 64 characters"))
             }
             Some(id) if !is_plain(id) => {
@@ -76,21 +77,21 @@ fn read(bytes: &Bytes) -> (Manifest, Option<Refusal>) {
             Some(_) => None,
         };
         let params = value.get("params");
-        let question = question(Provider::Anthropic, Kind::Chat, params);
+        let question = parse_request(SimulatedProvider::Anthropic, TaskKind::Chat, params);
         let raw = bytes.slice_ref(raw.get().as_bytes());
         let is_new = items.add(raw, id.unwrap_or_default().to_owned(), &question);
         let repeated = (!is_new).then(|| at("custom_id must be unique"));
-        let empty = params
-            .is_none()
-            .then(|| Refusal::new(400, format!("requests.{index}.params: Field required")));
+        let empty = params.is_none().then(|| {
+            SimulatedRefusal::new(400, format!("requests.{index}.params: Field required"))
+        });
         refusal = refusal.or(fault).or(repeated).or(empty);
     }
     let refusal = match requests.len() {
-        0 => Some(Refusal::new(
+        0 => Some(SimulatedRefusal::new(
             400,
             "requests: List should have at least 1 item after validation, not 0",
         )),
-        many if many > MOST => Some(Refusal::new(
+        many if many > MAX_REQUESTS => Some(SimulatedRefusal::new(
             400,
             "requests: List should have at most 100000 items after validation",
         )),

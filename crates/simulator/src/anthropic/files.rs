@@ -1,26 +1,26 @@
-//! Files that a message can refer to. They are taken, and nobody looks into them.
+//! Files that a message can refer to. They are stored and never read.
 
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::time;
-use crate::account::StoredFile;
-use crate::call::{Answered, Call};
+use super::format_time;
+use crate::account::SimulatedFile;
+use crate::call::{CallResult, SimulatedCall};
 use crate::form;
-use crate::refusal::Refusal;
+use crate::refusal::SimulatedRefusal;
 use crate::reply;
 
-const LARGEST: usize = 500 * 1024 * 1024;
+const MAX_FILE_BYTES: usize = 500 * 1024 * 1024;
 
-pub(super) async fn create(mut call: Call) -> Answered {
-    let parts = form::read(&mut call, LARGEST).await?;
+pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
+    let parts = form::read_form(&mut call, MAX_FILE_BYTES).await?;
     let part = parts.into_iter().find(|part| part.name == "file");
-    let part = part.ok_or_else(|| Refusal::new(400, "file: Field required"))?;
+    let part = part.ok_or_else(|| SimulatedRefusal::new(400, "file: Field required"))?;
     let now = call.now;
     let mut account = call.account.lock();
     let mime_type = part.mime_type;
-    let file = StoredFile {
-        id: format!("file_{}", account.fresh(24)),
+    let file = SimulatedFile {
+        id: format!("file_{}", account.unique_hex(24)),
         filename: part.filename.unwrap_or_default(),
         purpose: String::new(),
         mime_type: mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
@@ -37,7 +37,7 @@ pub(super) async fn create(mut call: Call) -> Answered {
         "filename": file.filename,
         "mime_type": file.mime_type,
         "size_bytes": file.bytes.len(),
-        "created_at": time(now),
+        "created_at": format_time(now),
         "downloadable": false,
     });
     account.files.push(file);

@@ -1,4 +1,4 @@
-//! Creating a batch from requests in the call, or from a file that was uploaded.
+//! Creates a batch from inline requests or from an uploaded file.
 
 use bytes::Bytes;
 use chrono::TimeDelta;
@@ -7,26 +7,26 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::operation::operation;
-use crate::account::{Draft, StoredFile};
-use crate::call::{Answered, Call, aside, malformed};
-use crate::job::{Objection, Order};
-use crate::manifest::{Builder, Manifest, question};
-use crate::provider::Provider;
-use crate::question::Kind;
-use crate::refusal::{No, Refusal};
+use crate::account::{JobDraft, SimulatedFile};
+use crate::call::{CallResult, SimulatedCall, malformed, run_blocking};
+use crate::job::{JobRequest, SimulatedValidationError};
+use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
+use crate::provider::SimulatedProvider;
+use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
+use crate::request::TaskKind;
 
-const LARGEST_INLINE: usize = 20 * 1024 * 1024;
+const MAX_INLINE_BYTES: usize = 20 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
-struct Create<'a> {
+struct CreateBatchRequest<'a> {
     #[serde(borrow)]
-    batch: Batch<'a>,
+    batch: BatchBody<'a>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Batch<'a> {
+struct BatchBody<'a> {
     #[serde(alias = "display_name")]
     display_name: Option<String>,
     #[serde(borrow, alias = "input_config")]
@@ -39,45 +39,48 @@ struct InputConfig<'a> {
     #[serde(alias = "file_name")]
     file_name: Option<String>,
     #[serde(borrow)]
-    requests: Option<Requests<'a>>,
+    requests: Option<InlineRequests<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Requests<'a> {
+struct InlineRequests<'a> {
     #[serde(borrow)]
     requests: Vec<&'a RawValue>,
 }
 
-/// What a create call brings.
+/// The parsed input of a create call.
 #[derive(Debug, Default)]
-struct Input {
-    manifest: Manifest,
-    objections: Vec<Objection>,
-    refusal: Option<Refusal>,
+struct CreateInput {
+    manifest: SimulatedManifest,
+    validation_errors: Vec<SimulatedValidationError>,
+    refusal: Option<SimulatedRefusal>,
 }
 
-pub(super) async fn create(mut call: Call, model: &str, kind: Kind) -> Answered {
-    let bytes = call.bytes(2 * LARGEST_INLINE).await?;
+pub(super) async fn create(mut call: SimulatedCall, model: &str, kind: TaskKind) -> CallResult {
+    let bytes = call.bytes(2 * MAX_INLINE_BYTES).await?;
     let (label, file_name) = {
-        let asked: Create<'_> =
+        let request: CreateBatchRequest<'_> =
             serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-        (asked.batch.display_name, asked.batch.input_config.file_name)
+        (
+            request.batch.display_name,
+            request.batch.input_config.file_name,
+        )
     };
     let input = match &file_name {
-        None => aside(move || inline(&bytes, kind)).await?,
-        Some(name) => match file(&call, name) {
-            Ok(file) => aside(move || lines(&file.bytes, kind)).await?,
-            Err(refusal) => Input {
+        None => run_blocking(move || read_inline(&bytes, kind)).await?,
+        Some(name) => match find_input_file(&call, name) {
+            Ok(file) => run_blocking(move || read_file(&file.bytes, kind)).await?,
+            Err(refusal) => CreateInput {
                 refusal: Some(refusal),
-                ..Input::default()
+                ..CreateInput::default()
             },
         },
     };
-    let draft = Draft {
-        objections: input.objections,
+    let draft = JobDraft {
+        validation_errors: input.validation_errors,
         refusal: input.refusal,
         window: TimeDelta::hours(48),
-        order: Order {
+        request: JobRequest {
             kind,
             model: model.to_owned(),
             label,
@@ -89,60 +92,60 @@ pub(super) async fn create(mut call: Call, model: &str, kind: Kind) -> Answered 
     };
     let created = call.account.lock().create(draft, call.now)?;
     let answer = operation(&created.job, call.now);
-    Ok(reply::tell(created.telling, &answer).await)
+    Ok(reply::reply_to_create(created.reply, &answer).await)
 }
 
-fn inline(bytes: &Bytes, kind: Kind) -> Input {
-    let mut items = Builder::default();
-    let asked = serde_json::from_slice::<Create<'_>>(bytes).ok();
-    let requests = asked.and_then(|asked| asked.batch.input_config.requests);
+fn read_inline(bytes: &Bytes, kind: TaskKind) -> CreateInput {
+    let mut items = ManifestBuilder::default();
+    let request = serde_json::from_slice::<CreateBatchRequest<'_>>(bytes).ok();
+    let requests = request.and_then(|request| request.batch.input_config.requests);
     let requests = requests.map(|it| it.requests).unwrap_or_default();
     for (index, raw) in requests.iter().enumerate() {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let key = value.pointer("/metadata/key").and_then(Value::as_str);
         let key = key.map_or_else(|| index.to_string(), str::to_owned);
-        let question = question(Provider::Gemini, kind, value.get("request"));
+        let question = parse_request(SimulatedProvider::Gemini, kind, value.get("request"));
         items.add(bytes.slice_ref(raw.get().as_bytes()), key, &question);
     }
     let refusal = if requests.is_empty() {
-        Some(Refusal::new(
+        Some(SimulatedRefusal::new(
             400,
             "* BatchGenerateContentRequest.batch.input_config: requests is empty",
         ))
-    } else if bytes.len() > LARGEST_INLINE {
-        Some(Refusal::new(
+    } else if bytes.len() > MAX_INLINE_BYTES {
+        Some(SimulatedRefusal::new(
             400,
             "Request payload size exceeds the limit: 20971520 bytes.",
         ))
     } else {
         None
     };
-    Input {
+    CreateInput {
         manifest: items.finish(),
-        objections: Vec::new(),
+        validation_errors: Vec::new(),
         refusal,
     }
 }
 
-/// The input file, if it can be used.
-fn file(call: &Call, name: &str) -> Result<StoredFile, Refusal> {
+/// The input file, if it is ACTIVE.
+fn find_input_file(call: &SimulatedCall, name: &str) -> Result<SimulatedFile, SimulatedRefusal> {
     let id = name.strip_prefix("files/").unwrap_or(name);
     let account = call.account.lock();
     match account.file(id, call.now) {
         Ok(file) if file.is_failed || file.ready_at > call.now => {
             let message =
                 format!("The File {name} is not in an ACTIVE state and usage is not allowed.");
-            Err(Refusal::new(400, message).code("FAILED_PRECONDITION"))
+            Err(SimulatedRefusal::new(400, message).code("FAILED_PRECONDITION"))
         }
         Ok(file) => Ok(file.clone()),
-        Err(No::Refused(_) | No::Dropped) => {
-            Err(Refusal::new(404, format!("File {name} not found")))
+        Err(CallRejection::Refused(_) | CallRejection::Dropped) => {
+            Err(SimulatedRefusal::new(404, format!("File {name} not found")))
         }
     }
 }
 
-fn lines(bytes: &Bytes, kind: Kind) -> Input {
-    let mut items = Builder::default();
+fn read_file(bytes: &Bytes, kind: TaskKind) -> CreateInput {
+    let mut items = ManifestBuilder::default();
     let mut objections = Vec::new();
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
@@ -151,27 +154,27 @@ fn lines(bytes: &Bytes, kind: Kind) -> Input {
         let value = match serde_json::from_slice::<Value>(line) {
             Ok(value @ Value::Object(_)) => value,
             _ if objections.is_empty() => {
-                objections.push(unreadable(index));
+                objections.push(invalid_line(index));
                 continue;
             }
             _ => continue,
         };
         let key = value.get("key").and_then(Value::as_str);
         let key = key.map_or_else(|| index.to_string(), str::to_owned);
-        let question = question(Provider::Gemini, kind, value.get("request"));
+        let question = parse_request(SimulatedProvider::Gemini, kind, value.get("request"));
         items.add(bytes.slice_ref(line), key, &question);
     }
     let manifest = items.finish();
     let is_empty = manifest.items.is_empty() && objections.is_empty();
-    Input {
+    CreateInput {
         manifest,
-        objections,
-        refusal: is_empty.then(|| Refusal::new(400, "The input file is empty.")),
+        validation_errors: objections,
+        refusal: is_empty.then(|| SimulatedRefusal::new(400, "The input file is empty.")),
     }
 }
 
-fn unreadable(index: usize) -> Objection {
-    Objection {
+fn invalid_line(index: usize) -> SimulatedValidationError {
+    SimulatedValidationError {
         code: "INVALID_ARGUMENT".to_owned(),
         line: u64::try_from(index + 1).ok(),
         message: format!("Line {} of the input file is not valid JSON.", index + 1),

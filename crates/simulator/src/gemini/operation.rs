@@ -1,30 +1,30 @@
-//! A batch as a long-running operation: counts are strings, and zeros are left out.
+//! A batch as a long-running operation. Counts are strings, and zeros are omitted.
 
 use serde_json::{Map, Value, json};
 
+use super::format_time;
 use super::results;
-use super::time;
-use crate::clock::Moment;
-use crate::fault::Name;
-use crate::job::{End, Job, Phase};
-use crate::question::Kind;
+use crate::clock::SimulatorTime;
+use crate::fault::FaultName;
+use crate::job::{JobEnd, JobPhase, SimulatedJob};
+use crate::request::TaskKind;
 
-pub(super) fn operation(job: &Job, now: Moment) -> Value {
+pub(super) fn operation(job: &SimulatedJob, now: SimulatorTime) -> Value {
     let phase = job.phase(now);
     let name = format!("batches/{}", job.id);
-    let kind = match job.order.kind {
-        Kind::Chat => "GenerateContentBatch",
-        Kind::Embedding => "EmbedContentBatch",
+    let kind = match job.request.kind {
+        TaskKind::Chat => "GenerateContentBatch",
+        TaskKind::Embedding => "EmbedContentBatch",
     };
     let kind = format!("type.googleapis.com/google.ai.generativelanguage.v1main.{kind}");
     let updated_at = job.timeline().ended_at.min(now);
     let mut metadata = json!({
         "@type": kind,
-        "model": format!("models/{}", job.order.model),
-        "displayName": job.order.label,
+        "model": format!("models/{}", job.request.model),
+        "displayName": job.request.label,
         "state": state(job, phase),
-        "createTime": time(job.created_at),
-        "updateTime": time(updated_at),
+        "createTime": format_time(job.created_at),
+        "updateTime": format_time(updated_at),
         "batchStats": stats(job, now),
         "name": name,
     });
@@ -34,13 +34,13 @@ pub(super) fn operation(job: &Job, now: Moment) -> Value {
     else {
         return Value::Null;
     };
-    if job.order.label.is_none() {
+    if job.request.label.is_none() {
         metadata_fields.remove("displayName");
     }
-    if let Phase::Ended(end) = phase {
-        metadata_fields.insert("endTime".to_owned(), time(updated_at));
+    if let JobPhase::Ended(end) = phase {
+        metadata_fields.insert("endTime".to_owned(), format_time(updated_at));
         fields.insert("done".to_owned(), json!(true));
-        if end == End::Completed {
+        if end == JobEnd::Completed {
             let mut output = output(job);
             metadata_fields.insert("output".to_owned(), output.clone());
             if let Some(output) = output.as_object_mut() {
@@ -55,20 +55,20 @@ pub(super) fn operation(job: &Job, now: Moment) -> Value {
     operation
 }
 
-fn state(job: &Job, phase: Phase) -> &'static str {
+fn state(job: &SimulatedJob, phase: JobPhase) -> &'static str {
     match phase {
-        Phase::Validating => "BATCH_STATE_PENDING",
-        // A job that gets stuck here is not even begun.
-        Phase::Running if job.has(Name::Stuck) => "BATCH_STATE_PENDING",
-        Phase::Running | Phase::Finalizing | Phase::Cancelling => "BATCH_STATE_RUNNING",
-        Phase::Ended(End::Completed) => "BATCH_STATE_SUCCEEDED",
-        Phase::Ended(End::Failed) => "BATCH_STATE_FAILED",
-        Phase::Ended(End::Expired) => "BATCH_STATE_EXPIRED",
-        Phase::Ended(End::Cancelled) => "BATCH_STATE_CANCELLED",
+        JobPhase::Validating => "BATCH_STATE_PENDING",
+        // A stuck job never starts at Gemini.
+        JobPhase::Running if job.has(FaultName::Stuck) => "BATCH_STATE_PENDING",
+        JobPhase::Running | JobPhase::Finalizing | JobPhase::Cancelling => "BATCH_STATE_RUNNING",
+        JobPhase::Ended(JobEnd::Completed) => "BATCH_STATE_SUCCEEDED",
+        JobPhase::Ended(JobEnd::Failed) => "BATCH_STATE_FAILED",
+        JobPhase::Ended(JobEnd::Expired) => "BATCH_STATE_EXPIRED",
+        JobPhase::Ended(JobEnd::Cancelled) => "BATCH_STATE_CANCELLED",
     }
 }
 
-fn stats(job: &Job, now: Moment) -> Value {
+fn stats(job: &SimulatedJob, now: SimulatorTime) -> Value {
     let counts = job.counts(now);
     let pending = job.total() - counts.answered - counts.failed;
     let all = [
@@ -77,34 +77,34 @@ fn stats(job: &Job, now: Moment) -> Value {
         ("failedRequestCount", counts.failed),
         ("pendingRequestCount", pending),
     ];
-    let told: Map<String, Value> = all
+    let stats: Map<String, Value> = all
         .into_iter()
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| (name.to_owned(), json!(count.to_string())))
         .collect();
-    Value::Object(told)
+    Value::Object(stats)
 }
 
-/// Where the results are, or the results themselves.
-fn output(job: &Job) -> Value {
-    if job.order.input_file.is_some() && !job.has(Name::InlineAnswer) {
+/// The name of the results file, or the inline results.
+fn output(job: &SimulatedJob) -> Value {
+    if job.request.input_file.is_some() && !job.has(FaultName::InlineAnswer) {
         return json!({"responsesFile": format!("files/{}", results::file_id(job))});
     }
-    let field = match job.order.kind {
-        Kind::Chat => "inlinedResponses",
-        Kind::Embedding => "inlinedEmbedContentResponses",
+    let field = match job.request.kind {
+        TaskKind::Chat => "inlinedResponses",
+        TaskKind::Embedding => "inlinedEmbedContentResponses",
     };
     json!({field: {"inlinedResponses": results::inlined(job)}})
 }
 
-fn error(job: &Job, end: End) -> Value {
+fn error(job: &SimulatedJob, end: JobEnd) -> Value {
     match end {
-        End::Failed => {
-            let message = job.objections.first().map(|it| it.message.clone());
+        JobEnd::Failed => {
+            let message = job.validation_errors.first().map(|it| it.message.clone());
             json!({"code": 3, "message": message.unwrap_or_default()})
         }
-        End::Cancelled => json!({"code": 1, "message": "The operation was cancelled."}),
-        End::Expired | End::Completed => {
+        JobEnd::Cancelled => json!({"code": 1, "message": "The operation was cancelled."}),
+        JobEnd::Expired | JobEnd::Completed => {
             json!({"code": 4, "message": "The batch expired before it was processed."})
         }
     }

@@ -1,4 +1,4 @@
-//! Resumable uploads: a start, pieces at their offsets, and an end.
+//! Resumable uploads: start, upload at an offset, finalize.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -6,26 +6,25 @@ use chrono::TimeDelta;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::files::object;
-use crate::account::{StoredFile, Upload};
-use crate::call::{Answered, Call};
-use crate::fault::Name;
-use crate::refusal::{No, Refusal};
+use super::files::file_object;
+use crate::account::{ResumableUpload, SimulatedFile};
+use crate::call::{CallResult, SimulatedCall};
+use crate::fault::FaultName;
+use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
 
-const LARGEST: usize = 2 * 1024 * 1024 * 1024;
-/// The largest piece that is taken at once.
-const PIECE: usize = 256 * 1024 * 1024;
+const MAX_UPLOAD_BYTES: usize = 2 * 1024 * 1024 * 1024;
+const MAX_PIECE_BYTES: usize = 256 * 1024 * 1024;
 
-const STATUS: HeaderName = HeaderName::from_static("x-goog-upload-status");
+const UPLOAD_STATUS_HEADER: HeaderName = HeaderName::from_static("x-goog-upload-status");
 
-/// Pieces come without a credential: the id of the upload carries the account.
-pub fn account_of(upload_id: &str) -> Option<String> {
+/// Upload calls have no credential, so the upload id contains the account.
+pub fn upload_account(upload_id: &str) -> Option<String> {
     let (account, _) = upload_id.split_once('-')?;
     String::from_utf8(hex::decode(account).ok()?).ok()
 }
 
-pub(super) async fn route(mut call: Call) -> Answered {
+pub(super) async fn route(mut call: SimulatedCall) -> CallResult {
     let command = call
         .header("x-goog-upload-command")
         .unwrap_or_default()
@@ -37,47 +36,50 @@ pub(super) async fn route(mut call: Call) -> Answered {
     let id = call.query.get("upload_id").cloned().unwrap_or_default();
     if is("query") {
         let account = call.account.lock();
-        let upload = account.uploads.get(&id).ok_or_else(|| unknown(&id))?;
-        return Ok(active(upload.received.len()));
+        let upload = account
+            .uploads
+            .get(&id)
+            .ok_or_else(|| no_such_upload(&id))?;
+        return Ok(active_response(upload.received.len()));
     }
     if is("cancel") {
         call.account.lock().uploads.remove(&id);
         return Ok(with_status(Response::new(Body::empty()), "cancelled"));
     }
     if is("upload") {
-        let received = take(&mut call, &id).await?;
+        let received = receive_piece(&mut call, &id).await?;
         if !is("finalize") {
-            return Ok(active(received));
+            return Ok(active_response(received));
         }
     } else if !is("finalize") {
-        return Err(Refusal::new(400, "no such X-Goog-Upload-Command").into());
+        return Err(SimulatedRefusal::new(400, "no such X-Goog-Upload-Command").into());
     }
     finish(&call, &id)
 }
 
-async fn start(call: &mut Call) -> Answered {
+async fn start(call: &mut SimulatedCall) -> CallResult {
     let header = |name: &str| call.header(name).map(str::to_owned);
     let length = header("x-goog-upload-header-content-length");
     let length: usize = length.and_then(|it| it.parse().ok()).unwrap_or(0);
-    if length > LARGEST {
-        return Err(Refusal::new(400, "File is larger than 2 GB").into());
+    if length > MAX_UPLOAD_BYTES {
+        return Err(SimulatedRefusal::new(400, "File is larger than 2 GB").into());
     }
     let mime_type = header("x-goog-upload-header-content-type");
     let named: Value = call.json(64 * 1024).await?;
     let file = named.get("file").cloned().unwrap_or_default();
     let name = file.get("displayName").or_else(|| file.get("display_name"));
-    let upload = Upload {
+    let upload = ResumableUpload {
         display_name: name.and_then(Value::as_str).unwrap_or_default().to_owned(),
         mime_type: mime_type.unwrap_or_default(),
-        ..Upload::default()
+        ..ResumableUpload::default()
     };
     let mut account = call.account.lock();
-    let id = format!("{}-{}", hex::encode(&account.name), account.fresh(24));
+    let id = format!("{}-{}", hex::encode(&account.name), account.unique_hex(24));
     account.uploads.insert(id.clone(), upload);
     let origin = &call.origin;
     let url =
         format!("{origin}/gemini/upload/v1beta/files?upload_id={id}&upload_protocol=resumable");
-    let mut response = active(0);
+    let mut response = active_response(0);
     if let Ok(url) = HeaderValue::from_str(&url) {
         let name = HeaderName::from_static("x-goog-upload-url");
         response.headers_mut().insert(name, url);
@@ -85,51 +87,57 @@ async fn start(call: &mut Call) -> Answered {
     Ok(response)
 }
 
-/// Takes a piece, and says how much there is now.
-async fn take(call: &mut Call, id: &str) -> Result<usize, No> {
+/// Appends a piece and returns the size so far.
+async fn receive_piece(call: &mut SimulatedCall, id: &str) -> Result<usize, CallRejection> {
     let offset = call.header("x-goog-upload-offset");
     let offset: Option<usize> = offset.and_then(|it| it.parse().ok());
-    let bytes = call.bytes(PIECE).await?;
+    let bytes = call.bytes(MAX_PIECE_BYTES).await?;
     let mut account = call.account.lock();
-    let upload = account.uploads.get_mut(id).ok_or_else(|| unknown(id))?;
+    let upload = account
+        .uploads
+        .get_mut(id)
+        .ok_or_else(|| no_such_upload(id))?;
     if offset != Some(upload.received.len()) {
-        let message = format!("the upload stands at {}", upload.received.len());
-        return Err(Refusal::new(400, message).into());
+        let message = format!("the upload is at offset {}", upload.received.len());
+        return Err(SimulatedRefusal::new(400, message).into());
     }
     upload.received.extend_from_slice(&bytes);
     Ok(upload.received.len())
 }
 
-fn finish(call: &Call, id: &str) -> Answered {
+fn finish(call: &SimulatedCall, id: &str) -> CallResult {
     let now = call.now;
     let mut account = call.account.lock();
-    let upload = account.uploads.remove(id).ok_or_else(|| unknown(id))?;
-    let seconds = |fault: Option<crate::fault::Fault>| {
+    let upload = account
+        .uploads
+        .remove(id)
+        .ok_or_else(|| no_such_upload(id))?;
+    let seconds = |fault: Option<crate::fault::SimulatedFault>| {
         let seconds = fault.map_or(0, |fault| fault.seconds.unwrap_or(1));
         TimeDelta::seconds(i64::from(seconds))
     };
-    let file = StoredFile {
-        id: account.fresh(12),
+    let file = SimulatedFile {
+        id: account.unique_hex(12),
         filename: upload.display_name,
         purpose: String::new(),
         mime_type: upload.mime_type,
         bytes: upload.received.freeze(),
         created_at: now,
-        visible_at: now + seconds(account.faults.fire(Name::FileLag)),
-        ready_at: now + seconds(account.faults.fire(Name::FileProcessing)),
-        is_failed: account.faults.fire(Name::FileFailed).is_some(),
+        visible_at: now + seconds(account.faults.fire(FaultName::FileLag)),
+        ready_at: now + seconds(account.faults.fire(FaultName::FileProcessing)),
+        is_failed: account.faults.fire(FaultName::FileFailed).is_some(),
         expires_at: now + TimeDelta::hours(48),
     };
-    let answer = json!({"file": object(&file, now, &call.origin)});
+    let answer = json!({"file": file_object(&file, now, &call.origin)});
     account.files.push(file);
     Ok(with_status(reply::json(&answer), "final"))
 }
 
-fn unknown(id: &str) -> No {
-    Refusal::not_found("upload", id).into()
+fn no_such_upload(id: &str) -> CallRejection {
+    SimulatedRefusal::not_found("upload", id).into()
 }
 
-fn active(received: usize) -> Response {
+fn active_response(received: usize) -> Response {
     let mut response = with_status(Response::new(Body::empty()), "active");
     let name = HeaderName::from_static("x-goog-upload-size-received");
     response
@@ -141,6 +149,6 @@ fn active(received: usize) -> Response {
 fn with_status(mut response: Response, status: &'static str) -> Response {
     response
         .headers_mut()
-        .insert(STATUS, HeaderValue::from_static(status));
+        .insert(UPLOAD_STATUS_HEADER, HeaderValue::from_static(status));
     response
 }

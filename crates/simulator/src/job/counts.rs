@@ -1,22 +1,22 @@
-//! How many items of a job ended how.
+//! Counts the items of a job by result.
 
-use super::{End, Job, Outcome};
-use crate::clock::Moment;
+use super::{JobEnd, SimulatedJob, SimulatedOutcome};
+use crate::clock::SimulatorTime;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
+pub struct JobCounts {
     pub answered: usize,
     pub failed: usize,
     pub cancelled: usize,
     pub expired: usize,
 }
 
-impl Job {
-    /// How many ended how; while it runs, how many are done.
-    pub fn counts(&self, now: Moment) -> Counts {
+impl SimulatedJob {
+    /// Final counts, or counts of the finished items while the job runs.
+    pub fn counts(&self, now: SimulatorTime) -> JobCounts {
         let timeline = self.timeline();
-        let mut counts = Counts::default();
-        if timeline.end == End::Failed {
+        let mut counts = JobCounts::default();
+        if timeline.end == JobEnd::Failed {
             return counts;
         }
         let is_ended = now >= timeline.ended_at;
@@ -29,13 +29,13 @@ impl Job {
             let outcome = if is_ended {
                 self.outcome(&timeline, index)
             } else {
-                self.fate(index)
+                self.outcome_if_run(index)
             };
             match outcome {
-                Outcome::Answered => counts.answered += 1,
-                Outcome::Failed(_) => counts.failed += 1,
-                Outcome::Cancelled => counts.cancelled += 1,
-                Outcome::Expired => counts.expired += 1,
+                SimulatedOutcome::Answered => counts.answered += 1,
+                SimulatedOutcome::Failed(_) => counts.failed += 1,
+                SimulatedOutcome::Cancelled => counts.cancelled += 1,
+                SimulatedOutcome::Expired => counts.expired += 1,
             }
         }
         counts

@@ -1,11 +1,11 @@
-//! Which lines the results of a job have, and in which order.
+//! The result lines of a job and their order.
 
-use super::{End, Job, Timeline};
-use crate::fault::Name;
+use super::{JobEnd, JobTimeline, SimulatedJob};
+use crate::fault::FaultName;
 
-/// What became of one item.
+/// The result of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SimulatedOutcome {
     Answered,
     Failed(u16),
     Expired,
@@ -13,81 +13,81 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Line {
-    Item(usize, Outcome),
-    /// An answer to an item that nobody sent.
+pub enum ResultLine {
+    Item(usize, SimulatedOutcome),
+    /// An answer with an id that was not in the input.
     Unknown(usize),
     Blank,
 }
 
-impl Job {
-    /// What becomes of an item that is run.
-    pub fn fate(&self, index: usize) -> Outcome {
-        if let Some(fault) = self.fault(Name::AllFail) {
-            return Outcome::Failed(fault.status.unwrap_or(400));
+impl SimulatedJob {
+    /// The outcome of an item that runs.
+    pub fn outcome_if_run(&self, index: usize) -> SimulatedOutcome {
+        if let Some(fault) = self.fault(FaultName::AllFail) {
+            return SimulatedOutcome::Failed(fault.status.unwrap_or(400));
         }
-        let status = self.order.manifest.items.get(index);
+        let status = self.request.manifest.items.get(index);
         match status.map(|item| item.status) {
-            Some(200) => Outcome::Answered,
-            Some(status) => Outcome::Failed(status),
-            None => Outcome::Failed(500),
+            Some(200) => SimulatedOutcome::Answered,
+            Some(status) => SimulatedOutcome::Failed(status),
+            None => SimulatedOutcome::Failed(500),
         }
     }
 
-    /// What has become of an item when the job has ended.
-    pub fn outcome(&self, timeline: &Timeline, index: usize) -> Outcome {
+    /// The outcome of an item after the job ended.
+    pub fn outcome(&self, timeline: &JobTimeline, index: usize) -> SimulatedOutcome {
         let is_done = index < timeline.done;
         match timeline.end {
-            End::Cancelled if self.has(Name::CancelMixed) => match index % 4 {
-                0 => self.fate(index),
-                1 => Outcome::Failed(500),
-                2 => Outcome::Cancelled,
-                _ => Outcome::Expired,
+            JobEnd::Cancelled if self.has(FaultName::CancelMixed) => match index % 4 {
+                0 => self.outcome_if_run(index),
+                1 => SimulatedOutcome::Failed(500),
+                2 => SimulatedOutcome::Cancelled,
+                _ => SimulatedOutcome::Expired,
             },
-            End::Completed => self.fate(index),
-            End::Expired | End::Cancelled if is_done => self.fate(index),
-            End::Expired => Outcome::Expired,
-            End::Cancelled | End::Failed => Outcome::Cancelled,
+            JobEnd::Completed => self.outcome_if_run(index),
+            JobEnd::Expired | JobEnd::Cancelled if is_done => self.outcome_if_run(index),
+            JobEnd::Expired => SimulatedOutcome::Expired,
+            JobEnd::Cancelled | JobEnd::Failed => SimulatedOutcome::Cancelled,
         }
     }
 
-    /// The results whose outcome is wanted, with what the faults do to them.
-    pub fn lines(&self, wanted: impl Fn(Outcome) -> bool) -> Vec<Line> {
+    /// The lines whose outcome is `wanted`, changed by faults.
+    pub fn lines(&self, wanted: impl Fn(SimulatedOutcome) -> bool) -> Vec<ResultLine> {
         let timeline = self.timeline();
-        let mut lines: Vec<Line> = Vec::new();
-        for (index, item) in self.order.manifest.items.iter().enumerate() {
+        let mut lines: Vec<ResultLine> = Vec::new();
+        for (index, item) in self.request.manifest.items.iter().enumerate() {
             let outcome = self.outcome(&timeline, index);
             if wanted(outcome) {
-                lines.extend((0..item.copies).map(|_| Line::Item(index, outcome)));
+                lines.extend((0..item.copies).map(|_| ResultLine::Item(index, outcome)));
             }
         }
-        if self.has(Name::Shuffle) {
+        if self.has(FaultName::Shuffle) {
             lines.sort_by_key(|line| match line {
-                // Any order that is not the input's: neighbours land far apart.
-                Line::Item(index, _) => index.wrapping_mul(0x9E37_79B9) & 0xFFFF_FFFF,
-                Line::Unknown(_) | Line::Blank => usize::MAX,
+                // Scatters neighbours.
+                ResultLine::Item(index, _) => index.wrapping_mul(0x9E37_79B9) & 0xFFFF_FFFF,
+                ResultLine::Unknown(_) | ResultLine::Blank => usize::MAX,
             });
         }
         lines
     }
 
-    /// The same for the main results: lines lost, doubled and made up.
-    pub fn main_lines(&self, wanted: impl Fn(Outcome) -> bool) -> Vec<Line> {
+    /// The same for the main results, with lost, duplicated and invented lines.
+    pub fn main_lines(&self, wanted: impl Fn(SimulatedOutcome) -> bool) -> Vec<ResultLine> {
         let mut lines = self.lines(wanted);
-        if let Some(fault) = self.fault(Name::MissingLines) {
+        if let Some(fault) = self.fault(FaultName::MissingLines) {
             lines.truncate(lines.len().saturating_sub(fault.lines()));
         }
-        if let Some(fault) = self.fault(Name::DuplicateLines) {
-            let again: Vec<Line> = lines.iter().copied().take(fault.lines()).collect();
+        if let Some(fault) = self.fault(FaultName::DuplicateLines) {
+            let again: Vec<ResultLine> = lines.iter().copied().take(fault.lines()).collect();
             lines.extend(again);
         }
-        if let Some(fault) = self.fault(Name::UnknownLines) {
-            lines.extend((0..fault.lines()).map(Line::Unknown));
+        if let Some(fault) = self.fault(FaultName::UnknownLines) {
+            lines.extend((0..fault.lines()).map(ResultLine::Unknown));
         }
-        if self.has(Name::BlankLines) {
+        if self.has(FaultName::BlankLines) {
             lines = lines
                 .into_iter()
-                .flat_map(|line| [line, Line::Blank])
+                .flat_map(|line| [line, ResultLine::Blank])
                 .collect();
         }
         lines

@@ -1,62 +1,62 @@
-//! When a job is in which state: it follows from its creation, its pace and its faults.
+//! The states of a job over time, computed from its creation, pace and faults.
 
 use chrono::TimeDelta;
 
-use super::Job;
-use crate::clock::Moment;
-use crate::fault::Name;
+use super::SimulatedJob;
+use crate::clock::SimulatorTime;
+use crate::fault::FaultName;
 use crate::pace::milliseconds;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum JobPhase {
     Validating,
     Running,
     Finalizing,
     Cancelling,
-    Ended(End),
+    Ended(JobEnd),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     Completed,
     Failed,
     Expired,
     Cancelled,
 }
 
-/// The moments of a job's life, as far as it goes without another cancellation.
+/// The times of a job's state changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Timeline {
-    pub running_at: Moment,
-    /// None if it never gets there.
-    pub finalizing_at: Option<Moment>,
-    pub ended_at: Moment,
-    pub end: End,
-    /// Items that are done when it ends.
+pub struct JobTimeline {
+    pub running_at: SimulatorTime,
+    /// None: it never reaches this state.
+    pub finalizing_at: Option<SimulatorTime>,
+    pub ended_at: SimulatorTime,
+    pub end: JobEnd,
+    /// Items that are done at the end.
     pub done: usize,
 }
 
-impl Job {
-    pub fn expires_at(&self) -> Moment {
+impl SimulatedJob {
+    pub fn expires_at(&self) -> SimulatorTime {
         self.created_at + self.window
     }
 
-    pub fn timeline(&self) -> Timeline {
+    pub fn timeline(&self) -> JobTimeline {
         let running_at = self.created_at + milliseconds(self.pace.validating_ms);
-        if !self.objections.is_empty() {
-            return Timeline {
+        if !self.validation_errors.is_empty() {
+            return JobTimeline {
                 running_at,
                 finalizing_at: None,
                 ended_at: running_at,
-                end: End::Failed,
+                end: JobEnd::Failed,
                 done: 0,
             };
         }
-        let natural = self.natural(running_at);
+        let natural = self.timeline_without_cancel(running_at);
         match self.cancel_at {
-            Some(cancel_at) if cancel_at < natural.ended_at => Timeline {
+            Some(cancel_at) if cancel_at < natural.ended_at => JobTimeline {
                 ended_at: cancel_at + milliseconds(self.pace.cancelling_ms),
-                end: End::Cancelled,
+                end: JobEnd::Cancelled,
                 done: self.done_at(cancel_at),
                 ..natural
             },
@@ -64,61 +64,61 @@ impl Job {
         }
     }
 
-    /// How it goes if nobody cancels it.
-    fn natural(&self, running_at: Moment) -> Timeline {
+    /// The timeline without a cancellation.
+    fn timeline_without_cancel(&self, running_at: SimulatorTime) -> JobTimeline {
         let expires_at = self.expires_at();
         let finalizing_at = running_at + milliseconds(self.pace.running_ms);
-        let long = self.fault(Name::LongFinalizing);
+        let long = self.fault(FaultName::LongFinalizing);
         let finalizing = match long {
             Some(fault) => TimeDelta::seconds(i64::from(fault.seconds.unwrap_or(600))),
             None => milliseconds(self.pace.finalizing_ms),
         };
         let ended_at = finalizing_at + finalizing;
-        let never = self.has(Name::Stuck) || self.has(Name::ExpirePartial);
+        let never = self.has(FaultName::Stuck) || self.has(FaultName::ExpirePartial);
         if never || ended_at > expires_at {
-            Timeline {
+            JobTimeline {
                 running_at,
                 finalizing_at: (!never && finalizing_at <= expires_at).then_some(finalizing_at),
                 ended_at: expires_at,
-                end: End::Expired,
+                end: JobEnd::Expired,
                 done: self.done_at(expires_at),
             }
         } else {
-            Timeline {
+            JobTimeline {
                 running_at,
                 finalizing_at: Some(finalizing_at),
                 ended_at,
-                end: End::Completed,
+                end: JobEnd::Completed,
                 done: self.total(),
             }
         }
     }
 
-    pub fn phase(&self, now: Moment) -> Phase {
+    pub fn phase(&self, now: SimulatorTime) -> JobPhase {
         let timeline = self.timeline();
         if now >= timeline.ended_at {
-            return Phase::Ended(timeline.end);
+            return JobPhase::Ended(timeline.end);
         }
-        if self.cancel_at.is_some_and(|at| at <= now) && self.objections.is_empty() {
-            return Phase::Cancelling;
+        if self.cancel_at.is_some_and(|at| at <= now) && self.validation_errors.is_empty() {
+            return JobPhase::Cancelling;
         }
         if now < timeline.running_at {
-            Phase::Validating
+            JobPhase::Validating
         } else if timeline.finalizing_at.is_some_and(|at| at <= now) {
-            Phase::Finalizing
+            JobPhase::Finalizing
         } else {
-            Phase::Running
+            JobPhase::Running
         }
     }
 
-    pub fn is_ended(&self, now: Moment) -> bool {
+    pub fn is_ended(&self, now: SimulatorTime) -> bool {
         now >= self.timeline().ended_at
     }
 
-    /// How many items are done at a moment, the first ones first.
-    pub fn done_at(&self, moment: Moment) -> usize {
+    /// How many items are done at a time. Items finish in order.
+    pub fn done_at(&self, moment: SimulatorTime) -> usize {
         let running_at = self.created_at + milliseconds(self.pace.validating_ms);
-        if self.has(Name::Stuck) || moment < running_at {
+        if self.has(FaultName::Stuck) || moment < running_at {
             return 0;
         }
         let elapsed = (moment - running_at).num_milliseconds();
@@ -131,7 +131,7 @@ impl Job {
             let share = share.saturating_mul(elapsed) / running.max(1);
             usize::try_from(share).unwrap_or(total)
         };
-        if self.has(Name::ExpirePartial) {
+        if self.has(FaultName::ExpirePartial) {
             reached.min(total / 2)
         } else {
             reached

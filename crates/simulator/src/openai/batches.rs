@@ -1,22 +1,22 @@
-//! Batches: created from a file, asked about, listed and cancelled.
+//! Batches: create from a file, get, list and cancel.
 
 use chrono::TimeDelta;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::object::object;
+use super::batch_object::batch_object;
+use super::input_file;
 use super::page;
-use super::read;
-use crate::account::Draft;
-use crate::call::{Answered, Call, aside};
-use crate::job::{Order, Phase};
-use crate::manifest::Manifest;
-use crate::question::Kind;
-use crate::refusal::{No, Refusal};
+use crate::account::JobDraft;
+use crate::call::{CallResult, SimulatedCall, run_blocking};
+use crate::job::{JobPhase, JobRequest};
+use crate::manifest::SimulatedManifest;
+use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
+use crate::request::TaskKind;
 
 #[derive(Debug, Deserialize)]
-struct Create {
+struct CreateBatchRequest {
     input_file_id: Option<String>,
     endpoint: Option<String>,
     completion_window: Option<String>,
@@ -24,70 +24,73 @@ struct Create {
     metadata: Value,
 }
 
-pub(super) async fn create(mut call: Call) -> Answered {
-    let asked: Create = call.json(1024 * 1024).await?;
+pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
+    let request: CreateBatchRequest = call.json(1024 * 1024).await?;
     let file = {
         let account = call.account.lock();
-        let id = asked.input_file_id.as_deref().unwrap_or_default();
+        let id = request.input_file_id.as_deref().unwrap_or_default();
         account.file(id, call.now).map(|file| file.bytes.clone())
     };
-    let (kind, mut refusal) = match judge(&asked) {
+    let (kind, mut refusal) = match check_request(&request) {
         Ok(kind) => (kind, None),
-        Err(refusal) => (Kind::Chat, Some(refusal)),
+        Err(refusal) => (TaskKind::Chat, Some(refusal)),
     };
-    let endpoint = asked.endpoint.unwrap_or_default();
+    let endpoint = request.endpoint.unwrap_or_default();
     let input = match file {
         Ok(bytes) => {
             let endpoint = endpoint.clone();
-            aside(move || read::read(&bytes, kind, &endpoint)).await?
+            run_blocking(move || input_file::read_input(&bytes, kind, &endpoint)).await?
         }
         Err(no) => {
-            if let (No::Refused(missing), None) = (no, &refusal) {
+            if let (CallRejection::Refused(missing), None) = (no, &refusal) {
                 refusal = Some(*missing);
             }
-            read::Input {
-                manifest: Manifest::default(),
+            input_file::BatchInput {
+                manifest: SimulatedManifest::default(),
                 model: String::new(),
-                objections: Vec::new(),
+                validation_errors: Vec::new(),
             }
         }
     };
-    let label = asked.metadata.get("submission_id").and_then(Value::as_str);
-    let draft = Draft {
-        objections: input.objections,
+    let label = request
+        .metadata
+        .get("submission_id")
+        .and_then(Value::as_str);
+    let draft = JobDraft {
+        validation_errors: input.validation_errors,
         refusal,
         window: TimeDelta::hours(24),
-        order: Order {
+        request: JobRequest {
             kind,
             model: input.model,
             label: label.map(str::to_owned),
             manifest: input.manifest,
             endpoint,
-            input_file: asked.input_file_id,
-            metadata: asked.metadata.clone(),
+            input_file: request.input_file_id,
+            metadata: request.metadata.clone(),
         },
     };
     let created = call.account.lock().create(draft, call.now)?;
-    let answer = object(&created.job, call.now);
-    Ok(reply::tell(created.telling, &answer).await)
+    let answer = batch_object(&created.job, call.now);
+    Ok(reply::reply_to_create(created.reply, &answer).await)
 }
 
-/// What the call itself must have.
-fn judge(asked: &Create) -> Result<Kind, Refusal> {
-    if asked.input_file_id.is_none() {
+/// Checks the parameters of a create call.
+fn check_request(request: &CreateBatchRequest) -> Result<TaskKind, SimulatedRefusal> {
+    if request.input_file_id.is_none() {
         return Err(
-            Refusal::new(400, "Missing required parameter: 'input_file_id'.")
+            SimulatedRefusal::new(400, "Missing required parameter: 'input_file_id'.")
                 .param("input_file_id"),
         );
     }
-    if asked.completion_window.as_deref() != Some("24h") {
-        return Err(Refusal::new(
+    if request.completion_window.as_deref() != Some("24h") {
+        return Err(SimulatedRefusal::new(
             400,
             "Invalid value: 'completion_window'. Supported values are: '24h'.",
         )
         .param("completion_window"));
     }
-    let pairs = asked.metadata.as_object();
+    let pairs = request.metadata.as_object();
     let is_too_much = pairs.is_some_and(|pairs| {
         let long = |(name, value): (&String, &Value)| {
             name.len() > 64 || value.as_str().is_none_or(|value| value.len() > 512)
@@ -95,52 +98,56 @@ fn judge(asked: &Create) -> Result<Kind, Refusal> {
         pairs.len() > 16 || pairs.iter().any(long)
     });
     if is_too_much {
-        return Err(Refusal::new(
+        return Err(SimulatedRefusal::new(
             400,
             "Invalid 'metadata': at most 16 pairs of 64 and 512 characters.",
         )
         .param("metadata"));
     }
-    match asked.endpoint.as_deref() {
-        Some("/v1/chat/completions") => Ok(Kind::Chat),
-        Some("/v1/embeddings") => Ok(Kind::Embedding),
-        _ => Err(Refusal::new(400, "Invalid value: 'endpoint'. The simulator has '/v1/chat/completions' and '/v1/embeddings'.").param("endpoint")),
+    match request.endpoint.as_deref() {
+        Some("/v1/chat/completions") => Ok(TaskKind::Chat),
+        Some("/v1/embeddings") => Ok(TaskKind::Embedding),
+        _ => Err(SimulatedRefusal::new(400, "Invalid value: 'endpoint'. The simulator has '/v1/chat/completions' and '/v1/embeddings'.").param("endpoint")),
     }
 }
 
-pub(super) fn show(call: &Call, id: &str) -> Answered {
+pub(super) fn show(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
     let job = account.poll(id, call.now)?;
-    Ok(reply::json(&object(job, call.now)))
+    Ok(reply::json(&batch_object(job, call.now)))
 }
 
-pub(super) fn list(call: &Call) -> Answered {
+pub(super) fn list(call: &SimulatedCall) -> CallResult {
     if call
         .number("limit")
         .is_some_and(|limit| !(1..=100).contains(&limit))
     {
-        return Err(Refusal::new(400, "Invalid 'limit': must be from 1 to 100.")
-            .param("limit")
-            .into());
+        return Err(
+            SimulatedRefusal::new(400, "Invalid 'limit': must be from 1 to 100.")
+                .param("limit")
+                .into(),
+        );
     }
-    let jobs = call.account.lock().listed(call.now)?;
-    let show = |job: &crate::job::Job| object(job, call.now);
+    let jobs = call.account.lock().list_jobs(call.now)?;
+    let show = |job: &crate::job::SimulatedJob| batch_object(job, call.now);
     Ok(reply::json(&page(call, jobs, |job| &job.id, show)))
 }
 
-pub(super) fn cancel(call: &Call, id: &str) -> Answered {
+pub(super) fn cancel(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
     let job = account.job(id, call.now)?;
     match job.phase(call.now) {
-        Phase::Ended(_) => {
-            let answer = object(job, call.now);
+        JobPhase::Ended(_) => {
+            let answer = batch_object(job, call.now);
             let status = answer.get("status").and_then(Value::as_str);
             let status = status.unwrap_or_default();
             let message = format!("Cannot cancel a batch with status '{status}'.");
-            return Err(Refusal::new(409, message).into());
+            return Err(SimulatedRefusal::new(409, message).into());
         }
-        Phase::Cancelling => {}
-        Phase::Validating | Phase::Running | Phase::Finalizing => job.cancel_at = Some(call.now),
+        JobPhase::Cancelling => {}
+        JobPhase::Validating | JobPhase::Running | JobPhase::Finalizing => {
+            job.cancel_at = Some(call.now);
+        }
     }
-    Ok(reply::json(&object(job, call.now)))
+    Ok(reply::json(&batch_object(job, call.now)))
 }

@@ -1,40 +1,40 @@
-//! Files: inputs that were uploaded, and outputs that are made when they are read.
+//! Files: uploaded inputs, and outputs that are rendered on each read.
 
 use axum::body::Body;
 use axum::response::Response;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::output::{self, Output};
+use super::output::{self, OutputFile};
 use super::page;
-use crate::account::StoredFile;
-use crate::call::{Answered, Call, aside};
-use crate::clock::Moment;
-use crate::fault::Name;
+use crate::account::SimulatedFile;
+use crate::call::{CallResult, SimulatedCall, run_blocking};
+use crate::clock::SimulatorTime;
+use crate::fault::FaultName;
 use crate::form;
-use crate::form::Part;
-use crate::refusal::{No, Refusal};
+use crate::form::FormPart;
+use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
 
-const LARGEST: usize = 512 * 1024 * 1024;
-const LIFE: TimeDelta = TimeDelta::days(30);
+const MAX_FILE_BYTES: usize = 512 * 1024 * 1024;
+const FILE_LIFETIME: TimeDelta = TimeDelta::days(30);
 
-pub(super) async fn create(mut call: Call) -> Answered {
-    let mut parts = form::read(&mut call, LARGEST).await?;
+pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
+    let mut parts = form::read_form(&mut call, MAX_FILE_BYTES).await?;
     let text = |name: &str| {
         let part = parts.iter().find(|part| part.name == name);
-        part.map(Part::text)
+        part.map(FormPart::text)
     };
     let purpose = text("purpose").ok_or_else(|| missing("purpose"))?;
     let seconds = text("expires_after[seconds]").and_then(|it| it.parse().ok());
-    let place = parts.iter().position(|part| part.name == "file");
-    let file = parts.swap_remove(place.ok_or_else(|| missing("file"))?);
+    let index = parts.iter().position(|part| part.name == "file");
+    let file = parts.swap_remove(index.ok_or_else(|| missing("file"))?);
     let now = call.now;
     let mut account = call.account.lock();
-    let lag = account.faults.fire(Name::FileLag);
+    let lag = account.faults.fire(FaultName::FileLag);
     let lag = lag.map_or(0, |fault| fault.seconds.unwrap_or(1));
-    let file = StoredFile {
-        id: format!("file-{}", account.fresh(24)),
+    let file = SimulatedFile {
+        id: format!("file-{}", account.unique_hex(24)),
         filename: file.filename.unwrap_or_default(),
         purpose,
         mime_type: "application/jsonl".to_owned(),
@@ -43,10 +43,10 @@ pub(super) async fn create(mut call: Call) -> Answered {
         visible_at: now + TimeDelta::seconds(i64::from(lag)),
         ready_at: now,
         is_failed: false,
-        expires_at: now + seconds.map_or(LIFE, TimeDelta::seconds),
+        expires_at: now + seconds.map_or(FILE_LIFETIME, TimeDelta::seconds),
     };
-    let mut answer = object(&file);
-    // Only a later look fills it in.
+    let mut answer = file_object(&file);
+    // Only a later GET returns it.
     if let Some(expires_at) = answer.get_mut("expires_at") {
         *expires_at = Value::Null;
     }
@@ -54,12 +54,12 @@ pub(super) async fn create(mut call: Call) -> Answered {
     Ok(reply::json(&answer))
 }
 
-fn missing(what: &str) -> No {
+fn missing(what: &str) -> CallRejection {
     let message = format!("'{what}' is a required property");
-    Refusal::new(400, message).param(what).into()
+    SimulatedRefusal::new(400, message).param(what).into()
 }
 
-fn object(file: &StoredFile) -> Value {
+fn file_object(file: &SimulatedFile) -> Value {
     json!({
         "object": "file",
         "id": file.id,
@@ -73,11 +73,11 @@ fn object(file: &StoredFile) -> Value {
     })
 }
 
-pub(super) fn list(call: &Call) -> Response {
+pub(super) fn list(call: &SimulatedCall) -> Response {
     let now = call.now;
     let account = call.account.lock();
     let purpose = call.query.get("purpose");
-    let mut seen: Vec<StoredFile> = account
+    let mut seen: Vec<SimulatedFile> = account
         .files
         .iter()
         .filter(|file| file.visible_at <= now && now < file.expires_at)
@@ -87,48 +87,48 @@ pub(super) fn list(call: &Call) -> Response {
     if call.query.get("order").map(String::as_str) != Some("asc") {
         seen.reverse();
     }
-    reply::json(&page(call, seen, |file| &file.id, object))
+    reply::json(&page(call, seen, |file| &file.id, file_object))
 }
 
-pub(super) async fn show(call: Call, id: &str) -> Answered {
-    let (now, wanted) = (call.now, id.to_owned());
+pub(super) async fn show(call: SimulatedCall, id: &str) -> CallResult {
+    let (now, file_id) = (call.now, id.to_owned());
     if let Some(found) = find_output(&call, id, now) {
-        let bytes = aside(move || found.size()).await?;
+        let bytes = run_blocking(move || found.size()).await?;
         let job_ended_at = bytes.1;
         return Ok(reply::json(&json!({
             "object": "file",
-            "id": wanted,
+            "id": file_id,
             "purpose": "batch_output",
-            "filename": format!("{wanted}.jsonl"),
+            "filename": format!("{file_id}.jsonl"),
             "bytes": bytes.0,
             "created_at": job_ended_at.timestamp(),
-            "expires_at": (job_ended_at + LIFE).timestamp(),
+            "expires_at": (job_ended_at + FILE_LIFETIME).timestamp(),
             "status": "processed",
             "status_details": null,
         })));
     }
     let account = call.account.lock();
-    Ok(reply::json(&object(account.file(id, now)?)))
+    Ok(reply::json(&file_object(account.file(id, now)?)))
 }
 
-pub(super) fn content(call: &Call, id: &str) -> Answered {
+pub(super) fn content(call: &SimulatedCall, id: &str) -> CallResult {
     let now = call.now;
     let is_cut = {
         let mut account = call.account.lock();
-        account.refuse_if(Name::Download500, |_| {
-            Refusal::new(500, "simulated failure")
+        account.refuse_if(FaultName::Download500, |_| {
+            SimulatedRefusal::new(500, "simulated failure")
         })?;
-        account.faults.fire(Name::TruncateDownload).is_some()
+        account.faults.fire(FaultName::TruncateDownload).is_some()
     };
     if let Some(found) = find_output(call, id, now) {
-        return Ok(output::stream(found, is_cut));
+        return Ok(output::stream_output(found, is_cut));
     }
     let account = call.account.lock();
     let bytes = account.file(id, now)?.bytes.clone();
     Ok(Response::new(Body::from(bytes)))
 }
 
-pub(super) fn delete(call: &Call, id: &str) -> Answered {
+pub(super) fn delete(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
     account.file(id, call.now)?;
     account.files.retain(|file| file.id != id);
@@ -137,10 +137,13 @@ pub(super) fn delete(call: &Call, id: &str) -> Answered {
     ))
 }
 
-/// The results of a job under this id, while they are kept.
-fn find_output(call: &Call, id: &str, now: Moment) -> Option<Output> {
+/// The output file with this id, while it is retained.
+fn find_output(call: &SimulatedCall, id: &str, now: SimulatorTime) -> Option<OutputFile> {
     let account = call.account.lock();
-    let found = account.jobs.iter().find_map(|job| Output::named(job, id))?;
+    let found = account
+        .jobs
+        .iter()
+        .find_map(|job| OutputFile::find(job, id))?;
     let ended_at = found.job.timeline().ended_at;
-    (ended_at <= now && now < ended_at + LIFE).then_some(found)
+    (ended_at <= now && now < ended_at + FILE_LIFETIME).then_some(found)
 }

@@ -1,19 +1,19 @@
-//! A message of Anthropic's.
+//! Anthropic's message.
 
 use serde_json::{Value, json};
 
-use crate::answer::Chat;
-use crate::rule::Finish;
+use crate::answer::ChatAnswer;
+use crate::rule::FinishReason;
 
-pub fn message(said: &Chat, id: &str, model: &str, tier: &str) -> Value {
-    let (stop, sequence) = match &said.finish {
-        Finish::End => ("end_turn", None),
-        Finish::Length => ("max_tokens", None),
-        Finish::Sequence(text) => ("stop_sequence", Some(text.as_str())),
-        Finish::Blocked | Finish::Refused => ("refusal", None),
-        Finish::Named(name) => (name.as_str(), None),
+pub fn message(answer: &ChatAnswer, id: &str, model: &str, tier: &str) -> Value {
+    let (stop, sequence) = match &answer.finish_reason {
+        FinishReason::End => ("end_turn", None),
+        FinishReason::Length => ("max_tokens", None),
+        FinishReason::StopSequence(text) => ("stop_sequence", Some(text.as_str())),
+        FinishReason::Blocked | FinishReason::Refused => ("refusal", None),
+        FinishReason::Named(name) => (name.as_str(), None),
     };
-    let content: Vec<Value> = said
+    let content: Vec<Value> = answer
         .text
         .iter()
         .map(|text| json!({"type": "text", "text": text}))
@@ -27,7 +27,7 @@ pub fn message(said: &Chat, id: &str, model: &str, tier: &str) -> Value {
         "stop_reason": stop,
         "stop_sequence": sequence,
     });
-    if let (Some(usage), Some(body)) = (said.usage, body.as_object_mut()) {
+    if let (Some(usage), Some(body)) = (answer.usage, body.as_object_mut()) {
         let usage = json!({
             "input_tokens": usage.input,
             "cache_creation_input_tokens": 0,

@@ -1,34 +1,33 @@
-//! Chat completions and lists of embeddings, as `OpenAI` and vLLM write them.
+//! Chat completions and lists of embeddings of `OpenAI` and vLLM.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::answer::{Chat, Usage, Vectors};
-use crate::rule::Finish;
+use crate::answer::{ChatAnswer, EmbeddingAnswer, SimulatedUsage};
+use crate::rule::FinishReason;
 
-/// Who speaks, and when.
 #[derive(Debug, Clone, Copy)]
-pub struct Voice<'a> {
+pub struct CompletionMetadata<'a> {
     pub id: &'a str,
     pub model: &'a str,
     pub created: i64,
-    /// vLLM says more about why it stopped, and less about its service.
+    /// vLLM adds `stop_reason` and omits `service_tier` and `system_fingerprint`.
     pub is_vllm: bool,
 }
 
-pub fn chat(said: &Chat, voice: Voice<'_>) -> Value {
-    let is_refusal = said.finish == Finish::Refused;
+pub fn chat(answer: &ChatAnswer, metadata: CompletionMetadata<'_>) -> Value {
+    let is_refusal = answer.finish_reason == FinishReason::Refused;
     let (content, refusal) = if is_refusal {
-        (None, said.text.as_deref())
+        (None, answer.text.as_deref())
     } else {
-        (said.text.as_deref(), None)
+        (answer.text.as_deref(), None)
     };
-    let finish = match &said.finish {
-        Finish::End | Finish::Refused | Finish::Sequence(_) => "stop",
-        Finish::Length => "length",
-        Finish::Blocked => "content_filter",
-        Finish::Named(name) => name,
+    let finish = match &answer.finish_reason {
+        FinishReason::End | FinishReason::Refused | FinishReason::StopSequence(_) => "stop",
+        FinishReason::Length => "length",
+        FinishReason::Blocked => "content_filter",
+        FinishReason::Named(name) => name,
     };
     let mut choice = json!({
         "index": 0,
@@ -36,29 +35,31 @@ pub fn chat(said: &Chat, voice: Voice<'_>) -> Value {
         "logprobs": null,
         "finish_reason": finish,
     });
-    if voice.is_vllm
+    if metadata.is_vllm
         && let Some(choice) = choice.as_object_mut()
     {
-        let sequence = match &said.finish {
-            Finish::Sequence(text) => Some(text),
-            Finish::End | Finish::Length | Finish::Blocked | Finish::Refused | Finish::Named(_) => {
-                None
-            }
+        let sequence = match &answer.finish_reason {
+            FinishReason::StopSequence(text) => Some(text),
+            FinishReason::End
+            | FinishReason::Length
+            | FinishReason::Blocked
+            | FinishReason::Refused
+            | FinishReason::Named(_) => None,
         };
         choice.insert("stop_reason".to_owned(), json!(sequence));
     }
     let mut body = json!({
-        "id": format!("chatcmpl-{}", voice.id),
+        "id": format!("chatcmpl-{}", metadata.id),
         "object": "chat.completion",
-        "created": voice.created,
-        "model": voice.model,
+        "created": metadata.created,
+        "model": metadata.model,
         "choices": [choice],
     });
     if let Some(body) = body.as_object_mut() {
-        if let Some(usage) = said.usage {
+        if let Some(usage) = answer.usage {
             body.insert("usage".to_owned(), chat_usage(usage));
         }
-        if !voice.is_vllm {
+        if !metadata.is_vllm {
             body.insert("service_tier".to_owned(), json!("default"));
             body.insert("system_fingerprint".to_owned(), Value::Null);
         }
@@ -66,7 +67,7 @@ pub fn chat(said: &Chat, voice: Voice<'_>) -> Value {
     body
 }
 
-fn chat_usage(usage: Usage) -> Value {
+fn chat_usage(usage: SimulatedUsage) -> Value {
     json!({
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
@@ -81,9 +82,9 @@ fn chat_usage(usage: Usage) -> Value {
     })
 }
 
-pub fn embeddings(answer: &Vectors, voice: Voice<'_>) -> Value {
+pub fn embeddings(answer: &EmbeddingAnswer, metadata: CompletionMetadata<'_>) -> Value {
     let data: Vec<Value> = answer
-        .of_inputs
+        .vectors
         .iter()
         .enumerate()
         .map(|(index, vector)| {
@@ -96,7 +97,7 @@ pub fn embeddings(answer: &Vectors, voice: Voice<'_>) -> Value {
             json!({"object": "embedding", "index": index, "embedding": embedding})
         })
         .collect();
-    let mut body = json!({"object": "list", "data": data, "model": voice.model});
+    let mut body = json!({"object": "list", "data": data, "model": metadata.model});
     if let (Some(usage), Some(body)) = (answer.usage, body.as_object_mut()) {
         let usage = json!({"prompt_tokens": usage.input, "total_tokens": usage.input});
         body.insert("usage".to_owned(), usage);

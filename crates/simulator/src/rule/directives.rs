@@ -1,6 +1,6 @@
-//! `[[words]]` in the last user text that change what happens to this one item.
+//! Directives: `[[words]]` in the last user text that change the result of one item.
 
-/// What the text asks for; a directive that cannot be read is only text.
+/// Invalid directives are plain text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Directives {
     found: Vec<(String, String)>,
@@ -26,7 +26,7 @@ impl Directives {
         (400..=599).contains(&status).then_some(status)
     }
 
-    /// `[[blocked]]`: a filter leaves no text.
+    /// `[[blocked]]`: a content filter removes the text.
     pub fn is_blocked(&self) -> bool {
         self.argument("blocked").is_some()
     }
@@ -36,17 +36,17 @@ impl Directives {
         self.argument("refuse").is_some()
     }
 
-    /// `[[no-usage]]`: the answer does not say what it cost.
+    /// `[[no-usage]]`: the answer has no token usage.
     pub fn hides_usage(&self) -> bool {
         self.argument("no-usage").is_some()
     }
 
-    /// `[[absurd-usage]]`: the answer claims to have cost far too much.
+    /// `[[absurd-usage]]`: the answer claims an impossible token usage.
     pub fn inflates_usage(&self) -> bool {
         self.argument("absurd-usage").is_some()
     }
 
-    /// `[[stop NAME]]`: the finish reason, spelled so.
+    /// `[[stop NAME]]`: the exact finish reason.
     pub fn stop(&self) -> Option<&str> {
         self.argument("stop").filter(|name| !name.is_empty())
     }

@@ -1,7 +1,7 @@
-//! The rule, held against values worked out elsewhere.
+//! The answer rule against values from other programs.
 
 use super::{
-    Directives, Finish, chat, chat_text, embedding, ids_digest, input_tokens, output_tokens,
+    Directives, FinishReason, chat, chat_text, embedding, ids_digest, input_tokens, output_tokens,
 };
 
 #[test]
@@ -15,12 +15,12 @@ fn an_answer_is_the_questions_digest_and_its_beginning() {
 #[test]
 fn an_answer_is_cut_after_so_many_words() {
     let whole = chat("one two three", None, &[]);
-    assert_eq!(whole.finish, Finish::End);
+    assert_eq!(whole.finish_reason, FinishReason::End);
     assert_eq!(output_tokens(&whole.text), 4);
     let exact = chat("one two three", Some(4), &[]);
     assert_eq!(exact, whole);
     let cut = chat("one two three", Some(2), &[]);
-    assert_eq!(cut.finish, Finish::Length);
+    assert_eq!(cut.finish_reason, FinishReason::Length);
     assert!(cut.text.ends_with(" one"), "{}", cut.text);
     assert_eq!(chat("one", Some(0), &[]).text, "");
 }
@@ -28,9 +28,12 @@ fn an_answer_is_cut_after_so_many_words() {
 #[test]
 fn a_stop_sequence_cuts_before_the_limit_does() {
     let stops = ["three".to_owned(), "two".to_owned()];
-    let said = chat("one two three", Some(50), &stops);
-    assert_eq!(said.finish, Finish::Sequence("two".to_owned()));
-    assert!(said.text.ends_with(" one "), "{}", said.text);
+    let generated = chat("one two three", Some(50), &stops);
+    assert_eq!(
+        generated.finish_reason,
+        FinishReason::StopSequence("two".to_owned())
+    );
+    assert!(generated.text.ends_with(" one "), "{}", generated.text);
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn an_embedding_follows_from_its_input() {
 }
 
 #[test]
-fn ids_make_one_digest_in_whatever_order() {
+fn ids_make_one_digest_in_any_order() {
     assert_eq!(ids_digest(vec!["b", "a"]), ids_digest(vec!["a", "b"]));
     assert_ne!(ids_digest(vec!["ab"]), ids_digest(vec!["a", "b"]));
 }

@@ -1,36 +1,36 @@
-//! What Anthropic's batches do when a fault asks for it.
+//! Anthropic's batches with faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use simulator::{Fault, FaultName, Pace, Provider};
+use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 
 use crate::anthropic::request;
-use crate::support::Stage;
+use crate::support::TestSimulator;
 
-async fn stage() -> Stage {
-    Stage::of(Provider::Anthropic).await
+async fn start() -> TestSimulator {
+    TestSimulator::start(SimulatedProvider::Anthropic).await
 }
 
 #[tokio::test]
 async fn a_good_answer_can_say_when_to_come_again() {
-    let stage = stage().await;
-    let id = stage.message_batch(&["x"]).await;
+    let stage = start().await;
+    let id = stage.create_message_batch(&["x"]).await;
     let path = format!("/v1/messages/batches/{id}");
-    stage.fault(Fault::of(FaultName::RetryAfter));
+    stage.set_fault(SimulatedFault::new(FaultName::RetryAfter));
     let polled = stage.get(&path).await;
     assert_eq!(
         (polled.status, polled.header("retry-after")),
         (200, Some("10"))
     );
-    stage.finish();
+    stage.finish_jobs();
     assert_eq!(stage.get(&path).await.header("retry-after"), None);
 }
 
 #[tokio::test]
 async fn a_create_call_is_refused_in_the_shapes_of_anthropic() {
-    let stage = stage().await;
+    let stage = start().await;
     let body = json!({"requests": [request("a", "x")]});
     let refusals = [
         (FaultName::Create529, 529, "overloaded_error"),
@@ -41,12 +41,12 @@ async fn a_create_call_is_refused_in_the_shapes_of_anthropic() {
         (FaultName::TokenLimit, 429, "rate_limit_error"),
     ];
     for (name, status, kind) in refusals {
-        stage.fault(Fault::once(name));
+        stage.set_fault(SimulatedFault::once(name));
         let refused = stage.post("/v1/messages/batches", &body).await;
         assert_eq!(refused.status, status, "{name:?}");
         assert_eq!(refused.json()["error"]["type"], kind, "{name:?}");
     }
-    stage.fault(Fault::once(FaultName::Create413Html));
+    stage.set_fault(SimulatedFault::once(FaultName::Create413Html));
     let refused = stage.post("/v1/messages/batches", &body).await;
     assert_eq!(refused.status, 413);
     assert!(refused.text().starts_with("<html>"));
@@ -54,32 +54,32 @@ async fn a_create_call_is_refused_in_the_shapes_of_anthropic() {
 
 #[tokio::test]
 async fn items_that_wait_are_limited_when_created() {
-    let stage = stage().await;
-    let mut fault = Fault::of(FaultName::EnqueuedLimit);
+    let stage = start().await;
+    let mut fault = SimulatedFault::new(FaultName::EnqueuedLimit);
     fault.requests = Some(3);
-    stage.fault(fault);
-    stage.message_batch(&["a", "b"]).await;
+    stage.set_fault(fault);
+    stage.create_message_batch(&["a", "b"]).await;
     let body = json!({"requests": [request("a", "x"), request("b", "x")]});
     assert_eq!(stage.post("/v1/messages/batches", &body).await.status, 429);
-    stage.finish();
+    stage.finish_jobs();
     assert_eq!(stage.post("/v1/messages/batches", &body).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_cancel_can_leave_a_mix_of_results() {
-    let stage = stage().await;
-    stage.pace(Pace {
+    let stage = start().await;
+    stage.set_pace(SimulatedPace {
         running_ms: 1000,
-        ..Pace::default()
+        ..SimulatedPace::default()
     });
-    stage.fault(Fault::of(FaultName::CancelMixed));
-    let id = stage.message_batch(&["a", "b", "c", "d"]).await;
+    stage.set_fault(SimulatedFault::new(FaultName::CancelMixed));
+    let id = stage.create_message_batch(&["a", "b", "c", "d"]).await;
     stage
         .post(&format!("/v1/messages/batches/{id}/cancel"), &json!({}))
         .await
-        .ok();
-    stage.finish();
-    let lines = stage.results(&id).await;
+        .expect_ok();
+    stage.finish_jobs();
+    let lines = stage.get_results(&id).await;
     let types: BTreeSet<&str> = lines
         .iter()
         .map(|it| it["result"]["type"].as_str().unwrap())
@@ -92,30 +92,36 @@ async fn a_cancel_can_leave_a_mix_of_results() {
 
 #[tokio::test]
 async fn results_can_be_gone_and_are_after_29_days() {
-    let stage = stage().await;
-    let id = stage.message_batch(&["a"]).await;
-    stage.finish();
+    let stage = start().await;
+    let id = stage.create_message_batch(&["a"]).await;
+    stage.finish_jobs();
     let path = format!("/v1/messages/batches/{id}/results");
-    stage.fault(Fault::once(FaultName::ResultsGone));
+    stage.set_fault(SimulatedFault::once(FaultName::ResultsGone));
     assert_eq!(stage.get(&path).await.status, 404);
     assert_eq!(stage.get(&path).await.status, 200);
     stage.simulator.advance(Duration::from_hours(29 * 24));
     assert_eq!(stage.get(&path).await.status, 404);
-    let archived = stage.get(&format!("/v1/messages/batches/{id}")).await.ok();
+    let archived = stage
+        .get(&format!("/v1/messages/batches/{id}"))
+        .await
+        .expect_ok();
     assert!(archived["archived_at"].is_string());
     assert_eq!(archived["results_url"], Value::Null);
 }
 
 #[tokio::test]
 async fn an_expired_batch_ends_with_expired_items() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::ExpirePartial));
-    let id = stage.message_batch(&["a", "b"]).await;
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::ExpirePartial));
+    let id = stage.create_message_batch(&["a", "b"]).await;
     stage.simulator.advance(Duration::from_hours(24));
-    let ended = stage.get(&format!("/v1/messages/batches/{id}")).await.ok();
+    let ended = stage
+        .get(&format!("/v1/messages/batches/{id}"))
+        .await
+        .expect_ok();
     assert_eq!(ended["processing_status"], "ended");
     let types: Vec<Value> = stage
-        .results(&id)
+        .get_results(&id)
         .await
         .iter()
         .map(|it| it["result"]["type"].clone())
@@ -125,17 +131,17 @@ async fn an_expired_batch_ends_with_expired_items() {
 
 #[tokio::test]
 async fn results_can_be_cut_shuffled_doubled_and_made_up() {
-    let stage = stage().await;
-    stage.faults(vec![
-        Fault::of(FaultName::Shuffle),
-        Fault::of(FaultName::DuplicateLines),
-        Fault::of(FaultName::UnknownLines),
-        Fault::of(FaultName::UsageMissing),
-        Fault::of(FaultName::SafetyBlock),
+    let stage = start().await;
+    stage.set_faults(vec![
+        SimulatedFault::new(FaultName::Shuffle),
+        SimulatedFault::new(FaultName::DuplicateLines),
+        SimulatedFault::new(FaultName::UnknownLines),
+        SimulatedFault::new(FaultName::UsageMissing),
+        SimulatedFault::new(FaultName::SafetyBlock),
     ]);
-    let id = stage.message_batch(&["a", "b", "c", "d"]).await;
-    stage.finish();
-    let lines = stage.results(&id).await;
+    let id = stage.create_message_batch(&["a", "b", "c", "d"]).await;
+    stage.finish_jobs();
+    let lines = stage.get_results(&id).await;
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[4], lines[0]);
     assert_eq!(lines[5]["custom_id"], "unknown-0");
@@ -144,7 +150,7 @@ async fn results_can_be_cut_shuffled_doubled_and_made_up() {
         (message.get("usage"), &message["content"]),
         (None, &json!([]))
     );
-    stage.fault(Fault::once(FaultName::TruncateDownload));
+    stage.set_fault(SimulatedFault::once(FaultName::TruncateDownload));
     let path = format!("/v1/messages/batches/{id}/results");
     let cut = stage.send("GET", &path, &[], "").await.err();
     assert!(cut.is_some_and(|it| it.starts_with("cut")));

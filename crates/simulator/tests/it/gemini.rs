@@ -1,9 +1,9 @@
-//! Gemini's cycle when all goes well.
+//! Gemini's batches without faults.
 
 use serde_json::{Value, json};
-use simulator::{Pace, Provider, rule};
+use simulator::{SimulatedPace, SimulatedProvider, rule};
 
-use crate::support::Stage;
+use crate::support::TestSimulator;
 
 pub fn content(text: &str) -> Value {
     json!({"contents": [{"role": "user", "parts": [{"text": text}]}]})
@@ -13,8 +13,8 @@ pub fn line(key: &str, text: &str) -> String {
     json!({"key": key, "request": content(text)}).to_string()
 }
 
-impl Stage {
-    /// Uploads in two pieces, and gives back the file.
+impl TestSimulator {
+    /// Uploads in two pieces and returns the file.
     pub async fn upload_resumable(&self, bytes: &str) -> Value {
         let start = [
             ("x-goog-upload-protocol", "resumable"),
@@ -45,7 +45,7 @@ impl Stage {
             .await
             .unwrap();
         assert_eq!(last.header("x-goog-upload-status"), Some("final"));
-        last.ok()["file"].clone()
+        last.expect_ok()["file"].clone()
     }
 
     pub async fn create_from_file(&self, lines: &[String]) -> String {
@@ -55,7 +55,7 @@ impl Stage {
         let created = self
             .post("/v1beta/models/gemini-sim:batchGenerateContent", &body)
             .await
-            .ok();
+            .expect_ok();
         created["name"].as_str().unwrap().to_owned()
     }
 
@@ -69,22 +69,22 @@ impl Stage {
         let created = self
             .post("/v1beta/models/gemini-sim:batchGenerateContent", &body)
             .await
-            .ok();
+            .expect_ok();
         created["name"].as_str().unwrap().to_owned()
     }
 
-    pub async fn operation(&self, name: &str) -> Value {
-        self.get(&format!("/v1beta/{name}")).await.ok()
+    pub async fn get_operation(&self, name: &str) -> Value {
+        self.get(&format!("/v1beta/{name}")).await.expect_ok()
     }
 }
 
 #[tokio::test]
 async fn a_file_is_answered_with_a_file() {
-    let stage = Stage::of(Provider::Gemini).await;
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
     let name = stage
         .create_from_file(&[line("k0", "hello"), line("k1", "[[fail 400]]")])
         .await;
-    let pending = stage.operation(&name).await;
+    let pending = stage.get_operation(&name).await;
     assert_eq!(pending["metadata"]["state"], "BATCH_STATE_PENDING");
     assert_eq!(pending["metadata"]["displayName"], "sub-1");
     assert_eq!(pending["metadata"]["model"], "models/gemini-sim");
@@ -93,11 +93,11 @@ async fn a_file_is_answered_with_a_file() {
     assert_eq!(pending.get("done"), None);
     stage.advance_ms(100);
     assert_eq!(
-        stage.operation(&name).await["metadata"]["state"],
+        stage.get_operation(&name).await["metadata"]["state"],
         "BATCH_STATE_RUNNING"
     );
-    stage.finish();
-    let done = stage.operation(&name).await;
+    stage.finish_jobs();
+    let done = stage.get_operation(&name).await;
     assert_eq!(done["metadata"]["state"], "BATCH_STATE_SUCCEEDED");
     assert_eq!(done["done"], true);
     let stats =
@@ -124,10 +124,10 @@ async fn a_file_is_answered_with_a_file() {
 
 #[tokio::test]
 async fn requests_in_the_call_are_answered_in_the_operation() {
-    let stage = Stage::of(Provider::Gemini).await;
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
     let name = stage.create_inline(&["one", "two"]).await;
-    stage.finish();
-    let done = stage.operation(&name).await;
+    stage.finish_jobs();
+    let done = stage.get_operation(&name).await;
     let responses = done["response"]["inlinedResponses"]["inlinedResponses"]
         .as_array()
         .unwrap()
@@ -144,16 +144,16 @@ async fn requests_in_the_call_are_answered_in_the_operation() {
 
 #[tokio::test]
 async fn embeddings_have_an_operation_of_their_own() {
-    let stage = Stage::of(Provider::Gemini).await;
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
     let request =
         json!({"request": {"content": {"parts": [{"text": "one"}]}}, "metadata": {"key": "k"}});
     let body = json!({"batch": {"inputConfig": {"requests": {"requests": [request]}}}});
     let created = stage
         .post("/v1beta/models/embed:asyncBatchEmbedContent", &body)
         .await
-        .ok();
-    stage.finish();
-    let done = stage.operation(created["name"].as_str().unwrap()).await;
+        .expect_ok();
+    stage.finish_jobs();
+    let done = stage.get_operation(created["name"].as_str().unwrap()).await;
     let item = &done["response"]["inlinedEmbedContentResponses"]["inlinedResponses"][0];
     assert_eq!(
         item["response"]["embedding"]["values"],
@@ -164,36 +164,36 @@ async fn embeddings_have_an_operation_of_their_own() {
 
 #[tokio::test]
 async fn batches_are_listed_cancelled_and_deleted() {
-    let stage = Stage::of(Provider::Gemini).await;
-    assert_eq!(stage.get("/v1beta/batches").await.ok(), json!({}));
-    stage.pace(Pace {
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
+    assert_eq!(stage.get("/v1beta/batches").await.expect_ok(), json!({}));
+    stage.set_pace(SimulatedPace {
         running_ms: 60_000,
-        ..Pace::default()
+        ..SimulatedPace::default()
     });
     let first = stage.create_inline(&["one"]).await;
     let second = stage.create_inline(&["one"]).await;
-    let page = stage.get("/v1beta/batches?pageSize=1").await.ok();
+    let page = stage.get("/v1beta/batches?pageSize=1").await.expect_ok();
     assert_eq!(page["operations"][0]["name"], second);
     let token = page["nextPageToken"].as_str().unwrap();
     let next = stage
         .get(&format!("/v1beta/batches?pageSize=1&pageToken={token}"))
         .await
-        .ok();
+        .expect_ok();
     assert_eq!(next["operations"][0]["name"], first);
     assert_eq!(next.get("nextPageToken"), None);
     assert_eq!(
         stage
             .post(&format!("/v1beta/{first}:cancel"), &json!({}))
             .await
-            .ok(),
+            .expect_ok(),
         json!({})
     );
-    stage.finish();
-    let cancelled = stage.operation(&first).await;
+    stage.finish_jobs();
+    let cancelled = stage.get_operation(&first).await;
     assert_eq!(cancelled["metadata"]["state"], "BATCH_STATE_CANCELLED");
     assert_eq!(cancelled.get("response"), None);
     assert_eq!(
-        stage.delete(&format!("/v1beta/{first}")).await.ok(),
+        stage.delete(&format!("/v1beta/{first}")).await.expect_ok(),
         json!({})
     );
     assert_eq!(stage.get(&format!("/v1beta/{first}")).await.status, 404);
@@ -201,14 +201,17 @@ async fn batches_are_listed_cancelled_and_deleted() {
 
 #[tokio::test]
 async fn uploaded_files_are_shown_and_die_after_48_hours() {
-    let stage = Stage::of(Provider::Gemini).await;
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
     let file = stage.upload_resumable("hello world").await;
     assert_eq!(
         (&file["sizeBytes"], &file["state"]),
         (&json!("11"), &json!("ACTIVE"))
     );
     let name = file["name"].as_str().unwrap();
-    assert_eq!(stage.get(&format!("/v1beta/{name}")).await.ok(), file);
+    assert_eq!(
+        stage.get(&format!("/v1beta/{name}")).await.expect_ok(),
+        file
+    );
     assert_eq!(
         stage
             .get(&format!("/v1beta/{name}:download?alt=media"))
@@ -222,13 +225,13 @@ async fn uploaded_files_are_shown_and_die_after_48_hours() {
 
 #[tokio::test]
 async fn content_is_answered_at_once_too() {
-    let stage = Stage::of(Provider::Gemini).await;
+    let stage = TestSimulator::start(SimulatedProvider::Gemini).await;
     let mut request = content("one two three");
     request["generationConfig"] = json!({"maxOutputTokens": 2});
-    let said = stage
+    let response = stage
         .post("/v1beta/models/gemini-sim:generateContent", &request)
         .await
-        .ok();
-    assert_eq!(said["candidates"][0]["finishReason"], "MAX_TOKENS");
-    assert_eq!(said["modelVersion"], "gemini-sim");
+        .expect_ok();
+    assert_eq!(response["candidates"][0]["finishReason"], "MAX_TOKENS");
+    assert_eq!(response["modelVersion"], "gemini-sim");
 }

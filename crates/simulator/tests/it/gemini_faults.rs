@@ -1,29 +1,29 @@
-//! What Gemini's batches and files do when a fault asks for it.
+//! Gemini's batches and files with faults.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use simulator::{Fault, FaultName, Provider};
+use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
 use crate::gemini::line;
-use crate::support::Stage;
+use crate::support::TestSimulator;
 
-async fn stage() -> Stage {
-    Stage::of(Provider::Gemini).await
+async fn start() -> TestSimulator {
+    TestSimulator::start(SimulatedProvider::Gemini).await
 }
 
 #[tokio::test]
 async fn a_stuck_job_stays_pending_and_expires_without_output() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::Stuck));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::Stuck));
     let name = stage.create_inline(&["a"]).await;
     stage.simulator.advance(Duration::from_hours(47));
     assert_eq!(
-        stage.operation(&name).await["metadata"]["state"],
+        stage.get_operation(&name).await["metadata"]["state"],
         "BATCH_STATE_PENDING"
     );
     stage.simulator.advance(Duration::from_hours(1));
-    let expired = stage.operation(&name).await;
+    let expired = stage.get_operation(&name).await;
     assert_eq!(expired["metadata"]["state"], "BATCH_STATE_EXPIRED");
     assert_eq!(expired["done"], true);
     assert_eq!(
@@ -34,11 +34,11 @@ async fn a_stuck_job_stays_pending_and_expires_without_output() {
 
 #[tokio::test]
 async fn a_file_can_be_answered_inline() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::InlineAnswer));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::InlineAnswer));
     let name = stage.create_from_file(&[line("k0", "a")]).await;
-    stage.finish();
-    let done = stage.operation(&name).await;
+    stage.finish_jobs();
+    let done = stage.get_operation(&name).await;
     assert_eq!(done["response"].get("responsesFile"), None);
     let item = &done["response"]["inlinedResponses"]["inlinedResponses"][0];
     assert_eq!(item["metadata"]["key"], "k0");
@@ -46,14 +46,14 @@ async fn a_file_can_be_answered_inline() {
 
 #[tokio::test]
 async fn metadata_can_be_missing_and_order_lost() {
-    let stage = stage().await;
-    stage.faults(vec![
-        Fault::of(FaultName::MetadataMissing),
-        Fault::of(FaultName::Shuffle),
+    let stage = start().await;
+    stage.set_faults(vec![
+        SimulatedFault::new(FaultName::MetadataMissing),
+        SimulatedFault::new(FaultName::Shuffle),
     ]);
     let name = stage.create_inline(&["a", "b", "c", "d", "e"]).await;
-    stage.finish();
-    let done = stage.operation(&name).await;
+    stage.finish_jobs();
+    let done = stage.get_operation(&name).await;
     let items = done["response"]["inlinedResponses"]["inlinedResponses"]
         .as_array()
         .unwrap();
@@ -72,18 +72,18 @@ async fn metadata_can_be_missing_and_order_lost() {
 
 #[tokio::test]
 async fn a_failed_line_can_say_status_instead_of_error() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::StatusInsteadOfError));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::StatusInsteadOfError));
     let name = stage.create_from_file(&[line("k0", "[[fail 503]]")]).await;
-    stage.finish();
-    let file = stage.operation(&name).await["response"]["responsesFile"].clone();
+    stage.finish_jobs();
+    let file = stage.get_operation(&name).await["response"]["responsesFile"].clone();
     let path = format!("/download/v1beta/{}:download", file.as_str().unwrap());
     let lines = stage.get(&path).await.lines();
     assert_eq!(
         (lines[0]["status"]["code"].clone(), lines[0].get("error")),
         (json!(14), None)
     );
-    stage.fault(Fault::once(FaultName::TruncateDownload));
+    stage.set_fault(SimulatedFault::once(FaultName::TruncateDownload));
     stage
         .send("GET", &path, &[], "")
         .await
@@ -93,11 +93,11 @@ async fn a_failed_line_can_say_status_instead_of_error() {
 
 #[tokio::test]
 async fn a_blocked_prompt_has_no_candidates() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::SafetyBlock));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::SafetyBlock));
     let name = stage.create_inline(&["a"]).await;
-    stage.finish();
-    let done = stage.operation(&name).await;
+    stage.finish_jobs();
+    let done = stage.get_operation(&name).await;
     let response = &done["response"]["inlinedResponses"]["inlinedResponses"][0]["response"];
     assert_eq!(response.get("candidates"), None);
     assert_eq!(response["promptFeedback"]["blockReason"], "SAFETY");
@@ -105,8 +105,8 @@ async fn a_blocked_prompt_has_no_candidates() {
 
 #[tokio::test]
 async fn refusals_say_in_the_body_when_to_come_again() {
-    let stage = stage().await;
-    stage.fault(Fault::once(FaultName::Create429).seconds(34));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::once(FaultName::Create429).seconds(34));
     let request = json!({"request": crate::gemini::content("x")});
     let body = json!({"batch": {"inputConfig": {"requests": {"requests": [request]}}}});
     let refused = stage
@@ -117,14 +117,14 @@ async fn refusals_say_in_the_body_when_to_come_again() {
     let error = refused.json()["error"].clone();
     assert_eq!(error["status"], "RESOURCE_EXHAUSTED");
     assert_eq!(error["details"][0]["retryDelay"], "34s");
-    stage.fault(Fault::once(FaultName::Create503));
+    stage.set_fault(SimulatedFault::once(FaultName::Create503));
     let refused = stage
         .post("/v1beta/models/m:batchGenerateContent", &body)
         .await;
     assert_eq!(refused.json()["error"]["status"], "UNAVAILABLE");
-    let mut fault = Fault::of(FaultName::EnqueuedLimit);
+    let mut fault = SimulatedFault::new(FaultName::EnqueuedLimit);
     fault.limit = Some(0);
-    stage.fault(fault);
+    stage.set_fault(fault);
     assert_eq!(
         stage
             .post("/v1beta/models/m:batchGenerateContent", &body)
@@ -136,8 +136,8 @@ async fn refusals_say_in_the_body_when_to_come_again() {
 
 #[tokio::test]
 async fn a_file_is_processed_before_it_can_be_used() {
-    let stage = stage().await;
-    stage.fault(Fault::once(FaultName::FileProcessing).seconds(5));
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::once(FaultName::FileProcessing).seconds(5));
     let file = stage.upload_resumable(&line("k", "x")).await;
     assert_eq!(file["state"], "PROCESSING");
     let body = json!({"batch": {"inputConfig": {"fileName": file["name"]}}});
@@ -153,7 +153,7 @@ async fn a_file_is_processed_before_it_can_be_used() {
             .status,
         200
     );
-    stage.fault(Fault::once(FaultName::FileFailed));
+    stage.set_fault(SimulatedFault::once(FaultName::FileFailed));
     let failed = stage.upload_resumable(&line("k", "x")).await;
     assert_eq!(failed["state"], "FAILED");
     assert!(failed["error"]["message"].is_string());
@@ -161,12 +161,12 @@ async fn a_file_is_processed_before_it_can_be_used() {
 
 #[tokio::test]
 async fn a_file_with_a_broken_line_fails_as_a_whole() {
-    let stage = stage().await;
+    let stage = start().await;
     let name = stage
         .create_from_file(&[line("k", "x"), "{oops".to_owned()])
         .await;
-    stage.finish();
-    let failed = stage.operation(&name).await;
+    stage.finish_jobs();
+    let failed = stage.get_operation(&name).await;
     assert_eq!(failed["metadata"]["state"], "BATCH_STATE_FAILED");
     assert_eq!(failed["error"]["code"], 3);
     let missing: Value = json!({"batch": {"inputConfig": {"fileName": "files/nowhere"}}});
@@ -181,14 +181,14 @@ async fn a_file_with_a_broken_line_fails_as_a_whole() {
 
 #[tokio::test]
 async fn a_result_file_can_be_gone_or_fail_to_load() {
-    let stage = stage().await;
+    let stage = start().await;
     let name = stage.create_from_file(&[line("k", "x")]).await;
-    stage.finish();
-    let file = stage.operation(&name).await["response"]["responsesFile"].clone();
+    stage.finish_jobs();
+    let file = stage.get_operation(&name).await["response"]["responsesFile"].clone();
     let path = format!("/download/v1beta/{}:download", file.as_str().unwrap());
-    stage.faults(vec![
-        Fault::once(FaultName::ResultsGone),
-        Fault::once(FaultName::Download500),
+    stage.set_faults(vec![
+        SimulatedFault::once(FaultName::ResultsGone),
+        SimulatedFault::once(FaultName::Download500),
     ]);
     assert_eq!(stage.get(&path).await.status, 500);
     assert_eq!(stage.get(&path).await.status, 404);
@@ -197,7 +197,7 @@ async fn a_result_file_can_be_gone_or_fail_to_load() {
 
 #[tokio::test]
 async fn a_piece_at_the_wrong_place_is_refused() {
-    let stage = stage().await;
+    let stage = start().await;
     let start = [("x-goog-upload-command", "start")];
     let started = stage
         .send("POST", "/upload/v1beta/files", &start, "{}")
@@ -213,6 +213,6 @@ async fn a_piece_at_the_wrong_place_is_refused() {
         400
     );
     let query = [("x-goog-upload-command", "query")];
-    let asked = stage.send("POST", &url, &query, "").await.unwrap();
-    assert_eq!(asked.header("x-goog-upload-size-received"), Some("0"));
+    let status = stage.send("POST", &url, &query, "").await.unwrap();
+    assert_eq!(status.header("x-goog-upload-size-received"), Some("0"));
 }

@@ -1,22 +1,22 @@
-//! The simulator over real HTTP, with a clock moved by hand.
+//! The simulator over real HTTP, with a manual clock.
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a program has no outside, and helpers of tests fail by panicking"
+    reason = "a test binary has no public API, and test helpers fail by panicking"
 )]
 
 mod admin;
 mod anthropic;
 mod anthropic_faults;
-mod creating;
 mod gemini;
 mod gemini_faults;
-mod large;
+mod job_creation;
+mod large_jobs;
 mod openai;
 mod openai_faults;
-mod server;
+mod realtime_server;
 mod support;
 mod validation;

@@ -1,29 +1,29 @@
-//! What `OpenAI`'s jobs and files do when a fault asks for it.
+//! `OpenAI`'s jobs and files with faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use simulator::{Fault, FaultName, Pace, Provider};
+use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 
-use crate::support::{Seen, Stage};
+use crate::support::{TestResponse, TestSimulator};
 
 const TEXTS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
-async fn stage() -> Stage {
-    Stage::of(Provider::OpenAi).await
+async fn start() -> TestSimulator {
+    TestSimulator::start(SimulatedProvider::OpenAi).await
 }
 
-/// A batch of six, finished under these faults.
-async fn finished(stage: &Stage, faults: Vec<Fault>) -> Value {
-    stage.faults(faults);
-    let id = stage.batch(&TEXTS).await;
-    stage.finish();
-    stage.batch_now(&id).await
+/// A finished batch of six items with these faults.
+async fn finished_batch(stage: &TestSimulator, faults: Vec<SimulatedFault>) -> Value {
+    stage.set_faults(faults);
+    let id = stage.create_batch(&TEXTS).await;
+    stage.finish_jobs();
+    stage.get_batch(&id).await
 }
 
-async fn output(stage: &Stage, batch: &Value) -> Seen {
-    stage.content(&batch["output_file_id"]).await
+async fn get_output(stage: &TestSimulator, batch: &Value) -> TestResponse {
+    stage.get_content(&batch["output_file_id"]).await
 }
 
 fn ids(lines: &[Value]) -> Vec<&str> {
@@ -35,8 +35,8 @@ fn ids(lines: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_accepted_job_can_fail_for_the_token_limit() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::once(FaultName::TokenLimit)]).await;
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![SimulatedFault::once(FaultName::TokenLimit)]).await;
     assert_eq!(batch["status"], "failed");
     let error = &batch["errors"]["data"][0];
     assert_eq!(error["code"], "token_limit_exceeded");
@@ -47,34 +47,34 @@ async fn an_accepted_job_can_fail_for_the_token_limit() {
 
 #[tokio::test]
 async fn enqueued_tokens_are_counted_and_given_back() {
-    let stage = stage().await;
-    // Six words of 3 to 5 letters: 1 or 2 tokens each, 7 in all.
-    stage.fault(Fault::of(FaultName::EnqueuedLimit).limit(13));
-    let first = stage.batch(&TEXTS).await;
-    let second = stage.batch(&TEXTS).await;
+    let stage = start().await;
+    // Six words of 3 to 5 letters: 1 or 2 tokens each, 7 in total.
+    stage.set_fault(SimulatedFault::new(FaultName::EnqueuedLimit).limit(13));
+    let first = stage.create_batch(&TEXTS).await;
+    let second = stage.create_batch(&TEXTS).await;
     stage.advance_ms(100);
-    assert_eq!(stage.batch_now(&first).await["status"], "in_progress");
-    assert_eq!(stage.batch_now(&second).await["status"], "failed");
-    stage.finish();
-    let third = stage.batch(&TEXTS).await;
-    stage.finish();
-    assert_eq!(stage.batch_now(&third).await["status"], "completed");
+    assert_eq!(stage.get_batch(&first).await["status"], "in_progress");
+    assert_eq!(stage.get_batch(&second).await["status"], "failed");
+    stage.finish_jobs();
+    let third = stage.create_batch(&TEXTS).await;
+    stage.finish_jobs();
+    assert_eq!(stage.get_batch(&third).await["status"], "completed");
 }
 
 #[tokio::test]
 async fn a_stuck_job_expires_with_nothing_done() {
-    let stage = stage().await;
-    stage.fault(Fault::of(FaultName::Stuck));
-    let id = stage.batch(&TEXTS).await;
+    let stage = start().await;
+    stage.set_fault(SimulatedFault::new(FaultName::Stuck));
+    let id = stage.create_batch(&TEXTS).await;
     stage.simulator.advance(Duration::from_secs(86_399));
-    let stuck = stage.batch_now(&id).await;
+    let stuck = stage.get_batch(&id).await;
     assert_eq!(stuck["status"], "in_progress");
     assert_eq!(stuck["request_counts"]["completed"], 0);
-    stage.finish();
-    let expired = stage.batch_now(&id).await;
+    stage.finish_jobs();
+    let expired = stage.get_batch(&id).await;
     assert_eq!(expired["status"], "expired");
     assert_eq!(expired["output_file_id"], Value::Null);
-    let errors = stage.content(&expired["error_file_id"]).await.lines();
+    let errors = stage.get_content(&expired["error_file_id"]).await.lines();
     assert_eq!(errors.len(), 6);
     assert!(
         errors
@@ -85,29 +85,33 @@ async fn a_stuck_job_expires_with_nothing_done() {
 
 #[tokio::test]
 async fn a_job_can_expire_half_done() {
-    let stage = stage().await;
-    stage.pace(Pace {
+    let stage = start().await;
+    stage.set_pace(SimulatedPace {
         window_ms: Some(5000),
-        ..Pace::default()
+        ..SimulatedPace::default()
     });
-    stage.fault(Fault::of(FaultName::ExpirePartial));
-    let id = stage.batch(&TEXTS).await;
+    stage.set_fault(SimulatedFault::new(FaultName::ExpirePartial));
+    let id = stage.create_batch(&TEXTS).await;
     stage.advance_ms(5000);
-    let batch = stage.batch_now(&id).await;
+    let batch = stage.get_batch(&id).await;
     assert_eq!(batch["status"], "expired");
-    assert_eq!(output(&stage, &batch).await.lines().len(), 3);
+    assert_eq!(get_output(&stage, &batch).await.lines().len(), 3);
     assert_eq!(
-        stage.content(&batch["error_file_id"]).await.lines().len(),
+        stage
+            .get_content(&batch["error_file_id"])
+            .await
+            .lines()
+            .len(),
         3
     );
 }
 
 #[tokio::test]
 async fn finalizing_can_take_long_after_all_is_counted() {
-    let stage = stage().await;
-    let batch = finished(
+    let stage = start().await;
+    let batch = finished_batch(
         &stage,
-        vec![Fault::of(FaultName::LongFinalizing).seconds(600)],
+        vec![SimulatedFault::new(FaultName::LongFinalizing).seconds(600)],
     )
     .await;
     assert_eq!(batch["status"], "finalizing");
@@ -115,13 +119,13 @@ async fn finalizing_can_take_long_after_all_is_counted() {
     assert_eq!(batch["output_file_id"], Value::Null);
     stage.simulator.advance(Duration::from_mins(10));
     let id = batch["id"].as_str().unwrap();
-    assert_eq!(stage.batch_now(id).await["status"], "completed");
+    assert_eq!(stage.get_batch(id).await["status"], "completed");
 }
 
 #[tokio::test]
 async fn a_completed_job_can_have_errors_only() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::AllFail)]).await;
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::AllFail)]).await;
     assert_eq!(batch["status"], "completed");
     assert_eq!(batch["output_file_id"], Value::Null);
     assert_eq!(
@@ -129,23 +133,31 @@ async fn a_completed_job_can_have_errors_only() {
         json!({"total": 6, "completed": 0, "failed": 6})
     );
     assert_eq!(
-        stage.content(&batch["error_file_id"]).await.lines().len(),
+        stage
+            .get_content(&batch["error_file_id"])
+            .await
+            .lines()
+            .len(),
         6
     );
 }
 
 #[tokio::test]
 async fn a_clean_job_can_name_an_empty_error_file() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::EmptyErrorFileId)]).await;
+    let stage = start().await;
+    let batch = finished_batch(
+        &stage,
+        vec![SimulatedFault::new(FaultName::EmptyErrorFileId)],
+    )
+    .await;
     assert_eq!(batch["error_file_id"], "");
 }
 
 #[tokio::test]
 async fn lines_can_be_shuffled_and_none_is_lost() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::Shuffle)]).await;
-    let lines = output(&stage, &batch).await.lines();
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::Shuffle)]).await;
+    let lines = get_output(&stage, &batch).await.lines();
     let order = ids(&lines);
     let sorted: BTreeSet<&str> = order.iter().copied().collect();
     assert_eq!(sorted.len(), 6);
@@ -154,44 +166,48 @@ async fn lines_can_be_shuffled_and_none_is_lost() {
 
 #[tokio::test]
 async fn lines_can_be_missing_doubled_made_up_and_blank() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::MissingLines).limit(2)]).await;
-    assert_eq!(output(&stage, &batch).await.lines().len(), 4);
-    let batch = finished(&stage, vec![Fault::of(FaultName::DuplicateLines)]).await;
-    let lines = output(&stage, &batch).await.lines();
+    let stage = start().await;
+    let batch = finished_batch(
+        &stage,
+        vec![SimulatedFault::new(FaultName::MissingLines).limit(2)],
+    )
+    .await;
+    assert_eq!(get_output(&stage, &batch).await.lines().len(), 4);
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::DuplicateLines)]).await;
+    let lines = get_output(&stage, &batch).await.lines();
     assert_eq!((lines.len(), &lines[0]), (7, &lines[6]));
-    let batch = finished(&stage, vec![Fault::of(FaultName::UnknownLines)]).await;
-    let lines = output(&stage, &batch).await.lines();
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::UnknownLines)]).await;
+    let lines = get_output(&stage, &batch).await.lines();
     assert_eq!(ids(&lines).last(), Some(&"unknown-0"));
-    let batch = finished(&stage, vec![Fault::of(FaultName::BlankLines)]).await;
-    let seen = output(&stage, &batch).await;
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::BlankLines)]).await;
+    let seen = get_output(&stage, &batch).await;
     assert_eq!(seen.lines().len(), 6);
     assert!(seen.text().ends_with("\n\n"));
 }
 
 #[tokio::test]
 async fn usage_can_be_missing_or_absurd_throughout() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![Fault::of(FaultName::UsageMissing)]).await;
-    let lines = output(&stage, &batch).await.lines();
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::UsageMissing)]).await;
+    let lines = get_output(&stage, &batch).await.lines();
     assert!(
         lines
             .iter()
             .all(|line| line["response"]["body"].get("usage").is_none())
     );
-    let batch = finished(&stage, vec![Fault::of(FaultName::UsageAbsurd)]).await;
-    let lines = output(&stage, &batch).await.lines();
+    let batch = finished_batch(&stage, vec![SimulatedFault::new(FaultName::UsageAbsurd)]).await;
+    let lines = get_output(&stage, &batch).await.lines();
     let tokens = &lines[0]["response"]["body"]["usage"]["total_tokens"];
     assert!(tokens.as_u64().unwrap() > 1_000_000_000);
 }
 
 #[tokio::test]
 async fn a_download_can_be_cut_so_many_times_and_then_be_whole() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![]).await;
-    stage.faults(vec![
-        Fault::of(FaultName::TruncateDownload).times(2),
-        Fault::once(FaultName::Download500),
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![]).await;
+    stage.set_faults(vec![
+        SimulatedFault::new(FaultName::TruncateDownload).times(2),
+        SimulatedFault::once(FaultName::Download500),
     ]);
     let path = format!(
         "/v1/files/{}/content",
@@ -211,30 +227,30 @@ async fn a_download_can_be_cut_so_many_times_and_then_be_whole() {
 
 #[tokio::test]
 async fn asking_can_fail_be_refused_or_find_nothing() {
-    let stage = stage().await;
-    let id = stage.batch(&["x"]).await;
+    let stage = start().await;
+    let id = stage.create_batch(&["x"]).await;
     let path = format!("/v1/batches/{id}");
-    stage.fault(Fault::once(FaultName::Poll500));
+    stage.set_fault(SimulatedFault::once(FaultName::Poll500));
     assert_eq!(stage.get(&path).await.status, 500);
-    stage.fault(Fault::once(FaultName::Poll429).seconds(7));
+    stage.set_fault(SimulatedFault::once(FaultName::Poll429).seconds(7));
     let refused = stage.get(&path).await;
     assert_eq!(
         (refused.status, refused.header("retry-after")),
         (429, Some("7"))
     );
-    stage.fault(Fault::once(FaultName::Vanish));
+    stage.set_fault(SimulatedFault::once(FaultName::Vanish));
     let vanished = stage.get(&path).await;
     assert_eq!(vanished.status, 404);
     assert!(vanished.json()["error"]["message"].is_string());
-    stage.fault(Fault::once(FaultName::List500));
+    stage.set_fault(SimulatedFault::once(FaultName::List500));
     assert_eq!(stage.get("/v1/batches").await.status, 500);
     assert_eq!(stage.get(&path).await.status, 200);
 }
 
 #[tokio::test]
 async fn outputs_are_gone_after_thirty_days() {
-    let stage = stage().await;
-    let batch = finished(&stage, vec![]).await;
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![]).await;
     stage.simulator.advance(Duration::from_hours(31 * 24));
-    assert_eq!(output(&stage, &batch).await.status, 404);
+    assert_eq!(get_output(&stage, &batch).await.status, 404);
 }

@@ -1,4 +1,4 @@
-//! A simulator with a clock that stands still, and a client that says what it saw.
+//! A simulator with a manual clock, and a client for it.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
-use simulator::{Fault, Options, Pace, Provider, Simulator};
+use simulator::{Options, SimulatedFault, SimulatedPace, SimulatedProvider, Simulator};
 
-pub const KEY: &str = "sk-test";
+pub const TEST_KEY: &str = "sk-test";
 
-pub struct Stage {
+pub struct TestSimulator {
     pub simulator: Simulator,
     http: Client<HttpConnector, Full<Bytes>>,
-    pub provider: Provider,
+    pub provider: SimulatedProvider,
     pub key: String,
 }
 
-pub struct Seen {
+pub struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Seen {
+impl TestResponse {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
@@ -49,15 +49,15 @@ impl Seen {
             .collect()
     }
 
-    /// The document, of an answer that must be good.
-    pub fn ok(self) -> Value {
+    /// The JSON body of a response that must be 200.
+    pub fn expect_ok(self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         self.json()
     }
 }
 
-impl Stage {
-    pub async fn of(provider: Provider) -> Self {
+impl TestSimulator {
+    pub async fn start(provider: SimulatedProvider) -> Self {
         let mut options = Options::manual();
         options.seed = Some(1);
         let simulator = Simulator::start(options).await.unwrap();
@@ -65,18 +65,18 @@ impl Stage {
             simulator,
             http: Client::builder(TokioExecutor::new()).build_http(),
             provider,
-            key: KEY.to_owned(),
+            key: TEST_KEY.to_owned(),
         }
     }
 
-    /// A call with the provider's credential; an error if no whole answer came.
+    /// A call with the provider's credential. An error means that no complete response came.
     pub async fn send(
         &self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<Seen, String> {
+    ) -> Result<TestResponse, String> {
         let url = if path.starts_with("http") {
             path.to_owned()
         } else {
@@ -86,13 +86,13 @@ impl Stage {
             .method(Method::from_bytes(method.as_bytes()).unwrap())
             .uri(url);
         request = match self.provider {
-            Provider::OpenAi | Provider::Server => {
+            SimulatedProvider::OpenAi | SimulatedProvider::Server => {
                 request.header("authorization", format!("Bearer {}", self.key))
             }
-            Provider::Anthropic => request
+            SimulatedProvider::Anthropic => request
                 .header("x-api-key", &self.key)
                 .header("anthropic-version", "2023-06-01"),
-            Provider::Gemini => request.header("x-goog-api-key", &self.key),
+            SimulatedProvider::Gemini => request.header("x-goog-api-key", &self.key),
         };
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -103,39 +103,39 @@ impl Stage {
         let (parts, body) = response.into_parts();
         let body = body.collect().await;
         let body = body.map_err(|error| format!("cut: {error}"))?;
-        Ok(Seen {
+        Ok(TestResponse {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: body.to_bytes(),
         })
     }
 
-    pub async fn get(&self, path: &str) -> Seen {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], Bytes::new()).await.unwrap()
     }
 
-    pub async fn delete(&self, path: &str) -> Seen {
+    pub async fn delete(&self, path: &str) -> TestResponse {
         self.send("DELETE", path, &[], Bytes::new()).await.unwrap()
     }
 
-    pub async fn try_post(&self, path: &str, body: &Value) -> Result<Seen, String> {
+    pub async fn try_post(&self, path: &str, body: &Value) -> Result<TestResponse, String> {
         let headers = [("content-type", "application/json")];
         self.send("POST", path, &headers, body.to_string()).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Seen {
+    pub async fn post(&self, path: &str, body: &Value) -> TestResponse {
         self.try_post(path, body).await.unwrap()
     }
 
-    pub fn faults(&self, faults: Vec<Fault>) {
+    pub fn set_faults(&self, faults: Vec<SimulatedFault>) {
         self.simulator.set_faults(self.provider, &self.key, faults);
     }
 
-    pub fn fault(&self, fault: Fault) {
-        self.faults(vec![fault]);
+    pub fn set_fault(&self, fault: SimulatedFault) {
+        self.set_faults(vec![fault]);
     }
 
-    pub fn pace(&self, pace: Pace) {
+    pub fn set_pace(&self, pace: SimulatedPace) {
         self.simulator.set_pace(self.provider, &self.key, pace);
     }
 
@@ -143,8 +143,8 @@ impl Stage {
         self.simulator.advance(Duration::from_millis(ms));
     }
 
-    /// Far enough for any job at the default pace.
-    pub fn finish(&self) {
+    /// Advances far enough for any job at the default pace.
+    pub fn finish_jobs(&self) {
         self.advance_ms(1000);
     }
 }
@@ -173,8 +173,8 @@ pub fn openai_line(id: &str, text: &str) -> String {
     .to_string()
 }
 
-impl Stage {
-    pub async fn upload(&self, content: impl AsRef<[u8]>) -> Seen {
+impl TestSimulator {
+    pub async fn upload(&self, content: impl AsRef<[u8]>) -> TestResponse {
         let (kind, body) = form("batch", content.as_ref());
         let headers = [("content-type", kind.as_str())];
         self.send("POST", "/v1/files", &headers, body)
@@ -182,9 +182,9 @@ impl Stage {
             .unwrap()
     }
 
-    /// Uploads lines and makes a batch of them.
-    pub async fn try_batch(&self, lines: &[String]) -> Result<Seen, String> {
-        let file = self.upload(lines.join("\n") + "\n").await.ok();
+    /// Uploads lines and creates a batch from them.
+    pub async fn try_create_batch(&self, lines: &[String]) -> Result<TestResponse, String> {
+        let file = self.upload(lines.join("\n") + "\n").await.expect_ok();
         let body = serde_json::json!({
             "input_file_id": file["id"],
             "endpoint": "/v1/chat/completions",
@@ -194,21 +194,21 @@ impl Stage {
         self.try_post("/v1/batches", &body).await
     }
 
-    /// The id of a batch of `OpenAI` with these texts, as items `a0`, `a1`…
-    pub async fn batch(&self, texts: &[&str]) -> String {
+    /// Creates an `OpenAI` batch of these texts, as items `a0`, `a1`…, and returns its id.
+    pub async fn create_batch(&self, texts: &[&str]) -> String {
         let lines = texts.iter().enumerate();
         let lines: Vec<String> = lines
             .map(|(index, text)| openai_line(&format!("a{index}"), text))
             .collect();
-        let created = self.try_batch(&lines).await.unwrap().ok();
+        let created = self.try_create_batch(&lines).await.unwrap().expect_ok();
         created["id"].as_str().unwrap().to_owned()
     }
 
-    pub async fn batch_now(&self, id: &str) -> Value {
-        self.get(&format!("/v1/batches/{id}")).await.ok()
+    pub async fn get_batch(&self, id: &str) -> Value {
+        self.get(&format!("/v1/batches/{id}")).await.expect_ok()
     }
 
-    pub async fn content(&self, file: &Value) -> Seen {
+    pub async fn get_content(&self, file: &Value) -> TestResponse {
         let id = file.as_str().unwrap();
         self.get(&format!("/v1/files/{id}/content")).await
     }

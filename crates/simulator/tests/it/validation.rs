@@ -1,25 +1,25 @@
-//! Inputs that the providers would refuse, refused as they do it.
+//! Invalid inputs are refused as the providers refuse them.
 
 use serde_json::{Value, json};
-use simulator::{Fault, FaultName, Provider};
+use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
-use crate::support::{Stage, openai_line};
+use crate::support::{TestSimulator, openai_line};
 
-/// The objections to a file, as code and line.
-async fn objections(content: &str) -> Vec<(String, Value)> {
-    let stage = Stage::of(Provider::OpenAi).await;
-    let file = stage.upload(content).await.ok();
+/// The validation errors of a file, as code and line.
+async fn validation_errors(content: &str) -> Vec<(String, Value)> {
+    let stage = TestSimulator::start(SimulatedProvider::OpenAi).await;
+    let file = stage.upload(content).await.expect_ok();
     let body = json!({"input_file_id": file["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"});
-    let id = stage.post("/v1/batches", &body).await.ok()["id"].clone();
-    stage.finish();
-    let batch = stage.batch_now(id.as_str().unwrap()).await;
+    let id = stage.post("/v1/batches", &body).await.expect_ok()["id"].clone();
+    stage.finish_jobs();
+    let batch = stage.get_batch(id.as_str().unwrap()).await;
     assert_eq!(batch["status"], "failed", "{batch}");
     assert_eq!(batch["request_counts"]["total"], 0);
     let errors = batch["errors"]["data"].as_array().unwrap().clone();
-    let told = errors
+    let codes = errors
         .iter()
         .map(|it| (it["code"].as_str().unwrap().to_owned(), it["line"].clone()));
-    told.collect()
+    codes.collect()
 }
 
 fn one(code: &str, line: u64) -> Vec<(String, Value)> {
@@ -29,7 +29,10 @@ fn one(code: &str, line: u64) -> Vec<(String, Value)> {
 #[tokio::test]
 async fn a_line_that_is_no_json_is_named() {
     let content = format!("{}\n{{oops\n", openai_line("a", "x"));
-    assert_eq!(objections(&content).await, one("invalid_json_line", 2));
+    assert_eq!(
+        validation_errors(&content).await,
+        one("invalid_json_line", 2)
+    );
 }
 
 #[tokio::test]
@@ -40,36 +43,45 @@ async fn an_id_that_comes_twice_or_is_too_long_is_named() {
         openai_line("a", "y"),
     ]
     .join("\n");
-    assert_eq!(objections(&content).await, one("duplicate_custom_id", 3));
+    assert_eq!(
+        validation_errors(&content).await,
+        one("duplicate_custom_id", 3)
+    );
     let long = openai_line(&"i".repeat(513), "x");
-    assert_eq!(objections(&long).await, one("invalid_custom_id", 1));
+    assert_eq!(validation_errors(&long).await, one("invalid_custom_id", 1));
 }
 
 #[tokio::test]
 async fn one_batch_has_one_model_and_one_url() {
     let other = openai_line("b", "x").replace("gpt-sim", "gpt-other");
     let content = format!("{}\n{other}", openai_line("a", "x"));
-    assert_eq!(objections(&content).await, one("mismatched_model", 2));
+    assert_eq!(
+        validation_errors(&content).await,
+        one("mismatched_model", 2)
+    );
     let elsewhere = openai_line("b", "x").replace("/v1/chat/completions", "/v1/embeddings");
-    assert_eq!(objections(&elsewhere).await, one("mismatched_url", 1));
+    assert_eq!(
+        validation_errors(&elsewhere).await,
+        one("mismatched_url", 1)
+    );
 }
 
 #[tokio::test]
 async fn a_file_without_lines_or_with_too_many_is_refused() {
-    assert_eq!(objections("\n\n").await[0].0, "empty_file");
+    assert_eq!(validation_errors("\n\n").await[0].0, "empty_file");
     let lines: Vec<String> = (0..50_001)
         .map(|index| openai_line(&index.to_string(), "x"))
         .collect();
     assert_eq!(
-        objections(&lines.join("\n")).await[0].0,
+        validation_errors(&lines.join("\n")).await[0].0,
         "too_many_requests"
     );
 }
 
 #[tokio::test]
 async fn a_create_call_must_name_file_endpoint_and_window() {
-    let stage = Stage::of(Provider::OpenAi).await;
-    let file = stage.upload(openai_line("a", "x")).await.ok();
+    let stage = TestSimulator::start(SimulatedProvider::OpenAi).await;
+    let file = stage.upload(openai_line("a", "x")).await.expect_ok();
     let good = json!({"input_file_id": file["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h"});
     for name in ["input_file_id", "endpoint", "completion_window"] {
         let mut body = good.clone();
@@ -85,14 +97,14 @@ async fn a_create_call_must_name_file_endpoint_and_window() {
 
 #[tokio::test]
 async fn a_fault_can_object_to_any_line() {
-    let stage = Stage::of(Provider::OpenAi).await;
-    let mut fault = Fault::once(FaultName::ValidationFailed);
+    let stage = TestSimulator::start(SimulatedProvider::OpenAi).await;
+    let mut fault = SimulatedFault::once(FaultName::ValidationFailed);
     fault.line = Some(17);
     fault.code = Some("model_not_found".to_owned());
-    stage.fault(fault);
-    let id = stage.batch(&["x"]).await;
-    stage.finish();
-    let error = stage.batch_now(&id).await["errors"]["data"][0].clone();
+    stage.set_fault(fault);
+    let id = stage.create_batch(&["x"]).await;
+    stage.finish_jobs();
+    let error = stage.get_batch(&id).await["errors"]["data"][0].clone();
     assert_eq!(
         (&error["code"], &error["line"]),
         (&json!("model_not_found"), &json!(17))
@@ -101,7 +113,7 @@ async fn a_fault_can_object_to_any_line() {
 
 #[tokio::test]
 async fn anthropic_judges_the_envelope_at_once() {
-    let stage = Stage::of(Provider::Anthropic).await;
+    let stage = TestSimulator::start(SimulatedProvider::Anthropic).await;
     let item = |id: &str| json!({"custom_id": id, "params": {}});
     let long = "i".repeat(65);
     let cases = [
@@ -120,12 +132,12 @@ async fn anthropic_judges_the_envelope_at_once() {
     for (body, why) in cases {
         let refused = stage.post("/v1/messages/batches", &body).await;
         assert_eq!(refused.status, 400);
-        let told = refused.json();
-        assert_eq!(told["type"], "error");
-        assert_eq!(told["error"]["type"], "invalid_request_error");
+        let body = refused.json();
+        assert_eq!(body["type"], "error");
+        assert_eq!(body["error"]["type"], "invalid_request_error");
         assert!(
-            told["error"]["message"].as_str().unwrap().contains(why),
-            "{told}"
+            body["error"]["message"].as_str().unwrap().contains(why),
+            "{body}"
         );
     }
 }

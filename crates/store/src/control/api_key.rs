@@ -1,23 +1,23 @@
-//! API keys: found by the digest of the whole key, shown by their first characters.
+//! API keys: looked up by the digest of the whole key, displayed by their first characters.
 
-use crate::Session;
-use domain::api_key::{Digest, Standing};
-use domain::id::{Berth, KeyId, OrganizationId, ProjectId};
+use crate::DatabaseSession;
+use domain::api_key::{ApiKeyStatus, SecretDigest};
+use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
 use domain::organization::Plan;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
-use crate::control::audit::{self, Act, Author};
+use crate::control::audit_log::{self, Actor, AuditEvent};
 use crate::control::berth;
-use crate::control::change;
+use crate::control::change_feed;
 use crate::control::organization;
 
-/// A key as people see it.
+/// A key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiKey {
-    pub id: KeyId,
+pub struct ApiKeyRow {
+    pub id: ApiKeyId,
     pub project: ProjectId,
     pub name: String,
     pub prefix: String,
@@ -25,45 +25,45 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
     pub created_at: Timestamp,
-    /// The key that takes its place.
-    pub successor: Option<KeyId>,
+    /// The key that replaces this one.
+    pub successor: Option<ApiKeyId>,
 }
 
-/// Whom a key stands for, and whether it may.
+/// The project and organization that a key authenticates, and whether it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    pub key: KeyId,
+pub struct ApiKeyPrincipal {
+    pub key: ApiKeyId,
     pub project: ProjectId,
     pub organization: OrganizationId,
     pub plan: Plan,
     pub berth: Berth,
-    pub standing: Standing,
+    pub status: ApiKeyStatus,
 }
 
 pub async fn create(
     control: &Control,
-    key: &ApiKey,
-    digest: Digest,
-    by: &Author,
+    key: &ApiKeyRow,
+    digest: SecretDigest,
+    by: &Actor,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
     insert(&mut tx, key, digest).await?;
-    note(&mut tx, key, "key.created", by, key.created_at).await?;
+    record_change(&mut tx, key, "key.created", by, key.created_at).await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Puts a new key in the place of one that goes on until `ends_at`, or until it would have ended.
+/// Replaces a key by a new one. The old one stays valid until `ends_at` or its earlier expiry.
 ///
-/// Nothing when the old one is not there, not active, or replaced already.
+/// Returns None when the old one does not exist, is not active, or was replaced before.
 pub async fn rotate(
     control: &Control,
-    old: KeyId,
-    new: &ApiKey,
-    digest: Digest,
+    old: ApiKeyId,
+    new: &ApiKeyRow,
+    digest: SecretDigest,
     ends_at: Timestamp,
-    by: &Author,
-) -> Result<Option<ApiKey>, Error> {
+    by: &Actor,
+) -> Result<Option<ApiKeyRow>, Error> {
     let mut tx = control.pool.begin().await?;
     insert(&mut tx, new, digest).await?;
     let row = sqlx::query_as!(
@@ -81,14 +81,18 @@ pub async fn rotate(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let old = ApiKey::from(row);
-    note(&mut tx, &old, "key.rotated", by, new.created_at).await?;
-    note(&mut tx, new, "key.created", by, new.created_at).await?;
+    let old = ApiKeyRow::from(row);
+    record_change(&mut tx, &old, "key.rotated", by, new.created_at).await?;
+    record_change(&mut tx, new, "key.created", by, new.created_at).await?;
     tx.commit().await?;
     Ok(Some(old))
 }
 
-async fn insert(tx: &mut Session, key: &ApiKey, digest: Digest) -> Result<(), Error> {
+async fn insert(
+    tx: &mut DatabaseSession,
+    key: &ApiKeyRow,
+    digest: SecretDigest,
+) -> Result<(), Error> {
     sqlx::query!(
         "insert into control.api_key
              (id, project_id, name, prefix, digest, is_active, expires_at, created_at)
@@ -107,12 +111,13 @@ async fn insert(tx: &mut Session, key: &ApiKey, digest: Digest) -> Result<(), Er
     Ok(())
 }
 
-/// In the log, and in the feed: a node may remember the key otherwise, or as nobody's.
-async fn note(
-    tx: &mut Session,
-    key: &ApiKey,
+/// Appends to the audit log and to the change feed: a node may have cached the key, or that no
+/// such key exists.
+async fn record_change(
+    tx: &mut DatabaseSession,
+    key: &ApiKeyRow,
     action: &str,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let organization = sqlx::query_scalar!(
@@ -121,18 +126,18 @@ async fn note(
     )
     .fetch_one(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         organization: Some(organization.into()),
         project: Some(key.project),
         action,
         subject: format!("{} ({}…)", key.name, key.prefix),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut *tx, by, act, now).await?;
-    change::note(tx, change::Kind::Key, Some(key.id.uuid()), now).await
+    audit_log::append(&mut *tx, by, act, now).await?;
+    change_feed::append(tx, change_feed::ChangeKind::Key, Some(key.id.uuid()), now).await
 }
 
-pub async fn find(control: &Control, id: KeyId) -> Result<Option<ApiKey>, Error> {
+pub async fn find(control: &Control, id: ApiKeyId) -> Result<Option<ApiKeyRow>, Error> {
     let row = sqlx::query_as!(
         Row,
         "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
@@ -142,10 +147,13 @@ pub async fn find(control: &Control, id: KeyId) -> Result<Option<ApiKey>, Error>
     )
     .fetch_optional(&control.pool)
     .await?;
-    Ok(row.map(ApiKey::from))
+    Ok(row.map(ApiKeyRow::from))
 }
 
-pub async fn find_by_digest(control: &Control, digest: Digest) -> Result<Option<Holder>, Error> {
+pub async fn find_by_digest(
+    control: &Control,
+    digest: SecretDigest,
+) -> Result<Option<ApiKeyPrincipal>, Error> {
     let row = sqlx::query!(
         "select api_key.id, api_key.project_id, api_key.is_active, api_key.expires_at,
                 project.organization_id, project.is_active as project_active,
@@ -159,27 +167,27 @@ pub async fn find_by_digest(control: &Control, digest: Digest) -> Result<Option<
     .fetch_optional(&control.pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    Ok(Some(Holder {
+    Ok(Some(ApiKeyPrincipal {
         key: row.id.into(),
         project: row.project_id.into(),
         organization: row.organization_id.into(),
         plan: organization::plan_from_row(&row.plan)?,
         berth: berth::from_row(row.berth, "control.organization")?,
-        standing: Standing {
+        status: ApiKeyStatus {
             is_active: row.is_active,
             expires_at: row.expires_at,
-            project_active: row.project_active,
+            is_project_active: row.project_active,
         },
     }))
 }
 
 /// At most `limit` of a project's keys, oldest first, after the given one.
-pub async fn page(
+pub async fn list(
     control: &Control,
     project: ProjectId,
-    after: Option<KeyId>,
+    after: Option<ApiKeyId>,
     limit: u32,
-) -> Result<Vec<ApiKey>, Error> {
+) -> Result<Vec<ApiKeyRow>, Error> {
     let rows = sqlx::query_as!(
         Row,
         "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
@@ -189,40 +197,40 @@ pub async fn page(
          order by id
          limit $3",
         project.uuid(),
-        after.map_or(Uuid::nil(), KeyId::uuid),
+        after.map_or(Uuid::nil(), ApiKeyId::uuid),
         i64::from(limit)
     )
     .fetch_all(&control.pool)
     .await?;
-    Ok(rows.into_iter().map(ApiKey::from).collect())
+    Ok(rows.into_iter().map(ApiKeyRow::from).collect())
 }
 
 pub async fn activate(
     control: &Control,
-    id: KeyId,
-    by: &Author,
+    id: ApiKeyId,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Option<ApiKey>, Error> {
+) -> Result<Option<ApiKeyRow>, Error> {
     set_active(control, id, true, by, now).await
 }
 
-/// The row stays: what was loaded with the key names it.
+/// The row stays: cargo that was loaded with the key refers to it.
 pub async fn deactivate(
     control: &Control,
-    id: KeyId,
-    by: &Author,
+    id: ApiKeyId,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Option<ApiKey>, Error> {
+) -> Result<Option<ApiKeyRow>, Error> {
     set_active(control, id, false, by, now).await
 }
 
 async fn set_active(
     control: &Control,
-    id: KeyId,
+    id: ApiKeyId,
     is_active: bool,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Option<ApiKey>, Error> {
+) -> Result<Option<ApiKeyRow>, Error> {
     let mut tx = control.pool.begin().await?;
     let row = sqlx::query_as!(
         Row,
@@ -237,19 +245,22 @@ async fn set_active(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let key = ApiKey::from(row);
+    let key = ApiKeyRow::from(row);
     let action = if is_active {
         "key.activated"
     } else {
         "key.deactivated"
     };
-    note(&mut tx, &key, action, by, now).await?;
+    record_change(&mut tx, &key, action, by, now).await?;
     tx.commit().await?;
     Ok(Some(key))
 }
 
-/// Writes down when keys were last used; a moment never goes back. No change is noted.
-pub async fn touch(control: &Control, used: &[(KeyId, Timestamp)]) -> Result<(), Error> {
+/// Records when keys were last used. A time never moves back. Nothing goes to the change feed.
+pub async fn record_last_used(
+    control: &Control,
+    used: &[(ApiKeyId, Timestamp)],
+) -> Result<(), Error> {
     let (ids, moments): (Vec<Uuid>, Vec<Timestamp>) = used
         .iter()
         .map(|(key, moment)| (key.uuid(), *moment))
@@ -295,7 +306,7 @@ struct Row {
     successor: Option<Uuid>,
 }
 
-impl From<Row> for ApiKey {
+impl From<Row> for ApiKeyRow {
     fn from(row: Row) -> Self {
         Self {
             id: row.id.into(),
@@ -306,7 +317,7 @@ impl From<Row> for ApiKey {
             expires_at: row.expires_at,
             last_used_at: row.last_used_at,
             created_at: row.created_at,
-            successor: row.successor.map(KeyId::from),
+            successor: row.successor.map(ApiKeyId::from),
         }
     }
 }

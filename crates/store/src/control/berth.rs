@@ -5,35 +5,35 @@ use domain::time::Timestamp;
 
 use crate::Control;
 use crate::Error;
-use crate::control::change;
+use crate::control::change_feed;
 
-/// A berth and the shard where it lies.
+/// A berth and the shard that it is mapped to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct BerthLocation {
     pub berth: Berth,
     pub shard: String,
 }
 
 /// What [`assign`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Assignment {
-    Made,
-    /// A map that exists is never changed by a list of names: rows lie where it says.
-    AlreadyThere,
+pub enum BerthAssignment {
+    Assigned,
+    /// An existing map is never changed by a list of names: rows are stored where it says.
+    AlreadyAssigned,
 }
 
-/// Spreads the berths over these shards when there is no map yet.
+/// Distributes the berths over these shards when there is no map yet.
 pub async fn assign<Name: AsRef<str> + Sync>(
     control: &Control,
     shards: &[Name],
     now: Timestamp,
-) -> Result<Assignment, Error> {
+) -> Result<BerthAssignment, Error> {
     let names: Vec<String> = shards.iter().map(|name| name.as_ref().to_owned()).collect();
     let mut tx = control.pool.begin().await?;
-    // Two nodes may migrate at once; the second finds what the first has made.
-    change::lock(&mut tx).await?;
+    // Two nodes may migrate at once; the second finds the map that the first has made.
+    change_feed::lock_feed(&mut tx).await?;
     let made = sqlx::query!(
-        // Neighbours lie on different shards: filling up from berth 0 fills all alike.
+        // Consecutive berths are on different shards: filling up from berth 0 fills all equally.
         r#"
         insert into control.berth (number, shard)
         select number, ($1::text[])[1 + number % cardinality($1::text[])]
@@ -46,15 +46,15 @@ pub async fn assign<Name: AsRef<str> + Sync>(
     .execute(&mut *tx)
     .await?;
     if made.rows_affected() == 0 {
-        return Ok(Assignment::AlreadyThere);
+        return Ok(BerthAssignment::AlreadyAssigned);
     }
-    change::note(&mut tx, change::Kind::Berth, None, now).await?;
+    change_feed::append(&mut tx, change_feed::ChangeKind::Berth, None, now).await?;
     tx.commit().await?;
-    Ok(Assignment::Made)
+    Ok(BerthAssignment::Assigned)
 }
 
-/// The shard of each berth, in the order of their numbers: all of them or an error.
-pub async fn map(control: &Control) -> Result<Vec<String>, Error> {
+/// The shard of each berth, ordered by berth number. An incomplete map is an error.
+pub async fn read_map(control: &Control) -> Result<Vec<String>, Error> {
     let rows = sqlx::query!("select number, shard from control.berth order by number")
         .fetch_all(&control.pool)
         .await?;
@@ -73,7 +73,10 @@ pub async fn map(control: &Control) -> Result<Vec<String>, Error> {
 }
 
 /// The berth with the fewest organizations, of one shard or of all.
-pub async fn emptiest(control: &Control, shard: Option<&str>) -> Result<Option<Place>, Error> {
+pub async fn find_emptiest(
+    control: &Control,
+    shard: Option<&str>,
+) -> Result<Option<BerthLocation>, Error> {
     let row = sqlx::query!(
         r#"
         select berth.number, berth.shard
@@ -89,7 +92,7 @@ pub async fn emptiest(control: &Control, shard: Option<&str>) -> Result<Option<P
     .fetch_optional(&control.pool)
     .await?;
     row.map(|row| {
-        Ok(Place {
+        Ok(BerthLocation {
             berth: from_row(row.number, "control.berth")?,
             shard: row.shard,
         })
@@ -97,8 +100,8 @@ pub async fn emptiest(control: &Control, shard: Option<&str>) -> Result<Option<P
     .transpose()
 }
 
-/// Where one berth lies; nothing before the berths were assigned.
-pub async fn shard_of(control: &Control, berth: Berth) -> Result<Option<String>, Error> {
+/// The shard of one berth; None before the berths were assigned.
+pub async fn find_shard(control: &Control, berth: Berth) -> Result<Option<String>, Error> {
     let shard = sqlx::query_scalar!(
         "select shard from control.berth where number = $1",
         to_row(berth)

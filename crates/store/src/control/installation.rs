@@ -1,12 +1,12 @@
-//! Who we are to an object store.
+//! The identity of this installation, which object stores are marked with.
 
 use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
 
-/// The id that this installation got with its first migration.
-pub async fn id(control: &Control) -> Result<Uuid, Error> {
+/// The id that the first migration generated.
+pub async fn read_id(control: &Control) -> Result<Uuid, Error> {
     let id = sqlx::query_scalar!("select id from control.installation")
         .fetch_one(&control.pool)
         .await?;

@@ -1,13 +1,13 @@
-//! Members: who belongs to an organization, and as what.
+//! The members of an organization and their roles.
 
-use crate::Session;
+use crate::DatabaseSession;
 use domain::id::{OrganizationId, PersonId};
 use domain::person::Role;
 use domain::time::Timestamp;
 
 use crate::Control;
 use crate::Error;
-use crate::control::audit::{self, Act, Author};
+use crate::control::audit_log::{self, Actor, AuditEvent};
 
 #[derive(Debug, Clone)]
 pub struct Member {
@@ -18,12 +18,12 @@ pub struct Member {
     pub created_at: Timestamp,
 }
 
-/// Why a member stays as they are.
+/// The result of changing or removing a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    Made,
+pub enum MemberChangeResult {
+    Changed,
     NoSuchMember,
-    /// An organization without an owner could not be changed by anybody.
+    /// Refused: without an owner, no member could change the organization.
     LastOwner,
 }
 
@@ -49,13 +49,13 @@ pub async fn list(control: &Control, organization: OrganizationId) -> Result<Vec
         .collect()
 }
 
-/// Makes somebody a member, or gives them this role.
+/// Adds a member, or sets the role of an existing one.
 pub async fn add(
     control: &Control,
     organization: OrganizationId,
     person: PersonId,
     role: Role,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
@@ -65,11 +65,11 @@ pub async fn add(
 }
 
 pub(super) async fn insert(
-    tx: &mut Session,
+    tx: &mut DatabaseSession,
     organization: OrganizationId,
     person: PersonId,
     role: Role,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let email = sqlx::query_scalar!(
@@ -86,27 +86,27 @@ pub(super) async fn insert(
     )
     .fetch_one(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         organization: Some(organization),
         action: "member.added",
         subject: email,
         detail: role.as_str().to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(tx, by, act, now).await
+    audit_log::append(tx, by, act, now).await
 }
 
-/// Gives a member another role; with none, they are one no longer.
+/// Sets a member's role; without a role, removes the member.
 pub async fn change(
     control: &Control,
     organization: OrganizationId,
     person: PersonId,
     role: Option<Role>,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
-) -> Result<Change, Error> {
+) -> Result<MemberChangeResult, Error> {
     let mut tx = control.pool.begin().await?;
-    // Two owners who remove each other take turns.
+    // The locks serialize two owners who remove each other.
     let owners = sqlx::query_scalar!(
         "select person from control.member where organization = $1 and role = 'owner'
          order by person for update",
@@ -115,7 +115,7 @@ pub async fn change(
     .fetch_all(&mut *tx)
     .await?;
     if owners == [person.uuid()] && role != Some(Role::Owner) {
-        return Ok(Change::LastOwner);
+        return Ok(MemberChangeResult::LastOwner);
     }
     let changed = match role {
         Some(role) => {
@@ -139,7 +139,7 @@ pub async fn change(
         }
     };
     if changed.rows_affected() == 0 {
-        return Ok(Change::NoSuchMember);
+        return Ok(MemberChangeResult::NoSuchMember);
     }
     let email = sqlx::query_scalar!(
         "select email from control.person where id = $1",
@@ -147,16 +147,16 @@ pub async fn change(
     )
     .fetch_one(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         organization: Some(organization),
         action: role.map_or("member.removed", |_| "member.changed"),
         subject: email,
         detail: role.map_or("", Role::as_str).to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
-    Ok(Change::Made)
+    Ok(MemberChangeResult::Changed)
 }
 
 pub(super) fn role_from_row(role: &str) -> Result<Role, Error> {

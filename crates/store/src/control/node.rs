@@ -1,6 +1,7 @@
-//! The processes that serve, by their heartbeats: how many there are is a matter of limits.
+//! Heartbeats of the processes that serve. Their number decides each process's share of the rate
+//! limits.
 //!
-//! As with every lease, a node is alive until `seen_until` by the server's own clock.
+//! As with every lease, a node is alive until `seen_until` by the database server's clock.
 
 use uuid::Uuid;
 
@@ -9,14 +10,18 @@ use crate::Error;
 
 /// One process that serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct ServingNode {
     pub id: Uuid,
-    /// For people: the host and the process.
+    /// The host and the process, for display.
     pub name: String,
 }
 
-/// Lives on for another lease, buries the dead, and says how many are alive.
-pub async fn beat(control: &Control, node: &Node, lease_seconds: f64) -> Result<u32, Error> {
+/// Renews the lease of this node, deletes dead nodes, and returns how many are alive.
+pub async fn heartbeat(
+    control: &Control,
+    node: &ServingNode,
+    lease_seconds: f64,
+) -> Result<u32, Error> {
     let others = sqlx::query_scalar!(
         r#"
         with dead as (
@@ -45,8 +50,8 @@ pub async fn beat(control: &Control, node: &Node, lease_seconds: f64) -> Result<
     Ok(u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1))
 }
 
-/// Goes in peace: the others have its share with their next beat.
-pub async fn leave(control: &Control, node: &Node) -> Result<(), Error> {
+/// Deletes a node that shuts down. The others take over its share with their next heartbeat.
+pub async fn leave(control: &Control, node: &ServingNode) -> Result<(), Error> {
     sqlx::query!("delete from control.node where node = $1", node.id)
         .execute(&control.pool)
         .await?;

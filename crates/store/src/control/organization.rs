@@ -1,4 +1,4 @@
-//! Organizations: who pays, and in which berth their rows lie.
+//! Organizations: their plan, and the berth of their rows.
 
 use domain::id::{Berth, OrganizationId};
 use domain::organization::Plan;
@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
-use crate::control::audit::{self, Act, Author};
+use crate::control::audit_log::{self, Actor, AuditEvent};
 use crate::control::berth;
-use crate::control::change;
+use crate::control::change_feed;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Organization {
@@ -20,13 +20,13 @@ pub struct Organization {
     pub created_at: Timestamp,
 }
 
-/// Writes the control row, which is the proof that the shard side exists.
+/// Writes the control row, which proves that the account on the shard exists.
 ///
-/// The account is opened on the shard first; that can be repeated, this cannot.
+/// The caller opens the account first: that can be repeated, this cannot.
 pub async fn create(
     control: &Control,
     organization: &Organization,
-    by: &Author,
+    by: &Actor,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
     sqlx::query!(
@@ -40,18 +40,18 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         organization: Some(organization.id),
         action: "organization.created",
         subject: organization.name.clone(),
         detail: organization.plan.as_str().to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, organization.created_at).await?;
+    audit_log::append(&mut tx, by, act, organization.created_at).await?;
     let subject = Some(organization.id.uuid());
-    change::note(
+    change_feed::append(
         &mut tx,
-        change::Kind::Organization,
+        change_feed::ChangeKind::Organization,
         subject,
         organization.created_at,
     )
@@ -71,8 +71,8 @@ pub async fn find(control: &Control, id: OrganizationId) -> Result<Option<Organi
     row.map(Organization::try_from).transpose()
 }
 
-/// At most `limit` of them, oldest first, after the given one.
-pub async fn page(
+/// At most `limit` organizations, oldest first, after the given one.
+pub async fn list(
     control: &Control,
     after: Option<OrganizationId>,
     limit: u32,
@@ -92,12 +92,12 @@ pub async fn page(
     rows.into_iter().map(Organization::try_from).collect()
 }
 
-/// Gives an organization another plan; nothing when there is no such organization.
+/// Changes an organization's plan; None when there is no such organization.
 pub async fn set_plan(
     control: &Control,
     id: OrganizationId,
     plan: Plan,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Organization>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -113,15 +113,21 @@ pub async fn set_plan(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let act = Act {
+    let act = AuditEvent {
         organization: Some(id),
         action: "organization.plan_changed",
         subject: row.name.clone(),
         detail: plan.as_str().to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
-    change::note(&mut tx, change::Kind::Organization, Some(id.uuid()), now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
+    change_feed::append(
+        &mut tx,
+        change_feed::ChangeKind::Organization,
+        Some(id.uuid()),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     Organization::try_from(row).map(Some)
 }

@@ -1,6 +1,6 @@
-//! People: found by their address, known by their id.
+//! People who can sign in: their e-mail address, password and OIDC identities.
 
-use crate::Session;
+use crate::DatabaseSession;
 use domain::id::PersonId;
 use domain::person::Email;
 use domain::time::Timestamp;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::Control;
 use crate::Error;
 use crate::Transaction;
-use crate::control::audit::{self, Act, Author};
+use crate::control::audit_log::{self, Actor, AuditEvent};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
@@ -21,7 +21,7 @@ pub struct Person {
     pub created_at: Timestamp,
 }
 
-/// A person about to be made.
+/// A person to create.
 #[derive(Debug, Clone)]
 pub struct NewPerson {
     pub id: PersonId,
@@ -32,27 +32,24 @@ pub struct NewPerson {
     pub is_operator: bool,
 }
 
-/// What a password is compared with. No `Debug`: it is nobody's business.
-#[expect(
-    missing_debug_implementations,
-    reason = "it holds what a password is compared with"
-)]
-pub struct Lock {
+/// A person with the password hash. No `Debug`, so that the hash is never logged.
+#[expect(missing_debug_implementations, reason = "it holds a password hash")]
+pub struct PersonCredentials {
     pub person: Person,
     pub password: Option<String>,
 }
 
-/// Whether anybody is there: on the first start nobody is.
-pub async fn any(control: &Control) -> Result<bool, Error> {
+/// Whether any person exists. On the first start there is none.
+pub async fn any_exists(control: &Control) -> Result<bool, Error> {
     let any = sqlx::query_scalar!(r#"select exists (select from control.person) as "any!""#);
     Ok(any.fetch_one(&control.pool).await?)
 }
 
-/// Fails as a conflict when the address is taken.
+/// Fails with a unique violation when the e-mail address is taken.
 pub async fn create(
     control: &Control,
     person: &NewPerson,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
@@ -62,9 +59,9 @@ pub async fn create(
 }
 
 pub(super) async fn insert(
-    tx: &mut Session,
+    tx: &mut DatabaseSession,
     person: &NewPerson,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     sqlx::query!(
@@ -73,31 +70,34 @@ pub(super) async fn insert(
         person.id.uuid(),
         person.name,
         person.email.as_str(),
-        person.email.folded(),
+        person.email.normalized(),
         person.password,
         person.is_operator,
         now
     )
     .execute(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         action: "person.created",
         subject: person.email.as_str().to_owned(),
         detail: if person.is_operator { "operator" } else { "" }.to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(tx, by, act, now).await
+    audit_log::append(tx, by, act, now).await
 }
 
-pub async fn lock(control: &Control, email: &Email) -> Result<Option<Lock>, Error> {
+pub async fn find_credentials(
+    control: &Control,
+    email: &Email,
+) -> Result<Option<PersonCredentials>, Error> {
     let row = sqlx::query!(
         "select id, name, email, is_operator, is_active, created_at, password
          from control.person where folded = $1",
-        email.folded()
+        email.normalized()
     )
     .fetch_optional(&control.pool)
     .await?;
-    Ok(row.map(|row| Lock {
+    Ok(row.map(|row| PersonCredentials {
         person: Person {
             id: row.id.into(),
             name: row.name,
@@ -122,8 +122,8 @@ pub async fn find(control: &Control, id: PersonId) -> Result<Option<Person>, Err
     Ok(row.map(Person::from))
 }
 
-/// Everybody, in the order in which they came, after a person.
-pub async fn page(
+/// At most `limit` people, oldest first, after the given one.
+pub async fn list(
     control: &Control,
     after: Option<PersonId>,
     limit: u32,
@@ -139,12 +139,12 @@ pub async fn page(
     Ok(rows.into_iter().map(Person::from).collect())
 }
 
-/// Lets a person in again, or shuts them out: then their sessions have ended.
+/// Activates or deactivates a person. Deactivating ends their sessions.
 pub async fn set_active(
     control: &Control,
     person: PersonId,
     is_active: bool,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Person>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -162,15 +162,15 @@ pub async fn set_active(
     } else {
         "person.deactivated"
     };
-    changed(tx, row, action, by, now).await
+    commit_change(tx, row, action, by, now).await
 }
 
-/// Gives somebody the whole service to run, or takes it from them.
+/// Grants or removes the operator role.
 pub async fn set_operator(
     control: &Control,
     person: PersonId,
     is_operator: bool,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Person>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -187,29 +187,29 @@ pub async fn set_operator(
     } else {
         "person.operator_unmade"
     };
-    changed(tx, row, action, by, now).await
+    commit_change(tx, row, action, by, now).await
 }
 
-/// Notes what was changed about somebody; nobody was, if there is no row.
-async fn changed(
+/// Appends the change to the audit log and commits. Without a row nothing was changed.
+async fn commit_change(
     mut tx: Transaction,
     row: Option<Row>,
     action: &str,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Person>, Error> {
     let Some(row) = row else { return Ok(None) };
-    let act = Act {
+    let act = AuditEvent {
         action,
         subject: row.email.clone(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
     Ok(Some(row.into()))
 }
 
-/// Whom another house means by this name.
+/// The person with this identity at an OIDC provider.
 pub async fn find_by_identity(
     control: &Control,
     issuer: &str,
@@ -228,13 +228,13 @@ pub async fn find_by_identity(
     Ok(row.map(Person::from))
 }
 
-/// From now on this person may sign in at that house, too.
-pub async fn identify(
+/// Links an OIDC identity: the person can then also sign in with it.
+pub async fn link_identity(
     control: &Control,
     person: PersonId,
     issuer: &str,
     subject: &str,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
@@ -248,24 +248,24 @@ pub async fn identify(
     )
     .execute(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         action: "person.identified",
-        subject: by.who.clone(),
+        subject: by.name.clone(),
         detail: issuer.to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Ends every session but the given one: whoever knew the old password is out.
+/// Ends every session except `keep`, so that sessions opened with the old password end.
 pub async fn set_password(
     control: &Control,
     person: PersonId,
     password: &str,
     keep: Option<&[u8]>,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
@@ -280,12 +280,12 @@ pub async fn set_password(
     )
     .execute(&mut *tx)
     .await?;
-    let act = Act {
+    let act = AuditEvent {
         action: "person.password_changed",
-        subject: by.who.clone(),
-        ..Act::default()
+        subject: by.name.clone(),
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Projects: who owns cargo, files and keys.
+//! Projects: the owners of cargo, files and keys.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::Control;
 use crate::Error;
-use crate::control::audit::{self, Act, Author};
-use crate::control::change;
+use crate::control::audit_log::{self, Actor, AuditEvent};
+use crate::control::change_feed;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -22,19 +22,19 @@ pub struct Project {
 }
 
 impl Project {
-    fn act(&self, action: &'static str) -> Act<'static> {
-        Act {
+    fn audit_event(&self, action: &'static str) -> AuditEvent<'static> {
+        AuditEvent {
             organization: Some(self.organization),
             project: Some(self.id),
             action,
             subject: self.slug.to_string(),
-            ..Act::default()
+            ..AuditEvent::default()
         }
     }
 }
 
-/// Fails as a conflict when the slug is taken.
-pub async fn create(control: &Control, project: &Project, by: &Author) -> Result<(), Error> {
+/// Fails with a unique violation when the slug is taken.
+pub async fn create(control: &Control, project: &Project, by: &Actor) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
     sqlx::query!(
         "insert into control.project (id, organization_id, slug, is_active, created_at)
@@ -47,10 +47,16 @@ pub async fn create(control: &Control, project: &Project, by: &Author) -> Result
     )
     .execute(&mut *tx)
     .await?;
-    let act = project.act("project.created");
-    audit::note(&mut tx, by, act, project.created_at).await?;
+    let act = project.audit_event("project.created");
+    audit_log::append(&mut tx, by, act, project.created_at).await?;
     let subject = Some(project.id.uuid());
-    change::note(&mut tx, change::Kind::Project, subject, project.created_at).await?;
+    change_feed::append(
+        &mut tx,
+        change_feed::ChangeKind::Project,
+        subject,
+        project.created_at,
+    )
+    .await?;
     tx.commit().await?;
     Ok(())
 }
@@ -69,7 +75,7 @@ pub async fn find(control: &Control, id: ProjectId) -> Result<Option<Project>, E
 }
 
 /// At most `limit` of an organization's projects, oldest first, after the given one.
-pub async fn page(
+pub async fn list(
     control: &Control,
     organization: OrganizationId,
     after: Option<ProjectId>,
@@ -91,8 +97,8 @@ pub async fn page(
     rows.into_iter().map(Project::try_from).collect()
 }
 
-/// Whose some projects are.
-pub async fn owners(
+/// The organizations that own these projects.
+pub async fn find_owners(
     control: &Control,
     projects: &[ProjectId],
 ) -> Result<HashMap<ProjectId, OrganizationId>, Error> {
@@ -109,21 +115,21 @@ pub async fn owners(
         .collect())
 }
 
-/// Lets a project's keys in again; nothing when there is no such project.
+/// Accepts a project's keys again; None when there is no such project.
 pub async fn activate(
     control: &Control,
     id: ProjectId,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
     set_active(control, id, true, by, now).await
 }
 
-/// Refuses a project's keys; what it has loaded already is still finished.
+/// Refuses a project's keys. Cargo that was loaded before is still processed.
 pub async fn deactivate(
     control: &Control,
     id: ProjectId,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
     set_active(control, id, false, by, now).await
@@ -133,7 +139,7 @@ async fn set_active(
     control: &Control,
     id: ProjectId,
     is_active: bool,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<Option<Project>, Error> {
     let mut tx = control.pool.begin().await?;
@@ -155,8 +161,14 @@ async fn set_active(
     } else {
         "project.deactivated"
     };
-    audit::note(&mut tx, by, project.act(action), now).await?;
-    change::note(&mut tx, change::Kind::Project, Some(id.uuid()), now).await?;
+    audit_log::append(&mut tx, by, project.audit_event(action), now).await?;
+    change_feed::append(
+        &mut tx,
+        change_feed::ChangeKind::Project,
+        Some(id.uuid()),
+        now,
+    )
+    .await?;
     tx.commit().await?;
     Ok(Some(project))
 }

@@ -1,22 +1,22 @@
-//! Sessions: a cookie's digest, whose it is, and until when. A row that is gone has ended.
+//! Login sessions: the digest of a cookie, its person and its expiry. Ending one deletes its row.
 
 use chrono::TimeDelta;
-use domain::api_key::Digest;
+use domain::api_key::SecretDigest;
 use domain::id::{PersonId, SessionId};
 use domain::time::Timestamp;
 
 use crate::Control;
 use crate::Error;
-use crate::control::audit::{self, Act, Author};
+use crate::control::audit_log::{self, Actor, AuditEvent};
 use crate::control::person::Person;
 
-/// Without a request for so long, a session ends.
-pub const IDLE: TimeDelta = TimeDelta::days(7);
-/// Seldom enough that reading a page writes nothing.
-const TOUCH: TimeDelta = TimeDelta::minutes(1);
+/// A session without a request for this long ends.
+pub const SESSION_IDLE_TIMEOUT: TimeDelta = TimeDelta::days(7);
+/// At most one write per session in this time, so most page views write nothing.
+const TOUCH_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct LoginSession {
     pub id: SessionId,
     pub created_at: Timestamp,
     pub seen_at: Timestamp,
@@ -24,10 +24,10 @@ pub struct Session {
     pub agent: String,
 }
 
-/// A session about to begin.
+/// A session to create.
 #[derive(Debug)]
-pub struct NewSession<'a> {
-    pub digest: Digest,
+pub struct NewLoginSession<'a> {
+    pub digest: SecretDigest,
     pub id: SessionId,
     pub person: PersonId,
     pub address: &'a str,
@@ -36,8 +36,8 @@ pub struct NewSession<'a> {
 
 pub async fn begin(
     control: &Control,
-    new: &NewSession<'_>,
-    by: &Author,
+    new: &NewLoginSession<'_>,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tx = control.pool.begin().await?;
@@ -49,30 +49,30 @@ pub async fn begin(
         new.id.uuid(),
         new.person.uuid(),
         now,
-        now + IDLE,
+        now + SESSION_IDLE_TIMEOUT,
         new.address,
         new.agent
     )
     .execute(&mut *tx)
     .await?;
-    // Nobody else looks for what has run out.
+    // No other job deletes expired sessions.
     sqlx::query!("delete from control.session where expires_at < $1", now)
         .execute(&mut *tx)
         .await?;
-    let act = Act {
+    let act = AuditEvent {
         action: "session.begun",
-        subject: by.who.clone(),
-        ..Act::default()
+        subject: by.name.clone(),
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Whose session this is, unless it has ended or they were shut out.
+/// The session and its person, unless the session has ended or the person is deactivated.
 pub async fn find(
     control: &Control,
-    digest: Digest,
+    digest: SecretDigest,
     now: Timestamp,
 ) -> Result<Option<(SessionId, Person)>, Error> {
     let row = sqlx::query!(
@@ -86,13 +86,13 @@ pub async fn find(
     .fetch_optional(&control.pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    if row.seen_at + TOUCH <= now {
+    if row.seen_at + TOUCH_INTERVAL <= now {
         sqlx::query!(
             "update control.session set seen_at = $2, expires_at = $3
              where digest = $1 and seen_at < $2",
             digest.0.as_slice(),
             now,
-            now + IDLE
+            now + SESSION_IDLE_TIMEOUT
         )
         .execute(&control.pool)
         .await?;
@@ -113,7 +113,7 @@ pub async fn list(
     control: &Control,
     person: PersonId,
     now: Timestamp,
-) -> Result<Vec<Session>, Error> {
+) -> Result<Vec<LoginSession>, Error> {
     let rows = sqlx::query!(
         "select id, created_at, seen_at, address, agent from control.session
          where person = $1 and expires_at > $2 order by created_at desc limit 100",
@@ -122,7 +122,7 @@ pub async fn list(
     )
     .fetch_all(&control.pool)
     .await?;
-    let found = rows.into_iter().map(|row| Session {
+    let found = rows.into_iter().map(|row| LoginSession {
         id: row.id.into(),
         created_at: row.created_at,
         seen_at: row.seen_at,
@@ -137,7 +137,7 @@ pub async fn end(
     control: &Control,
     person: PersonId,
     which: Option<SessionId>,
-    by: &Author,
+    by: &Actor,
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = control.pool.begin().await?;
@@ -149,13 +149,13 @@ pub async fn end(
     .execute(&mut *tx)
     .await?
     .rows_affected();
-    let act = Act {
+    let act = AuditEvent {
         action: "session.ended",
-        subject: by.who.clone(),
+        subject: by.name.clone(),
         detail: if which.is_none() { "all" } else { "" }.to_owned(),
-        ..Act::default()
+        ..AuditEvent::default()
     };
-    audit::note(&mut tx, by, act, now).await?;
+    audit_log::append(&mut tx, by, act, now).await?;
     tx.commit().await?;
     Ok(ended)
 }

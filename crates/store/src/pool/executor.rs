@@ -1,4 +1,4 @@
-//! Pools and sessions take the statements of sqlx's macros.
+//! Runs the statements of sqlx's macros on pools and sessions.
 
 use std::future::ready;
 
@@ -9,33 +9,33 @@ use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Describe, Either, Execute, Executor, Postgres, SqlStr};
 
 use super::Pool;
-use super::intercept::Statement;
-use super::session::{Answers, Session};
+use super::intercept::InterceptedStatement;
+use super::session::{DatabaseSession, StatementResults};
 
-type Answered<'e> = BoxFuture<'e, Result<Answers, sqlx::Error>>;
-type Streamed<'e> = BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>;
+type ResultsFuture<'e> = BoxFuture<'e, Result<StatementResults, sqlx::Error>>;
+type ResultsStream<'e> = BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>;
 
-/// Every answer is read to its end before the first part of it is handed on.
-fn streamed(answered: Answered<'_>) -> Streamed<'_> {
+/// Every answer is read to its end before its first row is returned.
+fn stream_results(answered: ResultsFuture<'_>) -> ResultsStream<'_> {
     answered
         .map_ok(|answers| stream::iter(answers).map(Ok))
         .try_flatten_stream()
         .boxed()
 }
 
-fn first_row(answers: Answers) -> Option<PgRow> {
+fn first_row(answers: StatementResults) -> Option<PgRow> {
     answers.into_iter().find_map(Either::right)
 }
 
-impl<'c> Executor<'c> for &'c mut Session {
+impl<'c> Executor<'c> for &'c mut DatabaseSession {
     type Database = Postgres;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> Streamed<'e>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> ResultsStream<'e>
     where
         'c: 'e,
         E: Execute<'q, Postgres> + 'q,
     {
-        streamed(self.run(Statement::Other, query).boxed())
+        stream_results(self.run(InterceptedStatement::Other, query).boxed())
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(
@@ -46,7 +46,7 @@ impl<'c> Executor<'c> for &'c mut Session {
         'c: 'e,
         E: Execute<'q, Postgres> + 'q,
     {
-        let answered = self.run(Statement::Other, query);
+        let answered = self.run(InterceptedStatement::Other, query);
         answered.map_ok(first_row).boxed()
     }
 
@@ -72,12 +72,12 @@ impl<'c> Executor<'c> for &'c mut Session {
 impl<'p> Executor<'p> for &'p Pool {
     type Database = Postgres;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> Streamed<'e>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> ResultsStream<'e>
     where
         'p: 'e,
         E: Execute<'q, Postgres> + 'q,
     {
-        streamed(self.run(query).boxed())
+        stream_results(self.run(query).boxed())
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(
@@ -111,15 +111,18 @@ impl<'p> Executor<'p> for &'p Pool {
 }
 
 impl Pool {
-    async fn run<'q, E>(&self, query: E) -> Result<Answers, sqlx::Error>
+    async fn run<'q, E>(&self, query: E) -> Result<StatementResults, sqlx::Error>
     where
         E: Execute<'q, Postgres> + 'q,
     {
-        self.acquire().await?.run(Statement::Other, query).await
+        self.acquire()
+            .await?
+            .run(InterceptedStatement::Other, query)
+            .await
     }
 }
 
-/// The macros describe statements while they compile, on a connection of their own.
+/// The macros describe statements at compile time, on a separate connection.
 fn unsupported() -> sqlx::Error {
     sqlx::Error::Protocol("statements are prepared when they are run".to_owned())
 }

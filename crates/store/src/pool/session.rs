@@ -1,4 +1,4 @@
-//! A connection while it is lent.
+//! A connection while a caller uses it.
 
 use futures::TryStreamExt as _;
 use sqlx::postgres::{PgQueryResult, PgRow};
@@ -7,42 +7,46 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::Pool;
-use super::connect::{Connected, late};
-use super::intercept::{Statement, Verdict};
-use crate::error::is_lost;
+use super::connect::{PooledConnection, timed_out};
+use super::intercept::{InterceptAction, InterceptedStatement};
+use crate::error::is_connection_lost;
 
-pub(super) type Answers = Vec<Either<PgQueryResult, PgRow>>;
+pub(super) type StatementResults = Vec<Either<PgQueryResult, PgRow>>;
 
-/// What may be said of the transaction of a session.
+/// The state of a session's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TransactionState {
     /// The last answer was read to its end, outside any transaction.
     Clean,
     InTransaction,
-    /// A statement of the transaction failed: it can only be rolled back.
+    /// A statement of the transaction failed. Only a rollback is possible.
     Failed,
-    /// A statement is under way, or its answer was not read.
+    /// A statement is running, or its answer was not read.
     Unknown,
 }
 
-/// A connection in the hands of one caller. It goes back to the pool only when it is provably
-/// outside a transaction; otherwise it is closed, and the server rolls back.
+/// A connection that one caller uses. It returns to the pool only when it is provably outside a
+/// transaction. Otherwise it is closed, and the server rolls back.
 #[derive(Debug)]
-pub struct Session {
+pub struct DatabaseSession {
     pool: Pool,
-    connected: Option<Connected>,
-    standing: Standing,
-    /// Of the transaction; a statement outside one has its own.
+    connected: Option<PooledConnection>,
+    transaction_state: TransactionState,
+    /// Of the transaction. A statement outside a transaction has a separate deadline.
     deadline: Option<Instant>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Session {
-    pub(super) fn new(pool: Pool, connected: Connected, permit: OwnedSemaphorePermit) -> Self {
+impl DatabaseSession {
+    pub(super) fn new(
+        pool: Pool,
+        connected: PooledConnection,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
         Self {
             pool,
             connected: Some(connected),
-            standing: Standing::Clean,
+            transaction_state: TransactionState::Clean,
             deadline: None,
             _permit: permit,
         }
@@ -55,35 +59,41 @@ impl Session {
     /// From here on every statement belongs to one transaction with one deadline.
     pub(super) async fn begin(&mut self) -> Result<(), sqlx::Error> {
         self.deadline = Some(Instant::now() + self.pool.class.limits().deadline);
-        self.control(Statement::Begin, Standing::InTransaction)
+        self.control_transaction(InterceptedStatement::Begin, TransactionState::InTransaction)
             .await
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), sqlx::Error> {
-        if self.standing != Standing::InTransaction {
+        if self.transaction_state != TransactionState::InTransaction {
             // The server would answer COMMIT with ROLLBACK, which the driver takes for success.
             self.rollback().await?;
             return Err(sqlx::Error::Protocol(
-                "a statement of the transaction failed before".to_owned(),
+                "an earlier statement of the transaction failed".to_owned(),
             ));
         }
-        self.control(Statement::Commit, Standing::Clean).await
+        self.control_transaction(InterceptedStatement::Commit, TransactionState::Clean)
+            .await
     }
 
     pub(super) async fn rollback(&mut self) -> Result<(), sqlx::Error> {
-        self.control(Statement::Rollback, Standing::Clean).await
+        self.control_transaction(InterceptedStatement::Rollback, TransactionState::Clean)
+            .await
     }
 
     /// Begins, commits or rolls back.
-    async fn control(&mut self, statement: Statement, then: Standing) -> Result<(), sqlx::Error> {
+    async fn control_transaction(
+        &mut self,
+        statement: InterceptedStatement,
+        then: TransactionState,
+    ) -> Result<(), sqlx::Error> {
         let sql = match statement {
-            Statement::Begin => "begin",
-            Statement::Commit => "commit",
-            Statement::Rollback | Statement::Other => "rollback",
+            InterceptedStatement::Begin => "begin",
+            InterceptedStatement::Commit => "commit",
+            InterceptedStatement::Rollback | InterceptedStatement::Other => "rollback",
         };
         self.run(statement, sql).await?;
-        self.standing = then;
-        if then == Standing::Clean {
+        self.transaction_state = then;
+        if then == TransactionState::Clean {
             self.deadline = None;
         }
         Ok(())
@@ -92,75 +102,78 @@ impl Session {
     /// Runs a statement and reads its answer to the end.
     pub(super) async fn run<'q, E>(
         &mut self,
-        statement: Statement,
+        statement: InterceptedStatement,
         query: E,
-    ) -> Result<Answers, sqlx::Error>
+    ) -> Result<StatementResults, sqlx::Error>
     where
         E: Execute<'q, Postgres> + 'q,
     {
         let verdict = match &self.pool.shared.interceptor {
             Some(interceptor) => interceptor.before(statement).await,
-            None => Verdict::Run,
+            None => InterceptAction::Run,
         };
-        let before = std::mem::replace(&mut self.standing, Standing::Unknown);
+        let before = std::mem::replace(&mut self.transaction_state, TransactionState::Unknown);
         let Some(connected) = &mut self.connected else {
             return Err(sqlx::Error::PoolClosed);
         };
-        if verdict == Verdict::Fail {
-            return self.broken(late("a test failed the statement before it was sent"));
+        if verdict == InterceptAction::Fail {
+            return self
+                .fail_connection(timed_out("a test failed the statement before it was sent"));
         }
         let own = Instant::now() + self.pool.class.limits().deadline;
         let deadline = self.deadline.unwrap_or(own);
         let running = connected
             .connection
             .fetch_many(query)
-            .try_collect::<Answers>();
+            .try_collect::<StatementResults>();
         let ran = timeout_at(deadline, running).await;
-        if verdict == Verdict::LoseAnswer {
-            return self.broken(late("a test lost the answer"));
+        if verdict == InterceptAction::LoseAnswer {
+            return self.fail_connection(timed_out("a test lost the answer"));
         }
         if let Some(interceptor) = &self.pool.shared.interceptor {
             interceptor.after(statement).await;
         }
         match ran {
             Ok(Ok(answers)) => {
-                self.standing = before;
+                self.transaction_state = before;
                 Ok(answers)
             }
-            Ok(Err(error)) if is_lost(&error) => self.broken(error),
+            Ok(Err(error)) if is_connection_lost(&error) => self.fail_connection(error),
             Ok(Err(error)) => {
-                self.refused(before, deadline).await;
+                self.note_statement_error(before, deadline).await;
                 Err(error)
             }
-            Err(_) => self.broken(late("the server did not answer within the deadline")),
+            Err(_) => {
+                self.fail_connection(timed_out("the server did not answer within the deadline"))
+            }
         }
     }
 
-    /// The server refused a statement: the session is as it was, or its transaction has failed.
-    async fn refused(&mut self, before: Standing, deadline: Instant) {
-        if before != Standing::Clean {
-            self.standing = Standing::Failed;
+    /// The server rejected a statement. The session is clean, or its transaction has failed.
+    async fn note_statement_error(&mut self, before: TransactionState, deadline: Instant) {
+        if before != TransactionState::Clean {
+            self.transaction_state = TransactionState::Failed;
         } else if let Some(connected) = &mut self.connected
-            // The rest of the answer is still to be read.
+            // The ping reads the rest of the answer.
             && let Ok(Ok(())) = timeout_at(deadline, connected.connection.ping()).await
         {
-            self.standing = Standing::Clean;
+            self.transaction_state = TransactionState::Clean;
         }
     }
 
-    /// The server is away, silent or read only: this connection and all idle ones are closed.
-    fn broken<T>(&mut self, error: sqlx::Error) -> Result<T, sqlx::Error> {
+    /// The server is unreachable, silent or read only: closes this connection and all idle ones.
+    fn fail_connection<T>(&mut self, error: sqlx::Error) -> Result<T, sqlx::Error> {
         self.connected = None;
-        self.pool.shared.distrust();
+        self.pool.shared.discard_idle();
         Err(error)
     }
 }
 
-impl Drop for Session {
+impl Drop for DatabaseSession {
     fn drop(&mut self) {
-        // Without a word: a backend that finds its client gone rolls back at once.
+        // Closed without a message: the server rolls back when the client disconnects.
         if let Some(mut connected) = self.connected.take()
-            && self.standing == Standing::Clean
+            && self.transaction_state == TransactionState::Clean
         {
             connected.is_new = false;
             self.pool.shared.give_back(connected);

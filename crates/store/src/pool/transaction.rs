@@ -1,19 +1,19 @@
-//! A transaction, on a session of its own.
+//! A transaction on one session.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use super::session::Session;
+use super::session::DatabaseSession;
 
-/// A statement with more bytes than this may take a while to arrive.
-const LARGE_STATEMENT: usize = 256 << 10;
+/// A statement with more bytes than this may take long to arrive.
+const LARGE_STATEMENT_BYTES: usize = 256 << 10;
 
-/// Dropped without a commit, it closes its connection, and the server rolls back.
+/// If it is dropped without a commit, its connection is closed and the server rolls back.
 #[derive(Debug)]
-pub struct Transaction(Session);
+pub struct Transaction(DatabaseSession);
 
 impl Transaction {
-    pub(super) async fn begin(mut session: Session) -> Result<Self, sqlx::Error> {
+    pub(super) async fn begin(mut session: DatabaseSession) -> Result<Self, sqlx::Error> {
         session.begin().await?;
         Ok(Self(session))
     }
@@ -22,21 +22,21 @@ impl Transaction {
         self.0.commit().await
     }
 
-    /// A statement of so many bytes follows. PostgreSQL counts the time in which it arrives as
-    /// idle, so a large one is allowed `idle`. Says whether it is large.
-    pub(crate) async fn expect_bytes(
+    /// Call before a statement of `bytes` bytes. PostgreSQL counts the time in which a statement
+    /// arrives as idle, so a large one gets `idle` as its limit. Returns whether it is large.
+    pub(crate) async fn expect_statement_bytes(
         &mut self,
         bytes: usize,
         idle: Duration,
     ) -> Result<bool, sqlx::Error> {
-        let is_large = bytes > LARGE_STATEMENT;
+        let is_large = bytes > LARGE_STATEMENT_BYTES;
         if is_large {
             self.allow_idle(idle).await?;
         }
         Ok(is_large)
     }
 
-    /// How long the rest of this transaction may be idle at a time.
+    /// Sets how long the rest of this transaction may be idle between two statements.
     pub(crate) async fn allow_idle(&mut self, idle: Duration) -> Result<(), sqlx::Error> {
         let limit = idle.as_millis().to_string();
         sqlx::query_scalar!(
@@ -48,22 +48,22 @@ impl Transaction {
         Ok(())
     }
 
-    /// Keeps the connection, where dropping would close it.
+    /// Keeps the connection in the pool; dropping the transaction would close it.
     pub async fn rollback(mut self) -> Result<(), sqlx::Error> {
         self.0.rollback().await
     }
 }
 
 impl Deref for Transaction {
-    type Target = Session;
+    type Target = DatabaseSession;
 
-    fn deref(&self) -> &Session {
+    fn deref(&self) -> &DatabaseSession {
         &self.0
     }
 }
 
 impl DerefMut for Transaction {
-    fn deref_mut(&mut self) -> &mut Session {
+    fn deref_mut(&mut self) -> &mut DatabaseSession {
         &mut self.0
     }
 }

@@ -1,8 +1,8 @@
-//! The account row of an organization, which every group of its loads locks first
-//! and every group of its outcomes last.
+//! The account row of an organization. Every group of its loads locks it first, and every group
+//! of its outcomes locks it last.
 
 use chrono::NaiveDate;
-use domain::account::{Account, Tokens};
+use domain::account::{Account, MonthlyTokenQuota};
 use domain::id::OrganizationId;
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -13,7 +13,8 @@ use crate::Shard;
 use crate::Transaction;
 use crate::number::signed;
 
-/// The shard side of a new organization. Written before its control row, as often as needed.
+/// Opens the account of a new organization. Called before its control row is written; may be
+/// repeated.
 pub async fn open(
     shard: &Shard,
     organization: OrganizationId,
@@ -30,12 +31,12 @@ pub async fn open(
     Ok(())
 }
 
-/// The accounts that a group holds, and what was learned on the way.
+/// The accounts that a group has locked.
 #[derive(Debug)]
-pub struct Locked {
+pub struct LockedAccounts {
     pub accounts: Vec<Account>,
-    /// By the shard's clock, after the last lock was taken.
-    pub told: Option<Timestamp>,
+    /// By the shard's clock, read after the last lock was taken.
+    pub locked_at: Option<Timestamp>,
 }
 
 struct Row {
@@ -50,8 +51,8 @@ struct Row {
     told: Timestamp,
 }
 
-/// Everyone locks in the same order, so nobody waits in a circle. The clock is read
-/// above the lock: loads of an organization get ids in commit order.
+/// All transactions lock in the same order, so they never deadlock. The clock is read after the
+/// locks are taken, so loads of an organization get ids in commit order.
 macro_rules! lock {
     ($tx:expr, $organizations:expr, $how:literal) => {
         sqlx::query_as!(
@@ -75,40 +76,40 @@ macro_rules! lock {
     };
 }
 
-/// Locks what is free and passes over what another group holds.
-pub async fn lock_free(
+/// Locks the accounts that are free and skips those that another group has locked.
+pub async fn try_lock(
     tx: &mut Transaction,
     organizations: &[OrganizationId],
-) -> Result<Locked, Error> {
+) -> Result<LockedAccounts, Error> {
     let organizations = uuids(organizations);
-    Locked::from_rows(lock!(tx, &organizations, "skip locked")?)
+    LockedAccounts::from_rows(lock!(tx, &organizations, "skip locked")?)
 }
 
-/// Locks them all, waiting for whoever holds one.
-pub async fn lock_waiting(
+/// Locks all accounts, and waits for groups that have locked one.
+pub async fn lock_all(
     tx: &mut Transaction,
     organizations: &[OrganizationId],
-) -> Result<Locked, Error> {
+) -> Result<LockedAccounts, Error> {
     let organizations = uuids(organizations);
-    Locked::from_rows(lock!(tx, &organizations, "")?)
+    LockedAccounts::from_rows(lock!(tx, &organizations, "")?)
 }
 
 fn uuids(organizations: &[OrganizationId]) -> Vec<Uuid> {
     organizations.iter().map(|id| id.uuid()).collect()
 }
 
-impl Locked {
+impl LockedAccounts {
     fn from_rows(rows: Vec<Row>) -> Result<Self, Error> {
         let told = rows.iter().map(|row| row.told).max();
         let accounts = rows.into_iter().map(Account::try_from);
         Ok(Self {
-            told,
+            locked_at: told,
             accounts: accounts.collect::<Result<_, _>>()?,
         })
     }
 }
 
-/// One account as it stands, without a lock.
+/// One account, without a lock.
 pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Option<Account>, Error> {
     let row = sqlx::query_as!(
         Row,
@@ -122,7 +123,8 @@ pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Option<
     row.map(Account::try_from).transpose()
 }
 
-/// Gives an organization a monthly quota of its own, or its plan's; false when it has no account.
+/// Sets an organization's monthly token quota; without one the plan's quota applies. False when
+/// it has no account.
 pub async fn set_monthly_tokens(
     shard: &Shard,
     organization: OrganizationId,
@@ -138,9 +140,9 @@ pub async fn set_monthly_tokens(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Accounts as columns, for the statements that write many at once.
+/// Accounts as arrays of columns, for statements that write many rows at once.
 #[derive(Debug, Default)]
-pub(crate) struct Columns {
+pub(crate) struct AccountColumns {
     pub(crate) organization: Vec<Uuid>,
     pub(crate) posted: Vec<i64>,
     pub(crate) held: Vec<i64>,
@@ -150,7 +152,7 @@ pub(crate) struct Columns {
     pub(crate) tokens_reserved: Vec<i64>,
 }
 
-impl Columns {
+impl AccountColumns {
     pub(crate) fn push(&mut self, account: &Account) {
         self.organization.push(account.organization.uuid());
         self.posted.push(account.posted.nanos());
@@ -162,12 +164,12 @@ impl Columns {
     }
 }
 
-/// Writes what was decided about accounts that this transaction holds.
+/// Writes accounts that this transaction has locked.
 pub async fn write(tx: &mut Transaction, accounts: &[Account]) -> Result<(), Error> {
     if accounts.is_empty() {
         return Ok(());
     }
-    let mut columns = Columns::default();
+    let mut columns = AccountColumns::default();
     for account in accounts {
         columns.push(account);
     }
@@ -211,8 +213,8 @@ impl TryFrom<Row> for Account {
             posted: Money(row.posted),
             held: Money(row.held),
             postings: unsigned(row.postings, "postings")?,
-            tokens: Tokens {
-                own: own.transpose()?,
+            tokens: MonthlyTokenQuota {
+                custom_quota: own.transpose()?,
                 period: row.period,
                 used: unsigned(row.tokens_used, "tokens_used")?,
                 reserved: unsigned(row.tokens_reserved, "tokens_reserved")?,

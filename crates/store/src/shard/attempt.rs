@@ -1,132 +1,138 @@
-//! The log of callback attempts, and what each one changes.
+//! The log of callback attempts, and what each attempt changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use domain::callback_health::{self, Attempts, Class, Ending};
+use domain::callback_health::{self, CallbackAttemptResult, CallbackTallyKey, LatencyBucket};
 use domain::id::CargoId;
 use domain::time::Timestamp;
-use domain::usage::{Counted, Event, Tally, Work};
+use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::shard::attempt::ends::{delivered_again, end, leave_be, put_off};
 use crate::shard::attempt::log::log;
+use crate::shard::attempt::transitions::{
+    close_resend, end_callback, record_redelivery, schedule_retry,
+};
+use crate::shard::failure_index::{self, FailureKind, NewFailures};
 use crate::shard::node::Claim;
-use crate::shard::trouble::{self, Kind, Troubles};
 use crate::shard::usage;
 
-mod ends;
+mod transitions;
 
 mod log;
 
-mod set_aside;
+mod fallback;
 
-pub use set_aside::{SetAside, set_aside};
+pub use fallback::{FallbackResult, record_with_fallback};
 
-/// How a callback stands when it has ended, and what is counted then.
-const DELIVERED: (&str, Event) = ("delivered", Event::Delivered);
-const GIVEN_UP: (&str, Event) = ("failed", Event::CallbackFailed);
+/// The state of a callback that has ended, and the event that is counted for it.
+const DELIVERED: (&str, UsageEvent) = ("delivered", UsageEvent::Delivered);
+const FAILED: (&str, UsageEvent) = ("failed", UsageEvent::CallbackFailed);
 
 /// An attempt that ended.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct EndedAttempt {
     pub cargo: CargoId,
     pub number: u32,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// From the first byte to the last, without the time until it was written down.
-    pub took: Duration,
+    /// From the first byte to the last, without the time until it was recorded.
+    pub duration: Duration,
     pub status: Option<u16>,
     pub error: Option<String>,
     pub answer: Vec<u8>,
-    pub verdict: Verdict,
+    pub result: AttemptResult,
 }
 
-/// What an attempt comes to.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum AttemptResult {
     Delivered,
-    TryAgain {
+    Retry {
         due_at: Timestamp,
     },
-    GivenUp,
-    /// Somebody asked for it again, and it was acknowledged.
-    DeliveredAgain,
-    /// Somebody asked for it again, in vain: how it stood before, it stands.
-    LeftAsItWas,
+    Failed,
+    /// A resend that the receiver acknowledged.
+    Redelivered,
+    /// A resend that failed. The state of the callback does not change.
+    ResendFailed,
 }
 
-impl Verdict {
+impl AttemptResult {
     const fn is_resend(self) -> bool {
-        matches!(self, Self::DeliveredAgain | Self::LeftAsItWas)
+        matches!(self, Self::Redelivered | Self::ResendFailed)
     }
 
     const fn is_delivered(self) -> bool {
-        matches!(self, Self::Delivered | Self::DeliveredAgain)
+        matches!(self, Self::Delivered | Self::Redelivered)
     }
 }
 
-/// A callback whose attempt was ours to end.
-struct Called {
+/// A callback whose attempt this claim has ended.
+struct RecordedCallback {
     cargo: Uuid,
     project: Uuid,
     host: String,
-    /// If it is news how the callback stands.
-    counted: Option<Counted>,
+    /// What to count, if the state of the callback has changed.
+    usage_key: Option<UsageKey>,
 }
 
-/// Whether attempts get rows of their own.
+/// Whether attempts are written to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Log {
+enum AttemptLog {
     Write,
     Skip,
 }
 
-/// Writes what ended; attempts whose claim was lost are passed over, for they will be repeated.
+/// Records attempts. Those whose claim was lost are skipped: another node repeats them.
 pub async fn record(
     shard: &Shard,
     claim: Claim,
-    ended: &[Ended],
+    ended: &[EndedAttempt],
     now: Timestamp,
 ) -> Result<u64, Error> {
-    write(shard, claim, ended, Log::Write, now).await
+    write(shard, claim, ended, AttemptLog::Write, now).await
 }
 
 async fn write(
     shard: &Shard,
     claim: Claim,
-    ended: &[Ended],
-    rows: Log,
+    ended: &[EndedAttempt],
+    rows: AttemptLog,
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
-    let mut ours: HashMap<Uuid, Called> = HashMap::with_capacity(ended.len());
+    let mut ours: HashMap<Uuid, RecordedCallback> = HashMap::with_capacity(ended.len());
     let mut changes = Changes::default();
-    for (verdict, cargo) in alike(ended) {
+    for (verdict, cargo) in group_by_result(ended) {
         let called = match verdict {
-            Verdict::TryAgain { due_at } => put_off(&mut tx, claim, &cargo, due_at).await?,
-            Verdict::Delivered => end(&mut tx, claim, &cargo, DELIVERED, now).await?,
-            Verdict::GivenUp => end(&mut tx, claim, &cargo, GIVEN_UP, now).await?,
-            Verdict::DeliveredAgain => delivered_again(&mut tx, claim, &cargo, now).await?,
-            Verdict::LeftAsItWas => leave_be(&mut tx, claim, &cargo).await?,
+            AttemptResult::Retry { due_at } => {
+                schedule_retry(&mut tx, claim, &cargo, due_at).await?
+            }
+            AttemptResult::Delivered => {
+                end_callback(&mut tx, claim, &cargo, DELIVERED, now).await?
+            }
+            AttemptResult::Failed => end_callback(&mut tx, claim, &cargo, FAILED, now).await?,
+            AttemptResult::Redelivered => record_redelivery(&mut tx, claim, &cargo, now).await?,
+            AttemptResult::ResendFailed => close_resend(&mut tx, claim, &cargo).await?,
         };
         for called in called {
             changes.add(verdict, &called);
             ours.insert(called.cargo, called);
         }
     }
-    let mut health = callback_health::Tally::default();
+    let mut health = callback_health::CallbackTally::default();
     let mut logged = Vec::with_capacity(ours.len());
     for attempt in ended {
         if let Some(called) = ours.get(&attempt.cargo.uuid()) {
-            health.count(attempt.counted(called));
+            health.count(attempt.health_sample(called));
             logged.push(attempt);
         }
     }
-    if rows == Log::Write {
+    if rows == AttemptLog::Write {
         log(&mut tx, &logged, &health, now).await?;
     }
     changes.write(&mut tx, now).await?;
@@ -134,54 +140,58 @@ async fn write(
     Ok(u64::try_from(ours.len()).unwrap_or_default())
 }
 
-/// Cargo of the same verdict change in one statement.
-fn alike(ended: &[Ended]) -> BTreeMap<Verdict, Vec<Uuid>> {
-    let mut alike: BTreeMap<Verdict, Vec<Uuid>> = BTreeMap::new();
+/// Cargo with the same result is updated in one statement.
+fn group_by_result(ended: &[EndedAttempt]) -> BTreeMap<AttemptResult, Vec<Uuid>> {
+    let mut alike: BTreeMap<AttemptResult, Vec<Uuid>> = BTreeMap::new();
     for attempt in ended {
-        let cargo = alike.entry(attempt.verdict).or_default();
+        let cargo = alike.entry(attempt.result).or_default();
         cargo.push(attempt.cargo.uuid());
     }
     alike
 }
 
-impl Ended {
-    fn counted(&self, called: &Called) -> Attempts {
-        Attempts {
+impl EndedAttempt {
+    fn health_sample(&self, called: &RecordedCallback) -> CallbackTallyKey {
+        CallbackTallyKey {
             project: called.project.into(),
             host: called.host.clone(),
-            ending: Ending::of(self.status, self.verdict.is_delivered()),
-            class: Class::of(self.took),
+            result: CallbackAttemptResult::of(self.status, self.result.is_delivered()),
+            latency: LatencyBucket::of(self.duration),
         }
     }
 }
 
-/// What the attempts of a group change beside their own rows.
+/// What the attempts of a group change besides their rows.
 #[derive(Default)]
 struct Changes {
-    tally: Tally,
-    troubles: Troubles,
-    mended: Vec<(Uuid, Uuid)>,
+    tally: UsageTally,
+    failures: NewFailures,
+    redelivered: Vec<(Uuid, Uuid)>,
 }
 
 impl Changes {
-    fn add(&mut self, verdict: Verdict, called: &Called) {
-        let Some(what) = &called.counted else {
+    fn add(&mut self, verdict: AttemptResult, called: &RecordedCallback) {
+        let Some(what) = &called.usage_key else {
             return;
         };
-        self.tally.count(what.clone(), Work::default());
+        self.tally.count(what.clone(), UsageAmounts::default());
         match verdict {
-            Verdict::GivenUp => {
+            AttemptResult::Failed => {
                 let (project, host) = (called.project, called.host.clone());
-                self.troubles.add(project, called.cargo, host);
+                self.failures.add(project, called.cargo, host);
             }
-            Verdict::DeliveredAgain => self.mended.push((called.project, called.cargo)),
-            Verdict::Delivered | Verdict::TryAgain { .. } | Verdict::LeftAsItWas => {}
+            AttemptResult::Redelivered => self.redelivered.push((called.project, called.cargo)),
+            AttemptResult::Delivered
+            | AttemptResult::Retry { .. }
+            | AttemptResult::ResendFailed => {}
         }
     }
 
     async fn write(self, tx: &mut Transaction, now: Timestamp) -> Result<(), Error> {
         usage::append(tx, &self.tally, now).await?;
-        self.troubles.note(tx, Kind::CallbackFailed).await?;
-        trouble::forget_callbacks(tx, &self.mended).await
+        self.failures
+            .insert(tx, FailureKind::CallbackFailed)
+            .await?;
+        failure_index::delete_callback_failures(tx, &self.redelivered).await
     }
 }

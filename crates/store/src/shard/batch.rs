@@ -15,11 +15,14 @@ use crate::shard::time_limit;
 
 mod claim;
 
-pub use claim::{Queue, Turn, claim_due, claim_gathered, due_lanes, free_unknown, give_back};
+pub use claim::{
+    BatchClaimQuota, BatchQueue, claim_gathered, claim_running, free_unknown_claims,
+    list_due_lanes, release,
+};
 
-/// A batch in a stage's hands.
+/// A batch that a stage has claimed.
 #[derive(Debug, Clone)]
-pub struct Claimed {
+pub struct ClaimedBatchRow {
     pub id: BatchId,
     pub lane: LaneId,
     pub cargo: Vec<CargoId>,
@@ -27,8 +30,8 @@ pub struct Claimed {
     pub takeovers: i32,
 }
 
-/// The provider took it. It is not claimed any more: it has a time to be asked again.
-pub async fn run(
+/// The provider accepted the batch. Releases the claim and schedules the next poll.
+pub async fn mark_running(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
@@ -49,18 +52,18 @@ pub async fn run(
     )
     .execute(&shard.pool)
     .await?;
-    ours(changed.rows_affected())
+    check_fencing(changed.rows_affected())
 }
 
-/// The job under which a batch runs, or ran, if it has one.
-pub async fn job(shard: &Shard, batch: BatchId) -> Result<Option<String>, Error> {
+/// The provider's job of a batch, if it has one.
+pub async fn find_job(shard: &Shard, batch: BatchId) -> Result<Option<String>, Error> {
     let job = sqlx::query_scalar!("select job from shard.batch where id = $1", batch.uuid());
     Ok(job.fetch_optional(&shard.pool).await?.flatten())
 }
 
-/// How many batches of some lanes no provider has yet; for lanes in `realtime`, how many it has
-/// not answered yet. Lanes without any are left out.
-pub async fn backlog(
+/// How many batches of some lanes are not submitted yet; for lanes in `realtime`, how many are not
+/// answered yet. Lanes without such batches are left out.
+pub async fn count_backlog(
     shard: &Shard,
     lanes: &[LaneId],
     realtime: &[LaneId],
@@ -84,8 +87,9 @@ pub async fn backlog(
     Ok(counts.collect())
 }
 
-/// As [`ask_again`], after all that has come back so far was processed: its worker survived it.
-pub async fn poll_again(
+/// As [`reschedule`], and resets the takeovers: the worker has processed all results so far and
+/// survived it.
+pub async fn reschedule_after_progress(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
@@ -101,11 +105,11 @@ pub async fn poll_again(
     )
     .execute(&shard.pool)
     .await?;
-    ours(changed.rows_affected())
+    check_fencing(changed.rows_affected())
 }
 
-/// Not done yet, or not taken: to be tried again at `next_poll_at`, by whoever comes first.
-pub async fn ask_again(
+/// Not done or not accepted yet. Releases the claim; any node may try again at `next_poll_at`.
+pub async fn reschedule(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
@@ -121,26 +125,25 @@ pub async fn ask_again(
     )
     .execute(&shard.pool)
     .await?;
-    ours(changed.rows_affected())
+    check_fencing(changed.rows_affected())
 }
 
-/// The way that unfinished cargo takes next; without one, the same as before.
+/// Where unfinished cargo is queued again. By default in the same lane.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Onward {
+pub struct RequeuePlan {
     pub lane: Option<LaneId>,
-    /// What has an id before this one goes to that lane instead.
+    /// Cargo with an id before this one goes to this lane instead.
     pub urgent: Option<(Uuid, LaneId)>,
-    /// How long it waits there at least, by the attempt that it comes back from; empty: no longer
-    /// than others.
-    pub rests: Vec<TimeDelta>,
+    /// The backoff by attempt. Empty: no backoff.
+    pub backoffs: Vec<TimeDelta>,
 }
 
-/// Ends a batch. What has no outcome goes back to wait, one attempt further.
+/// Ends a batch. Cargo without an outcome is queued again with the next attempt number.
 pub async fn end(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
-    onward: Onward,
+    onward: RequeuePlan,
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
@@ -155,9 +158,9 @@ pub async fn end(
     )
     .execute(&mut *tx)
     .await?;
-    ours(changed.rows_affected())?;
+    check_fencing(changed.rows_affected())?;
     let rests: Vec<f64> = onward
-        .rests
+        .backoffs
         .iter()
         .map(|rest| rest.as_seconds_f64())
         .collect();
@@ -188,10 +191,10 @@ pub async fn end(
     Ok(returned.rows_affected())
 }
 
-/// Splits a batch that keeps killing its workers: the poison is in one of the halves.
-pub async fn halve(
+/// Splits a batch that keeps crashing its workers, to isolate the cargo that causes it.
+pub async fn split(
     shard: &Shard,
-    batch: &Claimed,
+    batch: &ClaimedBatchRow,
     claim: Claim,
     halves: [BatchId; 2],
     now: Timestamp,
@@ -208,7 +211,7 @@ pub async fn halve(
     )
     .execute(&mut *tx)
     .await?;
-    ours(changed.rows_affected())?;
+    check_fencing(changed.rows_affected())?;
     let (first, second) = batch.cargo.split_at(batch.cargo.len() / 2);
     for (half, cargo) in halves.into_iter().zip([first, second]) {
         let cargo: Vec<_> = cargo.iter().map(|id| id.uuid()).collect();
@@ -241,14 +244,14 @@ pub async fn halve(
     Ok(())
 }
 
-/// The oldest batch that is to be submitted, and the oldest that is due to be asked for, among
-/// those since `from`. None: this took longer than `limit`.
-pub async fn oldest(
+/// When the oldest batch to submit was gathered, and when the oldest poll was due, among those
+/// since `from`. None: this took longer than `limit`.
+pub async fn find_oldest_due(
     shard: &Shard,
     from: Timestamp,
     limit: Duration,
 ) -> Result<Option<(Option<Timestamp>, Option<Timestamp>)>, Error> {
-    let mut tx = time_limit::begin(shard, limit).await?;
+    let mut tx = time_limit::begin_limited(shard, limit).await?;
     let row = sqlx::query!(
         "select (select min(gathered_at) from shard.batch
                  where state in ('gathered', 'submitting') and node is null
@@ -259,15 +262,15 @@ pub async fn oldest(
     )
     .fetch_one(&mut *tx)
     .await;
-    let row = time_limit::unless_reached(row)?;
+    let row = time_limit::none_if_timed_out(row)?;
     tx.rollback().await?;
     Ok(row.map(|row| (row.gathered, row.polled)))
 }
 
-pub(crate) const fn ours(changed: u64) -> Result<(), Error> {
+pub(crate) const fn check_fencing(changed: u64) -> Result<(), Error> {
     if changed == 1 {
         Ok(())
     } else {
-        Err(Error::Moved)
+        Err(Error::Fenced)
     }
 }

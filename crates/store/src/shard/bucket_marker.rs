@@ -1,23 +1,23 @@
-//! What this database knows about its marker in the bucket, and whether bytes may be removed.
+//! The marker of this database in the bucket, and whether objects may be removed.
 
-use domain::bucket_marker::{Hold, Marker, Origin};
+use domain::bucket_marker::{BucketMarker, DatabaseOrigin, RemovalHold};
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 
-/// The row, beside the server and database that answer now.
+/// The marker's row, and the server and database that answer now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkerState {
-    pub current: Origin,
-    /// Who wrote the marker last. None: no marker was written yet.
-    pub origin: Option<Origin>,
-    pub marker: Marker,
+pub struct BucketMarkerState {
+    pub current: DatabaseOrigin,
+    /// The server and database that wrote the marker last. None: no marker was written yet.
+    pub origin: Option<DatabaseOrigin>,
+    pub marker: BucketMarker,
     pub written_at: Option<Timestamp>,
-    pub held: Option<Hold>,
+    pub held: Option<RemovalHold>,
 }
 
-pub async fn state(shard: &Shard) -> Result<MarkerState, Error> {
+pub async fn read_state(shard: &Shard) -> Result<BucketMarkerState, Error> {
     let row = sqlx::query!(
         r#"select
                -- The timeline of the checkpoint would lag behind a promotion.
@@ -31,15 +31,15 @@ pub async fn state(shard: &Shard) -> Result<MarkerState, Error> {
     .fetch_one(&shard.pool)
     .await?;
     let origin = |text: &str| {
-        Origin::parse(text).ok_or(Error::Corrupt {
+        DatabaseOrigin::parse(text).ok_or(Error::Corrupt {
             table: "bucket_marker",
             column: "origin",
         })
     };
-    Ok(MarkerState {
+    Ok(BucketMarkerState {
         current: origin(&row.current)?,
         origin: row.origin.as_deref().map(origin).transpose()?,
-        marker: Marker {
+        marker: BucketMarker {
             generation: row.generation,
             nonce: row.nonce.unwrap_or_default(),
         },
@@ -47,27 +47,27 @@ pub async fn state(shard: &Shard) -> Result<MarkerState, Error> {
         held: row
             .held_at
             .zip(row.held_reason)
-            .map(|(since, reason)| Hold { since, reason }),
+            .map(|(since, reason)| RemovalHold { since, reason }),
     })
 }
 
-/// Why removal is held, if it is.
-pub async fn held(shard: &Shard) -> Result<Option<Hold>, Error> {
+/// Why removal is on hold, if it is.
+pub async fn find_hold(shard: &Shard) -> Result<Option<RemovalHold>, Error> {
     let row = sqlx::query!("select held_at, held_reason from shard.bucket_marker")
         .fetch_one(&shard.pool)
         .await?;
     let held = row.held_at.zip(row.held_reason);
-    Ok(held.map(|(since, reason)| Hold { since, reason }))
+    Ok(held.map(|(since, reason)| RemovalHold { since, reason }))
 }
 
-/// Begins the next generation, unless one was begun after `before` or removal is held. The marker
-/// goes into the bucket only afterwards, so the bucket is never ahead of the rows.
+/// Begins the next generation, unless one was begun after `before` or removal is on hold. The
+/// caller writes the marker to the bucket afterwards, so the bucket is never ahead of the rows.
 pub async fn begin_generation(
     shard: &Shard,
-    origin: &Origin,
+    origin: &DatabaseOrigin,
     before: Timestamp,
     now: Timestamp,
-) -> Result<Option<Marker>, Error> {
+) -> Result<Option<BucketMarker>, Error> {
     let row = sqlx::query!(
         r#"update shard.bucket_marker
            set generation = generation + 1, nonce = gen_random_uuid(), written_at = $1, origin = $2
@@ -79,17 +79,17 @@ pub async fn begin_generation(
     )
     .fetch_optional(&shard.pool)
     .await?;
-    Ok(row.map(|row| Marker {
+    Ok(row.map(|row| BucketMarker {
         generation: row.generation,
         nonce: row.nonce,
     }))
 }
 
-/// Holds removal until an operator confirms. Whether this call did it.
-pub async fn hold(
+/// Puts removal on hold until an operator confirms. Returns whether this call did it.
+pub async fn hold_removal(
     shard: &Shard,
     reason: &str,
-    found: Option<Marker>,
+    found: Option<BucketMarker>,
     now: Timestamp,
 ) -> Result<bool, Error> {
     let held = sqlx::query!(
@@ -104,8 +104,9 @@ pub async fn hold(
     Ok(held.rows_affected() == 1)
 }
 
-/// Keeps in mind the newest marker that was found while removal is held: confirming goes past it.
-pub async fn note_found(shard: &Shard, found: Option<Marker>) -> Result<(), Error> {
+/// Records the newest marker that was found while removal is on hold. The generation after
+/// confirmation is higher.
+pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<(), Error> {
     let Some(found) = found else { return Ok(()) };
     sqlx::query!(
         "update shard.bucket_marker set found_generation = $1
@@ -117,10 +118,10 @@ pub async fn note_found(shard: &Shard, found: Option<Marker>) -> Result<(), Erro
     Ok(())
 }
 
-/// An operator's word that the rows are the ones to keep: removal goes on, and the next marker
-/// replaces the one that was found. Whether removal was held.
-pub async fn confirm(shard: &Shard) -> Result<bool, Error> {
-    let current = state(shard).await?.current;
+/// An operator confirms that these rows are the valid ones. Removal continues, and the next marker
+/// replaces the one that was found. Returns whether removal was on hold.
+pub async fn confirm_removal(shard: &Shard) -> Result<bool, Error> {
+    let current = read_state(shard).await?.current;
     let confirmed = sqlx::query!(
         "update shard.bucket_marker
          set held_at = null, held_reason = null, found_generation = null, origin = $1,

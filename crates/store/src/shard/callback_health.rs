@@ -1,16 +1,17 @@
-//! Callback attempts by host: appended once per group, folded by sweep, read by people.
+//! Counts of callback attempts by host: appended once per group, folded by sweep, shown on the
+//! dashboard.
 
-use domain::callback_health::Tally;
-use domain::time::{Timestamp, hour};
+use domain::callback_health::CallbackTally;
+use domain::time::{Timestamp, start_of_hour};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
 
-/// A tally as the columns of its one row.
+/// A tally as the columns of one row.
 #[derive(Debug, Default)]
-pub(crate) struct Delta {
+pub(crate) struct CallbackDelta {
     pub(crate) hour: Timestamp,
     pub(crate) project: Vec<Uuid>,
     pub(crate) host: Vec<String>,
@@ -19,17 +20,17 @@ pub(crate) struct Delta {
     pub(crate) count: Vec<i64>,
 }
 
-impl Delta {
-    pub(crate) fn of(tally: &Tally, now: Timestamp) -> Self {
+impl CallbackDelta {
+    pub(crate) fn of(tally: &CallbackTally, now: Timestamp) -> Self {
         let mut delta = Self {
-            hour: hour(now),
+            hour: start_of_hour(now),
             ..Self::default()
         };
         for (attempts, count) in tally.iter() {
             delta.project.push(attempts.project.uuid());
             delta.host.push(attempts.host.clone());
-            delta.ending.push(attempts.ending.as_str().to_owned());
-            delta.class.push(attempts.class.number());
+            delta.ending.push(attempts.result.as_str().to_owned());
+            delta.class.push(attempts.latency.number());
             delta.count.push(signed(count));
         }
         delta
@@ -38,7 +39,7 @@ impl Delta {
 
 /// Folds at most `most` rows with ids after `after` into the sums.
 ///
-/// Any number of nodes may fold: a row that another one holds is passed over.
+/// Any number of nodes may fold: rows that another node has locked are skipped.
 pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
     let folded = sqlx::query_scalar!(
         r#"with gone as (

@@ -1,7 +1,7 @@
-//! Credit paid in and out, by people: posted once for each reference.
+//! Payments of credit by operators: posted once per reference.
 
 use domain::id::OrganizationId;
-use domain::ledger::{Entries, Kind};
+use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
 use domain::time::Timestamp;
 
@@ -10,44 +10,44 @@ use crate::Shard;
 use crate::shard::account;
 use crate::shard::posting::{self, Posting};
 
-/// A payment, as it was asked for.
+/// A payment to post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// Above nothing.
+    /// Above zero.
     pub amount: Money,
-    pub direction: Direction,
+    pub direction: PaymentDirection,
     pub reference: Option<String>,
     pub note: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum PaymentDirection {
     In,
     Out,
 }
 
-/// What came of it.
+/// The result of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paid {
+pub enum PaymentResult {
     Posted {
         number: u64,
         balance: Money,
     },
-    /// It was posted before under this reference; nothing was changed.
-    Before {
+    /// The same payment was posted before under this reference; nothing was changed.
+    AlreadyPosted {
         number: u64,
         balance: Money,
     },
-    /// The reference belongs to another amount.
+    /// Another payment has this reference.
     ReferenceUsed {
         number: u64,
     },
-    /// More than is available: the rest is held for cargo under way, or was never there.
-    TooLittle {
+    /// The amount exceeds the balance minus the holds of open cargo.
+    InsufficientCredit {
         available: Money,
     },
-    /// More than an account can hold.
-    TooMuch,
+    /// The balance would exceed what an account can store.
+    BalanceOverflow,
     NoAccount,
 }
 
@@ -56,32 +56,35 @@ pub async fn pay(
     organization: OrganizationId,
     payment: &Payment,
     now: Timestamp,
-) -> Result<Paid, Error> {
+) -> Result<PaymentResult, Error> {
     let mut tx = shard.begin().await?;
-    let locked = account::lock_waiting(&mut tx, &[organization]).await?;
+    let locked = account::lock_all(&mut tx, &[organization]).await?;
     let Some(mut account) = locked.accounts.first().copied() else {
-        return Ok(Paid::NoAccount);
+        return Ok(PaymentResult::NoAccount);
     };
     let (kind, entries) = match payment.direction {
-        Direction::In => (Kind::Deposit, Entries::deposit(payment.amount)),
-        Direction::Out => (Kind::Withdrawal, Entries::withdrawal(payment.amount)),
+        PaymentDirection::In => (PostingKind::Deposit, DoubleEntry::deposit(payment.amount)),
+        PaymentDirection::Out => (
+            PostingKind::Withdrawal,
+            DoubleEntry::withdrawal(payment.amount),
+        ),
     };
     if let Some(reference) = &payment.reference
         && let Some((number, before, balance)) =
-            posting::referred(&mut tx, organization, reference).await?
+            posting::find_by_reference(&mut tx, organization, reference).await?
     {
         return Ok(if before == entries {
-            Paid::Before { number, balance }
+            PaymentResult::AlreadyPosted { number, balance }
         } else {
-            Paid::ReferenceUsed { number }
+            PaymentResult::ReferenceUsed { number }
         });
     }
-    if payment.direction == Direction::Out && payment.amount > account.available() {
+    if payment.direction == PaymentDirection::Out && payment.amount > account.available() {
         let available = account.available();
-        return Ok(Paid::TooLittle { available });
+        return Ok(PaymentResult::InsufficientCredit { available });
     }
     let Some(posted) = account.posted.nanos().checked_add(entries.credit.nanos()) else {
-        return Ok(Paid::TooMuch);
+        return Ok(PaymentResult::BalanceOverflow);
     };
     account.posted = Money(posted);
     account.postings += 1;
@@ -99,7 +102,7 @@ pub async fn pay(
     };
     posting::append(&mut tx, &[posting]).await?;
     tx.commit().await?;
-    Ok(Paid::Posted {
+    Ok(PaymentResult::Posted {
         number: account.postings,
         balance: account.posted,
     })

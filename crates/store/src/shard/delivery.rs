@@ -1,4 +1,4 @@
-//! Callbacks that are due: who waits, whose turn it is, and what to send.
+//! The queue of callbacks: which destinations have something due, claims, and what to send.
 
 use domain::id::{CargoId, OrganizationId};
 use domain::time::Timestamp;
@@ -12,21 +12,23 @@ mod contents;
 
 mod due;
 
-pub use contents::{StoredCallback, bodies, contents};
-pub use due::{DueDestination, DueLook, destinations, living_nodes, newly_due};
+pub use contents::{StoredCallback, read_bodies, read_callbacks};
+pub use due::{
+    DueDestination, DueDestinationPage, list_due_destinations, list_live_nodes, list_newly_due,
+};
 
-/// Whose callbacks, and where to: what slots are counted by.
+/// An organization and the host of its callbacks. Slots are counted per destination.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Destination {
     pub organization: OrganizationId,
     pub host: String,
 }
 
-/// What one destination may take in a claim.
+/// How many deliveries of one destination may be claimed.
 #[derive(Debug, Clone)]
-pub struct ClaimTurn {
+pub struct DeliveryClaimQuota {
     pub destination: Destination,
-    /// Nothing of it is due before this: rows that were claimed before are not walked again.
+    /// Nothing is due before this, so the scan skips rows that were claimed earlier.
     pub due_from: Timestamp,
     pub max: usize,
 }
@@ -39,15 +41,15 @@ pub struct ClaimedDelivery {
     pub due_at: Timestamp,
     pub number: u32,
     pub takeovers: i32,
-    /// A person asked for it again: one attempt, whatever its result.
+    /// A person requested a resend: one attempt, without retries.
     pub is_resend: bool,
 }
 
-/// Takes what is due of some destinations, at most so many of each, as a node that is alive.
+/// Claims due deliveries of some destinations, at most each one's quota, as a live node.
 pub async fn claim(
     shard: &Shard,
     claim: Claim,
-    turns: &[ClaimTurn],
+    turns: &[DeliveryClaimQuota],
     now: Timestamp,
 ) -> Result<Vec<ClaimedDelivery>, Error> {
     let columns = Columns::of(turns);
@@ -107,7 +109,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(turns: &[ClaimTurn]) -> Self {
+    fn of(turns: &[DeliveryClaimQuota]) -> Self {
         let mut columns = Self::default();
         for turn in turns {
             columns
@@ -123,8 +125,8 @@ impl Columns {
     }
 }
 
-/// Everything that this claim holds.
-pub async fn held(shard: &Shard, claim: Claim) -> Result<Vec<CargoId>, Error> {
+/// The cargo of all deliveries that this claim holds.
+pub async fn list_claimed(shard: &Shard, claim: Claim) -> Result<Vec<CargoId>, Error> {
     let held = sqlx::query_scalar!(
         "select cargo from shard.delivery where node = $1 and epoch = $2",
         claim.node,
@@ -135,8 +137,8 @@ pub async fn held(shard: &Shard, claim: Claim) -> Result<Vec<CargoId>, Error> {
     Ok(held.into_iter().map(CargoId::from_uuid).collect())
 }
 
-/// Gives claims back: others may make these attempts.
-pub async fn free(shard: &Shard, claim: Claim, cargo: &[CargoId]) -> Result<u64, Error> {
+/// Releases claims: other nodes may make these attempts.
+pub async fn release(shard: &Shard, claim: Claim, cargo: &[CargoId]) -> Result<u64, Error> {
     let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
     let freed = sqlx::query!(
         "update shard.delivery set node = null, epoch = null
@@ -150,8 +152,8 @@ pub async fn free(shard: &Shard, claim: Claim, cargo: &[CargoId]) -> Result<u64,
     Ok(freed.rows_affected())
 }
 
-/// When the longest-waiting due callback became due.
-pub async fn oldest(shard: &Shard) -> Result<Option<Timestamp>, Error> {
+/// The earliest due time of the callbacks that are not claimed.
+pub async fn find_oldest_due(shard: &Shard) -> Result<Option<Timestamp>, Error> {
     let oldest = sqlx::query_scalar!("select min(due_at) from shard.delivery where node is null");
     Ok(oldest.fetch_one(&shard.pool).await?)
 }

@@ -1,9 +1,8 @@
-//! Files: sessions, what became of them, and who names them.
+//! Files: upload sessions, their results, and the cargo that references them.
 //!
 //! Locks are taken in one order everywhere: account, storage, file by id, object.
 
 pub mod audit;
-mod change;
 mod claim;
 mod complete;
 mod create;
@@ -13,17 +12,20 @@ mod find;
 mod publish;
 pub mod reference;
 mod row;
-mod session;
 mod staging;
+mod update;
+mod upload_session;
 
-pub use crate::shard::file::change::{Change, Changed, change};
-pub use crate::shard::file::claim::{Class, claim, free_own, later, validating};
-pub use crate::shard::file::complete::{Completed, complete, statuses};
-pub use crate::shard::file::create::{Created, NewFile, create, keep_upload};
-pub use crate::shard::file::delete::{Deleted, delete};
+pub use crate::shard::file::claim::{
+    FileSizeClass, claim, count_validating, free_unknown_claims, reschedule,
+};
+pub use crate::shard::file::complete::{UploadCompletion, complete, find_with_verdict};
+pub use crate::shard::file::create::{FileCreation, NewFile, create, record_upload};
+pub use crate::shard::file::delete::{FileDeletion, delete};
 pub use crate::shard::file::expire::expire;
-pub use crate::shard::file::find::{Filter, find, list};
-pub use crate::shard::file::publish::{Published, publish};
-pub use crate::shard::file::row::{ClaimedFile, File, Part};
-pub use crate::shard::file::session::{abandon, fail, take_back};
-pub use crate::shard::file::staging::{cleaned, staged};
+pub use crate::shard::file::find::{FileFilter, find, list};
+pub use crate::shard::file::publish::{PublishResult, publish};
+pub use crate::shard::file::row::{ClaimedFile, FileRow, UploadPart};
+pub use crate::shard::file::staging::{list_staged, mark_cleaned};
+pub use crate::shard::file::update::{FileChange, FileChangeResult, update};
+pub use crate::shard::file::upload_session::{fail, fail_abandoned, retract};

@@ -1,4 +1,4 @@
-//! The hold as it lies in its cargo's row.
+//! The columns of a cargo's row that store its hold.
 
 use domain::hold::Hold;
 use domain::model::Price;
@@ -6,7 +6,7 @@ use domain::money::Money;
 
 use crate::number::signed;
 
-/// The columns of a cargo that are its hold; empty where nothing is held.
+/// The hold of one cargo; null where nothing is held.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HoldRow {
     pub(crate) held: Option<i64>,
@@ -43,7 +43,7 @@ pub(crate) struct HoldColumns {
 
 impl HoldColumns {
     pub(crate) fn push(&mut self, hold: &Hold) {
-        let some = !hold.is_nothing();
+        let some = !hold.is_empty();
         let tokens = signed(hold.tokens);
         self.held.push(some.then_some(hold.amount.nanos()));
         self.price_input

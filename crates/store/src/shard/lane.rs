@@ -1,8 +1,8 @@
-//! Lanes: made when first needed, gathered by one worker at a time.
+//! Lanes: created when first needed, gathered by one worker at a time.
 
 use domain::lane::{Lane, LaneId};
-use domain::model::Kind;
-use domain::route::Via;
+use domain::model::ModelKind;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::Shard;
 use crate::Transaction;
 use crate::shard::node::Claim;
 
-/// The row of a lane, made if need be.
+/// The id of a lane, which is created if it does not exist.
 pub async fn ensure(shard: &Shard, lane: &Lane) -> Result<LaneId, Error> {
     sqlx::query!(
         "insert into shard.lane (provider, model, kind, via) values ($1, $2, $3, $4)
@@ -49,13 +49,13 @@ pub async fn find(shard: &Shard, id: LaneId) -> Result<Lane, Error> {
     Ok(Lane {
         provider: row.provider,
         model: row.model,
-        kind: Kind::parse(&row.kind).ok_or(corrupt("kind"))?,
-        via: Via::parse(&row.via).ok_or(corrupt("via"))?,
+        kind: ModelKind::parse(&row.kind).ok_or(corrupt("kind"))?,
+        via: InferenceMode::parse(&row.via).ok_or(corrupt("via"))?,
     })
 }
 
-/// Every lane that there is.
-pub async fn all(shard: &Shard) -> Result<Vec<(LaneId, Lane)>, Error> {
+/// Every lane.
+pub async fn list(shard: &Shard) -> Result<Vec<(LaneId, Lane)>, Error> {
     let ids = sqlx::query_scalar!("select id from shard.lane order by id");
     let mut lanes = Vec::new();
     for id in ids.fetch_all(&shard.pool).await? {
@@ -64,8 +64,9 @@ pub async fn all(shard: &Shard) -> Result<Vec<(LaneId, Lane)>, Error> {
     Ok(lanes)
 }
 
-/// A batch of the lane took so long at its provider: callers are told to expect the like.
-pub async fn took(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error> {
+/// Adds the time that a batch took at its provider to the lane's average, from which callers get
+/// an estimate.
+pub async fn record_turnaround(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error> {
     sqlx::query!(
         "update shard.lane
          set turnaround_seconds = coalesce(turnaround_seconds * 0.7 + $2::double precision * 0.3, $2) where id = $1",
@@ -77,18 +78,18 @@ pub async fn took(shard: &Shard, lane: LaneId, seconds: f64) -> Result<(), Error
     Ok(())
 }
 
-/// A lane in a gatherer's hands.
+/// A lane that a worker has claimed for gathering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct ClaimedLane {
     pub id: LaneId,
-    /// An operator lets nothing be gathered there.
+    /// An operator has paused gathering.
     pub is_paused: bool,
 }
 
-/// Takes every lane that nobody gathers; returns all that this claim holds.
-pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<Held>, Error> {
+/// Claims every unclaimed lane; returns all lanes that this claim holds.
+pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<ClaimedLane>, Error> {
     let free = sqlx::query_scalar!("select count(*) from shard.lane where node is null");
-    // Looking costs nothing; an update would take a transaction each time.
+    // The read is cheap; an update would assign a transaction id each time.
     if free.fetch_one(&shard.pool).await? != Some(0) {
         sqlx::query!(
             "with me as materialized (
@@ -116,15 +117,15 @@ pub async fn claim_free(shard: &Shard, claim: Claim) -> Result<Vec<Held>, Error>
     )
     .fetch_all(&shard.pool)
     .await?;
-    let held = rows.into_iter().map(|row| Held {
+    let held = rows.into_iter().map(|row| ClaimedLane {
         id: LaneId(row.id),
         is_paused: row.is_paused,
     });
     Ok(held.collect())
 }
 
-/// Lets nothing be gathered there until it is resumed; what waits goes on waiting, and its
-/// deadlines hold. Whether there is such a lane.
+/// Pauses gathering until it is resumed. Cargo keeps waiting, and its deadlines still apply.
+/// Returns whether there is such a lane.
 pub async fn pause(
     shard: &Shard,
     lane: LaneId,
@@ -145,7 +146,7 @@ pub async fn pause(
     Ok(paused.rows_affected() > 0)
 }
 
-/// Whether it was paused.
+/// Returns whether the lane was paused.
 pub async fn resume(shard: &Shard, lane: LaneId) -> Result<bool, Error> {
     let resumed = sqlx::query!(
         "update shard.lane set paused_at = null, paused_by = null, pause_reason = null
@@ -157,8 +158,8 @@ pub async fn resume(shard: &Shard, lane: LaneId) -> Result<bool, Error> {
     Ok(resumed.rows_affected() > 0)
 }
 
-/// Holds the lane to the end of the transaction, if it is still ours.
-pub async fn guard(tx: &mut Transaction, lane: LaneId, claim: Claim) -> Result<(), Error> {
+/// Locks the lane until the transaction ends, if this claim still holds it.
+pub async fn lock_claimed(tx: &mut Transaction, lane: LaneId, claim: Claim) -> Result<(), Error> {
     sqlx::query_scalar!(
         "select id from shard.lane where id = $1 and node = $2 and epoch = $3 for update",
         lane.0,
@@ -168,5 +169,5 @@ pub async fn guard(tx: &mut Transaction, lane: LaneId, claim: Claim) -> Result<(
     .fetch_optional(&mut **tx)
     .await?
     .map(|_| ())
-    .ok_or(Error::Moved)
+    .ok_or(Error::Fenced)
 }

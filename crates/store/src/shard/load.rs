@@ -4,59 +4,60 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::hold::Hold;
-use domain::id::{CargoId, FileId, KeyId, OrganizationId, ProjectId};
-use domain::idempotency::Named;
+use domain::id::{ApiKeyId, CargoId, FileId, OrganizationId, ProjectId};
+use domain::idempotency::IdempotencyKey;
 use domain::lane::LaneId;
 use domain::time::Timestamp;
-use domain::usage::{Counted, Event, Tally, Work};
+use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::body::Packed;
+use crate::body::PackedBody;
 use crate::shard::account;
 use crate::shard::hold::HoldColumns;
 use crate::shard::usage;
 
-/// A large group of loads, or any over a slow connection, may take so long to arrive at the
+/// How long a large group of loads, or any group over a slow connection, may take to arrive at the
 /// server. Its accounts are locked meanwhile.
-const LARGE_GROUP_IDLE: Duration = Duration::from_secs(4);
+const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// One load, as it lies in its rows.
+/// One load, as it is stored.
 #[derive(Debug, Clone)]
 pub struct NewCargo {
     pub id: CargoId,
     pub organization: OrganizationId,
     pub project: ProjectId,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub lane: LaneId,
     pub model: String,
     pub callback: Option<(String, String)>,
-    pub request: Packed,
+    pub request: PackedBody,
     pub metadata: Option<Vec<u8>>,
-    pub idempotency: Option<Named>,
+    pub idempotency: Option<IdempotencyKey>,
     pub hold: Hold,
-    /// The files that it names, each once, which this transaction has locked.
+    /// The files that it references, each once. This transaction has locked them.
     pub files: Vec<FileId>,
 }
 
-/// A load that was stored under an idempotency key before.
+/// A load that was stored with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
+pub struct IdempotencyRecord {
     pub project: ProjectId,
     pub key: String,
     pub digest: Vec<u8>,
     pub cargo: CargoId,
 }
 
-/// What these keys stand for. Asked under the accounts' locks, so that the answer holds until commit.
-pub async fn earlier(
+/// The loads that were stored with these keys. Read under the accounts' locks, so that the answer
+/// stays valid until the commit.
+pub async fn find_idempotency_records(
     tx: &mut Transaction,
     projects: &[Uuid],
     keys: &[String],
     since: Timestamp,
-) -> Result<Vec<Earlier>, Error> {
+) -> Result<Vec<IdempotencyRecord>, Error> {
     let rows = sqlx::query!(
         r#"select i.project, i.key, i.digest, i.cargo
            from unnest($1::uuid[], $2::text[]) as asked (project, key)
@@ -68,7 +69,7 @@ pub async fn earlier(
     )
     .fetch_all(&mut **tx)
     .await?;
-    let earlier = rows.into_iter().map(|row| Earlier {
+    let earlier = rows.into_iter().map(|row| IdempotencyRecord {
         project: row.project.into(),
         key: row.key,
         digest: row.digest,
@@ -77,13 +78,13 @@ pub async fn earlier(
     Ok(earlier.collect())
 }
 
-/// What a project's key stands for, without a lock.
-pub async fn repeated(
+/// The load that was stored with a project's key, without a lock.
+pub async fn find_idempotency_record(
     shard: &Shard,
     project: ProjectId,
     key: &str,
     since: Timestamp,
-) -> Result<Option<Earlier>, Error> {
+) -> Result<Option<IdempotencyRecord>, Error> {
     let row = sqlx::query!(
         "select digest, cargo from shard.idempotency
          where project = $1 and key = $2 and created_at > $3",
@@ -93,7 +94,7 @@ pub async fn repeated(
     )
     .fetch_optional(&shard.pool)
     .await?;
-    Ok(row.map(|row| Earlier {
+    Ok(row.map(|row| IdempotencyRecord {
         project,
         key: key.to_owned(),
         digest: row.digest,
@@ -159,9 +160,9 @@ macro_rules! insert {
     };
 }
 
-/// The statements of a group follow over a slow connection.
+/// Call before the statements of a group that arrives over a slow connection.
 pub async fn allow_slow_arrival(tx: &mut Transaction) -> Result<(), Error> {
-    Ok(tx.allow_idle(LARGE_GROUP_IDLE).await?)
+    Ok(tx.allow_idle(LARGE_GROUP_IDLE_TIMEOUT).await?)
 }
 
 /// Writes a group of loads.
@@ -170,28 +171,29 @@ pub async fn insert(
     loads: Vec<NewCargo>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let mut tally = Tally::default();
+    let mut tally = UsageTally::default();
     let mut columns = Columns::with_capacity(loads.len());
     for load in loads {
         let model = load.model.clone();
         let (project, key) = (load.project, load.key);
-        let what = Counted {
+        let what = UsageKey {
             project,
             key,
             model,
-            event: Event::Loaded,
+            event: UsageEvent::Loaded,
         };
-        tally.count(what, Work::default());
+        tally.count(what, UsageAmounts::default());
         columns.push(load);
     }
-    let delta = usage::Delta::of(&tally, now);
+    let delta = usage::UsageDelta::of(&tally, now);
     let bytes = columns.body.iter().map(Vec::len).sum();
-    tx.expect_bytes(bytes, LARGE_GROUP_IDLE).await?;
-    if columns.more.is_empty() {
+    tx.expect_statement_bytes(bytes, LARGE_GROUP_IDLE_TIMEOUT)
+        .await?;
+    if columns.file_counts.is_empty() {
         let written = insert!(columns, now, delta, "", "", "", "");
         written.execute(&mut **tx).await?;
     } else {
-        let (files, counts): (Vec<Uuid>, Vec<i32>) = columns.more.iter().unzip();
+        let (files, counts): (Vec<Uuid>, Vec<i32>) = columns.file_counts.iter().unzip();
         let written = insert!(
             columns,
             now,
@@ -209,19 +211,23 @@ pub async fn insert(
         );
         written.execute(&mut **tx).await?;
     }
-    if !columns.keyed.key.is_empty() {
-        remember(tx, &columns.keyed, now).await?;
+    if !columns.idempotency.key.is_empty() {
+        insert_idempotency_keys(tx, &columns.idempotency, now).await?;
     }
     Ok(())
 }
 
-async fn remember(tx: &mut Transaction, keyed: &Keyed, now: Timestamp) -> Result<(), Error> {
+async fn insert_idempotency_keys(
+    tx: &mut Transaction,
+    keyed: &IdempotencyColumns,
+    now: Timestamp,
+) -> Result<(), Error> {
     sqlx::query!(
         r#"insert into shard.idempotency (project, key, digest, cargo, created_at)
            select project, key, digest, cargo, $5
            from unnest($1::uuid[], $2::text[], $3::bytea[], $4::uuid[])
                as keyed (project, key, digest, cargo)
-           -- Only a key past its day can stand here still: it begins anew.
+           -- Only a key older than its day can still be here: the new load replaces it.
            on conflict (project, key) do update
                set digest = excluded.digest, cargo = excluded.cargo, created_at = excluded.created_at"#,
         &keyed.project,
@@ -235,19 +241,19 @@ async fn remember(tx: &mut Transaction, keyed: &Keyed, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Whether a group whose COMMIT was not answered is stored, by one of its cargo.
+/// Whether a group whose COMMIT was not answered is stored, checked by one of its cargo.
 ///
-/// Neither a transaction number nor the sight of a row proves it: a new primary gives numbers out
-/// again, and a row may be visible before a standby has it. So this locks the same accounts, which
-/// waits for the end of the lost transaction, looks, and commits a record of its own after it.
-/// Whatever was there before that record is as durable as the record.
+/// Neither a transaction id nor a visible row proves it: a new primary assigns the same ids again,
+/// and a row may be visible before a standby has it. So this locks the same accounts, which waits
+/// for the end of the lost transaction. Then it reads the row and commits a log record. Everything
+/// before that record is as durable as the record.
 pub async fn is_stored(
     shard: &Shard,
     organizations: &[OrganizationId],
     cargo: CargoId,
 ) -> Result<bool, Error> {
     let mut tx = shard.writers.begin().await?;
-    account::lock_waiting(&mut tx, organizations).await?;
+    account::lock_all(&mut tx, organizations).await?;
     let stored = sqlx::query_scalar!(
         r#"select exists (select from shard.cargo where id = $1) as "stored!""#,
         cargo.uuid()
@@ -262,7 +268,7 @@ pub async fn is_stored(
 }
 
 #[derive(Default)]
-struct Keyed {
+struct IdempotencyColumns {
     project: Vec<Uuid>,
     key: Vec<String>,
     digest: Vec<Vec<u8>>,
@@ -282,12 +288,12 @@ struct Columns {
     codec: Vec<i16>,
     body: Vec<Vec<u8>>,
     metadata: Vec<Option<Vec<u8>>>,
-    keyed: Keyed,
+    idempotency: IdempotencyColumns,
     hold: HoldColumns,
-    /// As PostgreSQL writes arrays: there are none of arrays of different lengths.
+    /// As array literals: PostgreSQL has no arrays of arrays of different lengths.
     files: Vec<Option<String>>,
-    /// How many of the loads name each file.
-    more: BTreeMap<Uuid, i32>,
+    /// How many of the loads reference each file.
+    file_counts: BTreeMap<Uuid, i32>,
 }
 
 impl Columns {
@@ -301,10 +307,12 @@ impl Columns {
 
     fn push(&mut self, load: NewCargo) {
         if let Some(idempotency) = load.idempotency {
-            self.keyed.project.push(load.project.uuid());
-            self.keyed.key.push(idempotency.key);
-            self.keyed.digest.push(idempotency.digest.to_vec());
-            self.keyed.cargo.push(load.id.uuid());
+            self.idempotency.project.push(load.project.uuid());
+            self.idempotency.key.push(idempotency.key);
+            self.idempotency
+                .digest
+                .push(idempotency.body_digest.to_vec());
+            self.idempotency.cargo.push(load.id.uuid());
         }
         let (url, host) = load.callback.unzip();
         self.id.push(load.id.uuid());
@@ -320,20 +328,20 @@ impl Columns {
         self.metadata.push(load.metadata);
         self.hold.push(&load.hold);
         for file in &load.files {
-            *self.more.entry(file.uuid()).or_default() += 1;
+            *self.file_counts.entry(file.uuid()).or_default() += 1;
         }
-        self.files.push(written(&load.files));
+        self.files.push(to_array_literal(&load.files));
     }
 }
 
-fn written(files: &[FileId]) -> Option<String> {
+fn to_array_literal(files: &[FileId]) -> Option<String> {
     let ids: Vec<String> = files.iter().map(|id| id.uuid().to_string()).collect();
     (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
 }
 
-/// Forgets at most `most` idempotency keys that were given from `from` on and before `before`;
-/// returns the moment of the last one. From there the next call starts: before it lie dead rows.
-pub async fn forget_keys(
+/// Deletes at most `most` idempotency keys that were stored from `from` on and before `before`.
+/// Returns the time of the last one. The next call starts there and skips the dead rows before it.
+pub async fn delete_idempotency_keys(
     shard: &Shard,
     (from, before): (Timestamp, Timestamp),
     most: i64,

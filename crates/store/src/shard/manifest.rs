@@ -1,31 +1,35 @@
-//! What is open in a batch: its cargo without an outcome, with or without their bodies.
+//! The open cargo of a batch: cargo without an outcome, with or without its request.
 
-use domain::id::{BatchId, CargoId, KeyId, OrganizationId, ProjectId};
+use domain::id::{ApiKeyId, BatchId, CargoId, OrganizationId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::body::Packed;
-use crate::shard::waiting::bounds;
+use crate::body::PackedBody;
+use crate::shard::waiting::id_bounds;
 
-/// A cargo that waits for its outcome, without its body.
+/// A cargo without an outcome, without its request.
 #[derive(Debug, Clone)]
-pub struct Head {
+pub struct OpenCargo {
     pub cargo: CargoId,
     pub attempt: u32,
     pub loaded_at: Timestamp,
     pub organization: OrganizationId,
     pub project: ProjectId,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub model: String,
     pub callback: Option<(String, String)>,
 }
 
 /// The open cargo of a batch, in no particular order.
-pub async fn heads(shard: &Shard, batch: BatchId, cargo: &[CargoId]) -> Result<Vec<Head>, Error> {
+pub async fn list_open(
+    shard: &Shard,
+    batch: BatchId,
+    cargo: &[CargoId],
+) -> Result<Vec<OpenCargo>, Error> {
     let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&ids);
+    let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         "select c.id, c.attempt, c.created_at, c.organization, c.project, c.api_key, c.model,
              c.callback_url, c.callback_host
@@ -39,7 +43,7 @@ pub async fn heads(shard: &Shard, batch: BatchId, cargo: &[CargoId]) -> Result<V
     )
     .fetch_all(&shard.pool)
     .await?;
-    let heads = rows.into_iter().map(|row| Head {
+    let heads = rows.into_iter().map(|row| OpenCargo {
         cargo: row.id.into(),
         attempt: u32::try_from(row.attempt).unwrap_or(1),
         loaded_at: row.created_at,
@@ -52,10 +56,10 @@ pub async fn heads(shard: &Shard, batch: BatchId, cargo: &[CargoId]) -> Result<V
     Ok(heads.collect())
 }
 
-/// The bytes that the requests of some cargo take as they are stored.
-pub async fn stored_bytes(shard: &Shard, cargo: &[CargoId]) -> Result<u64, Error> {
+/// The stored size in bytes of the requests of some cargo.
+pub async fn sum_stored_bytes(shard: &Shard, cargo: &[CargoId]) -> Result<u64, Error> {
     let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&ids);
+    let (first, last) = id_bounds(&ids);
     let bytes = sqlx::query_scalar!(
         r#"select coalesce(sum(octet_length(body)), 0)::bigint as "bytes!" from shard.request
            where cargo = any($1) and cargo >= $2 and cargo <= $3"#,
@@ -68,15 +72,15 @@ pub async fn stored_bytes(shard: &Shard, cargo: &[CargoId]) -> Result<u64, Error
     Ok(u64::try_from(bytes).unwrap_or_default())
 }
 
-/// The requests of some cargo as they are stored, in the same order: the first, and as many more
-/// as lie within `most_bytes` together.
-pub async fn first_requests(
+/// The stored requests of some cargo, in the same order: the first, and as many more as start
+/// within `most_bytes`.
+pub async fn read_first_requests(
     shard: &Shard,
     cargo: &[CargoId],
     most_bytes: i64,
-) -> Result<Vec<(CargoId, Packed)>, Error> {
+) -> Result<Vec<(CargoId, PackedBody)>, Error> {
     let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&ids);
+    let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         r#"select cargo as "cargo!", codec as "codec!", body as "body!" from (
                -- A length is known without the body, so what lies beyond is never read.
@@ -97,7 +101,7 @@ pub async fn first_requests(
     .await?;
     let packed = rows.into_iter().map(|row| {
         let (codec, bytes) = (row.codec, row.body);
-        (row.cargo.into(), Packed { codec, bytes })
+        (row.cargo.into(), PackedBody { codec, bytes })
     });
     Ok(packed.collect())
 }

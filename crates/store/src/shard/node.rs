@@ -1,7 +1,6 @@
-//! Leases belong to nodes: one row per process and shard.
+//! Leases, fencing and takeover of nodes: one row per process and shard.
 //!
-//! This is the one place that asks the server's own clock: a node is alive
-//! until `seen_until` by the clock that everyone here shares.
+//! A node is alive until `seen_until` by the database server's clock, which all nodes share.
 
 use sqlx::types::Uuid;
 
@@ -9,35 +8,35 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 
-/// What a claimed row carries. Writes that a claim leads to are guarded by it.
+/// The fencing token that a claimed row carries. Every write that follows from a claim compares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     pub node: Uuid,
     pub epoch: i32,
 }
 
-/// Enters a node that claims work.
+/// Registers a node that claims work.
 pub async fn join(
     shard: &Shard,
     node: Uuid,
     name: &str,
     lease_seconds: f64,
 ) -> Result<Claim, Error> {
-    enter(shard, node, name, true, lease_seconds).await
+    register(shard, node, name, true, lease_seconds).await
 }
 
-/// Enters a node that claims nothing: its peers know it, and end its sessions when it is dead.
-pub async fn attend(
+/// Registers a node that claims nothing. Its peers end its sessions when its lease has expired.
+pub async fn join_without_claims(
     shard: &Shard,
     node: Uuid,
     name: &str,
     lease_seconds: f64,
 ) -> Result<Claim, Error> {
-    enter(shard, node, name, false, lease_seconds).await
+    register(shard, node, name, false, lease_seconds).await
 }
 
-/// One that exists already gets a higher epoch: what was claimed under the old one is not ours.
-async fn enter(
+/// A node that exists already gets a higher epoch, which invalidates its earlier claims.
+async fn register(
     shard: &Shard,
     node: Uuid,
     name: &str,
@@ -45,7 +44,7 @@ async fn enter(
     lease_seconds: f64,
 ) -> Result<Claim, Error> {
     let mut tx = shard.lease.begin().await?;
-    // Claims in flight hold this row by key share: they end before the epoch is raised.
+    // Claims in flight lock this row `for key share`, so they end before the epoch is raised.
     sqlx::query_scalar!(
         "select epoch from shard.node where node = $1 for update",
         node
@@ -69,7 +68,8 @@ async fn enter(
     Ok(Claim { node, epoch })
 }
 
-/// Renews the lease. [`Error::Moved`] when the node was taken for dead meanwhile: its claims are gone.
+/// Renews the lease. Fails with [`Error::Fenced`] when the node was fenced meanwhile: its claims
+/// are lost.
 pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<(), Error> {
     let renewed = sqlx::query!(
         "update shard.node set seen_until = clock_timestamp() + make_interval(secs => $3)
@@ -83,12 +83,12 @@ pub async fn renew(shard: &Shard, claim: Claim, lease_seconds: f64) -> Result<()
     if renewed.rows_affected() == 1 {
         Ok(())
     } else {
-        Err(Error::Moved)
+        Err(Error::Fenced)
     }
 }
 
-/// Whether this node is the first of the workers that live: for what one of them does for all.
-pub(crate) async fn is_first(tx: &mut Transaction, claim: Claim) -> Result<bool, Error> {
+/// Whether this node is the first of the live workers. Used for work that one node does for all.
+pub(crate) async fn is_first_worker(tx: &mut Transaction, claim: Claim) -> Result<bool, Error> {
     let first = sqlx::query_scalar!(
         "select node from shard.node
          where works and dead_at is null and seen_until > clock_timestamp()
@@ -99,12 +99,12 @@ pub(crate) async fn is_first(tx: &mut Transaction, claim: Claim) -> Result<bool,
     Ok(first == Some(claim.node))
 }
 
-/// Raises the epoch of every node whose lease has run out, frees what they had claimed, and says
-/// who they were.
+/// Raises the epoch of every node whose lease has expired, frees their claims, and returns their
+/// names.
 ///
-/// Their sessions are ended first. A process that is frozen or cut off keeps its row locks, and one
-/// that is frozen while it receives a result is ended by nothing else.
-pub async fn bury_dead(shard: &Shard) -> Result<Vec<String>, Error> {
+/// Their sessions are ended first. A frozen or disconnected process keeps its row locks, and no
+/// timeout ends one that is frozen while it receives a result.
+pub async fn fence_expired_nodes(shard: &Shard) -> Result<Vec<String>, Error> {
     let overdue = sqlx::query_scalar!(
         "select node from shard.node where dead_at is null and seen_until < clock_timestamp()"
     )
@@ -135,23 +135,23 @@ pub async fn bury_dead(shard: &Shard) -> Result<Vec<String>, Error> {
     .fetch_all(&shard.cleanup)
     .await?;
     if !names.is_empty() {
-        free_orphans(shard).await?;
+        free_orphaned_claims(shard).await?;
     }
     Ok(names)
 }
 
-/// How the sessions of a process are named at the server, so that its peers can end them.
+/// The `application_name` of a node's sessions, by which its peers end them.
 pub fn session_name(node: Uuid) -> String {
     format!("longshored {node}")
 }
 
-/// So many claims are freed by one statement.
+/// Per statement.
 const MAX_FREED: i64 = 500;
 
-/// Frees every claim whose (node, epoch) is not alive, one kind of row at a time.
+/// Frees every claim whose (node, epoch) is not alive, table by table.
 ///
-/// Rows that are locked are left for the next call. Returns how many were freed.
-pub async fn free_orphans(shard: &Shard) -> Result<u64, Error> {
+/// Locked rows are left for the next call. Returns how many claims were freed.
+pub async fn free_orphaned_claims(shard: &Shard) -> Result<u64, Error> {
     macro_rules! free {
         ($table:literal, $key:literal, $takeover:literal) => {{
             let mut freed = 0;
@@ -192,11 +192,11 @@ pub async fn free_orphans(shard: &Shard) -> Result<u64, Error> {
     Ok(lanes + batches + deliveries + files)
 }
 
-/// Leaves in order: what it had claimed, under whatever epoch, is free at once and counts no
-/// takeover. A node that was taken for dead meanwhile owns nothing and frees nothing.
+/// Deletes a node that shuts down. Its claims of every epoch are freed at once and count no
+/// takeover. A node that was fenced meanwhile owns nothing and frees nothing.
 pub async fn leave(shard: &Shard, claim: Claim) -> Result<(), Error> {
     let mut tx = shard.begin().await?;
-    // As in burial: claims in flight end first.
+    // As in fencing: claims in flight end first.
     sqlx::query_scalar!(
         "select epoch from shard.node where node = $1 for update",
         claim.node
@@ -235,8 +235,8 @@ pub async fn leave(shard: &Shard, claim: Claim) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets nodes that died more than a day ago.
-pub async fn forget(shard: &Shard) -> Result<(), Error> {
+/// Deletes nodes that died more than a day ago.
+pub async fn delete_dead_nodes(shard: &Shard) -> Result<(), Error> {
     sqlx::query!("delete from shard.node where dead_at < clock_timestamp() - interval '1 day'")
         .execute(&shard.cleanup)
         .await?;

@@ -1,12 +1,12 @@
-//! The bytes of ready files. Each object belongs to one project and is named after the
-//! file that brought it.
+//! The stored bytes of ready files, deduplicated per project. An object has the id of the file
+//! that was uploaded first.
 //!
-//! Whoever attaches a file or takes one away holds the organization's storage row. An
-//! object that no file wants is never wanted again: its bytes go, and then its row.
+//! A transaction that attaches or detaches a file has locked the organization's storage row. An
+//! object without files is never used again: its bytes are removed, and then its row.
 
 use std::collections::BTreeMap;
 
-use domain::file::{Declared, Kind, MediaType, Structure};
+use domain::file::{FileDeclaration, FileKind, FileStructure, MediaType};
 use domain::id::FileId;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -15,10 +15,10 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::number::signed;
-use crate::shard::storage::Change;
+use crate::shard::storage::StorageChange;
 
-/// Objects whose bytes are to go, those that wait longest first.
-pub async fn gone(shard: &Shard, most: i64) -> Result<Vec<FileId>, Error> {
+/// Objects whose bytes are to be removed, those that wait longest first.
+pub async fn list_gone(shard: &Shard, most: i64) -> Result<Vec<FileId>, Error> {
     let gone = sqlx::query_scalar!(
         "select id from shard.object where gone_at is not null order by gone_at limit $1",
         most
@@ -28,8 +28,8 @@ pub async fn gone(shard: &Shard, most: i64) -> Result<Vec<FileId>, Error> {
     Ok(gone.into_iter().map(FileId::from_uuid).collect())
 }
 
-/// Its bytes are no longer in the store.
-pub async fn forget(shard: &Shard, object: FileId) -> Result<(), Error> {
+/// Deletes the row of an object whose bytes are no longer in the object store.
+pub async fn delete(shard: &Shard, object: FileId) -> Result<(), Error> {
     sqlx::query!(
         "delete from shard.object where id = $1 and gone_at is not null",
         object.uuid()
@@ -39,11 +39,11 @@ pub async fn forget(shard: &Shard, object: FileId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where a project has these bytes already.
-pub(crate) async fn alike(
+/// The object that already stores these bytes for the project.
+pub(crate) async fn find_for_deduplication(
     tx: &mut Transaction,
     project: Uuid,
-    declared: &Declared,
+    declared: &FileDeclaration,
 ) -> Result<Option<Uuid>, Error> {
     let found = sqlx::query_scalar!(
         "select id from shard.object
@@ -59,7 +59,7 @@ pub(crate) async fn alike(
     Ok(found)
 }
 
-/// One file more has its bytes there.
+/// Adds one file to an object.
 pub(crate) async fn attach(tx: &mut Transaction, object: Uuid) -> Result<(), Error> {
     let changed = sqlx::query!(
         "update shard.object set files = files + 1 where id = $1 and gone_at is null",
@@ -70,17 +70,17 @@ pub(crate) async fn attach(tx: &mut Transaction, object: Uuid) -> Result<(), Err
     if changed.rows_affected() == 1 {
         Ok(())
     } else {
-        Err(Error::Moved)
+        Err(Error::Fenced)
     }
 }
 
-/// New bytes, with the one file that brought them.
+/// A new object with its first file.
 pub(crate) async fn insert(
     tx: &mut Transaction,
     id: Uuid,
     (organization, project): (Uuid, Uuid),
-    declared: &Declared,
-    structure: Structure,
+    declared: &FileDeclaration,
+    structure: FileStructure,
     now: Timestamp,
 ) -> Result<(), Error> {
     let columns = StructureRow::from(structure);
@@ -105,12 +105,12 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// So many files fewer each. Says which objects are gone with that, and notes their bytes
-/// as no longer stored.
+/// Removes files from objects. Returns the objects that have none left, and subtracts their bytes
+/// from `change`.
 pub(crate) async fn detach(
     tx: &mut Transaction,
     fewer: &BTreeMap<Uuid, i32>,
-    change: &mut Change,
+    change: &mut StorageChange,
     now: Timestamp,
 ) -> Result<Vec<FileId>, Error> {
     let (ids, counts): (Vec<Uuid>, Vec<i32>) = fewer.iter().unzip();
@@ -134,7 +134,7 @@ pub(crate) async fn detach(
     Ok(gone)
 }
 
-/// The columns of an object that say what was read from its bytes.
+/// The columns of an object that describe its contents.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StructureRow {
     pub(crate) width: Option<i32>,
@@ -143,21 +143,21 @@ pub(crate) struct StructureRow {
     pub(crate) milliseconds: Option<i64>,
 }
 
-impl From<Structure> for StructureRow {
-    fn from(structure: Structure) -> Self {
+impl From<FileStructure> for StructureRow {
+    fn from(structure: FileStructure) -> Self {
         let small = |count: u32| Some(i32::try_from(count).unwrap_or(i32::MAX));
         match structure {
-            Structure::Image { width, height } => Self {
+            FileStructure::Image { width, height } => Self {
                 width: small(width),
                 height: small(height),
                 ..Self::default()
             },
-            Structure::Pages(pages) => Self {
+            FileStructure::Pages(pages) => Self {
                 pages: small(pages),
                 ..Self::default()
             },
-            Structure::Text => Self::default(),
-            Structure::Video { milliseconds } => Self {
+            FileStructure::Text => Self::default(),
+            FileStructure::Video { milliseconds } => Self {
                 milliseconds: Some(signed(milliseconds)),
                 ..Self::default()
             },
@@ -166,17 +166,17 @@ impl From<Structure> for StructureRow {
 }
 
 impl StructureRow {
-    /// Nothing where the columns of its kind are empty.
-    pub(crate) fn read(self, media_type: MediaType) -> Option<Structure> {
+    /// None if the columns of its kind are empty.
+    pub(crate) fn read(self, media_type: MediaType) -> Option<FileStructure> {
         let small = |count: Option<i32>| u32::try_from(count?).ok();
         match (media_type.kind(), media_type) {
-            (Kind::Image, _) => Some(Structure::Image {
+            (FileKind::Image, _) => Some(FileStructure::Image {
                 width: small(self.width)?,
                 height: small(self.height)?,
             }),
-            (Kind::Document, MediaType::Pdf) => small(self.pages).map(Structure::Pages),
-            (Kind::Document, _) => Some(Structure::Text),
-            (Kind::Video, _) => Some(Structure::Video {
+            (FileKind::Document, MediaType::Pdf) => small(self.pages).map(FileStructure::Pages),
+            (FileKind::Document, _) => Some(FileStructure::Text),
+            (FileKind::Video, _) => Some(FileStructure::Video {
                 milliseconds: u64::try_from(self.milliseconds?).ok()?,
             }),
         }

@@ -1,108 +1,110 @@
-//! Outcomes: stored once per cargo and attempt, together with the delivery that they
-//! cause and the end of the hold and of the references.
+//! Outcomes: stored once per cargo and attempt. The same transaction queues the delivery, settles
+//! the hold and releases the file references.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use domain::failure_label;
 use domain::hold::Hold;
-use domain::id::{BatchId, CargoId, KeyId, ProjectId};
+use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
 use domain::model::Price;
 use domain::money::Money;
-use domain::outcome::Usage;
+use domain::outcome::TokenUsage;
 use domain::saving::Saving;
 use domain::time::Timestamp;
-use domain::trouble;
-use domain::usage::{Counted, Event, Tally, Work};
+use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
 
-use crate::Class;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::WorkloadClass;
 use crate::body;
-use crate::body::Packed;
-use crate::shard::file::reference::Ended;
+use crate::body::PackedBody;
+use crate::shard::failure_index::{FailureKind, NewFailures};
+use crate::shard::file::reference::EndedReferences;
 use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
-use crate::shard::outcome::rows::{Columns, insert};
-use crate::shard::settlement::Books;
-use crate::shard::trouble::{Kind, Troubles};
+use crate::shard::outcome::rows::{OutcomeColumns, insert};
+use crate::shard::settlement::SettlementGroup;
 use crate::shard::usage;
-use crate::shard::waiting::bounds;
+use crate::shard::waiting::id_bounds;
 
 mod rows;
 
-/// A large group of outcomes may take so long to arrive at the server.
-const LARGE_GROUP_IDLE: Duration = Duration::from_secs(4);
+/// How long a large group of outcomes may take to arrive at the server.
+const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// What came back for one cargo, as it lies in its rows.
+/// The outcome of one cargo, as it is stored.
 #[derive(Debug, Clone)]
 pub struct NewOutcome {
     pub cargo: CargoId,
     pub attempt: u32,
     pub success: bool,
-    pub body: Packed,
-    pub usage: Usage,
-    /// What the model costs in realtime, if that is known.
+    pub body: PackedBody,
+    pub usage: TokenUsage,
+    /// The model's realtime price, if it is known.
     pub realtime: Option<Price>,
     /// Whether this node makes the first delivery attempt itself.
     pub claim_delivery: bool,
 }
 
 impl NewOutcome {
-    /// The group of its error.
-    fn group(&self) -> Result<String, Error> {
+    /// The label under which its error is grouped.
+    fn error_group(&self) -> Result<String, Error> {
         let text = body::unpack(self.body.codec, self.body.bytes.clone(), "outcome")?;
-        Ok(trouble::group(&String::from_utf8_lossy(&text)))
+        Ok(failure_label::failure_label(&String::from_utf8_lossy(
+            &text,
+        )))
     }
 }
 
-/// Where the cargo must stand for an outcome to be taken.
+/// The state that cargo must be in for its outcome to be stored.
 #[derive(Debug, Clone, Copy)]
-pub enum Standing {
+pub enum ExpectedCargoState {
     /// In a batch that this claim holds.
     InBatch(BatchId),
-    /// Waiting: nobody has gathered it.
+    /// Waiting to be gathered.
     Waiting,
 }
 
-/// Stores outcomes; what has one already, or stands elsewhere, is passed over.
+/// Stores outcomes. Cargo that has one already, or is in another state, is skipped.
 ///
 /// Returns the cargo whose outcome was stored.
 pub async fn record(
     shard: &Shard,
-    standing: Standing,
+    standing: ExpectedCargoState,
     claim: Claim,
     outcomes: Vec<NewOutcome>,
     now: Timestamp,
 ) -> Result<Vec<CargoId>, Error> {
-    // Taken before the transaction: nobody waits for a turn with locks in hand.
-    let _turn = shard.outcome_groups.take().await;
+    // Acquired before the transaction, so that no task waits for a slot while it holds locks.
+    let _turn = shard.outcome_group_slots.acquire().await;
     let mut tx = shard.begin().await?;
     let batch = match standing {
-        Standing::InBatch(batch) => {
-            guard(&mut tx, batch, claim).await?;
+        ExpectedCargoState::InBatch(batch) => {
+            lock_batch(&mut tx, batch, claim).await?;
             Some(batch.uuid())
         }
-        Standing::Waiting => {
-            leave_queue(&mut tx, &outcomes).await?;
+        ExpectedCargoState::Waiting => {
+            remove_from_queue(&mut tx, &outcomes).await?;
             None
         }
     };
     let mut completed = HashMap::with_capacity(outcomes.len());
-    for ((attempt, success), cargo) in alike(&outcomes) {
+    for ((attempt, success), cargo) in group_by_attempt(&outcomes) {
         let done = complete(&mut tx, batch, attempt, success, &cargo, now).await?;
         let done = done.into_iter();
         completed.extend(done.map(|row| ((row.cargo, attempt, success), row)));
     }
-    let mut tally = Tally::default();
-    let mut books = Books::default();
-    let mut references = Ended::default();
-    let mut columns = Columns::default();
-    let mut troubles = Troubles::default();
+    let mut tally = UsageTally::default();
+    let mut books = SettlementGroup::default();
+    let mut references = EndedReferences::default();
+    let mut columns = OutcomeColumns::default();
+    let mut troubles = NewFailures::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
-        // Who has an outcome already keeps it, also against another one of this very group.
+        // The first outcome of a cargo counts, also within this group.
         let which = (outcome.cargo, outcome.attempt, outcome.success);
         let Some(row) = completed.remove(&which) else {
             continue;
@@ -114,41 +116,43 @@ pub async fn record(
         } else {
             row.hold.release()
         };
-        let charged = (!row.hold.is_nothing()).then_some(settlement.charged);
+        let charged = (!row.hold.is_empty()).then_some(settlement.charged);
         let saving = row.saving(&outcome, settlement.charged);
-        let work = Work {
+        let work = UsageAmounts {
             usage: outcome.usage,
             charged: settlement.charged,
             saving: saving.unwrap_or_default(),
         };
-        tally.count(row.counted(outcome.success), work);
+        tally.count(row.usage_key(outcome.success), work);
         if charged.is_some() {
             let placed = (row.hold, row.loaded_at);
-            books.end(row.organization, outcome.cargo, placed, settlement);
+            books.add(row.organization, outcome.cargo, placed, settlement);
         }
         if !outcome.success {
-            let (project, label) = (row.project.uuid(), outcome.group()?);
+            let (project, label) = (row.project.uuid(), outcome.error_group()?);
             troubles.add(project, outcome.cargo.uuid(), label);
         }
         let realtime = saving.map(|saving| saving.realtime);
         columns.push(outcome, (charged, realtime), row);
     }
-    let is_large = tx.expect_bytes(columns.bytes(), LARGE_GROUP_IDLE).await?;
+    let is_large = tx
+        .expect_statement_bytes(columns.bytes(), LARGE_GROUP_IDLE_TIMEOUT)
+        .await?;
     insert(&mut tx, &columns, batch, claim, now).await?;
     if is_large {
-        // Accounts are locked next: whoever freezes then must not hold them for long.
-        tx.allow_idle(Class::Stage.idle_limit()).await?;
+        // Accounts are locked next: a process that freezes then must not hold them for long.
+        tx.allow_idle(WorkloadClass::Stage.idle_limit()).await?;
     }
-    troubles.note(&mut tx, Kind::Failed).await?;
+    troubles.insert(&mut tx, FailureKind::Failed).await?;
     usage::append(&mut tx, &tally, now).await?;
     books.post(&mut tx, now).await?;
-    references.give_back(&mut tx).await?;
+    references.release(&mut tx).await?;
     tx.commit().await?;
     Ok(stored)
 }
 
-/// Cargo of the same attempt and success change in one statement.
-fn alike(outcomes: &[NewOutcome]) -> BTreeMap<(u32, bool), Vec<Uuid>> {
+/// Cargo with the same attempt and success is updated in one statement.
+fn group_by_attempt(outcomes: &[NewOutcome]) -> BTreeMap<(u32, bool), Vec<Uuid>> {
     let mut alike: BTreeMap<_, Vec<Uuid>> = BTreeMap::new();
     for outcome in outcomes {
         let kind = (outcome.attempt, outcome.success);
@@ -157,8 +161,8 @@ fn alike(outcomes: &[NewOutcome]) -> BTreeMap<(u32, bool), Vec<Uuid>> {
     alike
 }
 
-/// Holds the batch and, by key share, our node: the first callbacks are claimed for it too.
-async fn guard(tx: &mut Transaction, batch: BatchId, claim: Claim) -> Result<(), Error> {
+/// Locks the batch and, `for key share`, this node, which also claims the first callbacks.
+async fn lock_batch(tx: &mut Transaction, batch: BatchId, claim: Claim) -> Result<(), Error> {
     sqlx::query_scalar!(
         "select b.id from shard.batch b join shard.node n on n.node = b.node and n.epoch = b.epoch
          where b.id = $1 and b.node = $2 and b.epoch = $3 and n.dead_at is null
@@ -170,16 +174,16 @@ async fn guard(tx: &mut Transaction, batch: BatchId, claim: Claim) -> Result<(),
     .fetch_optional(&mut **tx)
     .await?
     .map(|_| ())
-    .ok_or(Error::Moved)
+    .ok_or(Error::Fenced)
 }
 
-/// Only in the attempt that is meant: what waits in another one goes on waiting.
-async fn leave_queue(tx: &mut Transaction, outcomes: &[NewOutcome]) -> Result<(), Error> {
+/// Removes cargo from the queue. Cargo in another attempt than its outcome keeps waiting.
+async fn remove_from_queue(tx: &mut Transaction, outcomes: &[NewOutcome]) -> Result<(), Error> {
     let (cargo, attempt): (Vec<Uuid>, Vec<i32>) = outcomes
         .iter()
         .map(|outcome| (outcome.cargo.uuid(), signed_attempt(outcome.attempt)))
         .unzip();
-    let (first, last) = bounds(&cargo);
+    let (first, last) = id_bounds(&cargo);
     sqlx::query!(
         "delete from shard.waiting w
          using unnest($1::uuid[], $2::int[]) as meant (cargo, attempt)
@@ -196,35 +200,35 @@ async fn leave_queue(tx: &mut Transaction, outcomes: &[NewOutcome]) -> Result<()
     Ok(())
 }
 
-/// A cargo that has just got its outcome.
-struct Completed {
+/// A cargo that this transaction has completed.
+struct CompletedCargo {
     cargo: CargoId,
     organization: Uuid,
     project: ProjectId,
-    key: KeyId,
+    key: ApiKeyId,
     model: String,
     host: Option<String>,
     loaded_at: Timestamp,
     hold: Hold,
-    /// Those that it names.
+    /// The files that it references.
     files: Vec<Uuid>,
 }
 
-impl Completed {
-    fn counted(&self, success: bool) -> Counted {
-        Counted {
+impl CompletedCargo {
+    fn usage_key(&self, success: bool) -> UsageKey {
+        UsageKey {
             project: self.project,
             key: self.key,
             model: self.model.clone(),
             event: if success {
-                Event::Succeeded
+                UsageEvent::Succeeded
             } else {
-                Event::Failed
+                UsageEvent::Failed
             },
         }
     }
 
-    /// Only what was priced and succeeded can have saved anything.
+    /// None unless it succeeded and was priced.
     fn saving(&self, outcome: &NewOutcome, charged: Money) -> Option<Saving> {
         let compared = outcome.success && self.hold.price.is_some();
         let realtime = outcome.realtime.filter(|_| compared)?;
@@ -236,7 +240,7 @@ fn signed_attempt(attempt: u32) -> i32 {
     i32::try_from(attempt).unwrap_or(i32::MAX)
 }
 
-/// Once per cargo and attempt: a second answer finds nothing to change.
+/// Completes cargo once per attempt: a second outcome changes nothing.
 async fn complete(
     tx: &mut Transaction,
     batch: Option<Uuid>,
@@ -244,8 +248,8 @@ async fn complete(
     success: bool,
     cargo: &[Uuid],
     now: Timestamp,
-) -> Result<Vec<Completed>, Error> {
-    let (first, last) = bounds(cargo);
+) -> Result<Vec<CompletedCargo>, Error> {
+    let (first, last) = id_bounds(cargo);
     let rows = sqlx::query!(
         "update shard.cargo set completed_at = $1, success = $2
          where id = any($3) and id >= $4 and id <= $5
@@ -262,7 +266,7 @@ async fn complete(
     )
     .fetch_all(&mut **tx)
     .await?;
-    let completed = rows.into_iter().map(|row| Completed {
+    let completed = rows.into_iter().map(|row| CompletedCargo {
         cargo: row.id.into(),
         organization: row.organization,
         project: row.project.into(),

@@ -1,34 +1,35 @@
-//! Days: partitions made ahead, and dropped when nothing in them is open.
+//! Daily partitions: made ahead of time, and dropped after the retention when nothing in them is
+//! open.
 
 use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
 use domain::id;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
-use crate::Class;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::WorkloadClass;
 
 /// How many days before and after today have partitions.
 const DAYS_BACK: u64 = 2;
 const DAYS_AHEAD: u64 = 30;
-/// A load's id may be of a moment this long before or after the failure that it met.
+/// The time in a load's id may differ this much from the time at which its insert failed.
 const MIDNIGHT_MARGIN: TimeDelta = TimeDelta::minutes(1);
-/// Nothing younger may be dropped: it would only be made again.
-pub const YOUNGEST: TimeDelta = TimeDelta::days(2);
-/// In the order in which they go: whoever sees an outcome can still log an attempt.
-const TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request", "cargo"];
+/// Younger days are never dropped: they would be made again.
+pub const MIN_RETENTION: TimeDelta = TimeDelta::days(2);
+/// In the order in which they are dropped: while an outcome exists, its attempts can be logged.
+const PARTITIONED_TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request", "cargo"];
 
-/// Makes the days that are missing, from two days back to thirty ahead: today and the days after
-/// it first.
+/// Makes the partitions of missing days, from two days back to thirty ahead. Starts with today and
+/// the days after it.
 pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     let today = now.date_naive();
-    let ahead = today.iter_days().take(whole(DAYS_AHEAD + 1));
+    let ahead = today.iter_days().take(to_usize(DAYS_AHEAD + 1));
     let first = today.checked_sub_days(Days::new(DAYS_BACK));
     let back = first.into_iter().flat_map(|first| first.iter_days());
-    let whole_days = whole_days(shard).await?;
-    for day in ahead.chain(back.take(whole(DAYS_BACK))) {
+    let whole_days = list_complete_days(shard).await?;
+    for day in ahead.chain(back.take(to_usize(DAYS_BACK))) {
         if !whole_days.contains(&day) {
             make_day(shard, day).await?;
         }
@@ -36,9 +37,9 @@ pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the day that a load of `now` needs. The writer calls it when [`Error::is_missing_day`],
-/// and then repeats its group once.
-pub async fn make_missing(shard: &Shard, now: Timestamp) -> Result<(), Error> {
+/// Makes the partitions that a load at `now` needs. The writer calls it on
+/// [`Error::is_missing_partition`], and then repeats its group once.
+pub async fn make_missing_day(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     let [before, after] = [now - MIDNIGHT_MARGIN, now + MIDNIGHT_MARGIN].map(|at| at.date_naive());
     make_day(shard, after).await?;
     if before != after {
@@ -48,7 +49,7 @@ pub async fn make_missing(shard: &Shard, now: Timestamp) -> Result<(), Error> {
 }
 
 async fn make_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    // Loads go on. A caller that does not get the lock within 2 s fails, and tries again later.
+    // Loads continue meanwhile. Without the lock within 2 s this fails, and the caller retries.
     let mut tx = shard.background.begin().await?;
     sqlx::query_scalar!("select shard.make_day($1)", day)
         .fetch_one(&mut *tx)
@@ -57,15 +58,15 @@ async fn make_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether today has partitions, and for how many days after it there are some.
+/// Whether today has partitions, and how many days after it have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DaysReady {
     pub today: bool,
     pub ahead: u64,
 }
 
-pub async fn days_ready(shard: &Shard, now: Timestamp) -> Result<DaysReady, Error> {
-    let (days, today) = (days(shard).await?, now.date_naive());
+pub async fn read_days_ready(shard: &Shard, now: Timestamp) -> Result<DaysReady, Error> {
+    let (days, today) = (list_days(shard).await?, now.date_naive());
     let mut ahead = 0;
     while today
         .checked_add_days(Days::new(ahead + 1))
@@ -79,14 +80,14 @@ pub async fn days_ready(shard: &Shard, now: Timestamp) -> Result<DaysReady, Erro
     })
 }
 
-/// The days of which every table exists.
-async fn whole_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+/// The days for which every table has a partition.
+async fn list_complete_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
     let days = sqlx::query_scalar!(
         r#"select right(c.relname, 8) as "day!" from pg_class c
            where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
                and c.relname ~ '^(outcome|attempt|trouble|request|cargo)_[0-9]{8}$'
            group by 1 having count(*) = $1"#,
-        i64::try_from(TABLES.len()).unwrap_or_default()
+        i64::try_from(PARTITIONED_TABLES.len()).unwrap_or_default()
     )
     .fetch_all(&shard.pool)
     .await?;
@@ -96,12 +97,12 @@ async fn whole_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
         .collect())
 }
 
-fn whole(days: u64) -> usize {
+fn to_usize(days: u64) -> usize {
     usize::try_from(days).unwrap_or_default()
 }
 
 /// The days that have partitions, oldest first.
-pub async fn days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+pub async fn list_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
     let names = sqlx::query_scalar!(
         r#"select substr(c.relname, 7) as "day!" from pg_inherits i
            join pg_class c on c.oid = i.inhrelid
@@ -116,20 +117,24 @@ pub async fn days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
         .collect())
 }
 
-/// Drops the days that ended before `before`, oldest first, unless something in them is open.
-/// One node does it at a time, and goes on where another was stopped.
+/// Drops the days that ended before `before`, oldest first, up to the first with something open.
+/// One node does it at a time, and continues where another was interrupted.
 pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate>, Error> {
     let mut dropped = Vec::new();
     let old = |day: &NaiveDate| {
         day.succ_opt()
             .is_some_and(|next| next <= before.date_naive())
     };
-    let days: Vec<NaiveDate> = found(shard).await?.into_iter().filter(old).collect();
+    let days: Vec<NaiveDate> = list_existing_days(shard)
+        .await?
+        .into_iter()
+        .filter(old)
+        .collect();
     if days.is_empty() {
         return Ok(dropped);
     }
-    // Held beside the dropping, which no transaction may surround.
-    let patient = shard.background.with_class(Class::Operator);
+    // A separate transaction holds the lock: detaching cannot run inside one.
+    let patient = shard.background.with_class(WorkloadClass::Operator);
     let mut turn = patient.begin().await?;
     let ours = sqlx::query_scalar!(
         r#"select pg_try_advisory_xact_lock(hashtext('longshore.drop_day')) as "ours!""#
@@ -142,17 +147,17 @@ pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate
         if !is_closed(shard, day).await? {
             break;
         }
-        close_day(shard, day).await?;
+        write_closing_balances(shard, day).await?;
         drop_day(shard, day).await?;
-        drop_shares(shard, day).await?;
+        drop_batch_shares(shard, day).await?;
         dropped.push(day);
     }
     turn.rollback().await?;
     Ok(dropped)
 }
 
-/// The days of which anything is there, attached or not: a dropping may have been stopped halfway.
-async fn found(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+/// The days with any table, attached or not: an earlier drop may have been interrupted.
+async fn list_existing_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
     let days = sqlx::query_scalar!(
         r#"select distinct right(c.relname, 8) as "day!" from pg_class c
            where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
@@ -168,7 +173,7 @@ async fn found(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
 }
 
 async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Error> {
-    let (first, beyond) = ids(day);
+    let (first, beyond) = day_id_bounds(day);
     let open = sqlx::query_scalar!(
         r#"select exists (select from shard.cargo where id >= $1 and id < $2 and completed_at is null)
                or exists (select from shard.delivery where cargo >= $1 and cargo < $2) as "open!""#,
@@ -180,10 +185,10 @@ async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Error> {
     Ok(!open)
 }
 
-/// Writes down what the day's holds came to, so that the ledger can be proved without it.
-/// Once its outcomes are detached nothing is found here, and what was written stays.
-async fn close_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    let (first, beyond) = ids(day);
+/// Stores the sums of the day's settled holds, so that the ledger can be checked without its rows.
+/// Once its outcomes are detached this finds none, and the stored sums stay.
+async fn write_closing_balances(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    let (first, beyond) = day_id_bounds(day);
     sqlx::query!(
         "insert into shard.closing (organization, day, settled, released, charged)
          select c.organization, $1, count(*) filter (where o.success),
@@ -204,21 +209,21 @@ async fn close_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
 }
 
 /// The smallest id of a day, and of the next.
-fn ids(day: NaiveDate) -> (Uuid, Uuid) {
-    let floor = |day: NaiveDate| id::floor(day.and_time(NaiveTime::MIN).and_utc());
+fn day_id_bounds(day: NaiveDate) -> (Uuid, Uuid) {
+    let floor = |day: NaiveDate| id::first_id_at(day.and_time(NaiveTime::MIN).and_utc());
     (floor(day), floor(day.succ_opt().unwrap_or(day)))
 }
 
-/// How a table of a day stands to its parent.
-struct Part {
+/// How a day's table is attached to its parent.
+struct PartitionState {
     attached: bool,
-    /// Its detaching was begun and not finished: nobody reads it any more.
+    /// Detaching was begun and not finished; queries no longer read it.
     leaving: bool,
 }
 
-async fn part(shard: &Shard, name: &str) -> Result<Option<Part>, Error> {
+async fn find_partition_state(shard: &Shard, name: &str) -> Result<Option<PartitionState>, Error> {
     let part = sqlx::query_as!(
-        Part,
+        PartitionState,
         r#"select i.inhrelid is not null as "attached!", coalesce(i.inhdetachpending, false) as "leaving!"
            from pg_class c left join pg_inherits i on i.inhrelid = c.oid
            where c.relnamespace = 'shard'::regnamespace and c.relname = $1"#,
@@ -229,19 +234,24 @@ async fn part(shard: &Shard, name: &str) -> Result<Option<Part>, Error> {
     Ok(part)
 }
 
-/// Detached first, without stopping readers or writers, then dropped. The cargo goes last:
-/// as long as an outcome is there, its cargo is.
+/// Detaches each partition without blocking readers or writers, then drops it. Cargo is dropped
+/// last: as long as an outcome exists, its cargo exists.
 async fn drop_day(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    for table in TABLES {
+    for table in PARTITIONED_TABLES {
         let name = format!("{table}_{}", day.format("%Y%m%d"));
-        if let Some(part) = part(shard, &name).await? {
-            drop_part(shard, table, &name, part).await?;
+        if let Some(part) = find_partition_state(shard, &name).await? {
+            drop_partition(shard, table, &name, part).await?;
         }
     }
     Ok(())
 }
 
-async fn drop_part(shard: &Shard, table: &str, name: &str, part: Part) -> Result<(), Error> {
+async fn drop_partition(
+    shard: &Shard,
+    table: &str,
+    name: &str,
+    part: PartitionState,
+) -> Result<(), Error> {
     if part.attached {
         let how = if part.leaving {
             "finalize"
@@ -254,17 +264,17 @@ async fn drop_part(shard: &Shard, table: &str, name: &str, part: Part) -> Result
     execute(shard, format!("drop table shard.{name}")).await
 }
 
-/// A batch that was gathered on a day carries nothing younger: all that it had has gone.
-async fn drop_shares(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
-    let (_, beyond) = ids(day);
+/// Deletes the shares of batches that were gathered up to this day: all their cargo is dropped.
+async fn drop_batch_shares(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+    let (_, beyond) = day_id_bounds(day);
     sqlx::query!("delete from shard.share where batch < $1", beyond)
         .execute(&shard.pool)
         .await?;
     Ok(())
 }
 
-/// Keeps days from being dropped to the end of the transaction; waits while they are.
-pub(crate) async fn keep_days(tx: &mut Transaction) -> Result<(), Error> {
+/// Keeps days from being dropped until the transaction ends; waits for a drop that is running.
+pub(crate) async fn lock_days(tx: &mut Transaction) -> Result<(), Error> {
     sqlx::query!("select pg_advisory_xact_lock_shared(hashtext('longshore.drop_day')) as locked")
         .fetch_one(&mut **tx)
         .await?;

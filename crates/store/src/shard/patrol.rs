@@ -1,8 +1,8 @@
-//! The patrol: what the store lists of a berth, held against the rows.
+//! The patrol's queries: it compares the object store's listing of a berth with the rows.
 
 use std::collections::{HashMap, HashSet};
 
-use domain::file::Status;
+use domain::file::FileStatus;
 use domain::id::{Berth, FileId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -10,16 +10,16 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 
-/// A file as the patrol sees it.
+/// The state of a file, for the patrol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    pub status: Status,
-    /// The store's name for its multipart upload.
+pub struct KnownFile {
+    pub status: FileStatus,
+    /// The object store's id of its multipart upload.
     pub upload: Option<String>,
 }
 
-/// Enters the berths of all organizations here. Those that are new are due at once.
-pub async fn enter(shard: &Shard, now: Timestamp) -> Result<(), Error> {
+/// Adds the berths of all organizations on this shard. New ones are due at once.
+pub async fn add_berths(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     sqlx::query!(
         "insert into shard.patrol (berth, due_at)
          select distinct shard.berth(organization), $1::timestamptz from shard.account
@@ -31,9 +31,13 @@ pub async fn enter(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the berth that is due longest and makes it due again at `next`. Whoever dies on the
-/// way leaves it to the next round.
-pub async fn take(shard: &Shard, now: Timestamp, next: Timestamp) -> Result<Option<Berth>, Error> {
+/// Takes the berth that is due longest and makes it due again at `next`. If the node dies
+/// meanwhile, the berth is checked again then.
+pub async fn claim_due_berth(
+    shard: &Shard,
+    now: Timestamp,
+    next: Timestamp,
+) -> Result<Option<Berth>, Error> {
     let berth = sqlx::query_scalar!(
         "update shard.patrol set due_at = $2 where berth = (
              select berth from shard.patrol where due_at <= $1
@@ -56,8 +60,11 @@ pub async fn take(shard: &Shard, now: Timestamp, next: Timestamp) -> Result<Opti
         .transpose()
 }
 
-/// What is known of these files; those that are missing never were.
-pub async fn files(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, Known>, Error> {
+/// The state of these files. Files that are missing in the result never existed.
+pub async fn find_files(
+    shard: &Shard,
+    ids: &[FileId],
+) -> Result<HashMap<FileId, KnownFile>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let rows = sqlx::query!(
         "select id, status, upload from shard.file where id = any($1)",
@@ -66,24 +73,27 @@ pub async fn files(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, Know
     .fetch_all(&shard.pool)
     .await?;
     let known = rows.into_iter().map(|row| {
-        let (status, upload) = (read(&row.status)?, row.upload);
-        Ok((row.id.into(), Known { status, upload }))
+        let (status, upload) = (parse_status(&row.status)?, row.upload);
+        Ok((row.id.into(), KnownFile { status, upload }))
     });
     known.collect()
 }
 
-/// Published bytes as the patrol sees them.
+/// The state of a published object, for the patrol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Published {
-    /// The file that brought them.
-    pub file: Option<Status>,
-    /// Whether files have them.
+pub struct PublishedObject {
+    /// The status of the file with the same id, which was uploaded first.
+    pub file: Option<FileStatus>,
+    /// Whether files use the object.
     pub is_live: bool,
 }
 
-/// What is known of the bytes that these files brought, all of one moment: a file that is
-/// published in between is never seen as ready without its object.
-pub async fn published(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, Published>, Error> {
+/// The state of the objects with these ids, read in one snapshot: a file that is published
+/// meanwhile never appears as ready without its object.
+pub async fn find_published(
+    shard: &Shard,
+    ids: &[FileId],
+) -> Result<HashMap<FileId, PublishedObject>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let rows = sqlx::query!(
         r#"select listed.id as "id!", f.status as "status?",
@@ -96,22 +106,22 @@ pub async fn published(shard: &Shard, ids: &[FileId]) -> Result<HashMap<FileId, 
     .fetch_all(&shard.pool)
     .await?;
     let known = rows.into_iter().map(|row| {
-        let file = row.status.as_deref().map(read).transpose()?;
+        let file = row.status.as_deref().map(parse_status).transpose()?;
         let is_live = row.is_live;
-        Ok((row.id.into(), Published { file, is_live }))
+        Ok((row.id.into(), PublishedObject { file, is_live }))
     });
     known.collect()
 }
 
-fn read(status: &str) -> Result<Status, Error> {
-    Status::parse(status).ok_or(Error::Corrupt {
+fn parse_status(status: &str) -> Result<FileStatus, Error> {
+    FileStatus::parse(status).ok_or(Error::Corrupt {
         table: "file",
         column: "status",
     })
 }
 
-/// Which of these objects are wanted.
-pub async fn objects(shard: &Shard, ids: &[FileId]) -> Result<HashSet<FileId>, Error> {
+/// Which of these objects are in use.
+pub async fn find_live_objects(shard: &Shard, ids: &[FileId]) -> Result<HashSet<FileId>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let live = sqlx::query_scalar!(
         "select id from shard.object where id = any($1) and gone_at is null",
@@ -122,9 +132,9 @@ pub async fn objects(shard: &Shard, ids: &[FileId]) -> Result<HashSet<FileId>, E
     Ok(live.into_iter().map(FileId::from_uuid).collect())
 }
 
-/// The objects of a berth whose bytes must be in the store, in the order of their ids:
-/// the order in which the store lists them.
-pub async fn live(
+/// The objects of a berth whose bytes must be in the object store, ordered by id: the order in
+/// which the store lists them.
+pub async fn list_live_objects(
     shard: &Shard,
     berth: Berth,
     after: Option<FileId>,

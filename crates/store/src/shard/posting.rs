@@ -1,7 +1,7 @@
-//! The ledger's rows: appended under the account's lock, never changed.
+//! The postings of the double-entry ledger: appended under the account's lock, never changed.
 
 use domain::id::{CargoId, OrganizationId};
-use domain::ledger::{Entries, Kind};
+use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -10,18 +10,18 @@ use crate::Error;
 use crate::Transaction;
 use crate::number::signed;
 
-/// One line of an organization's ledger.
+/// One posting of an organization's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posting {
     pub organization: OrganizationId,
     /// From 1, without a gap.
     pub number: u64,
-    pub kind: Kind,
+    pub kind: PostingKind,
     pub at: Timestamp,
-    pub entries: Entries,
-    /// The organization's credit after it.
+    pub entries: DoubleEntry,
+    /// The organization's balance after this posting.
     pub balance: Money,
-    /// What was settled by it.
+    /// The cargo that it settles.
     pub cargo: Option<Vec<CargoId>>,
     pub reference: Option<String>,
     pub note: Option<String>,
@@ -65,12 +65,12 @@ pub(crate) async fn append(tx: &mut Transaction, postings: &[Posting]) -> Result
     Ok(())
 }
 
-/// The posting that has this reference already.
-pub(crate) async fn referred(
+/// The posting with this reference, if there is one.
+pub(crate) async fn find_by_reference(
     tx: &mut Transaction,
     organization: OrganizationId,
     reference: &str,
-) -> Result<Option<(u64, Entries, Money)>, Error> {
+) -> Result<Option<(u64, DoubleEntry, Money)>, Error> {
     let row = sqlx::query!(
         "select number, credit, revenue, loss, funding, balance from shard.posting
          where organization = $1 and reference = $2",
@@ -80,15 +80,15 @@ pub(crate) async fn referred(
     .fetch_optional(&mut **tx)
     .await?;
     Ok(row.map(|row| {
-        let entries = entries([row.credit, row.revenue, row.loss, row.funding]);
+        let entries = entries_from_columns([row.credit, row.revenue, row.loss, row.funding]);
         let number = u64::try_from(row.number).unwrap_or_default();
         (number, entries, Money(row.balance))
     }))
 }
 
-/// From the columns of a row, in the order in which the table has them.
-pub(crate) fn entries([credit, revenue, loss, funding]: [i64; 4]) -> Entries {
-    Entries {
+/// From the columns of a row, in the table's order.
+pub(crate) fn entries_from_columns([credit, revenue, loss, funding]: [i64; 4]) -> DoubleEntry {
+    DoubleEntry {
         credit: Money(credit),
         revenue: Money(revenue),
         loss: Money(loss),
@@ -123,14 +123,15 @@ impl Columns {
         self.loss.push(posting.entries.loss.nanos());
         self.funding.push(posting.entries.funding.nanos());
         self.balance.push(posting.balance.nanos());
-        self.cargo.push(posting.cargo.as_deref().map(as_array));
+        self.cargo
+            .push(posting.cargo.as_deref().map(to_array_literal));
         self.reference.push(posting.reference.clone());
         self.note.push(posting.note.clone());
     }
 }
 
-/// As PostgreSQL writes an array of ids.
-fn as_array(cargo: &[CargoId]) -> String {
+/// An array of ids as a PostgreSQL literal.
+fn to_array_literal(cargo: &[CargoId]) -> String {
     let ids: Vec<String> = cargo
         .iter()
         .map(|id| id.uuid().simple().to_string())

@@ -1,4 +1,4 @@
-//! How providers stand on a shard: paused, whose turn it is, and how much waits there.
+//! The state of providers on a shard: pauses, the submission slot, and enqueued tokens.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use domain::time::Timestamp;
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
-use crate::shard::batch::ours;
+use crate::shard::batch::check_fencing;
 use crate::shard::node::Claim;
 
-/// A provider that work went to, for people.
+/// A provider that has lanes or state on this shard, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ProviderStatus {
     pub name: String,
     pub paused_at: Option<Timestamp>,
     pub reason: Option<String>,
     pub retry_at: Option<Timestamp>,
     pub open_jobs: i64,
     pub enqueued_tokens: i64,
-    /// What it last turned out to take, below what we were told.
-    pub most_enqueued_tokens: Option<i64>,
-    /// The one batch that may be on its way, where jobs carry no label.
+    /// The limit that the provider last enforced, where it is below the configured one.
+    pub max_enqueued_tokens: Option<i64>,
+    /// The batch that holds the submission slot, if jobs of this provider carry no label.
     pub submitting: Option<BatchId>,
 }
 
-pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
+pub async fn list(shard: &Shard) -> Result<Vec<ProviderStatus>, Error> {
     let rows = sqlx::query!(
         r#"with open as (
                select l.provider, count(*) as jobs, coalesce(sum(b.tokens), 0)::bigint as tokens
@@ -46,36 +46,36 @@ pub async fn list(shard: &Shard) -> Result<Vec<Standing>, Error> {
     )
     .fetch_all(&shard.pool)
     .await?;
-    let standings = rows.into_iter().map(|row| Standing {
+    let standings = rows.into_iter().map(|row| ProviderStatus {
         name: row.name,
         paused_at: row.paused_at,
         reason: row.reason,
         retry_at: row.retry_at,
         open_jobs: row.jobs,
         enqueued_tokens: row.tokens,
-        most_enqueued_tokens: row.most_enqueued_tokens,
+        max_enqueued_tokens: row.most_enqueued_tokens,
         submitting: row.submitting.map(BatchId::from),
     });
     Ok(standings.collect())
 }
 
-/// A provider that takes nothing for now.
+/// The pause of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paused {
+pub struct ProviderPauseRow {
     pub reason: String,
-    /// Nothing where an operator paused it: only one resumes it.
+    /// None if an operator paused it: then only an operator resumes it.
     pub retry_at: Option<Timestamp>,
 }
 
-impl Paused {
-    /// A pause whose time is over may be over: who asks finds out.
-    pub fn lasts(&self, now: Timestamp) -> bool {
+impl ProviderPauseRow {
+    /// False once the time of an automatic pause has passed: the next call tries the provider.
+    pub fn is_in_force(&self, now: Timestamp) -> bool {
         self.retry_at.is_none_or(|at| at > now)
     }
 }
 
-/// Who is paused.
-pub async fn paused(shard: &Shard) -> Result<HashMap<String, Paused>, Error> {
+/// The paused providers by name.
+pub async fn list_paused(shard: &Shard) -> Result<HashMap<String, ProviderPauseRow>, Error> {
     let rows = sqlx::query!(
         r#"select name, reason as "reason!", retry_at
            from shard.provider where paused_at is not null"#
@@ -84,13 +84,13 @@ pub async fn paused(shard: &Shard) -> Result<HashMap<String, Paused>, Error> {
     .await?;
     let paused = rows.into_iter().map(|row| {
         let (reason, retry_at) = (row.reason, row.retry_at);
-        (row.name, Paused { reason, retry_at })
+        (row.name, ProviderPauseRow { reason, retry_at })
     });
     Ok(paused.collect())
 }
 
-/// Sends nothing there until it is resumed, or tried again at `retry_at`. Without one an operator
-/// paused it, and no other pause takes that one's place.
+/// Pauses a provider until it is resumed, or tried again at `retry_at`. A pause without `retry_at`
+/// is an operator's, and no automatic pause replaces it.
 pub async fn pause(
     shard: &Shard,
     name: &str,
@@ -114,8 +114,9 @@ pub async fn pause(
     Ok(())
 }
 
-/// What waits for it goes at once: batches that were not sent, and what rests after no answer.
-pub async fn wake(shard: &Shard, name: &str, now: Timestamp) -> Result<(), Error> {
+/// Makes everything that waits for the provider due now: batches that were not sent, and cargo in
+/// backoff.
+pub async fn wake_waiting(shard: &Shard, name: &str, now: Timestamp) -> Result<(), Error> {
     sqlx::query!(
         "with lanes as (
              select id from shard.lane where provider = $1
@@ -134,8 +135,8 @@ pub async fn wake(shard: &Shard, name: &str, now: Timestamp) -> Result<(), Error
     Ok(())
 }
 
-/// It works again: a pause that would have been tried again is over.
-pub async fn recover(shard: &Shard, name: &str) -> Result<(), Error> {
+/// The provider works again: ends an automatic pause.
+pub async fn end_automatic_pause(shard: &Shard, name: &str) -> Result<(), Error> {
     sqlx::query!(
         "update shard.provider set paused_at = null, reason = null, retry_at = null
          where name = $1 and paused_at is not null and retry_at is not null",
@@ -146,7 +147,7 @@ pub async fn recover(shard: &Shard, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether it was paused.
+/// Returns whether the provider was paused.
 pub async fn resume(shard: &Shard, name: &str) -> Result<bool, Error> {
     let resumed = sqlx::query!(
         "update shard.provider set paused_at = null, reason = null, retry_at = null
@@ -158,11 +159,15 @@ pub async fn resume(shard: &Shard, name: &str) -> Result<bool, Error> {
     Ok(resumed.rows_affected() > 0)
 }
 
-/// Takes the one place of a provider whose jobs carry no label, or keeps it.
+/// Acquires the single submission slot of a provider whose jobs carry no label, or keeps it.
 ///
-/// The row is locked before the holder's batch is looked at: one that was gathered a moment ago
-/// would not be seen by a statement that began before.
-pub async fn take_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<bool, Error> {
+/// The row is locked before the holder's batch is read: a statement that began earlier would not
+/// see a batch that was gathered just now.
+pub async fn acquire_submission_slot(
+    shard: &Shard,
+    name: &str,
+    batch: BatchId,
+) -> Result<bool, Error> {
     let mut tx = shard.begin().await?;
     let holder = sqlx::query_scalar!(
         "insert into shard.provider (name) values ($1)
@@ -177,7 +182,7 @@ pub async fn take_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<bool
                    where id = $1 and state in ('gathered', 'submitting')) as "is_open!""#,
             holder
         );
-        // Otherwise it has been decided on, and whoever held it could not say so.
+        // Otherwise the holder's submission has ended, and its worker could not release the slot.
         if is_open.fetch_one(&mut *tx).await? {
             return Ok(false);
         }
@@ -193,7 +198,11 @@ pub async fn take_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<bool
     Ok(true)
 }
 
-pub async fn end_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<(), Error> {
+pub async fn release_submission_slot(
+    shard: &Shard,
+    name: &str,
+    batch: BatchId,
+) -> Result<(), Error> {
     sqlx::query!(
         "update shard.provider set submitting = null where name = $1 and submitting = $2",
         name,
@@ -204,9 +213,9 @@ pub async fn end_turn(shard: &Shard, name: &str, batch: BatchId) -> Result<(), E
     Ok(())
 }
 
-/// The tokens that wait at a provider in jobs that it has, or may have; and the most that it
-/// turned out to take, if that was less than we were told.
-pub async fn enqueued(
+/// The tokens of jobs that the provider has or may have; and the limit that it last enforced, if
+/// that was below the configured one.
+pub async fn count_enqueued_tokens(
     shard: &Shard,
     name: &str,
     lowered_since: Timestamp,
@@ -227,8 +236,8 @@ pub async fn enqueued(
     Ok((count(row.tokens), row.most.map(count)))
 }
 
-/// Counts a batch as waiting at the provider, if there is room for its tokens, or nothing waits
-/// there at all. One at a time: two that see the same room do not both have it.
+/// Counts a batch as enqueued at the provider, if its tokens are within the limit or nothing else
+/// is enqueued. The lock on the provider's row keeps two batches from using the same room.
 pub async fn enqueue(
     shard: &Shard,
     name: &str,
@@ -270,13 +279,18 @@ pub async fn enqueue(
     )
     .execute(&mut *tx)
     .await?;
-    ours(changed.rows_affected())?;
+    check_fencing(changed.rows_affected())?;
     tx.commit().await?;
     Ok(true)
 }
 
-/// It takes less than we were told, for a while.
-pub async fn lower(shard: &Shard, name: &str, most: u64, now: Timestamp) -> Result<(), Error> {
+/// Records that the provider enforces a lower limit than the configured one.
+pub async fn lower_enqueue_limit(
+    shard: &Shard,
+    name: &str,
+    most: u64,
+    now: Timestamp,
+) -> Result<(), Error> {
     sqlx::query!(
         "insert into shard.provider (name, most_enqueued_tokens, lowered_at) values ($1, $2, $3)
          on conflict (name) do update set most_enqueued_tokens = $2, lowered_at = $3",
@@ -289,8 +303,8 @@ pub async fn lower(shard: &Shard, name: &str, most: u64, now: Timestamp) -> Resu
     Ok(())
 }
 
-/// Jobs that are ours already, among some.
-pub async fn owned(shard: &Shard, jobs: &[String]) -> Result<Vec<String>, Error> {
+/// Those of these jobs that belong to batches of this shard.
+pub async fn find_known_jobs(shard: &Shard, jobs: &[String]) -> Result<Vec<String>, Error> {
     let owned = sqlx::query_scalar!(
         r#"select job as "job!" from shard.batch where job = any($1)"#,
         jobs

@@ -1,4 +1,5 @@
-//! Callbacks that somebody asks for again: one, or what failed at a host, a few each second.
+//! Resends of callbacks that a person requested: a single one, or all that failed at a host, a few
+//! per second.
 
 use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
@@ -7,34 +8,34 @@ use crate::Error;
 use crate::Shard;
 use crate::shard::partition;
 
-mod many;
+mod bulk;
 
 mod step;
 
-pub use many::{Asked, Resend, State, Stopped, count, list, start, stop};
+pub use bulk::{NewResend, Resend, ResendState, ResendStop, count_failed, list, start, stop};
 pub use step::step;
 
-/// What becomes of a wish for one callback.
+/// The result of requesting a resend of one callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resent {
-    /// It is sent now, once.
+pub enum ResendResult {
+    /// One attempt is made now.
     Queued,
-    /// It is still being tried: the attempt that comes next is made now.
+    /// The callback is still being retried: its next attempt is made now.
     AlreadyDue,
-    /// It is not completed, or no callback was asked for.
+    /// The cargo is not completed, or has no callback.
     NothingToSend,
     NotFound,
 }
 
-/// Has the callback of a completed cargo made again, delivered or not.
-pub async fn one(
+/// Queues the callback of a completed cargo again, delivered or not.
+pub async fn queue_one(
     shard: &Shard,
     project: ProjectId,
     cargo: CargoId,
     now: Timestamp,
-) -> Result<Resent, Error> {
+) -> Result<ResendResult, Error> {
     let mut tx = shard.begin().await?;
-    partition::keep_days(&mut tx).await?;
+    partition::lock_days(&mut tx).await?;
     let row = sqlx::query!(
         r#"select c.callback_url is not null and c.completed_at is not null as "is_due!",
                c.completed_at is not null and o.cargo is null as "is_leaving!"
@@ -45,12 +46,12 @@ pub async fn one(
     )
     .fetch_optional(&mut *tx)
     .await?;
-    // A day that is being dropped loses its outcomes first.
+    // When a day is being dropped, its outcomes are dropped first.
     let Some(row) = row.filter(|row| !row.is_leaving) else {
-        return Ok(Resent::NotFound);
+        return Ok(ResendResult::NotFound);
     };
     if !row.is_due {
-        return Ok(Resent::NothingToSend);
+        return Ok(ResendResult::NothingToSend);
     }
     let queued = sqlx::query!(
         "insert into shard.delivery (cargo, organization, host, number, due_at, resend)
@@ -63,9 +64,9 @@ pub async fn one(
     )
     .execute(&mut *tx)
     .await?;
-    let mut resent = Resent::Queued;
+    let mut resent = ResendResult::Queued;
     if queued.rows_affected() == 0 {
-        resent = Resent::AlreadyDue;
+        resent = ResendResult::AlreadyDue;
         sqlx::query!(
             "update shard.delivery set due_at = $2 where cargo = $1 and due_at > $2",
             cargo.uuid(),

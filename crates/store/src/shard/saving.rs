@@ -1,4 +1,4 @@
-//! What batching saved, read from the counts.
+//! What batch prices saved compared with realtime prices, read from the usage counts.
 
 use domain::id::ProjectId;
 use domain::money::Money;
@@ -9,27 +9,27 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 
-/// The cargo of a project and model that succeeded.
+/// The savings of the successful cargo of one project and model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct ModelSavings {
     pub project: ProjectId,
     pub model: String,
     pub cargo: u64,
     pub charged: Money,
-    /// Of those whose realtime price was known.
+    /// Of cargo whose realtime price was known.
     pub saving: Saving,
 }
 
-/// Since an hour, of some projects or of all; what is free is left out.
+/// Since an hour, of some projects or of all. Free cargo is left out.
 pub async fn list(
     shard: &Shard,
     projects: Option<&[ProjectId]>,
     since: Option<Timestamp>,
-) -> Result<Vec<Saved>, Error> {
+) -> Result<Vec<ModelSavings>, Error> {
     let projects: Option<Vec<Uuid>> =
         projects.map(|projects| projects.iter().map(|project| project.uuid()).collect());
     let rows = sqlx::query!(
-        // One statement sees one moment: what is folded meanwhile is in it once.
+        // One statement reads one snapshot, so a count that is folded meanwhile is read once.
         r#"with counted as (
                select project, model, event, hour, count, money, realtime, saved from shard.usage
                where ($1::uuid[] is null or project = any($1))
@@ -56,7 +56,7 @@ pub async fn list(
     )
     .fetch_all(&shard.pool)
     .await?;
-    let saved = rows.into_iter().map(|row| Saved {
+    let saved = rows.into_iter().map(|row| ModelSavings {
         project: row.project.into(),
         model: row.model,
         cargo: u64::try_from(row.cargo).unwrap_or_default(),

@@ -1,11 +1,12 @@
-//! What a group of outcomes does to the accounts: taken last, and held for two statements.
+//! Settlement of the holds of a group of outcomes. The accounts are locked last, for two
+//! statements.
 
 use std::collections::BTreeMap;
 
 use domain::account::Account;
 use domain::hold::{Hold, Settlement};
 use domain::id::{CargoId, OrganizationId};
-use domain::ledger::{Entries, Kind};
+use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -15,9 +16,9 @@ use crate::Transaction;
 use crate::shard::account;
 use crate::shard::posting::{self, Posting};
 
-/// A hold that has come to its end.
+/// A hold that ends with an outcome.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct EndedHold {
     cargo: CargoId,
     hold: Hold,
     settlement: Settlement,
@@ -26,19 +27,19 @@ struct Ended {
 
 /// The ended holds of a group, by organization.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
-    ended: BTreeMap<Uuid, Vec<Ended>>,
+pub(crate) struct SettlementGroup {
+    ended: BTreeMap<Uuid, Vec<EndedHold>>,
 }
 
-impl Books {
-    pub(crate) fn end(
+impl SettlementGroup {
+    pub(crate) fn add(
         &mut self,
         organization: Uuid,
         cargo: CargoId,
         (hold, placed_at): (Hold, Timestamp),
         settlement: Settlement,
     ) {
-        self.ended.entry(organization).or_default().push(Ended {
+        self.ended.entry(organization).or_default().push(EndedHold {
             cargo,
             hold,
             settlement,
@@ -46,15 +47,15 @@ impl Books {
         });
     }
 
-    /// Locks the accounts, ends every hold and writes one posting for each organization
-    /// that is charged. The last thing before the commit.
+    /// Locks the accounts, settles every hold and writes one posting per charged organization.
+    /// Called last before the commit, apart from releasing references.
     pub(crate) async fn post(self, tx: &mut Transaction, now: Timestamp) -> Result<(), Error> {
         if self.ended.is_empty() {
             return Ok(());
         }
         let organizations: Vec<OrganizationId> =
             self.ended.keys().copied().map(Into::into).collect();
-        let locked = account::lock_waiting(tx, &organizations).await?;
+        let locked = account::lock_all(tx, &organizations).await?;
         if locked.accounts.len() != organizations.len() {
             return Err(Error::Corrupt {
                 table: "account",
@@ -65,18 +66,22 @@ impl Books {
         let mut postings = Vec::with_capacity(accounts.len());
         for account in &mut accounts {
             let ended = self.ended.get(&account.organization.uuid());
-            postings.extend(settled(account, ended.map_or(&[][..], Vec::as_slice), now));
+            postings.extend(settle_account(
+                account,
+                ended.map_or(&[][..], Vec::as_slice),
+                now,
+            ));
         }
         account::write(tx, &accounts).await?;
         posting::append(tx, &postings).await
     }
 }
 
-/// Ends holds, and says what is to be posted for them.
-fn settled(account: &mut Account, ended: &[Ended], now: Timestamp) -> Option<Posting> {
+/// Ends the holds of one account, and returns the posting for them.
+fn settle_account(account: &mut Account, ended: &[EndedHold], now: Timestamp) -> Option<Posting> {
     let (mut charged, mut lost, mut cargo) = (Money::ZERO, Money::ZERO, Vec::new());
     for one in ended {
-        account.end(&one.hold, &one.settlement, one.placed_at);
+        account.end_hold(&one.hold, &one.settlement, one.placed_at);
         charged = charged + one.settlement.charged;
         lost = lost + one.settlement.lost;
         if !one.settlement.charged.is_zero() || !one.settlement.lost.is_zero() {
@@ -90,9 +95,9 @@ fn settled(account: &mut Account, ended: &[Ended], now: Timestamp) -> Option<Pos
     Some(Posting {
         organization: account.organization,
         number: account.postings,
-        kind: Kind::Settlement,
+        kind: PostingKind::Settlement,
         at: now,
-        entries: Entries::settlement(charged, lost),
+        entries: DoubleEntry::settlement(charged, lost),
         balance: account.posted,
         cargo: Some(cargo),
         reference: None,

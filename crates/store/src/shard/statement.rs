@@ -1,20 +1,20 @@
-//! Statements: an organization's postings in order, a page at a time.
+//! Account statements: an organization's postings in order, page by page.
 
 use domain::id::OrganizationId;
-use domain::ledger::{Entries, Kind};
+use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
-use crate::shard::posting::entries;
+use crate::shard::posting::entries_from_columns;
 
-/// The postings that a statement is of. They have neighbours and no gaps, so that one
-/// statement ends where the next begins and the balances meet, whatever the clocks said.
+/// The postings of a statement, as a range of numbers without gaps. So one statement ends where
+/// the next begins and the balances match, even if clocks differed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// The number of the first, and of the first that is left out.
+pub struct StatementRange {
+    /// The number of the first posting, and of the first one after the range.
     pub first: u64,
     pub end: u64,
     /// The balance before the first, and after the last.
@@ -22,13 +22,13 @@ pub struct Span {
     pub closing: Money,
 }
 
-/// One posting, as it is shown.
+/// One posting, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct StatementLine {
     pub number: u64,
     pub at: Timestamp,
-    pub kind: Kind,
-    pub entries: Entries,
+    pub kind: PostingKind,
+    pub entries: DoubleEntry,
     pub balance: Money,
     /// How many cargo it settles.
     pub cargo: u64,
@@ -37,12 +37,12 @@ pub struct Line {
 }
 
 /// From the first posting at or after `since` up to the first at or after `until`.
-pub async fn span(
+pub async fn find_range(
     shard: &Shard,
     organization: OrganizationId,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
-) -> Result<Span, Error> {
+) -> Result<StatementRange, Error> {
     let row = sqlx::query!(
         r#"with bounds as (
                select
@@ -71,22 +71,22 @@ pub async fn span(
     )
     .fetch_one(&shard.pool)
     .await?;
-    Ok(Span {
-        first: number(row.first)?,
-        end: number(row.end)?,
+    Ok(StatementRange {
+        first: posting_number(row.first)?,
+        end: posting_number(row.end)?,
         opening: Money(row.opening),
         closing: Money(row.closing),
     })
 }
 
-/// At most `limit` lines of a span, from the one with number `from`.
-pub async fn page(
+/// At most `limit` lines of a range, starting at number `from`.
+pub async fn list_lines(
     shard: &Shard,
     organization: OrganizationId,
-    span: Span,
+    span: StatementRange,
     from: u64,
     limit: u32,
-) -> Result<Vec<Line>, Error> {
+) -> Result<Vec<StatementLine>, Error> {
     let rows = sqlx::query!(
         r#"select number, kind, at, credit, revenue, loss, funding, balance,
                coalesce(cardinality(cargo), 0) as "cargo!", reference, note
@@ -101,14 +101,14 @@ pub async fn page(
     .fetch_all(&shard.pool)
     .await?;
     let lines = rows.into_iter().map(|row| {
-        Ok(Line {
-            number: number(row.number)?,
+        Ok(StatementLine {
+            number: posting_number(row.number)?,
             at: row.at,
-            kind: Kind::parse(&row.kind).ok_or(Error::Corrupt {
+            kind: PostingKind::parse(&row.kind).ok_or(Error::Corrupt {
                 table: "posting",
                 column: "kind",
             })?,
-            entries: entries([row.credit, row.revenue, row.loss, row.funding]),
+            entries: entries_from_columns([row.credit, row.revenue, row.loss, row.funding]),
             balance: Money(row.balance),
             cargo: u64::try_from(row.cargo).unwrap_or_default(),
             reference: row.reference,
@@ -118,7 +118,7 @@ pub async fn page(
     lines.collect()
 }
 
-fn number(number: i64) -> Result<u64, Error> {
+fn posting_number(number: i64) -> Result<u64, Error> {
     u64::try_from(number).map_err(|_| Error::Corrupt {
         table: "posting",
         column: "number",

@@ -1,10 +1,10 @@
-//! What each organization stores. Whatever changes that locks this row first, so that
-//! the counts are exact and no quota is passed.
+//! How much each organization stores. Every transaction that changes it locks this row first, so
+//! that the counts are exact and no quota is exceeded.
 
 use std::collections::BTreeMap;
 
 use domain::id::OrganizationId;
-use domain::storage::Stored;
+use domain::storage_quota::StorageUsage;
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -12,18 +12,20 @@ use crate::Shard;
 use crate::Transaction;
 
 /// What an organization stores now, without a lock.
-pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<Stored, Error> {
+pub async fn find(shard: &Shard, organization: OrganizationId) -> Result<StorageUsage, Error> {
     let row = sqlx::query!(
         "select files, bytes from shard.storage where organization = $1",
         organization.uuid()
     )
     .fetch_optional(&shard.pool)
     .await?;
-    row.map_or(Ok(Stored::default()), |row| stored(row.files, row.bytes))
+    row.map_or(Ok(StorageUsage::default()), |row| {
+        stored_from_row(row.files, row.bytes)
+    })
 }
 
-/// Locks an organization's row, which is made with its first file.
-pub(crate) async fn lock(tx: &mut Transaction, organization: Uuid) -> Result<Stored, Error> {
+/// Locks an organization's row, which is created with its first file.
+pub(crate) async fn lock(tx: &mut Transaction, organization: Uuid) -> Result<StorageUsage, Error> {
     let row = sqlx::query!(
         "insert into shard.storage (organization) values ($1)
          on conflict (organization) do update set files = storage.files
@@ -32,12 +34,12 @@ pub(crate) async fn lock(tx: &mut Transaction, organization: Uuid) -> Result<Sto
     )
     .fetch_one(&mut **tx)
     .await?;
-    stored(row.files, row.bytes)
+    stored_from_row(row.files, row.bytes)
 }
 
-/// Locks the rows of those whose files these are. A file never changes hands, so
-/// whose it is may be asked before anything is locked.
-pub(crate) async fn lock_of(tx: &mut Transaction, files: &[Uuid]) -> Result<(), Error> {
+/// Locks the rows of the organizations that own these files. A file's owner never changes, so it
+/// can be read before anything is locked.
+pub(crate) async fn lock_owners(tx: &mut Transaction, files: &[Uuid]) -> Result<(), Error> {
     sqlx::query!(
         "select organization from shard.storage
          where organization in (select organization from shard.file where id = any($1))
@@ -49,13 +51,13 @@ pub(crate) async fn lock_of(tx: &mut Transaction, files: &[Uuid]) -> Result<(), 
     Ok(())
 }
 
-/// By how much the counts of organizations change.
+/// The changes of organizations' counts.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct StorageChange {
     by: BTreeMap<Uuid, (i64, i64)>,
 }
 
-impl Change {
+impl StorageChange {
     pub(crate) fn of(organization: Uuid, files: i64, bytes: i64) -> Self {
         let mut change = Self::default();
         change.add(organization, files, bytes);
@@ -68,7 +70,7 @@ impl Change {
         by.1 += bytes;
     }
 
-    /// Writes it to rows that this transaction holds.
+    /// Writes the changes to rows that this transaction has locked.
     pub(crate) async fn write(self, tx: &mut Transaction) -> Result<(), Error> {
         if self.by.is_empty() {
             return Ok(());
@@ -89,14 +91,14 @@ impl Change {
     }
 }
 
-fn stored(files: i64, bytes: i64) -> Result<Stored, Error> {
+fn stored_from_row(files: i64, bytes: i64) -> Result<StorageUsage, Error> {
     let unsigned = |count: i64, column| {
         u64::try_from(count).map_err(|_| Error::Corrupt {
             table: "storage",
             column,
         })
     };
-    Ok(Stored {
+    Ok(StorageUsage {
         files: unsigned(files, "files")?,
         bytes: unsigned(bytes, "bytes")?,
     })

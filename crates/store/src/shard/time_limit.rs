@@ -1,5 +1,5 @@
-//! A look that may take only so long: dead rows under an old transaction can make any look at the
-//! head of a queue slow, and a stage has better things to do than to wait for it.
+//! Queries with a time limit. Dead rows that an old transaction keeps can make a query at the head
+//! of a queue slow, and a stage should not wait for that.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 
-/// A transaction whose statements are stopped by the server after `limit`.
-pub(crate) async fn begin(shard: &Shard, limit: Duration) -> Result<Transaction, Error> {
+/// A transaction whose statements the server cancels after `limit`.
+pub(crate) async fn begin_limited(shard: &Shard, limit: Duration) -> Result<Transaction, Error> {
     let mut tx = shard.begin().await?;
     sqlx::query!(
         "select set_config('statement_timeout', $1, true) as limited",
@@ -20,10 +20,10 @@ pub(crate) async fn begin(shard: &Shard, limit: Duration) -> Result<Transaction,
 }
 
 /// None: the limit was reached.
-pub(crate) fn unless_reached<T>(read: Result<T, sqlx::Error>) -> Result<Option<T>, Error> {
+pub(crate) fn none_if_timed_out<T>(read: Result<T, sqlx::Error>) -> Result<Option<T>, Error> {
     match read.map_err(Error::from) {
         Ok(read) => Ok(Some(read)),
-        Err(error) if error.is_timed_out() => Ok(None),
+        Err(error) if error.is_statement_timeout() => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -1,14 +1,14 @@
-//! Everything about one cargo, for the caller who asks.
+//! The tracking record of one cargo.
 
-use domain::batch::{self, Delay};
-use domain::cargo::{CallbackState, Status};
+use domain::batch::{self, SubmissionDelay};
+use domain::cargo::{CallbackState, CargoStatus};
 use domain::id::{CargoId, ProjectId};
-use domain::model::Kind;
+use domain::model::ModelKind;
 use domain::money::Money;
-use domain::outcome::Usage;
-use domain::route::Via;
+use domain::outcome::TokenUsage;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
-use domain::waiting::{Batch, Paused, Stopped, Way};
+use domain::waiting_status::{BatchProgress, CargoProgress, PausedLane, PausedProvider};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -16,10 +16,10 @@ use crate::Shard;
 use crate::body;
 
 #[derive(Debug)]
-pub struct Tracked {
-    pub status: Status,
+pub struct TrackedCargo {
+    pub status: CargoStatus,
     pub model: String,
-    pub kind: Kind,
+    pub kind: ModelKind,
     pub attempt: u32,
     pub created_at: Timestamp,
     pub batched_at: Option<Timestamp>,
@@ -27,8 +27,8 @@ pub struct Tracked {
     pub completed_at: Option<Timestamp>,
     pub held: Money,
     pub outcome: Option<StoredOutcome>,
-    pub callback: Option<Callback>,
-    pub way: Way,
+    pub callback: Option<TrackedCallback>,
+    pub progress: CargoProgress,
     pub metadata: Option<Vec<u8>>,
 }
 
@@ -36,14 +36,14 @@ pub struct Tracked {
 pub struct StoredOutcome {
     pub success: bool,
     pub body: Vec<u8>,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub charged: Money,
-    /// Nothing where it failed, was free, or no realtime price was known.
+    /// None if it failed, was free, or had no known realtime price.
     pub realtime: Option<Money>,
 }
 
 #[derive(Debug)]
-pub struct Callback {
+pub struct TrackedCallback {
     pub url: String,
     pub attempts: u32,
     pub last_attempt_at: Option<Timestamp>,
@@ -53,12 +53,12 @@ pub struct Callback {
     pub delivered_at: Option<Timestamp>,
 }
 
-/// The record of a cargo, if it is the project's.
+/// The record of a cargo, if it belongs to the project.
 pub async fn find(
     shard: &Shard,
     project: ProjectId,
     cargo: CargoId,
-) -> Result<Option<Tracked>, Error> {
+) -> Result<Option<TrackedCargo>, Error> {
     let row = sqlx::query_as!(
         Row,
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
@@ -96,11 +96,14 @@ pub async fn find(
     )
     .fetch_optional(&shard.reads)
     .await?;
-    row.map(Tracked::try_from).transpose()
+    row.map(TrackedCargo::try_from).transpose()
 }
 
-/// The first cargo at or after an id, and whose it is.
-pub async fn at_or_after(shard: &Shard, id: Uuid) -> Result<Option<(CargoId, ProjectId)>, Error> {
+/// The first cargo at or after an id, and its project.
+pub async fn find_at_or_after(
+    shard: &Shard,
+    id: Uuid,
+) -> Result<Option<(CargoId, ProjectId)>, Error> {
     let row = sqlx::query!(
         "select id, project from shard.cargo where id >= $1 order by id limit 1",
         id
@@ -110,7 +113,7 @@ pub async fn at_or_after(shard: &Shard, id: Uuid) -> Result<Option<(CargoId, Pro
     Ok(row.map(|row| (row.id.into(), row.project.into())))
 }
 
-/// Its rows, read together.
+/// The rows of one cargo, joined.
 struct Row {
     model: String,
     kind: String,
@@ -153,16 +156,20 @@ struct Row {
     error: Option<String>,
 }
 
-impl TryFrom<Row> for Tracked {
+impl TryFrom<Row> for TrackedCargo {
     type Error = Error;
 
     fn try_from(mut row: Row) -> Result<Self, Error> {
-        let batch_state = row.batch_state.as_deref().map(batch_state).transpose()?;
-        let callback_state = callback_state(&row.callback_state);
+        let batch_state = row
+            .batch_state
+            .as_deref()
+            .map(parse_batch_state)
+            .transpose()?;
+        let callback_state = parse_callback_state(&row.callback_state);
         let completed = row.completed_at.map(|_| callback_state);
         Ok(Self {
-            status: Status::read(batch_state, completed),
-            kind: Kind::parse(&row.kind).ok_or(corrupt("lane", "kind"))?,
+            status: CargoStatus::from_rows(batch_state, completed),
+            kind: ModelKind::parse(&row.kind).ok_or(corrupt("lane", "kind"))?,
             attempt: u32::try_from(row.attempt).unwrap_or(1),
             created_at: row.created_at,
             batched_at: row.gathered_at,
@@ -171,7 +178,7 @@ impl TryFrom<Row> for Tracked {
             held: row.held.map_or(Money::ZERO, Money),
             outcome: row.outcome()?,
             callback: row.callback(callback_state),
-            way: row.way(batch_state)?,
+            progress: row.progress(batch_state)?,
             model: row.model,
             metadata: row.metadata,
         })
@@ -188,7 +195,7 @@ impl Row {
         Ok(Some(StoredOutcome {
             success,
             body: body::unpack(codec, bytes, "outcome")?,
-            usage: Usage {
+            usage: TokenUsage {
                 input_tokens: unsigned(self.input_tokens),
                 output_tokens: unsigned(self.output_tokens),
             },
@@ -197,10 +204,10 @@ impl Row {
         }))
     }
 
-    fn callback(&mut self, state: CallbackState) -> Option<Callback> {
+    fn callback(&mut self, state: CallbackState) -> Option<TrackedCallback> {
         let is_delivered = state == CallbackState::Delivered;
         let attempts = self.number.and_then(|number| u32::try_from(number).ok());
-        Some(Callback {
+        Some(TrackedCallback {
             url: self.callback_url.take()?,
             attempts: attempts.unwrap_or(0),
             last_attempt_at: self.started_at,
@@ -211,43 +218,43 @@ impl Row {
         })
     }
 
-    fn way(&mut self, state: Option<batch::State>) -> Result<Way, Error> {
+    fn progress(&mut self, state: Option<batch::BatchState>) -> Result<CargoProgress, Error> {
         let paused = self.paused.take().zip(self.paused_at);
         let batch = state.zip(self.gathered_at);
-        Ok(Way {
+        Ok(CargoProgress {
             created_at: self.created_at,
-            returned_at: self.returned_at,
-            rests_until: self.rests_until,
-            via: Via::parse(&self.via).ok_or(corrupt("lane", "via"))?,
-            paused: paused.map(|(reason, since)| Paused {
+            requeued_at: self.returned_at,
+            backoff_until: self.rests_until,
+            via: InferenceMode::parse(&self.via).ok_or(corrupt("lane", "via"))?,
+            paused_provider: paused.map(|(reason, since)| PausedProvider {
                 reason,
                 since,
                 retry_at: self.retry_at,
             }),
-            stopped: self.lane_paused_at.map(|since| Stopped {
+            paused_lane: self.lane_paused_at.map(|since| PausedLane {
                 reason: self.pause_reason.take(),
                 since,
             }),
             turnaround: self.turnaround_seconds,
-            batch: batch.map(|(state, gathered_at)| Batch {
+            batch: batch.map(|(state, gathered_at)| BatchProgress {
                 state,
                 gathered_at,
-                unknown_since: self.unknown_since,
+                submission_unknown_since: self.unknown_since,
                 running_at: self.running_at,
                 next_poll_at: self.next_poll_at,
-                cancel_wanted_at: self.cancel_wanted_at,
-                delay: self.delay.as_deref().and_then(Delay::parse),
+                cancel_requested_at: self.cancel_wanted_at,
+                delay: self.delay.as_deref().and_then(SubmissionDelay::parse),
                 is_claimed: self.is_claimed,
             }),
         })
     }
 }
 
-fn batch_state(text: &str) -> Result<batch::State, Error> {
-    batch::State::parse(text).ok_or(corrupt("batch", "state"))
+fn parse_batch_state(text: &str) -> Result<batch::BatchState, Error> {
+    batch::BatchState::parse(text).ok_or(corrupt("batch", "state"))
 }
 
-fn callback_state(text: &str) -> CallbackState {
+fn parse_callback_state(text: &str) -> CallbackState {
     match text {
         "delivered" => CallbackState::Delivered,
         "failed" => CallbackState::Failed,

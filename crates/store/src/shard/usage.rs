@@ -1,7 +1,7 @@
-//! Counts: appended once per group, folded by sweep, read by people.
+//! Usage counts: appended once per group, folded by sweep, shown on the dashboard.
 
-use domain::time::{Timestamp, hour};
-use domain::usage::{Sum, Tally};
+use domain::time::{Timestamp, start_of_hour};
+use domain::usage::{UsageSum, UsageTally};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -9,9 +9,9 @@ use crate::Shard;
 use crate::Transaction;
 use crate::number::signed;
 
-/// A tally as the columns of its one row.
+/// A tally as the columns of one row.
 #[derive(Debug, Default)]
-pub(crate) struct Delta {
+pub(crate) struct UsageDelta {
     pub(crate) hour: Timestamp,
     pub(crate) project: Vec<Uuid>,
     pub(crate) api_key: Vec<Uuid>,
@@ -25,13 +25,20 @@ pub(crate) struct Delta {
     pub(crate) saved: Vec<i64>,
 }
 
-impl Delta {
-    pub(crate) fn of(tally: &Tally, now: Timestamp) -> Self {
+impl UsageDelta {
+    pub(crate) fn of(tally: &UsageTally, now: Timestamp) -> Self {
         let mut delta = Self {
-            hour: hour(now),
+            hour: start_of_hour(now),
             ..Self::default()
         };
-        for (what, Sum { count, work }) in tally.iter() {
+        for (
+            what,
+            UsageSum {
+                count,
+                amounts: work,
+            },
+        ) in tally.iter()
+        {
             delta.project.push(what.project.uuid());
             delta.api_key.push(what.key.uuid());
             delta.model.push(what.model.clone());
@@ -47,11 +54,11 @@ impl Delta {
     }
 }
 
-pub async fn append(tx: &mut Transaction, tally: &Tally, now: Timestamp) -> Result<(), Error> {
+pub async fn append(tx: &mut Transaction, tally: &UsageTally, now: Timestamp) -> Result<(), Error> {
     if tally.is_empty() {
         return Ok(());
     }
-    let delta = Delta::of(tally, now);
+    let delta = UsageDelta::of(tally, now);
     sqlx::query!(
         "insert into shard.usage_delta
              (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
@@ -76,7 +83,7 @@ pub async fn append(tx: &mut Transaction, tally: &Tally, now: Timestamp) -> Resu
 
 /// Folds at most `most` rows with ids after `after` into the sums.
 ///
-/// Any number of nodes may fold: a row that another one holds is passed over.
+/// Any number of nodes may fold: rows that another node has locked are skipped.
 pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
     let folded = sqlx::query_scalar!(
         r#"with gone as (

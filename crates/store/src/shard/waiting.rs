@@ -1,4 +1,5 @@
-//! What waits to be gathered. Only the worker that holds a lane reads its queue.
+//! The queue of cargo that waits to be gathered. Only the worker that has claimed a lane gathers
+//! from its queue.
 
 use std::time::Duration;
 
@@ -12,23 +13,23 @@ use crate::Shard;
 use crate::Transaction;
 use crate::shard::time_limit;
 
-/// An organization with something waiting, and the first of it that was seen.
+/// An organization with waiting cargo, and the first cargo that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingOrganization {
     pub organization: OrganizationId,
     pub first: CargoId,
 }
 
-/// The organizations that wait in a lane: one step of the index for each, whatever its backlog.
+/// The organizations with cargo in a lane: one index lookup for each, for any backlog.
 ///
-/// Under an old transaction the index is full of rows that are gone, and each organization's are
-/// walked over. None: this took longer than `limit`; [`between`] comes around it.
-pub async fn organizations(
+/// While an old transaction is open, the index is full of dead rows, and each lookup reads over
+/// them. None: this took longer than `limit`; [`list_between`] avoids them.
+pub async fn list_organizations(
     shard: &Shard,
     lane: LaneId,
     limit: Duration,
-) -> Result<Option<Vec<Waiting>>, Error> {
-    let mut tx = time_limit::begin(shard, limit).await?;
+) -> Result<Option<Vec<WaitingOrganization>>, Error> {
+    let mut tx = time_limit::begin_limited(shard, limit).await?;
     let rows = sqlx::query!(
         r#"with recursive hop as (
                (select organization, cargo from shard.waiting where lane = $1
@@ -45,9 +46,9 @@ pub async fn organizations(
     )
     .fetch_all(&mut *tx)
     .await;
-    let rows = time_limit::unless_reached(rows)?;
+    let rows = time_limit::none_if_timed_out(rows)?;
     tx.rollback().await?;
-    let waiting = |row: (Uuid, Uuid)| Waiting {
+    let waiting = |row: (Uuid, Uuid)| WaitingOrganization {
         organization: row.0.into(),
         first: row.1.into(),
     };
@@ -57,14 +58,14 @@ pub async fn organizations(
     }))
 }
 
-/// The organizations that wait in a lane with ids after `after` and up to `until`: what it reads
-/// follows from how much was loaded in that time, and not from what was gathered since.
-pub async fn between(
+/// The organizations with cargo in a lane with ids after `after` and up to `until`. Its cost
+/// depends on how much was loaded in that time, not on what was gathered since.
+pub async fn list_between(
     shard: &Shard,
     lane: LaneId,
     after: Uuid,
     until: Uuid,
-) -> Result<Vec<Waiting>, Error> {
+) -> Result<Vec<WaitingOrganization>, Error> {
     let rows = sqlx::query!(
         "select distinct on (organization) organization, cargo from shard.waiting
          where lane = $1 and cargo > $2 and cargo <= $3 order by organization, cargo",
@@ -74,21 +75,21 @@ pub async fn between(
     )
     .fetch_all(&shard.pool)
     .await?;
-    let waiting = rows.into_iter().map(|row| Waiting {
+    let waiting = rows.into_iter().map(|row| WaitingOrganization {
         organization: row.organization.into(),
         first: row.cargo.into(),
     });
     Ok(waiting.collect())
 }
 
-/// The organizations whose cargo came back to some lanes and may go again since `after`: such cargo
-/// has an old id, so [`arrivals`] does not find it.
-pub async fn returned(
+/// The organizations with requeued cargo in some lanes that became due after `after`. Such cargo
+/// has an old id, so [`list_arrivals`] does not find it.
+pub async fn list_returned(
     shard: &Shard,
     lanes: &[LaneId],
     after: Timestamp,
     now: Timestamp,
-) -> Result<Vec<(LaneId, Waiting)>, Error> {
+) -> Result<Vec<(LaneId, WaitingOrganization)>, Error> {
     let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0).collect();
     let rows = sqlx::query!(
         "select distinct on (lane, organization) lane, organization, cargo from shard.waiting
@@ -101,7 +102,7 @@ pub async fn returned(
     .fetch_all(&shard.pool)
     .await?;
     let returned = rows.into_iter().map(|row| {
-        let waiting = Waiting {
+        let waiting = WaitingOrganization {
             organization: row.organization.into(),
             first: row.cargo.into(),
         };
@@ -110,12 +111,12 @@ pub async fn returned(
     Ok(returned.collect())
 }
 
-/// Who came to some lanes with ids after `after`.
-pub async fn arrivals(
+/// The organizations with cargo in some lanes with ids after `after`.
+pub async fn list_arrivals(
     shard: &Shard,
     lanes: &[LaneId],
     after: Uuid,
-) -> Result<Vec<(LaneId, Waiting)>, Error> {
+) -> Result<Vec<(LaneId, WaitingOrganization)>, Error> {
     let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0).collect();
     let rows = sqlx::query!(
         "select distinct on (lane, organization) lane, organization, cargo from shard.waiting
@@ -126,7 +127,7 @@ pub async fn arrivals(
     .fetch_all(&shard.pool)
     .await?;
     let arrivals = rows.into_iter().map(|row| {
-        let waiting = Waiting {
+        let waiting = WaitingOrganization {
             organization: row.organization.into(),
             first: row.cargo.into(),
         };
@@ -135,27 +136,27 @@ pub async fn arrivals(
     Ok(arrivals.collect())
 }
 
-/// One organization's turn: at most `most`, after the last one gathered.
+/// How much of one organization may be gathered, starting after the last gathered cargo.
 #[derive(Debug, Clone, Copy)]
-pub struct Taking {
+pub struct GatherQuota {
     pub organization: OrganizationId,
     pub after: Uuid,
-    pub most: usize,
+    pub max: usize,
 }
 
-/// What the turns come to, each organization's in the order in which it was loaded; what rests is
-/// passed over.
+/// The cargo to gather by these quotas, in load order per organization. Cargo in backoff is
+/// skipped.
 pub async fn pick(
     tx: &mut Transaction,
     lane: LaneId,
-    turns: &[Taking],
+    turns: &[GatherQuota],
     now: Timestamp,
 ) -> Result<Vec<(OrganizationId, CargoId)>, Error> {
     let organizations: Vec<Uuid> = turns.iter().map(|turn| turn.organization.uuid()).collect();
     let after: Vec<Uuid> = turns.iter().map(|turn| turn.after).collect();
     let most = turns
         .iter()
-        .map(|turn| i32::try_from(turn.most).unwrap_or(i32::MAX));
+        .map(|turn| i32::try_from(turn.max).unwrap_or(i32::MAX));
     let most: Vec<i32> = most.collect();
     let rows = sqlx::query!(
         r#"select turn.organization as "organization!", picked.cargo as "cargo!"
@@ -180,7 +181,7 @@ pub async fn pick(
         .collect())
 }
 
-/// Moves what was picked out of the queue and into a batch.
+/// Moves the picked cargo from the queue into a batch.
 pub async fn gather(
     tx: &mut Transaction,
     lane: LaneId,
@@ -190,7 +191,7 @@ pub async fn gather(
 ) -> Result<(), Error> {
     let organizations: Vec<Uuid> = picked.iter().map(|(id, _)| id.uuid()).collect();
     let cargo: Vec<Uuid> = picked.iter().map(|(_, id)| id.uuid()).collect();
-    let (first, last) = bounds(&cargo);
+    let (first, last) = id_bounds(&cargo);
     let moved = sqlx::query_scalar!(
         r#"with gone as (
                delete from shard.waiting w
@@ -223,13 +224,13 @@ pub async fn gather(
     if usize::try_from(moved).ok() == Some(picked.len()) {
         Ok(())
     } else {
-        Err(Error::Moved)
+        Err(Error::Fenced)
     }
 }
 
-/// What waits with ids from `from` on and before `before`, and in which attempt: it has missed its
+/// Waiting cargo with ids from `from` on and before `before`, with its attempt: it has missed its
 /// deadline.
-pub async fn overdue(
+pub async fn list_overdue(
     shard: &Shard,
     (from, before): (Uuid, Uuid),
     most: i64,
@@ -248,12 +249,13 @@ pub async fn overdue(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| (row.id.into(), number(row.attempt)))
+        .map(|row| (row.id.into(), attempt_number(row.attempt)))
         .collect())
 }
 
-/// What came back to a lane since `after` and has missed its deadline: its id is before `before`.
-pub async fn returned_overdue(
+/// Requeued cargo that became due after `after` and has missed its deadline: its id is before
+/// `before`.
+pub async fn list_returned_overdue(
     shard: &Shard,
     (after, now): (Timestamp, Timestamp),
     before: Uuid,
@@ -274,16 +276,16 @@ pub async fn returned_overdue(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| (row.id.into(), number(row.attempt)))
+        .map(|row| (row.id.into(), attempt_number(row.attempt)))
         .collect())
 }
 
-fn number(attempt: i32) -> u32 {
+fn attempt_number(attempt: i32) -> u32 {
     u32::try_from(attempt).unwrap_or(1)
 }
 
-/// Moves what waits in a lane with ids from `from` on and before `before` to another lane.
-pub async fn move_on(
+/// Moves waiting cargo with ids from `from_id` on and before `before` to another lane.
+pub async fn move_to_lane(
     shard: &Shard,
     from: LaneId,
     to: LaneId,
@@ -316,8 +318,8 @@ pub async fn move_on(
     Ok(moved.rows_affected())
 }
 
-/// The oldest cargo that waits anywhere with an id from `from` on and before `before`.
-pub async fn oldest(shard: &Shard, from: Uuid, before: Uuid) -> Result<Option<Uuid>, Error> {
+/// The oldest waiting cargo of all lanes with an id from `from` on and before `before`.
+pub async fn find_oldest(shard: &Shard, from: Uuid, before: Uuid) -> Result<Option<Uuid>, Error> {
     let oldest = sqlx::query_scalar!(
         r#"select first.cargo as "cargo!" from shard.lane l cross join lateral (
                select cargo from shard.waiting
@@ -331,8 +333,8 @@ pub async fn oldest(shard: &Shard, from: Uuid, before: Uuid) -> Result<Option<Uu
     Ok(oldest)
 }
 
-/// The oldest cargo that came back to a lane and may go again since `after`.
-pub async fn oldest_returned(
+/// The oldest requeued cargo that became due after `after`.
+pub async fn find_oldest_returned(
     shard: &Shard,
     after: Timestamp,
     now: Timestamp,
@@ -350,8 +352,8 @@ pub async fn oldest_returned(
     Ok(oldest)
 }
 
-/// The smallest and the largest of some ids: the days in which they lie.
-pub(crate) fn bounds(ids: &[Uuid]) -> (Uuid, Uuid) {
+/// The smallest and the largest of some ids, which limit a query to the partitions of their days.
+pub(crate) fn id_bounds(ids: &[Uuid]) -> (Uuid, Uuid) {
     let first = ids.iter().min().copied().unwrap_or_default();
     let last = ids.iter().max().copied().unwrap_or_default();
     (first, last)

@@ -1,4 +1,4 @@
-//! What an organization spent, from the folded counts alone.
+//! The balance page: what an organization spent, read from the folded counts only.
 
 use chrono::NaiveDate;
 use domain::id::ProjectId;
@@ -9,8 +9,8 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 
-/// By day (UTC) and project, from an hour on, oldest first; days of nothing are left out.
-pub async fn spent(
+/// Charges by day (UTC) and project since an hour, oldest first. Days without charges are left out.
+pub async fn list_daily_charges(
     shard: &Shard,
     projects: &[ProjectId],
     since: Timestamp,

@@ -1,8 +1,8 @@
-//! Batches as a project sees them: its own share, and of others' no more than the total.
+//! The batches page: a project's share of each batch. Of other projects it shows only the total.
 
-use domain::batch::{Delay, State};
+use domain::batch::{BatchState, SubmissionDelay};
 use domain::id::{BatchId, CargoId, ProjectId};
-use domain::route::Via;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -12,22 +12,22 @@ use crate::number::unsigned;
 
 /// A batch that carries cargo of the project.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
+pub struct ProjectBatch {
     pub id: BatchId,
     pub model: String,
     pub provider: String,
-    pub via: Via,
-    pub state: State,
+    pub via: InferenceMode,
+    pub state: BatchState,
     pub gathered_at: Timestamp,
     pub submitting_at: Option<Timestamp>,
     pub running_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    pub delay: Option<Delay>,
+    pub delay: Option<SubmissionDelay>,
     pub cancel_wanted_at: Option<Timestamp>,
     pub cancelled_at: Option<Timestamp>,
-    /// How long the batches of its lane took lately.
+    /// How long recent batches of its lane took.
     pub turnaround_seconds: Option<f64>,
-    /// The project's own.
+    /// The counts of the project's cargo.
     pub cargo: u64,
     pub succeeded: u64,
     pub failed: u64,
@@ -52,21 +52,21 @@ struct Row {
     failed: i32,
 }
 
-impl TryFrom<Row> for Batch {
+impl TryFrom<Row> for ProjectBatch {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
         let corrupt = |table, column| Error::Corrupt { table, column };
         let delay = row.delay.as_deref().map(|delay| {
-            let delay = Delay::parse(delay);
+            let delay = SubmissionDelay::parse(delay);
             delay.ok_or(corrupt("batch", "delay"))
         });
         Ok(Self {
             id: row.id.into(),
             model: row.model,
             provider: row.provider,
-            via: Via::parse(&row.via).ok_or(corrupt("lane", "via"))?,
-            state: State::parse(&row.state).ok_or(corrupt("batch", "state"))?,
+            via: InferenceMode::parse(&row.via).ok_or(corrupt("lane", "via"))?,
+            state: BatchState::parse(&row.state).ok_or(corrupt("batch", "state"))?,
             gathered_at: row.gathered_at,
             submitting_at: row.submitting_at,
             running_at: row.running_at,
@@ -82,13 +82,13 @@ impl TryFrom<Row> for Batch {
     }
 }
 
-/// Newest first, before a batch.
-pub async fn page(
+/// Newest first, older than `before`.
+pub async fn list(
     shard: &Shard,
     project: ProjectId,
     before: Option<BatchId>,
     limit: u32,
-) -> Result<Vec<Batch>, Error> {
+) -> Result<Vec<ProjectBatch>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select b.id, l.model, l.provider, l.via, b.state, b.gathered_at, b.submitting_at,
@@ -104,23 +104,27 @@ pub async fn page(
     )
     .fetch_all(&shard.reads)
     .await?;
-    rows.into_iter().map(Batch::try_from).collect()
+    rows.into_iter().map(ProjectBatch::try_from).collect()
 }
 
-/// What only the page of one batch tells.
+/// What only the page of one batch shows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Detail {
-    pub batch: Batch,
-    /// The provider's name for it.
+pub struct ProjectBatchDetail {
+    pub batch: ProjectBatch,
+    /// The provider's id of the job.
     pub job: Option<String>,
     pub next_poll_at: Option<Timestamp>,
     pub sent_at: Option<Timestamp>,
     pub tokens: u64,
-    /// All that are in it, whoever's.
+    /// All cargo in the batch, of every project.
     pub total: u64,
 }
 
-pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Option<Detail>, Error> {
+pub async fn find(
+    shard: &Shard,
+    project: ProjectId,
+    id: BatchId,
+) -> Result<Option<ProjectBatchDetail>, Error> {
     let row = sqlx::query!(
         r#"select b.id, l.model, l.provider, l.via, b.state, b.gathered_at, b.submitting_at,
                b.running_at, b.ended_at, b.delay, b.cancel_wanted_at, b.cancelled_at,
@@ -153,7 +157,7 @@ pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Opti
         succeeded: row.succeeded,
         failed: row.failed,
     };
-    Ok(Some(Detail {
+    Ok(Some(ProjectBatchDetail {
         batch: batch.try_into()?,
         job: row.job,
         next_poll_at: row.next_poll_at,
@@ -165,25 +169,25 @@ pub async fn find(shard: &Shard, project: ProjectId, id: BatchId) -> Result<Opti
 
 /// A cargo of the project that the batch was gathered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Its place in the batch, from 1.
-    pub place: u64,
+pub struct ProjectBatchCargo {
+    /// Its position in the batch, from 1.
+    pub position: u64,
     pub id: CargoId,
     pub created_at: Timestamp,
     pub completed_at: Option<Timestamp>,
     pub success: Option<bool>,
-    /// It went back to wait, and perhaps into another batch.
+    /// It was queued again, and may be in another batch.
     pub has_left: bool,
 }
 
-/// In the order of the batch, among its places from `first` on: so many are looked at.
-pub async fn members(
+/// The project's cargo in the order of the batch. Reads `looked_at` positions from `first` on.
+pub async fn list_cargo(
     shard: &Shard,
     project: ProjectId,
     id: BatchId,
     first: u32,
     looked_at: u32,
-) -> Result<Vec<Member>, Error> {
+) -> Result<Vec<ProjectBatchCargo>, Error> {
     let first = i32::try_from(first.max(1)).unwrap_or(i32::MAX);
     let last = first.saturating_add(i32::try_from(looked_at).unwrap_or(i32::MAX) - 1);
     let rows = sqlx::query!(
@@ -201,8 +205,8 @@ pub async fn members(
     )
     .fetch_all(&shard.reads)
     .await?;
-    let members = rows.into_iter().map(|row| Member {
-        place: unsigned(row.place + i64::from(first) - 1),
+    let members = rows.into_iter().map(|row| ProjectBatchCargo {
+        position: unsigned(row.place + i64::from(first) - 1),
         id: row.id.into(),
         created_at: row.created_at,
         completed_at: row.completed_at,
@@ -212,24 +216,24 @@ pub async fn members(
     Ok(members.collect())
 }
 
-/// Errors of the same kind.
+/// Failures with the same label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failures {
+pub struct BatchFailureGroup {
     pub label: String,
     pub count: u64,
-    /// One of them.
+    /// The newest of them.
     pub cargo: CargoId,
 }
 
-/// The project's failures in a batch, the most frequent first, among the newest `looked_at`
-/// failures of cargo with ids in this stretch.
-pub async fn failures(
+/// The project's failures in a batch, the most frequent first. Reads the newest `looked_at`
+/// failures of cargo with ids in this range.
+pub async fn group_failures(
     shard: &Shard,
     project: ProjectId,
     id: BatchId,
     (first, beyond): (Uuid, Uuid),
     looked_at: u32,
-) -> Result<Vec<Failures>, Error> {
+) -> Result<Vec<BatchFailureGroup>, Error> {
     let rows = sqlx::query!(
         r#"select t.label as "label!", count(*) as "count!",
                (array_agg(c.id order by c.id desc))[1] as "cargo!"
@@ -247,7 +251,7 @@ pub async fn failures(
     )
     .fetch_all(&shard.reads)
     .await?;
-    let failures = rows.into_iter().map(|row| Failures {
+    let failures = rows.into_iter().map(|row| BatchFailureGroup {
         label: row.label,
         count: unsigned(row.count),
         cargo: row.cargo.into(),

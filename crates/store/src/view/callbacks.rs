@@ -1,6 +1,6 @@
-//! How a project's callbacks fare: by host and hour, what is due, and what was given up.
+//! The callbacks page: attempts by host and hour, due callbacks, and failed callbacks.
 
-use domain::callback_health::{Class, Ending};
+use domain::callback_health::{CallbackAttemptResult, LatencyBucket};
 use domain::id::{CargoId, OrganizationId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -9,28 +9,28 @@ use crate::Error;
 use crate::Shard;
 use crate::number::unsigned;
 
-/// Attempts at a host that ended alike and took about as long.
+/// Attempts at a host with the same result and the same latency class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempts {
+pub struct HostAttempts {
     pub host: String,
-    pub ending: Ending,
-    pub class: Class,
+    pub ending: CallbackAttemptResult,
+    pub class: LatencyBucket,
     pub count: u64,
 }
 
-fn ending(text: &str) -> Result<Ending, Error> {
-    Ending::parse(text).ok_or(Error::Corrupt {
+fn parse_ending(text: &str) -> Result<CallbackAttemptResult, Error> {
+    CallbackAttemptResult::parse(text).ok_or(Error::Corrupt {
         table: "callback_hour",
         column: "ending",
     })
 }
 
-/// Since an hour, by host.
-pub async fn hosts(
+/// Attempts since an hour, by host.
+pub async fn count_by_host(
     shard: &Shard,
     project: ProjectId,
     since: Timestamp,
-) -> Result<Vec<Attempts>, Error> {
+) -> Result<Vec<HostAttempts>, Error> {
     let rows = sqlx::query!(
         r#"select host, ending, class, sum(count)::bigint as "count!" from shard.callback_hour
            where project = $1 and hour >= $2
@@ -41,23 +41,23 @@ pub async fn hosts(
     .fetch_all(&shard.reads)
     .await?;
     let attempts = rows.into_iter().map(|row| {
-        Ok(Attempts {
+        Ok(HostAttempts {
             host: row.host,
-            ending: ending(&row.ending)?,
-            class: Class::from_number(row.class),
+            ending: parse_ending(&row.ending)?,
+            class: LatencyBucket::from_number(row.class),
             count: unsigned(row.count),
         })
     });
     attempts.collect()
 }
 
-/// Since an hour, hour by hour; of one host or of all.
-pub async fn hours(
+/// Attempts since an hour, hour by hour; of one host or of all.
+pub async fn count_by_hour(
     shard: &Shard,
     project: ProjectId,
     host: Option<&str>,
     since: Timestamp,
-) -> Result<Vec<(Timestamp, Ending, u64)>, Error> {
+) -> Result<Vec<(Timestamp, CallbackAttemptResult, u64)>, Error> {
     let rows = sqlx::query!(
         r#"select hour, ending, sum(count)::bigint as "count!" from shard.callback_hour
            where project = $1 and hour >= $2 and ($3::text is null or host = $3)
@@ -70,29 +70,29 @@ pub async fn hours(
     .await?;
     let hours = rows
         .into_iter()
-        .map(|row| Ok((row.hour, ending(&row.ending)?, unsigned(row.count))));
+        .map(|row| Ok((row.hour, parse_ending(&row.ending)?, unsigned(row.count))));
     hours.collect()
 }
 
-/// What waits to be tried at a host.
+/// Callbacks that wait for an attempt at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
+pub struct DueCallbacks {
     pub host: String,
-    /// Not more than were looked at.
+    /// At most the number of rows that were read.
     pub count: u64,
-    /// Otherwise there may be more.
-    pub is_all: bool,
+    /// If false, there may be more.
+    pub is_complete: bool,
     pub next_at: Timestamp,
 }
 
-/// The project's own among the first `looked_at` of its organization at each host.
-pub async fn due(
+/// The project's callbacks among the first `looked_at` of its organization at each host.
+pub async fn count_due(
     shard: &Shard,
     organization: OrganizationId,
     project: ProjectId,
     hosts: &[String],
     looked_at: u32,
-) -> Result<Vec<Due>, Error> {
+) -> Result<Vec<DueCallbacks>, Error> {
     let rows = sqlx::query!(
         r#"select h.host as "host!", count(c.id) as "count!", count(*) as "seen!",
                min(d.due_at) filter (where c.id is not null) as next_at
@@ -111,46 +111,46 @@ pub async fn due(
     .fetch_all(&shard.reads)
     .await?;
     let due = rows.into_iter().filter_map(|row| {
-        Some(Due {
+        Some(DueCallbacks {
             host: row.host,
             count: unsigned(row.count),
-            is_all: row.seen < i64::from(looked_at),
+            is_complete: row.seen < i64::from(looked_at),
             next_at: row.next_at?,
         })
     });
     Ok(due.collect())
 }
 
-/// A callback that is no longer tried.
+/// A callback that failed (retries exhausted).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenUp {
+pub struct FailedCallback {
     pub cargo: CargoId,
     pub host: String,
     pub url: Option<String>,
     pub ended_at: Option<Timestamp>,
     pub attempts: u64,
-    /// What the last attempt came to.
+    /// The HTTP status of the last attempt.
     pub status: Option<u16>,
     pub error: Option<String>,
 }
 
-struct Noted {
+struct FailureRow {
     cargo: Uuid,
     label: String,
 }
 
-/// With a host the one index serves, without one the other.
-async fn noted(
+/// Two statements, because each uses a different index.
+async fn list_failure_rows(
     shard: &Shard,
     project: ProjectId,
     host: Option<&str>,
     before: Option<CargoId>,
     limit: u32,
-) -> Result<Vec<Noted>, Error> {
+) -> Result<Vec<FailureRow>, Error> {
     let before = before.map_or(Uuid::max(), CargoId::uuid);
     let Some(host) = host else {
         let noted = sqlx::query_as!(
-            Noted,
+            FailureRow,
             "select cargo, label from shard.trouble
              where project = $1 and kind = 'callback_failed' and cargo < $2
              order by cargo desc limit $3",
@@ -161,7 +161,7 @@ async fn noted(
         return Ok(noted.fetch_all(&shard.reads).await?);
     };
     let noted = sqlx::query_as!(
-        Noted,
+        FailureRow,
         "select cargo, label from shard.trouble
          where project = $1 and kind = 'callback_failed' and label = $2 and cargo < $3
          order by cargo desc limit $4",
@@ -173,15 +173,15 @@ async fn noted(
     Ok(noted.fetch_all(&shard.reads).await?)
 }
 
-/// Newest cargo first, before one; of a host or of all.
-pub async fn given_up(
+/// Newest cargo first, older than `before`; of one host or of all.
+pub async fn list_failed(
     shard: &Shard,
     project: ProjectId,
     host: Option<&str>,
     before: Option<CargoId>,
     limit: u32,
-) -> Result<Vec<GivenUp>, Error> {
-    let noted = noted(shard, project, host, before, limit).await?;
+) -> Result<Vec<FailedCallback>, Error> {
+    let noted = list_failure_rows(shard, project, host, before, limit).await?;
     let ids: Vec<_> = noted.iter().map(|row| row.cargo).collect();
     let rows = sqlx::query!(
         r#"select c.id, c.callback_url, c.callback_ended_at, last.number as "number?",
@@ -196,7 +196,7 @@ pub async fn given_up(
     .await?;
     let given_up = noted.into_iter().map(|noted| {
         let row = rows.iter().find(|row| row.id == noted.cargo);
-        GivenUp {
+        FailedCallback {
             cargo: noted.cargo.into(),
             host: noted.label,
             url: row.and_then(|row| row.callback_url.clone()),

@@ -1,10 +1,10 @@
-//! A project's cargo, newest first: a page of them, found by id alone or among the troubles.
+//! The list of a project's cargo, newest first: by id, or by the failure index.
 
 use std::collections::HashMap;
 
 use domain::batch;
-use domain::cargo::{CallbackState, Status};
-use domain::id::{CargoId, KeyId, ProjectId};
+use domain::cargo::{CallbackState, CargoStatus};
+use domain::id::{ApiKeyId, CargoId, ProjectId};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -12,21 +12,21 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::shard::trouble::Kind;
-use crate::shard::waiting::bounds;
+use crate::shard::failure_index::FailureKind;
+use crate::shard::waiting::id_bounds;
 
 /// Ids from `first` to just before `beyond`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct CargoIdRange {
     pub first: Uuid,
     pub beyond: Uuid,
 }
 
 /// A cargo as a list shows it.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct CargoListItem {
     pub id: CargoId,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub model: String,
     pub created_at: Timestamp,
     pub completed_at: Option<Timestamp>,
@@ -35,19 +35,19 @@ pub struct Listed {
     pub callback_host: Option<String>,
     pub held: Money,
     batch: Option<Uuid>,
-    /// Of its batch, while it has no outcome.
-    state: Option<batch::State>,
+    /// The state of its batch, while it has no outcome.
+    state: Option<batch::BatchState>,
 }
 
-impl Listed {
-    pub fn status(&self) -> Status {
-        Status::read(self.state, self.completed_at.map(|_| self.callback))
+impl CargoListItem {
+    pub fn status(&self) -> CargoStatus {
+        CargoStatus::from_rows(self.state, self.completed_at.map(|_| self.callback))
     }
 }
 
-/// What an outcome came to.
+/// The usage and charge of an outcome.
 #[derive(Debug, Clone, Copy)]
-pub struct Came {
+pub struct OutcomeSummary {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub charged: Money,
@@ -66,7 +66,7 @@ struct Row {
     batch: Option<Uuid>,
 }
 
-impl From<Row> for Listed {
+impl From<Row> for CargoListItem {
     fn from(row: Row) -> Self {
         Self {
             id: row.id.into(),
@@ -88,9 +88,9 @@ impl From<Row> for Listed {
     }
 }
 
-/// Where rows are read in the order of an index, whatever PostgreSQL believes about how many there are:
-/// nothing is sorted, so nothing is read that is not shown.
-async fn in_order(shard: &Shard) -> Result<Transaction, Error> {
+/// A transaction in which rows are read in index order, for any planner estimate: without sorting,
+/// only the rows that are shown are read.
+async fn begin_index_ordered(shard: &Shard) -> Result<Transaction, Error> {
     let mut tx = shard.begin().await?;
     sqlx::query!("set local enable_sort = off")
         .execute(&mut *tx)
@@ -98,17 +98,17 @@ async fn in_order(shard: &Shard) -> Result<Transaction, Error> {
     Ok(tx)
 }
 
-/// The newest of a span.
+/// The newest cargo in a range of ids.
 ///
-/// Ordered and bounded by both columns, so that the index on both is the only one that serves: one on
-/// the id alone would be walked over whatever others loaded meanwhile.
-pub async fn newest(
+/// Ordered and bounded by both columns, so that only the index on both can be used. A scan of the
+/// index on the id alone would read over the cargo of other projects.
+pub async fn list_newest(
     shard: &Shard,
     project: ProjectId,
-    span: Span,
+    span: CargoIdRange,
     most: u32,
-) -> Result<Vec<Listed>, Error> {
-    let mut tx = in_order(shard).await?;
+) -> Result<Vec<CargoListItem>, Error> {
+    let mut tx = begin_index_ordered(shard).await?;
     let rows = sqlx::query_as!(
         Row,
         "select id, api_key, model, created_at, completed_at, success, callback_state,
@@ -127,9 +127,12 @@ pub async fn newest(
     with_states(shard, rows).await
 }
 
-/// When the project loaded something last; ordered by both for the same reason.
-pub async fn last(shard: &Shard, project: ProjectId) -> Result<Option<Timestamp>, Error> {
-    let mut tx = in_order(shard).await?;
+/// When the project last loaded cargo. Ordered by both columns for the same reason.
+pub async fn find_last_loaded_at(
+    shard: &Shard,
+    project: ProjectId,
+) -> Result<Option<Timestamp>, Error> {
+    let mut tx = begin_index_ordered(shard).await?;
     let last = sqlx::query_scalar!(
         "select created_at from shard.cargo where project >= $1 and project <= $1
          order by project desc, id desc limit 1",
@@ -140,14 +143,14 @@ pub async fn last(shard: &Shard, project: ProjectId) -> Result<Option<Timestamp>
     Ok(last)
 }
 
-/// Those of some ids that are the project's, newest first.
-pub async fn these(
+/// Those of these cargo that belong to the project, newest first.
+pub async fn list_by_ids(
     shard: &Shard,
     project: ProjectId,
     ids: &[CargoId],
-) -> Result<Vec<Listed>, Error> {
+) -> Result<Vec<CargoListItem>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&ids);
+    let (first, last) = id_bounds(&ids);
     let rows = sqlx::query_as!(
         Row,
         "select id, api_key, model, created_at, completed_at, success, callback_state,
@@ -164,9 +167,9 @@ pub async fn these(
     with_states(shard, rows).await
 }
 
-/// What has no outcome takes its status from its batch.
-async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<Listed>, Error> {
-    let mut listed: Vec<Listed> = rows.into_iter().map(Listed::from).collect();
+/// Cargo without an outcome takes its status from its batch.
+async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<CargoListItem>, Error> {
+    let mut listed: Vec<CargoListItem> = rows.into_iter().map(CargoListItem::from).collect();
     let open = listed.iter().filter(|cargo| cargo.completed_at.is_none());
     let mut batches: Vec<Uuid> = open.filter_map(|cargo| cargo.batch).collect();
     batches.sort_unstable();
@@ -180,9 +183,9 @@ async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<Listed>, Error
     )
     .fetch_all(&shard.reads)
     .await?;
-    let states: HashMap<Uuid, batch::State> = rows
+    let states: HashMap<Uuid, batch::BatchState> = rows
         .into_iter()
-        .filter_map(|row| Some((row.id, batch::State::parse(&row.state)?)))
+        .filter_map(|row| Some((row.id, batch::BatchState::parse(&row.state)?)))
         .collect();
     for cargo in &mut listed {
         cargo.state = cargo.batch.and_then(|batch| states.get(&batch).copied());
@@ -190,14 +193,17 @@ async fn with_states(shard: &Shard, rows: Vec<Row>) -> Result<Vec<Listed>, Error
     Ok(listed)
 }
 
-/// What the outcomes of a page came to.
-pub async fn came(shard: &Shard, cargo: &[Listed]) -> Result<HashMap<CargoId, Came>, Error> {
+/// The usage and charges of a page of cargo.
+pub async fn list_outcome_summaries(
+    shard: &Shard,
+    cargo: &[CargoListItem],
+) -> Result<HashMap<CargoId, OutcomeSummary>, Error> {
     let done = cargo.iter().filter(|cargo| cargo.completed_at.is_some());
     let ids: Vec<Uuid> = done.map(|cargo| cargo.id.uuid()).collect();
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let (first, last) = bounds(&ids);
+    let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         "select cargo, input_tokens, output_tokens, charged from shard.outcome
          where cargo = any($1) and cargo >= $2 and cargo <= $3",
@@ -208,7 +214,7 @@ pub async fn came(shard: &Shard, cargo: &[Listed]) -> Result<HashMap<CargoId, Ca
     .fetch_all(&shard.reads)
     .await?;
     let came = rows.into_iter().map(|row| {
-        let came = Came {
+        let came = OutcomeSummary {
             input_tokens: u64::try_from(row.input_tokens).unwrap_or_default(),
             output_tokens: u64::try_from(row.output_tokens).unwrap_or_default(),
             charged: row.charged.map_or(Money::ZERO, Money),
@@ -218,13 +224,13 @@ pub async fn came(shard: &Shard, cargo: &[Listed]) -> Result<HashMap<CargoId, Ca
     Ok(came.collect())
 }
 
-/// The newest troubles of a span, of all labels or of one.
-pub async fn troubles(
+/// The newest failures in a range of ids, of all labels or of one.
+pub async fn list_failures(
     shard: &Shard,
     project: ProjectId,
-    kind: Kind,
+    kind: FailureKind,
     label: Option<&str>,
-    span: Span,
+    span: CargoIdRange,
     most: u32,
 ) -> Result<Vec<(CargoId, String)>, Error> {
     let Some(label) = label else {
@@ -262,12 +268,12 @@ pub async fn troubles(
         .collect())
 }
 
-/// How the newest troubles of a span group: at most `most` are looked at.
-pub async fn groups(
+/// The newest failures in a range of ids, counted by label. Reads at most `most` of them.
+pub async fn group_failures(
     shard: &Shard,
     project: ProjectId,
-    kind: Kind,
-    span: Span,
+    kind: FailureKind,
+    span: CargoIdRange,
     most: u32,
 ) -> Result<Vec<(String, u64)>, Error> {
     let rows = sqlx::query!(

@@ -1,50 +1,54 @@
-//! How much was loaded and what became of it, from the folded counts: for a picture, and to choose by.
+//! Counts of loads and their results, read from the folded counts: for charts and for filters.
 
 use std::collections::BTreeMap;
 
-use domain::id::{KeyId, ProjectId};
+use domain::id::{ApiKeyId, ProjectId};
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 
-/// A time, and what of it is meant. The hour in which it begins counts whole.
+/// A period, and which loads to count. The hour in which the period begins is counted completely.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct LoadFilter<'a> {
     pub project: ProjectId,
     pub from: Timestamp,
-    /// The first moment after.
+    /// Exclusive.
     pub to: Timestamp,
     pub model: Option<&'a str>,
-    pub key: Option<KeyId>,
+    pub key: Option<ApiKeyId>,
 }
 
-/// Sums of one hour or day: of the model and the key that were asked for.
+/// The counts of one hour or day, for the model and key of the filter.
 #[derive(Debug, Clone, Default)]
-pub struct Column {
+pub struct LoadCounts {
     pub models: BTreeMap<String, u64>,
     pub events: BTreeMap<String, u64>,
 }
 
-/// The most that pictures and choices show.
+/// Counts by hour or day.
 #[derive(Debug, Clone, Default)]
-pub struct Loads {
-    pub columns: BTreeMap<Timestamp, Column>,
+pub struct LoadChart {
+    pub columns: BTreeMap<Timestamp, LoadCounts>,
 }
 
-/// What there is to choose from, most first.
+/// The values that a filter can have, the most frequent first.
 #[derive(Debug, Clone, Default)]
-pub struct Choices {
-    /// Loads of the key that was asked for.
+pub struct LoadFilterChoices {
+    /// Counted for the key of the filter.
     pub models: Vec<(String, u64)>,
-    /// Loads of the model that was asked for.
-    pub keys: Vec<(KeyId, u64)>,
-    /// Of both.
+    /// Counted for the model of the filter.
+    pub keys: Vec<(ApiKeyId, u64)>,
+    /// Counted for both.
     pub events: BTreeMap<String, u64>,
 }
 
 /// Per hour, or per day (UTC).
-pub async fn columns(shard: &Shard, asked: Asked<'_>, per_day: bool) -> Result<Loads, Error> {
+pub async fn count_by_period(
+    shard: &Shard,
+    asked: LoadFilter<'_>,
+    per_day: bool,
+) -> Result<LoadChart, Error> {
     let unit = if per_day { "day" } else { "hour" };
     let rows = sqlx::query!(
         r#"select date_trunc($1, hour, 'UTC') as "at!", model as "model?", event as "event!",
@@ -59,11 +63,11 @@ pub async fn columns(shard: &Shard, asked: Asked<'_>, per_day: bool) -> Result<L
         asked.from,
         asked.to,
         asked.model,
-        asked.key.map(KeyId::uuid)
+        asked.key.map(ApiKeyId::uuid)
     )
     .fetch_all(&shard.reads)
     .await?;
-    let mut loads = Loads::default();
+    let mut loads = LoadChart::default();
     for row in rows {
         let column = loads.columns.entry(row.at).or_default();
         let count = u64::try_from(row.count).unwrap_or_default();
@@ -75,7 +79,10 @@ pub async fn columns(shard: &Shard, asked: Asked<'_>, per_day: bool) -> Result<L
     Ok(loads)
 }
 
-pub async fn choices(shard: &Shard, asked: Asked<'_>) -> Result<Choices, Error> {
+pub async fn list_choices(
+    shard: &Shard,
+    asked: LoadFilter<'_>,
+) -> Result<LoadFilterChoices, Error> {
     let rows = sqlx::query!(
         r#"select model as "model?", api_key as "key?", event as "event?",
                coalesce(sum(count) filter (where event = 'loaded'
@@ -89,13 +96,13 @@ pub async fn choices(shard: &Shard, asked: Asked<'_>) -> Result<Choices, Error> 
         asked.project.uuid(),
         asked.from,
         asked.to,
-        asked.key.map(KeyId::uuid),
+        asked.key.map(ApiKeyId::uuid),
         asked.model
     )
     .fetch_all(&shard.reads)
     .await?;
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
-    let mut choices = Choices::default();
+    let mut choices = LoadFilterChoices::default();
     for row in rows {
         match (row.model, row.key, row.event) {
             (Some(model), _, _) => choices.models.push((model, count(row.of_key))),
@@ -117,16 +124,20 @@ pub async fn choices(shard: &Shard, asked: Asked<'_>) -> Result<Choices, Error> 
     Ok(choices)
 }
 
-/// An hour in which something was loaded: how much, and how much of it is what is looked for.
+/// An hour with loads: how many, and how many of them match the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hour {
+pub struct LoadHour {
     pub at: Timestamp,
-    pub all: u64,
-    pub meant: u64,
+    pub total: u64,
+    pub matching: u64,
 }
 
-/// The hours of a time, newest first.
-pub async fn hours(shard: &Shard, asked: Asked<'_>, most: u32) -> Result<Vec<Hour>, Error> {
+/// The hours of a period, newest first.
+pub async fn count_by_hour(
+    shard: &Shard,
+    asked: LoadFilter<'_>,
+    most: u32,
+) -> Result<Vec<LoadHour>, Error> {
     let rows = sqlx::query!(
         r#"select hour as "at!", sum(count)::bigint as "all!",
                coalesce(sum(count) filter (where ($4::text is null or model = $4)
@@ -138,15 +149,15 @@ pub async fn hours(shard: &Shard, asked: Asked<'_>, most: u32) -> Result<Vec<Hou
         asked.from,
         asked.to,
         asked.model,
-        asked.key.map(KeyId::uuid),
+        asked.key.map(ApiKeyId::uuid),
         i64::from(most)
     )
     .fetch_all(&shard.reads)
     .await?;
-    let hours = rows.into_iter().map(|row| Hour {
+    let hours = rows.into_iter().map(|row| LoadHour {
         at: row.at,
-        all: u64::try_from(row.all).unwrap_or_default(),
-        meant: u64::try_from(row.meant).unwrap_or_default(),
+        total: u64::try_from(row.all).unwrap_or_default(),
+        matching: u64::try_from(row.meant).unwrap_or_default(),
     });
     Ok(hours.collect())
 }

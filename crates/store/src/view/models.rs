@@ -1,26 +1,26 @@
-//! How models fare: their lanes on this shard, and a project's own cargo with them.
+//! The models page: the lanes of models on this shard, and a project's cargo by model.
 
 use domain::id::ProjectId;
-use domain::route::Via;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 use crate::number::unsigned;
 
-/// One way that a model's cargo takes.
+/// A lane of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct ModelLane {
     pub model: String,
     pub provider: String,
-    pub via: Via,
-    /// How long its batches took lately; nothing where none has ended yet.
+    pub via: InferenceMode,
+    /// How long its recent batches took; None if none has ended yet.
     pub turnaround_seconds: Option<f64>,
     pub paused_at: Option<Timestamp>,
     pub pause_reason: Option<String>,
 }
 
-pub async fn ways(shard: &Shard) -> Result<Vec<Way>, Error> {
+pub async fn list_lanes(shard: &Shard) -> Result<Vec<ModelLane>, Error> {
     let rows = sqlx::query!(
         "select model, provider, via, turnaround_seconds, paused_at, pause_reason
          from shard.lane order by model, provider, via"
@@ -28,10 +28,10 @@ pub async fn ways(shard: &Shard) -> Result<Vec<Way>, Error> {
     .fetch_all(&shard.reads)
     .await?;
     let ways = rows.into_iter().map(|row| {
-        Ok(Way {
+        Ok(ModelLane {
             model: row.model,
             provider: row.provider,
-            via: Via::parse(&row.via).ok_or(Error::Corrupt {
+            via: InferenceMode::parse(&row.via).ok_or(Error::Corrupt {
                 table: "lane",
                 column: "via",
             })?,
@@ -43,16 +43,20 @@ pub async fn ways(shard: &Shard) -> Result<Vec<Way>, Error> {
     ways.collect()
 }
 
-/// A project's cargo of one model.
+/// The counts of a project's cargo of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct ModelCounts {
     pub model: String,
     pub loaded: u64,
     pub succeeded: u64,
     pub failed: u64,
 }
 
-pub async fn done(shard: &Shard, project: ProjectId, since: Timestamp) -> Result<Vec<Done>, Error> {
+pub async fn count_by_model(
+    shard: &Shard,
+    project: ProjectId,
+    since: Timestamp,
+) -> Result<Vec<ModelCounts>, Error> {
     let rows = sqlx::query!(
         r#"select model,
                coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",
@@ -66,7 +70,7 @@ pub async fn done(shard: &Shard, project: ProjectId, since: Timestamp) -> Result
     )
     .fetch_all(&shard.reads)
     .await?;
-    let done = rows.into_iter().map(|row| Done {
+    let done = rows.into_iter().map(|row| ModelCounts {
         model: row.model,
         loaded: unsigned(row.loaded),
         succeeded: unsigned(row.succeeded),

@@ -1,4 +1,4 @@
-//! How a shard does: what waits, what is under way, who works.
+//! The operations page: a shard's backlogs, open batches and nodes.
 
 mod backlog;
 
@@ -8,10 +8,16 @@ mod lanes;
 
 mod nodes;
 
-pub use crate::view::operations::backlog::{Deliveries, Scans, deliveries, scans};
-pub use crate::view::operations::batches::{Flight, Odd, flights, odd};
-pub use crate::view::operations::lanes::{Depth, Waiting, lanes};
-pub use crate::view::operations::nodes::{Node, bytes, nodes, serving};
+pub use crate::view::operations::backlog::{
+    DeliveryBacklog, ScanBacklog, read_delivery_backlog, read_scan_backlog,
+};
+pub use crate::view::operations::batches::{
+    BatchStateSummary, DelayedBatch, list_delayed_batches, summarize_batches,
+};
+pub use crate::view::operations::lanes::{LaneBacklog, QueueDepth, list_lane_backlogs};
+pub use crate::view::operations::nodes::{
+    NodeStatus, list_serving_nodes, list_shard_nodes, read_database_size,
+};
 
-/// Up to here rows are counted; beyond, the planner's word is taken.
-pub const EXACT: i64 = 10_000;
+/// Larger numbers of rows are estimated by the planner.
+pub const MAX_EXACT_COUNT: i64 = 10_000;

@@ -1,4 +1,4 @@
-//! A project at a glance: what it spent, how far it has come, and the newest of what went wrong.
+//! The overview page of a project: charges, first steps, and the newest failures.
 
 use domain::id::{CargoId, ProjectId};
 use domain::money::Money;
@@ -7,8 +7,8 @@ use domain::time::Timestamp;
 use crate::Error;
 use crate::Shard;
 
-/// What was charged and saved since.
-pub async fn spent(
+/// What was charged and saved since an hour.
+pub async fn sum_charges(
     shard: &Shard,
     project: ProjectId,
     since: Timestamp,
@@ -25,8 +25,8 @@ pub async fn spent(
     Ok((Money(row.charged), Money(row.saved)))
 }
 
-/// Whether anything was ever loaded, and anything ever called back.
-pub async fn begun(shard: &Shard, project: ProjectId) -> Result<(bool, bool), Error> {
+/// Whether the project ever loaded cargo, and whether a callback was ever delivered.
+pub async fn read_first_steps(shard: &Shard, project: ProjectId) -> Result<(bool, bool), Error> {
     let row = sqlx::query!(
         r#"select exists (select from shard.cargo where project = $1) as "loaded!",
                exists (select from shard.usage where project = $1 and event = 'delivered')
@@ -38,8 +38,8 @@ pub async fn begun(shard: &Shard, project: ProjectId) -> Result<(bool, bool), Er
     Ok((row.loaded, row.delivered))
 }
 
-/// What failed last: the cargo, and the group of its error.
-pub async fn failures(
+/// The newest failures: the cargo, and the group of its error.
+pub async fn list_failures(
     shard: &Shard,
     project: ProjectId,
     since: CargoId,

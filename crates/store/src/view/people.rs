@@ -1,4 +1,4 @@
-//! Everybody who may sign in, with where they belong.
+//! The people page: all people who may sign in, with their organizations.
 
 use domain::id::PersonId;
 use domain::time::Timestamp;
@@ -7,28 +7,28 @@ use crate::Control;
 use crate::Error;
 
 #[derive(Debug, Clone)]
-pub struct Someone {
+pub struct PersonSummary {
     pub id: PersonId,
     pub name: String,
     pub email: String,
     pub is_operator: bool,
     pub is_active: bool,
-    /// Whether they can sign in here with a password.
+    /// Whether they can sign in with a password.
     pub has_password: bool,
     pub created_at: Timestamp,
-    /// When a session of theirs was last used, of those that have not ended.
+    /// When one of their open sessions was last used.
     pub seen_at: Option<Timestamp>,
-    /// Names of organizations, each with the role there; a few of them.
+    /// The names of up to five organizations, each with the role there.
     pub organizations: Vec<String>,
     pub memberships: i64,
 }
 
-/// In the order in which they came, newest first, before a person.
-pub async fn page(
+/// Newest first, created before the given person.
+pub async fn list(
     control: &Control,
     before: Option<PersonId>,
     limit: u32,
-) -> Result<Vec<Someone>, Error> {
+) -> Result<Vec<PersonSummary>, Error> {
     let rows = sqlx::query!(
         r#"select p.id, p.name, p.email, p.is_operator, p.is_active,
                p.password is not null as "has_password!", p.created_at,
@@ -47,7 +47,7 @@ pub async fn page(
     )
     .fetch_all(&control.pool)
     .await?;
-    let found = rows.into_iter().map(|row| Someone {
+    let found = rows.into_iter().map(|row| PersonSummary {
         id: row.id.into(),
         name: row.name,
         email: row.email,

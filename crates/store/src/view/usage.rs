@@ -1,7 +1,7 @@
-//! What a project used, from the folded counts alone.
+//! The usage page: what a project used, read from the folded counts only.
 
 use chrono::NaiveDate;
-use domain::id::{KeyId, ProjectId};
+use domain::id::{ApiKeyId, ProjectId};
 use domain::money::Money;
 use domain::time::Timestamp;
 
@@ -9,12 +9,12 @@ use crate::Error;
 use crate::Shard;
 use crate::number::unsigned;
 
-/// A day (UTC) of one model and one key.
+/// The usage of one day (UTC), model and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Used {
+pub struct DailyUsage {
     pub day: NaiveDate,
     pub model: String,
-    pub key: KeyId,
+    pub key: ApiKeyId,
     pub loaded: u64,
     pub succeeded: u64,
     pub failed: u64,
@@ -25,14 +25,14 @@ pub struct Used {
     pub saved: Money,
 }
 
-/// Oldest day first, from an hour on; of one model, of one key, or of all.
-pub async fn days(
+/// Since an hour, oldest day first; of one model, of one key, or of all.
+pub async fn list_daily(
     shard: &Shard,
     project: ProjectId,
     since: Timestamp,
     model: Option<&str>,
-    key: Option<KeyId>,
-) -> Result<Vec<Used>, Error> {
+    key: Option<ApiKeyId>,
+) -> Result<Vec<DailyUsage>, Error> {
     let rows = sqlx::query!(
         r#"select (hour at time zone 'UTC')::date as "day!", model, api_key,
                coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",
@@ -48,11 +48,11 @@ pub async fn days(
         project.uuid(),
         since,
         model,
-        key.map(KeyId::uuid)
+        key.map(ApiKeyId::uuid)
     )
     .fetch_all(&shard.reads)
     .await?;
-    let used = rows.into_iter().map(|row| Used {
+    let used = rows.into_iter().map(|row| DailyUsage {
         day: row.day,
         model: row.model,
         key: row.api_key.into(),
@@ -68,25 +68,25 @@ pub async fn days(
     Ok(used.collect())
 }
 
-/// What happened in an hour.
+/// The usage of one hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hour {
+pub struct HourlyUsage {
     pub hour: Timestamp,
     pub loaded: u64,
     pub succeeded: u64,
     pub failed: u64,
     pub delivered: u64,
-    pub given_up: u64,
+    pub callbacks_failed: u64,
     pub charged: Money,
     pub saved: Money,
 }
 
-/// Oldest first; hours in which nothing happened are left out.
-pub async fn hours(
+/// Oldest first. Hours without events are left out.
+pub async fn list_hourly(
     shard: &Shard,
     project: ProjectId,
     since: Timestamp,
-) -> Result<Vec<Hour>, Error> {
+) -> Result<Vec<HourlyUsage>, Error> {
     let rows = sqlx::query!(
         r#"select hour,
                coalesce(sum(count) filter (where event = 'loaded'), 0)::bigint as "loaded!",
@@ -102,13 +102,13 @@ pub async fn hours(
     )
     .fetch_all(&shard.reads)
     .await?;
-    let hours = rows.into_iter().map(|row| Hour {
+    let hours = rows.into_iter().map(|row| HourlyUsage {
         hour: row.hour,
         loaded: unsigned(row.loaded),
         succeeded: unsigned(row.succeeded),
         failed: unsigned(row.failed),
         delivered: unsigned(row.delivered),
-        given_up: unsigned(row.given_up),
+        callbacks_failed: unsigned(row.given_up),
         charged: Money(row.charged),
         saved: Money(row.saved),
     });

@@ -1,12 +1,12 @@
-//! Files: what is counted, who comes first, and that nothing is ready whose bytes are gone.
+//! Files: counts, fair claims, and that no file is ready without its bytes.
 
+mod audit;
 mod claim;
+mod concurrency;
 mod create;
-mod end;
-mod history;
+mod expiry;
+mod fixture;
 mod list;
-mod proof;
 mod publish;
+mod random_history;
 mod reference;
-mod storm;
-mod yard;

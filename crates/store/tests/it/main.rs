@@ -7,10 +7,10 @@
     reason = "a helper that fails ends its test"
 )]
 
-mod audit;
 mod control;
 mod doctor;
 mod file;
+mod ledger_audit;
 mod node;
 mod pool;
 mod saving;

@@ -1,4 +1,4 @@
-//! Connections: lent clean, used within a deadline, closed when anything about them is in doubt.
+//! The connection pool: connections are clean, have deadlines, and are closed when in doubt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use sqlx::AssertSqlSafe;
-use store::pool::intercept::{Interceptor, Statement, Verdict};
-use store::{Class, Pool, PoolOptions};
+use store::pool::intercept::{InterceptAction, InterceptedStatement, Interceptor};
+use store::{Pool, PoolOptions, WorkloadClass};
 
-use crate::support::Database;
+use crate::support::TestDatabase;
 
 fn options(application: &str) -> PoolOptions {
     PoolOptions {
@@ -19,7 +19,7 @@ fn options(application: &str) -> PoolOptions {
     }
 }
 
-fn pool(database: &Database, class: Class) -> Pool {
+fn pool(database: &TestDatabase, class: WorkloadClass) -> Pool {
     Pool::new(&database.url(), class, options("test")).unwrap()
 }
 
@@ -33,10 +33,10 @@ async fn text(pool: &Pool, statement: &str) -> String {
     sqlx::query_scalar(statement).fetch_one(pool).await.unwrap()
 }
 
-const BACKEND: &str = "select pg_backend_pid()";
+const SELECT_BACKEND_PID: &str = "select pg_backend_pid()";
 
 /// How many sessions of the tested pool are inside a transaction.
-async fn in_transaction(database: &Database) -> i64 {
+async fn in_transaction(database: &TestDatabase) -> i64 {
     sqlx::query_scalar(
         "select count(*) from pg_stat_activity
          where application_name = 'test' and state like 'idle in transaction%'
@@ -49,31 +49,31 @@ async fn in_transaction(database: &Database) -> i64 {
 
 #[tokio::test]
 async fn a_connection_is_used_again_after_a_whole_answer() {
-    let database = Database::new().await;
-    let pool = pool(&database, Class::Stage);
-    let first = number(&pool, BACKEND).await;
+    let database = TestDatabase::new().await;
+    let pool = pool(&database, WorkloadClass::Stage);
+    let first = number(&pool, SELECT_BACKEND_PID).await;
     let tx = pool.begin().await.unwrap();
     tx.commit().await.unwrap();
     let tx = pool.begin().await.unwrap();
     tx.rollback().await.unwrap();
-    assert_eq!(number(&pool, BACKEND).await, first);
+    assert_eq!(number(&pool, SELECT_BACKEND_PID).await, first);
     let refused = sqlx::query("select 1 / 0").execute(&pool).await;
     assert!(refused.is_err());
-    assert_eq!(number(&pool, BACKEND).await, first);
+    assert_eq!(number(&pool, SELECT_BACKEND_PID).await, first);
 }
 
 #[tokio::test]
 async fn a_transaction_that_is_dropped_closes_its_connection() {
-    let database = Database::new().await;
-    let pool = pool(&database, Class::Stage);
-    let first = number(&pool, BACKEND).await;
+    let database = TestDatabase::new().await;
+    let pool = pool(&database, WorkloadClass::Stage);
+    let first = number(&pool, SELECT_BACKEND_PID).await;
     let mut tx = pool.begin().await.unwrap();
     sqlx::query("create table left_over ()")
         .execute(&mut *tx)
         .await
         .unwrap();
     drop(tx);
-    assert_ne!(number(&pool, BACKEND).await, first);
+    assert_ne!(number(&pool, SELECT_BACKEND_PID).await, first);
     assert_eq!(
         text(
             &pool,
@@ -87,21 +87,21 @@ async fn a_transaction_that_is_dropped_closes_its_connection() {
 
 #[tokio::test]
 async fn a_begin_that_is_cancelled_leaves_no_transaction_behind() {
-    let database = Database::new().await;
-    let pool = pool(&database, Class::Stage);
-    let first = number(&pool, BACKEND).await;
-    // BEGIN is on its way, and its answer is not waited for.
+    let database = TestDatabase::new().await;
+    let pool = pool(&database, WorkloadClass::Stage);
+    let first = number(&pool, SELECT_BACKEND_PID).await;
+    // BEGIN is sent, and its answer is not awaited.
     let mut beginning = Box::pin(pool.begin());
     assert!((&mut beginning).now_or_never().is_none());
     drop(beginning);
-    assert_ne!(number(&pool, BACKEND).await, first);
+    assert_ne!(number(&pool, SELECT_BACKEND_PID).await, first);
     assert_eq!(in_transaction(&database).await, 0);
 }
 
 #[tokio::test]
 async fn a_failed_transaction_is_never_committed() {
-    let database = Database::new().await;
-    let pool = pool(&database, Class::Stage);
+    let database = TestDatabase::new().await;
+    let pool = pool(&database, WorkloadClass::Stage);
     let mut tx = pool.begin().await.unwrap();
     sqlx::query("create table first_half ()")
         .execute(&mut *tx)
@@ -121,11 +121,11 @@ async fn a_failed_transaction_is_never_committed() {
 
 #[tokio::test]
 async fn limits_follow_the_class_of_work() {
-    let database = Database::new().await;
-    let stage = pool(&database, Class::Stage);
+    let database = TestDatabase::new().await;
+    let stage = pool(&database, WorkloadClass::Stage);
     let (read, background) = (
-        stage.with_class(Class::Read),
-        stage.with_class(Class::Background),
+        stage.with_class(WorkloadClass::Read),
+        stage.with_class(WorkloadClass::Background),
     );
     let settings = "select concat_ws(' ', current_setting('statement_timeout'), current_setting('lock_timeout'),
         current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_read_only'),
@@ -135,15 +135,15 @@ async fn limits_follow_the_class_of_work() {
     assert_eq!(text(&background, settings).await, "30s 2s 8s off 2s");
     assert_eq!(text(&stage, settings).await, "8s 4s 2500ms off 2s");
     let written = sqlx::query("create table written ()").execute(&read).await;
-    assert!(store::Error::from(written.unwrap_err()).is_away());
+    assert!(store::Error::from(written.unwrap_err()).is_unavailable());
 }
 
 #[tokio::test]
-async fn a_silent_server_is_given_up_at_the_deadline() {
-    let database = Database::new().await;
-    let lease = pool(&database, Class::Lease);
+async fn a_silent_server_is_abandoned_at_the_deadline() {
+    let database = TestDatabase::new().await;
+    let lease = pool(&database, WorkloadClass::Lease);
     let mut session = lease.acquire().await.unwrap();
-    // The server's own limit would come first.
+    // Otherwise the server's timeout would come first.
     sqlx::query("set statement_timeout = 0")
         .execute(&mut session)
         .await
@@ -152,38 +152,38 @@ async fn a_silent_server_is_given_up_at_the_deadline() {
     let silent = sqlx::query("select pg_sleep(30)")
         .execute(&mut session)
         .await;
-    assert!(store::Error::from(silent.unwrap_err()).is_away());
+    assert!(store::Error::from(silent.unwrap_err()).is_unavailable());
     assert!(began.elapsed() < Duration::from_secs(5));
     drop(session);
-    assert!(number(&lease, BACKEND).await > 0);
+    assert!(number(&lease, SELECT_BACKEND_PID).await > 0);
 }
 
 #[tokio::test]
 async fn a_session_that_was_ended_is_replaced() {
-    let database = Database::new().await;
-    let pool = pool(&database, Class::Stage);
-    let first = number(&pool, BACKEND).await;
+    let database = TestDatabase::new().await;
+    let pool = pool(&database, WorkloadClass::Stage);
+    let first = number(&pool, SELECT_BACKEND_PID).await;
     sqlx::query("select pg_terminate_backend($1, 5000)")
         .bind(first)
         .execute(&database.control.pool)
         .await
         .unwrap();
-    // BEGIN changes nothing, so it is repeated on another connection.
+    // BEGIN changes nothing, so the pool repeats it on another connection.
     let tx = pool.begin().await.unwrap();
     tx.commit().await.unwrap();
-    assert_ne!(number(&pool, BACKEND).await, first);
+    assert_ne!(number(&pool, SELECT_BACKEND_PID).await, first);
 }
 
 #[tokio::test]
-async fn the_second_host_serves_when_the_first_is_away() {
-    let database = Database::new().await;
+async fn the_second_host_serves_when_the_first_is_unreachable() {
+    let database = TestDatabase::new().await;
     let url = database.url();
     let (scheme, rest) = url.split_once("://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
     let (user, host) = authority.split_once('@').unwrap_or(("postgres", authority));
     let both = format!("{scheme}://{user}@127.0.0.1:1,{host}/{path}");
-    let pool = Pool::new(&both, Class::Stage, options("test")).unwrap();
-    assert!(number(&pool, BACKEND).await > 0);
+    let pool = Pool::new(&both, WorkloadClass::Stage, options("test")).unwrap();
+    assert!(number(&pool, SELECT_BACKEND_PID).await > 0);
 }
 
 /// Loses the answer of the next COMMIT.
@@ -192,23 +192,23 @@ struct LostCommit(AtomicBool);
 
 #[async_trait::async_trait]
 impl Interceptor for LostCommit {
-    async fn before(&self, statement: Statement) -> Verdict {
-        if statement == Statement::Commit && self.0.swap(false, Ordering::SeqCst) {
-            return Verdict::LoseAnswer;
+    async fn before(&self, statement: InterceptedStatement) -> InterceptAction {
+        if statement == InterceptedStatement::Commit && self.0.swap(false, Ordering::SeqCst) {
+            return InterceptAction::LoseAnswer;
         }
-        Verdict::Run
+        InterceptAction::Run
     }
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_an_error_and_the_statement_has_run() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let lost = Arc::new(LostCommit::default());
     let options = PoolOptions {
         interceptor: Some(lost.clone()),
         ..options("test")
     };
-    let pool = Pool::new(&database.url(), Class::Stage, options).unwrap();
+    let pool = Pool::new(&database.url(), WorkloadClass::Stage, options).unwrap();
     let mut tx = pool.begin().await.unwrap();
     sqlx::query("create table committed ()")
         .execute(&mut *tx)

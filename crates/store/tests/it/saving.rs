@@ -1,4 +1,4 @@
-//! What batching saved: the same before and after the counts are folded.
+//! Savings: the same before and after the counts are folded.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use domain::id::ProjectId;
 use domain::money::Money;
 use domain::saving::Saving;
 use domain::time::Timestamp;
-use store::shard::saving::{self, Saved};
+use store::shard::saving::{self, ModelSavings};
 use store::shard::usage;
 
-use crate::audit::books::{Books, Holding};
+use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture};
 
-async fn list(books: &Books, since: Option<Timestamp>) -> Vec<Saved> {
+async fn list(books: &LedgerFixture, since: Option<Timestamp>) -> Vec<ModelSavings> {
     saving::list(books.shard(), None, since).await.unwrap()
 }
 
 /// Two hours: in each, one cargo that is worth 30,000 nano-dollars succeeds and one fails.
-async fn two_hours() -> (Books, Timestamp) {
-    let mut books = Books::open().await;
+async fn two_hours() -> (LedgerFixture, Timestamp) {
+    let mut books = LedgerFixture::open().await;
     for success in [true, false] {
-        let cargo = books.load(Holding::Enough).await;
+        let cargo = books.load(HoldKind::Enough).await;
         books.finish(&[cargo], success).await;
     }
     let later = books.database.clock.advance(Duration::from_hours(1));
-    // The second one's charge is a nano-dollar, and it saves all the rest.
-    for holding in [Holding::Enough, Holding::TooLittle, Holding::Tokens] {
+    // The second cargo is charged one nano-dollar, and saves the rest.
+    for holding in [HoldKind::Enough, HoldKind::Insufficient, HoldKind::Tokens] {
         let cargo = books.load(holding).await;
         books.finish(&[cargo], true).await;
     }
@@ -34,7 +34,7 @@ async fn two_hours() -> (Books, Timestamp) {
 #[tokio::test]
 async fn savings_are_those_of_priced_cargo_that_succeeded() {
     let (books, later) = two_hours().await;
-    // Each hour has a project of its own.
+    // Each hour has a different project.
     let [first, second] = &list(&books, None).await[..] else {
         panic!("two projects");
     };
@@ -56,7 +56,7 @@ async fn savings_are_those_of_priced_cargo_that_succeeded() {
 async fn folding_changes_no_sum() {
     let (books, later) = two_hours().await;
     let before = (list(&books, None).await, list(&books, Some(later)).await);
-    // A few at a time, so that it is also seen half folded.
+    // A few at a time, so that the sums are also read when half of them are folded.
     while usage::fold(books.shard(), 0, 2).await.unwrap() > 0 {
         let now = (list(&books, None).await, list(&books, Some(later)).await);
         assert_eq!(now, before);

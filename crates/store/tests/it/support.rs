@@ -1,4 +1,4 @@
-//! A database for one test: control and a shard, copied from a migrated template.
+//! A database per test: control and a shard, copied from a migrated template.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -7,31 +7,31 @@ use domain::time::{Clock, Timestamp};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use store::{Control, Shard, migrate};
 
-const SERVER: &str = "LONGSHORE_TEST_DATABASE_URL";
-/// 1 January 2026: where the hand-moved clock begins, and the partitions of the template.
-const START: i64 = 1_767_225_600_000_000;
+const SERVER_URL_VARIABLE: &str = "LONGSHORE_TEST_DATABASE_URL";
+/// 1 January 2026: the start of the manual clock, and the day of the template's partitions.
+const START_MICROS: i64 = 1_767_225_600_000_000;
 const CONNECTIONS: u32 = 4;
 
-/// Dropped with the test.
+/// The database is dropped at the end of the test.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub(crate) struct TestDatabase {
     pub(crate) control: Control,
     pub(crate) shard: Arc<Shard>,
-    pub(crate) clock: Arc<HandMoved>,
+    pub(crate) clock: Arc<ManualClock>,
     name: String,
 }
 
-/// A clock that only a test moves.
+/// A clock that only the test advances.
 #[derive(Debug)]
-pub(crate) struct HandMoved(AtomicI64);
+pub(crate) struct ManualClock(AtomicI64);
 
-impl Default for HandMoved {
+impl Default for ManualClock {
     fn default() -> Self {
-        Self(AtomicI64::new(START))
+        Self(AtomicI64::new(START_MICROS))
     }
 }
 
-impl HandMoved {
+impl ManualClock {
     pub(crate) fn advance(&self, by: std::time::Duration) -> Timestamp {
         self.0
             .fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
@@ -39,22 +39,22 @@ impl HandMoved {
     }
 }
 
-impl Clock for HandMoved {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_timestamp_micros(self.0.load(Ordering::SeqCst)).unwrap()
     }
 
-    fn learn(&self, _told: Timestamp) {}
+    fn synchronize(&self, _told: Timestamp) {}
 }
 
-impl Database {
+impl TestDatabase {
     pub(crate) async fn new() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::SeqCst);
         let name = format!("longshore_test_{}_{number}", std::process::id());
         let template = template().await;
         run(
-            &server("postgres"),
+            &server_url("postgres"),
             &[
                 &format!("drop database if exists {name} with (force)"),
                 &format!("create database {name} template {template}"),
@@ -65,13 +65,13 @@ impl Database {
     }
 
     pub(crate) fn url(&self) -> String {
-        server(&self.name)
+        server_url(&self.name)
     }
 
     fn open(name: String) -> Self {
-        let clock = Arc::new(HandMoved::default());
-        let url = server(&name);
-        let its_clock = Arc::<HandMoved>::clone(&clock);
+        let clock = Arc::new(ManualClock::default());
+        let url = server_url(&name);
+        let its_clock = Arc::<ManualClock>::clone(&clock);
         let shard = Shard::connect_lazily("main", &url, CONNECTIONS, its_clock).unwrap();
         let control = Control::connect_lazily(&url, CONNECTIONS).unwrap();
         Self {
@@ -83,27 +83,29 @@ impl Database {
     }
 }
 
-impl Drop for Database {
+impl Drop for TestDatabase {
     fn drop(&mut self) {
         let statement = format!("drop database if exists {} with (force)", self.name);
-        // The test's own runtime may be ending.
+        // The runtime of the test may be shutting down.
         let drop_it = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
             runtime
                 .unwrap()
-                .block_on(run(&server("postgres"), &[&statement]));
+                .block_on(run(&server_url("postgres"), &[&statement]));
         };
         let _ = std::thread::spawn(drop_it).join();
     }
 }
 
-/// The name of a database with all migrations; whichever test comes first makes it.
+/// The name of a database with all migrations. The first test creates it.
 async fn template() -> String {
     let name = format!("longshore_template_{}", migrate::fingerprint());
-    let mut server_connection = PgConnection::connect(&server("postgres")).await.unwrap();
-    // Each test may be a process of its own.
+    let mut server_connection = PgConnection::connect(&server_url("postgres"))
+        .await
+        .unwrap();
+    // Each test may run in a separate process.
     server_connection
         .execute("select pg_advisory_lock(7766554433)")
         .await
@@ -116,22 +118,22 @@ async fn template() -> String {
     if found.is_none() {
         let unfinished = format!("{name}_unfinished");
         run(
-            &server("postgres"),
+            &server_url("postgres"),
             &[
                 &format!("drop database if exists {unfinished} with (force)"),
                 &format!("create database {unfinished}"),
             ],
         )
         .await;
-        let made = Database::open(unfinished.clone());
+        let made = TestDatabase::open(unfinished.clone());
         migrate::control(&made.control).await.unwrap();
         migrate::shard(&made.shard, made.clock.now()).await.unwrap();
-        // Copies are planned for as the original is.
+        // Copies keep the planner statistics of the template.
         run(&made.url(), &["analyze"]).await;
         made.control.pool.close();
         made.shard.pool.close();
         run(
-            &server("postgres"),
+            &server_url("postgres"),
             &[&format!("alter database {unfinished} rename to {name}")],
         )
         .await;
@@ -156,9 +158,11 @@ async fn run(url: &str, statements: &[&str]) {
     clippy::panic,
     reason = "the one setting of the tests"
 )]
-pub(crate) fn server(database: &str) -> String {
-    let url = std::env::var(SERVER);
-    let url = url.unwrap_or_else(|_| panic!("{SERVER} must name a PostgreSQL server: ./dev test"));
+pub(crate) fn server_url(database: &str) -> String {
+    let url = std::env::var(SERVER_URL_VARIABLE);
+    let url = url.unwrap_or_else(|_| {
+        panic!("{SERVER_URL_VARIABLE} must name a PostgreSQL server: ./dev test")
+    });
     let (server, _) = url.rsplit_once('/').unwrap();
     format!("{server}/{database}")
 }

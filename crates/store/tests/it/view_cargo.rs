@@ -1,40 +1,40 @@
-//! What the list of cargo reads: counted by PostgreSQL itself, on 20,000 rows.
+//! How many rows the list of cargo reads, counted by PostgreSQL on 20,000 rows.
 #![expect(
     clippy::disallowed_methods,
-    reason = "rows are made, and what was read is counted, by hand"
+    reason = "the test inserts rows and reads statistics with plain SQL"
 )]
 
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use domain::id::{self, KeyId, ProjectId};
+use domain::id::{self, ApiKeyId, ProjectId};
 use domain::time::Clock as _;
 use sqlx::types::Uuid;
 use store::Shard;
-use store::shard::trouble::Kind;
-use store::view::cargo::{self, Span};
-use store::view::loads::{self, Asked};
+use store::shard::failure_index::FailureKind;
+use store::view::cargo::{self, CargoIdRange};
+use store::view::loads::{self, LoadFilter};
 
-use crate::support::Database;
+use crate::support::TestDatabase;
 
-/// Of all rows, two thirds are another project's.
+/// Two thirds of all rows belong to other projects.
 const ROWS: i64 = 20_000;
-const SHOWN: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
-struct Full {
-    // Goes with the test.
-    _database: Database,
+struct FilledShard {
+    // Dropped with the test.
+    _database: TestDatabase,
     shard: Shard,
     project: ProjectId,
-    whole: Span,
+    all_ids: CargoIdRange,
 }
 
-impl Full {
+impl FilledShard {
     async fn new() -> Self {
-        let database = Database::new().await;
+        let database = TestDatabase::new().await;
         let clock = Arc::clone(&database.clock);
         let now = clock.now();
-        // One connection: what it read is told by itself.
+        // One connection, so that its counters are complete.
         let shard = Shard::connect_lazily("main", &database.url(), 1, clock).unwrap();
         let project = Uuid::from_u64_pair(7, 7);
         let statements = [
@@ -71,15 +71,15 @@ impl Full {
             _database: database,
             shard,
             project: project.into(),
-            whole: Span {
-                first: id::floor(now),
-                beyond: id::floor(now + TimeDelta::days(2)),
+            all_ids: CargoIdRange {
+                first: id::first_id_at(now),
+                beyond: id::first_id_at(now + TimeDelta::days(2)),
             },
         }
     }
 
-    /// How many entries of indexes and rows of tables were read since the server began.
-    async fn read(&self) -> i64 {
+    /// How many index entries and table rows were read since the server started.
+    async fn count_rows_read(&self) -> i64 {
         sqlx::query("select pg_stat_force_next_flush()")
             .execute(&self.shard.pool)
             .await
@@ -97,90 +97,99 @@ impl Full {
 
 #[tokio::test]
 async fn no_page_of_the_list_reads_more_than_ten_times_what_it_shows() {
-    let full = Full::new().await;
-    let (shard, project, whole) = (&full.shard, full.project, full.whole);
-    let most = i64::from(SHOWN) * 10;
+    let full = FilledShard::new().await;
+    let (shard, project, whole) = (&full.shard, full.project, full.all_ids);
+    let most = i64::from(PAGE_SIZE) * 10;
 
-    let before = full.read().await;
-    let page = cargo::newest(shard, project, whole, SHOWN).await.unwrap();
-    let came = cargo::came(shard, &page).await.unwrap();
-    let first = full.read().await;
+    let before = full.count_rows_read().await;
+    let page = cargo::list_newest(shard, project, whole, PAGE_SIZE)
+        .await
+        .unwrap();
+    let came = cargo::list_outcome_summaries(shard, &page).await.unwrap();
+    let first = full.count_rows_read().await;
     assert_eq!((page.len(), came.len()), (50, 50));
     assert!(page.is_sorted_by(|a, b| a.id.uuid() > b.id.uuid()));
     assert!(first - before <= most, "a page reads {}", first - before);
 
-    let deep = Span {
+    let deep = CargoIdRange {
         beyond: page.last().unwrap().id.uuid(),
         ..whole
     };
-    let page = cargo::newest(shard, project, deep, SHOWN).await.unwrap();
-    let second = full.read().await;
+    let page = cargo::list_newest(shard, project, deep, PAGE_SIZE)
+        .await
+        .unwrap();
+    let second = full.count_rows_read().await;
     assert_eq!(page.len(), 50);
     assert!(second - first <= most, "the next reads {}", second - first);
 
     for label in [None, Some("a")] {
-        let before = full.read().await;
-        let found = cargo::troubles(shard, project, Kind::Failed, label, whole, SHOWN);
+        let before = full.count_rows_read().await;
+        let found =
+            cargo::list_failures(shard, project, FailureKind::Failed, label, whole, PAGE_SIZE);
         let found = found.await.unwrap();
         let ids: Vec<_> = found.iter().map(|(id, _)| *id).collect();
-        let page = cargo::these(shard, project, &ids).await.unwrap();
-        let read = full.read().await - before;
+        let page = cargo::list_by_ids(shard, project, &ids).await.unwrap();
+        let read = full.count_rows_read().await - before;
         assert_eq!(page.len(), 50);
         assert!(page.iter().all(|cargo| cargo.success == Some(false)));
         assert!(read <= most, "troubles with {label:?} read {read}");
     }
 
-    let before = full.read().await;
-    let groups = cargo::groups(shard, project, Kind::Failed, whole, 500);
+    let before = full.count_rows_read().await;
+    let groups = cargo::group_failures(shard, project, FailureKind::Failed, whole, 500);
     let groups = groups.await.unwrap();
-    let read = full.read().await - before;
+    let read = full.count_rows_read().await - before;
     assert_eq!(groups, [("a".to_owned(), 333)]);
     assert!(read <= most, "groups read {read}");
 }
 
 #[tokio::test]
 async fn a_project_that_was_quiet_lately_does_not_read_what_others_loaded() {
-    let full = Full::new().await;
+    let full = FilledShard::new().await;
     let quiet = ProjectId::from(Uuid::from_u64_pair(8, 8));
-    let before = full.read().await;
-    let page = cargo::newest(&full.shard, quiet, full.whole, SHOWN)
+    let before = full.count_rows_read().await;
+    let page = cargo::list_newest(&full.shard, quiet, full.all_ids, PAGE_SIZE)
         .await
         .unwrap();
-    let last = cargo::last(&full.shard, quiet).await.unwrap();
-    let read = full.read().await - before;
+    let last = cargo::find_last_loaded_at(&full.shard, quiet)
+        .await
+        .unwrap();
+    let read = full.count_rows_read().await - before;
     assert_eq!(page.len(), 50);
     assert_eq!(last, page.first().map(|cargo| cargo.created_at));
-    assert!(read <= i64::from(SHOWN) * 10, "it reads {read}");
+    assert!(read <= i64::from(PAGE_SIZE) * 10, "it reads {read}");
 }
 
 #[tokio::test]
 async fn choices_and_pictures_are_read_from_sums() {
-    let full = Full::new().await;
+    let full = FilledShard::new().await;
     let from = full.shard.clock.now();
-    let asked = Asked {
+    let asked = LoadFilter {
         project: full.project,
         from,
         to: from + TimeDelta::days(2),
         model: None,
         key: None,
     };
-    let before = full.read().await;
-    let columns = loads::columns(&full.shard, asked, false).await.unwrap();
-    let choices = loads::choices(&full.shard, asked).await.unwrap();
-    let rare = Asked {
+    let before = full.count_rows_read().await;
+    let columns = loads::count_by_period(&full.shard, asked, false)
+        .await
+        .unwrap();
+    let choices = loads::list_choices(&full.shard, asked).await.unwrap();
+    let rare = LoadFilter {
         model: Some("rare"),
         ..asked
     };
-    let hours = loads::hours(&full.shard, rare, 1000).await.unwrap();
-    let read = full.read().await - before;
+    let hours = loads::count_by_hour(&full.shard, rare, 1000).await.unwrap();
+    let read = full.count_rows_read().await - before;
     assert_eq!(columns.columns.len(), 23);
     let loaded: u64 = choices.models.iter().map(|(_, loads)| loads).sum();
     assert_eq!(loaded, 6666);
     assert_eq!(
         choices.keys,
-        [(KeyId::from_uuid(full.project.uuid()), 6666)]
+        [(ApiKeyId::from_uuid(full.project.uuid()), 6666)]
     );
-    assert_eq!(hours.iter().map(|hour| hour.meant).sum::<u64>(), 66);
+    assert_eq!(hours.iter().map(|hour| hour.matching).sum::<u64>(), 66);
     assert!(hours.is_sorted_by(|a, b| a.at > b.at));
     // Three times the hours, each with two models.
     assert!(read <= 3 * 46 + 10, "they read {read}");

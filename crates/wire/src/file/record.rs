@@ -1,15 +1,15 @@
-//! A file as every route shows it.
+//! The record of a file, as every route shows it.
 
-use domain::file::{Flaw, Kind, MediaType, ScanStatus, Status};
+use domain::file::{FileFailureReason, FileKind, FileStatus, MediaType, ScanStatus};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-use crate::moment::Moment;
+use crate::timestamp::WireTimestamp;
 
-/// The record of one file. Every field is always there.
+/// The record of one file. Every field is always present.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = File)]
 pub struct FileRecord {
@@ -19,7 +19,7 @@ pub struct FileRecord {
     pub status: &'static str,
     #[schema(schema_with = kind)]
     pub kind: &'static str,
-    /// For people only.
+    /// For display only.
     #[schema(max_length = 512, example = "bill of lading.pdf")]
     pub filename: String,
     #[schema(schema_with = media_type)]
@@ -33,41 +33,42 @@ pub struct FileRecord {
     /// Why a file failed; null otherwise.
     #[schema(required = true, schema_with = failure_reason)]
     pub failure_reason: Option<&'static str>,
-    /// How long it lives once it is ready.
+    /// Time to live once the file is ready.
     #[schema(minimum = 3600, maximum = 31_536_000, example = 2_592_000)]
     pub ttl_seconds: u32,
     /// Null until it is ready.
     #[schema(required = true)]
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<WireTimestamp>,
     /// A pinned file does not expire by its time to live.
     pub pinned: bool,
-    /// Cargo in flight that name it.
+    /// How many cargo in flight reference it.
     #[schema(example = 0)]
     pub active_ref_count: u64,
-    /// Your own tags, as given.
+    /// Your tags, as given.
     #[schema(value_type = Object, example = json!({"order": 7}))]
     pub metadata: Box<RawValue>,
-    pub created_at: Moment,
+    pub created_at: WireTimestamp,
 }
 
 /// A page of files, newest first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct FileList {
+#[schema(as = FileList)]
+pub struct FileListResponse {
     pub files: Vec<FileRecord>,
     /// The `cursor` of the next page; null when there are no older files.
     #[schema(required = true, example = "MQGbdtqAe3dLgFAAAAAAACo")]
     pub next_cursor: Option<String>,
 }
 
-/// Where the bytes of a ready file can be had, for five minutes and without a key.
+/// Where to download a ready file, for five minutes and without an API key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = FileContent)]
-pub struct Content {
+pub struct FileContentResponse {
     #[schema(example = "file_019b76da807b774b805000000000002a")]
     pub id: String,
     #[schema(format = "uri")]
     pub download_url: String,
-    pub expires_at: Moment,
+    pub expires_at: WireTimestamp,
     #[schema(example = "bill of lading.pdf")]
     pub filename: String,
     #[schema(schema_with = media_type)]
@@ -76,19 +77,19 @@ pub struct Content {
     pub size_bytes: u64,
 }
 
-/// Tags as they were given; an empty object where there are none.
-pub fn tags(metadata: Option<Vec<u8>>) -> Box<RawValue> {
-    let none = || crate::tracking::stored(b"{}".to_vec());
-    let given = metadata.and_then(crate::tracking::stored).or_else(none);
+/// The tags as given; an empty object if there are none.
+pub fn metadata_or_empty(metadata: Option<Vec<u8>>) -> Box<RawValue> {
+    let none = || crate::tracking::raw_json(b"{}".to_vec());
+    let given = metadata.and_then(crate::tracking::raw_json).or_else(none);
     given.unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
 pub(super) fn status() -> Object {
-    one_of(Status::ALL.iter().map(|one| one.as_str()))
+    one_of(FileStatus::ALL.iter().map(|one| one.as_str()))
 }
 
 fn kind() -> Object {
-    one_of(Kind::ALL.iter().map(|one| one.as_str()))
+    one_of(FileKind::ALL.iter().map(|one| one.as_str()))
 }
 
 pub(super) fn media_type() -> Object {
@@ -100,7 +101,9 @@ fn scan_status() -> Object {
 }
 
 fn failure_reason() -> Object {
-    let reasons = Flaw::ALL.iter().map(|one| Value::from(one.as_str()));
+    let reasons = FileFailureReason::ALL
+        .iter()
+        .map(|one| Value::from(one.as_str()));
     ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
         .enum_values(Some(reasons.chain([Value::Null])))
@@ -120,20 +123,20 @@ mod tests {
 
     #[test]
     fn a_file_without_tags_has_an_empty_object() {
-        assert_eq!(tags(None).get(), "{}");
+        assert_eq!(metadata_or_empty(None).get(), "{}");
         assert_eq!(
-            tags(Some(br#"{"b":1,"a":2}"#.to_vec())).get(),
+            metadata_or_empty(Some(br#"{"b":1,"a":2}"#.to_vec())).get(),
             r#"{"b":1,"a":2}"#
         );
     }
 
     #[test]
     fn every_field_is_always_there() {
-        let created_at = Moment("2026-01-01T00:00:00Z".parse().unwrap());
+        let created_at = WireTimestamp("2026-01-01T00:00:00Z".parse().unwrap());
         let record = FileRecord {
             id: "file_019b76da807b774b805000000000002a".to_owned(),
-            status: Status::Uploading.as_str(),
-            kind: Kind::Image.as_str(),
+            status: FileStatus::Uploading.as_str(),
+            kind: FileKind::Image.as_str(),
             filename: "crane.png".to_owned(),
             media_type: MediaType::Png.as_str(),
             size_bytes: 67,
@@ -144,7 +147,7 @@ mod tests {
             expires_at: None,
             pinned: false,
             active_ref_count: 0,
-            metadata: tags(None),
+            metadata: metadata_or_empty(None),
             created_at,
         };
         insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"id":"file_019b76da807b774b805000000000002a","status":"uploading","kind":"image","filename":"crane.png","media_type":"image/png","size_bytes":67,"sha256":"0000000000000000000000000000000000000000000000000000000000000000","scan_status":"pending","failure_reason":null,"ttl_seconds":3600,"expires_at":null,"pinned":false,"active_ref_count":0,"metadata":{},"created_at":"2026-01-01T00:00:00.000000Z"}"#);

@@ -1,4 +1,4 @@
-//! What callers send to the Files routes, described.
+//! The schemas of requests to the Files routes.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,10 +6,11 @@ use utoipa::ToSchema;
 
 use super::record;
 
-/// What the bytes will be. Other bytes never become a ready file.
+/// The declaration of the bytes. Other bytes never become a ready file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
-pub struct CreateFile {
-    /// For people only.
+#[schema(as = CreateFile)]
+pub struct CreateFileRequest {
+    /// For display only.
     #[schema(max_length = 512, example = "bill of lading.pdf")]
     pub filename: String,
     #[schema(schema_with = record::media_type)]
@@ -17,32 +18,34 @@ pub struct CreateFile {
     /// At most 20 MB for an image, 50 MB for a document, 1 GB for a video.
     #[schema(minimum = 1, example = 48_213)]
     pub size_bytes: u64,
-    /// Of the exact bytes, in hex.
+    /// SHA-256 of the exact bytes, in hex.
     #[schema(pattern = "^[0-9a-fA-F]{64}$")]
     pub sha256: String,
-    /// How long the file lives once it is ready; 30 days unless given.
+    /// Time to live once the file is ready; 30 days by default.
     #[schema(minimum = 3600, maximum = 31_536_000, example = 2_592_000)]
     pub ttl_seconds: Option<u32>,
-    /// Your own tags, at most 4,096 bytes of JSON.
+    /// Your tags, at most 4,096 bytes of JSON.
     #[schema(value_type = Option<Object>, example = json!({"order": 7}))]
     pub metadata: Option<Map<String, Value>>,
-    /// The base64 SHA-256 of every part, in order. With them the store itself refuses other
+    /// The base64 SHA-256 of every part, in order. With them the object store refuses other
     /// bytes. Only for files larger than 8 MB.
     pub part_checksums: Option<Vec<String>>,
 }
 
-/// `{}` for what was sent in one POST; otherwise every part.
+/// `{}` for a file that was uploaded in one POST; otherwise every part.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
-pub struct CompleteFile {
-    pub parts: Option<Vec<CompletedPart>>,
+#[schema(as = CompleteFile)]
+pub struct CompleteFileRequest {
+    pub parts: Option<Vec<CompletedPartBody>>,
 }
 
-/// A part as the store took it.
+/// An uploaded part.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
-pub struct CompletedPart {
+#[schema(as = CompletedPart)]
+pub struct CompletedPartBody {
     #[schema(minimum = 1, example = 1)]
     pub part_number: u32,
-    /// As the store answered it.
+    /// The `ETag` that the object store returned.
     #[schema(example = "\"b54357faf0632cce46e942fa68356b38\"")]
     pub etag: String,
     /// The base64 SHA-256 of the chunk.
@@ -50,20 +53,22 @@ pub struct CompletedPart {
     pub checksum_sha256: String,
 }
 
-/// Which parts need a new URL; all of them unless given.
+/// Which parts need a new URL; all of them by default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
-pub struct RefreshParts {
+#[schema(as = RefreshParts)]
+pub struct RefreshPartsRequest {
     #[schema(example = json!([1, 3]))]
     pub part_numbers: Option<Vec<u32>>,
 }
 
-/// What is to be changed; the rest stays.
+/// The fields to change; the others stay.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
-pub struct ChangeFile {
-    /// Counts from now when the file is ready.
+#[schema(as = ChangeFile)]
+pub struct ChangeFileRequest {
+    /// Counts from now if the file is ready.
     #[schema(minimum = 3600, maximum = 31_536_000, example = 7200)]
     pub ttl_seconds: Option<u32>,
-    /// Replaces the tags as a whole.
+    /// Replaces all tags.
     #[schema(value_type = Option<Object>, example = json!({"order": 8}))]
     pub metadata: Option<Map<String, Value>>,
     /// A pinned file does not expire by its time to live.

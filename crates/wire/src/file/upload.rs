@@ -1,51 +1,52 @@
-//! Upload sessions: where the bytes go, and until when.
+//! Upload sessions: the presigned grants, and when they expire.
 
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::record;
-use crate::moment::Moment;
+use crate::timestamp::WireTimestamp;
 
 /// The answer to `POST /files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = UploadSession)]
-pub struct Session {
+pub struct UploadSessionResponse {
     #[schema(example = "file_019b76da807b774b805000000000002a")]
     pub id: String,
     #[schema(schema_with = record::status)]
     pub status: &'static str,
-    /// The project has these bytes already: use the id, there is nothing to upload.
+    /// The project already has these bytes: use the id, there is nothing to upload.
     pub deduplicated: bool,
     /// Null when deduplicated.
     #[schema(required = true)]
-    pub upload: Option<Upload>,
+    pub upload: Option<UploadGrantBody>,
 }
 
 /// The answer to `POST /files/{file_id}/parts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = RefreshedUpload)]
-pub struct Refreshed {
+pub struct RefreshedUploadResponse {
     #[schema(example = "file_019b76da807b774b805000000000002a")]
     pub id: String,
     #[schema(schema_with = record::status)]
     pub status: &'static str,
-    pub upload: Upload,
+    pub upload: UploadGrantBody,
 }
 
-/// One POST up to 8 MB, parts beyond.
+/// One POST for files up to 8 MB, multipart for larger ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Upload {
+#[schema(as = Upload)]
+pub enum UploadGrantBody {
     /// `multipart/form-data` with every field, then the file as the last field, named `file`.
     #[schema(title = "Post")]
     Post {
         #[schema(format = "uri")]
         url: String,
-        /// Send them as they are.
+        /// Send them unchanged.
         #[serde(serialize_with = "in_order")]
         #[schema(value_type = std::collections::HashMap<String, String>)]
         fields: Vec<(String, String)>,
-        expires_at: Moment,
+        expires_at: WireTimestamp,
     },
     /// PUT each chunk to the URL of its part.
     #[schema(title = "Multipart")]
@@ -53,18 +54,18 @@ pub enum Upload {
         /// Every chunk but the last has this size.
         #[schema(example = 16_777_216)]
         part_size_bytes: u64,
-        parts: Vec<Part>,
+        parts: Vec<UploadPartBody>,
         /// The header that takes the base64 SHA-256 of the chunk.
         #[schema(value_type = String, example = "x-object-checksum-sha256")]
         checksum_header: &'static str,
-        expires_at: Moment,
+        expires_at: WireTimestamp,
     },
 }
 
-/// Where one chunk goes.
+/// Where to upload one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = UploadPart)]
-pub struct Part {
+pub struct UploadPartBody {
     #[schema(minimum = 1, example = 1)]
     pub part_number: u32,
     #[schema(format = "uri")]
@@ -81,13 +82,13 @@ mod tests {
 
     use super::*;
 
-    fn moment() -> Moment {
-        Moment("2026-01-01T00:15:00Z".parse::<Timestamp>().unwrap())
+    fn moment() -> WireTimestamp {
+        WireTimestamp("2026-01-01T00:15:00Z".parse::<Timestamp>().unwrap())
     }
 
     #[test]
     fn a_post_keeps_its_fields_in_order() {
-        let upload = Upload::Post {
+        let upload = UploadGrantBody::Post {
             url: "http://store/bucket".to_owned(),
             fields: [("key", "staging/1"), ("Content-Type", "image/png")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -99,9 +100,9 @@ mod tests {
 
     #[test]
     fn parts_name_their_header() {
-        let upload = Upload::Multipart {
+        let upload = UploadGrantBody::Multipart {
             part_size_bytes: 16_777_216,
-            parts: vec![Part {
+            parts: vec![UploadPartBody {
                 part_number: 1,
                 url: "http://store/bucket/1".to_owned(),
             }],

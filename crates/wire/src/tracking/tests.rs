@@ -4,16 +4,16 @@ use domain::time::Timestamp;
 
 use super::*;
 
-fn moment(text: &str) -> Moment {
-    Moment(text.parse::<Timestamp>().unwrap())
+fn moment(text: &str) -> WireTimestamp {
+    WireTimestamp(text.parse::<Timestamp>().unwrap())
 }
 
-fn pending() -> Tracking {
-    Tracking {
+fn pending() -> TrackingResponse {
+    TrackingResponse {
         cargo_id: "crg_019b76da807b774b805000000000002a".to_owned(),
-        status: Status::Pending,
+        status: CargoStatusBody::Pending,
         model: "svc-mock".to_owned(),
-        kind: Kind::Chat,
+        kind: CargoKindBody::Chat,
         attempt: 1,
         created_at: moment("2026-11-15T09:30:00Z"),
         batched_at: None,
@@ -24,9 +24,9 @@ fn pending() -> Tracking {
         response: None,
         error: None,
         usage: None,
-        cost: Cost::dollars(Money::ZERO, None, None),
+        cost: CostBody::in_nano_dollars(Money::ZERO, None, None),
         callback: None,
-        waiting: Some(Waiting {
+        waiting: Some(WaitingBody {
             reason: "r".to_owned(),
             since: moment("2026-11-15T09:30:00Z"),
             expected_at: None,
@@ -42,23 +42,23 @@ fn every_field_is_there_from_the_start_and_in_order() {
 
 #[test]
 fn a_delivered_record() {
-    let record = Tracking {
-        status: Status::Delivered,
+    let record = TrackingResponse {
+        status: CargoStatusBody::Delivered,
         batched_at: Some(moment("2026-11-15T09:30:01Z")),
         processing_at: Some(moment("2026-11-15T09:30:02Z")),
         completed_at: Some(moment("2026-11-15T09:31:00.5Z")),
         success: Some(true),
-        response: stored(br#"{"id":  "as stored"}"#.to_vec()),
-        usage: Some(Usage {
+        response: raw_json(br#"{"id":  "as stored"}"#.to_vec()),
+        usage: Some(UsageBody {
             input_tokens: 6,
             output_tokens: 4,
         }),
-        cost: Cost::dollars(
+        cost: CostBody::in_nano_dollars(
             Money(9),
             Some(Money(4)),
             Some(Saving::between(Money(7), Money(4))),
         ),
-        callback: Some(Callback {
+        callback: Some(CallbackTrackingBody {
             url: "https://example.com/".to_owned(),
             attempts: 1,
             last_attempt_at: Some(moment("2026-11-15T09:31:01Z")),
@@ -68,7 +68,7 @@ fn a_delivered_record() {
             delivered_at: Some(moment("2026-11-15T09:31:01Z")),
         }),
         waiting: None,
-        metadata: stored(b"{\"z\":1,\"a\":1e999}".to_vec()),
+        metadata: raw_json(b"{\"z\":1,\"a\":1e999}".to_vec()),
         ..pending()
     };
     insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":9,"charged":4,"realtime":7,"saved":3,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999}}"#);
@@ -76,13 +76,13 @@ fn a_delivered_record() {
 
 #[test]
 fn statuses_are_spelled_as_the_domain_spells_them() {
-    for status in cargo::Status::ALL {
-        let written = serde_json::to_value(Status::from(status)).unwrap();
+    for status in cargo::CargoStatus::ALL {
+        let written = serde_json::to_value(CargoStatusBody::from(status)).unwrap();
         assert_eq!(written, status.as_wire());
     }
-    for kind in [model::Kind::Chat, model::Kind::Embedding] {
+    for kind in [model::ModelKind::Chat, model::ModelKind::Embedding] {
         assert_eq!(
-            serde_json::to_value(Kind::from(kind)).unwrap(),
+            serde_json::to_value(CargoKindBody::from(kind)).unwrap(),
             kind.as_str()
         );
     }
@@ -90,7 +90,7 @@ fn statuses_are_spelled_as_the_domain_spells_them() {
 
 #[test]
 fn only_json_is_stored_json() {
-    assert!(stored(b"{".to_vec()).is_none());
-    assert!(stored(b"\"\xff\"".to_vec()).is_none());
-    assert!(stored(b"[".repeat(100_000)).is_none());
+    assert!(raw_json(b"{".to_vec()).is_none());
+    assert!(raw_json(b"\"\xff\"".to_vec()).is_none());
+    assert!(raw_json(b"[".repeat(100_000)).is_none());
 }

@@ -1,4 +1,4 @@
-//! The account of slots: what is in use, in all and by class, organization, host and destination.
+//! Counts the slots in use: in total and by class, organization, host and destination.
 
 use std::collections::HashMap;
 
@@ -10,46 +10,46 @@ use store::shard::delivery::Destination;
 
 use super::CallbackLimits;
 
-/// How many destinations' paces are remembered; those called longest ago are forgotten first.
+/// How many destinations' paces are remembered. The least recently called are forgotten first.
 const MAX_REMEMBERED_PACES: usize = 32_768;
 
 /// Why a destination gets no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoSlot {
+pub(crate) enum NoSlotReason {
     /// All slots, or those of its class, are taken.
     Class,
-    /// Its own limit is reached, or it leaves everything in flight unanswered.
+    /// Its limit is reached, or it answers none of its callbacks in flight.
     Destination,
     Organization,
     Host,
 }
 
-/// Slots and payload bytes that are taken.
+/// Slots and payload bytes in use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct InUse {
+pub(crate) struct SlotUsage {
     pub(crate) slots: usize,
     pub(crate) bytes: usize,
 }
 
 #[derive(Debug)]
-struct InFlight {
-    in_use: InUse,
+struct DestinationUsage {
+    usage: SlotUsage,
     /// The class under which these slots are counted.
     class: HostClass,
-    /// Since then it has answered nothing.
+    /// It has not answered since then.
     silent_since: Timestamp,
 }
 
 #[derive(Debug)]
 pub(super) struct SlotState {
     limits: CallbackLimits,
-    total: InUse,
-    classes: HashMap<HostClass, InUse>,
-    organizations: HashMap<OrganizationId, InUse>,
+    total: SlotUsage,
+    classes: HashMap<HostClass, SlotUsage>,
+    organizations: HashMap<OrganizationId, SlotUsage>,
     hosts: HashMap<String, usize>,
-    destinations: HashMap<Destination, InFlight>,
+    destinations: HashMap<Destination, DestinationUsage>,
     paces: RecentMap<Destination, HostPace>,
-    /// Of each host, whoever calls it: what an organization's first contact starts from.
+    /// The pace of each host over all organizations: where an organization's first callback starts.
     host_paces: RecentMap<String, HostPace>,
 }
 
@@ -57,7 +57,7 @@ impl SlotState {
     pub(super) fn new(limits: CallbackLimits) -> Self {
         Self {
             limits,
-            total: InUse::default(),
+            total: SlotUsage::default(),
             classes: HashMap::new(),
             organizations: HashMap::new(),
             hosts: HashMap::new(),
@@ -79,12 +79,12 @@ impl SlotState {
         self.pace(destination).class()
     }
 
-    pub(super) fn in_use(&self, class: HostClass) -> InUse {
+    pub(super) fn in_use(&self, class: HostClass) -> SlotUsage {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 
     /// How many slots hosts of this class may take now; none while its payload memory is full.
-    pub(super) fn class_room(&self, class: HostClass) -> usize {
+    pub(super) fn free_slots_of_class(&self, class: HostClass) -> usize {
         let (whole, own) = (self.limits.payload_bytes, self.in_use(class));
         if self.total.bytes >= whole || own.bytes >= class.ceiling(whole) {
             return 0;
@@ -94,41 +94,48 @@ impl SlotState {
         total.min(ceiling.saturating_sub(own.slots))
     }
 
-    pub(super) fn room(&self, destination: &Destination, now: Timestamp) -> Result<usize, NoSlot> {
+    pub(super) fn free_slots(
+        &self,
+        destination: &Destination,
+        now: Timestamp,
+    ) -> Result<usize, NoSlotReason> {
         let pace = self.pace(destination);
         let in_flight = self.destinations.get(destination);
-        let own = in_flight.map_or(0, |it| it.in_use.slots);
+        let own = in_flight.map_or(0, |it| it.usage.slots);
         if in_flight.is_some_and(|it| is_stalled(own, it.silent_since, now)) {
-            return Err(NoSlot::Destination);
+            return Err(NoSlotReason::Destination);
         }
         let limit = pace.limit().min(self.limits.per_destination);
         let taken = |counts: Option<&usize>| counts.copied().unwrap_or_default();
-        let of_organization = self.organization(destination).slots;
+        let of_organization = self.organization_usage(destination).slots;
         let of_host = taken(self.hosts.get(&destination.host));
         let rooms = [
-            (limit.saturating_sub(own), NoSlot::Destination),
+            (limit.saturating_sub(own), NoSlotReason::Destination),
             (
-                self.per_organization().saturating_sub(of_organization),
-                NoSlot::Organization,
+                self.max_per_organization().saturating_sub(of_organization),
+                NoSlotReason::Organization,
             ),
-            (self.per_host().saturating_sub(of_host), NoSlot::Host),
-            (self.class_room(pace.class()), NoSlot::Class),
+            (
+                self.max_per_host().saturating_sub(of_host),
+                NoSlotReason::Host,
+            ),
+            (self.free_slots_of_class(pace.class()), NoSlotReason::Class),
         ];
         let least = rooms.into_iter().min_by_key(|(room, _)| *room);
         match least {
             Some((0, reason)) => Err(reason),
             Some((room, _)) => Ok(room),
-            None => Err(NoSlot::Class),
+            None => Err(NoSlotReason::Class),
         }
     }
 
-    fn organization(&self, destination: &Destination) -> InUse {
+    fn organization_usage(&self, destination: &Destination) -> SlotUsage {
         let in_use = self.organizations.get(&destination.organization);
         in_use.copied().unwrap_or_default()
     }
 
     /// One organization takes at most an eighth of all slots.
-    fn per_organization(&self) -> usize {
+    fn max_per_organization(&self) -> usize {
         let CallbackLimits {
             slots,
             per_destination,
@@ -138,7 +145,7 @@ impl SlotState {
     }
 
     /// One host, called by many organizations, takes at most a quarter.
-    fn per_host(&self) -> usize {
+    fn max_per_host(&self) -> usize {
         let CallbackLimits {
             slots,
             per_destination,
@@ -147,15 +154,15 @@ impl SlotState {
         (slots / 4).max(per_destination).min(slots)
     }
 
-    /// Whether a payload fits into what its class and its organization may hold: a quarter of all
-    /// memory for one organization. One alone always fits.
+    /// Whether a payload fits into the memory of its class and its organization. One organization
+    /// takes at most a quarter. A single payload always fits.
     pub(super) fn fits(&self, destination: &Destination, bytes: usize) -> bool {
         let whole = self.limits.payload_bytes;
         let class = self.class(destination);
         let own = self.in_use(class).bytes;
         let in_total = self.total.bytes + bytes <= whole;
         let in_class = own == 0 || (in_total && own + bytes <= class.ceiling(whole));
-        let of_organization = self.organization(destination).bytes;
+        let of_organization = self.organization_usage(destination).bytes;
         in_class && (of_organization == 0 || of_organization + bytes <= whole / 4)
     }
 
@@ -164,12 +171,12 @@ impl SlotState {
         let in_flight = self
             .destinations
             .entry(destination.clone())
-            .or_insert_with(|| InFlight {
-                in_use: InUse::default(),
+            .or_insert_with(|| DestinationUsage {
+                usage: SlotUsage::default(),
                 class,
                 silent_since: now,
             });
-        in_flight.in_use.slots += 1;
+        in_flight.usage.slots += 1;
         self.classes.entry(in_flight.class).or_default().slots += 1;
         self.total.slots += 1;
         self.organizations
@@ -181,7 +188,7 @@ impl SlotState {
 
     pub(super) fn add_bytes(&mut self, destination: &Destination, bytes: usize) {
         if let Some(in_flight) = self.destinations.get_mut(destination) {
-            in_flight.in_use.bytes += bytes;
+            in_flight.usage.bytes += bytes;
             self.classes.entry(in_flight.class).or_default().bytes += bytes;
             self.organizations
                 .entry(destination.organization)
@@ -196,7 +203,7 @@ impl SlotState {
             let own = self.classes.entry(in_flight.class).or_default();
             let organization = self.organizations.entry(destination.organization);
             for count in [
-                &mut in_flight.in_use.bytes,
+                &mut in_flight.usage.bytes,
                 &mut own.bytes,
                 &mut organization.or_default().bytes,
                 &mut self.total.bytes,
@@ -215,17 +222,17 @@ impl SlotState {
     ) {
         self.remove_bytes(destination, bytes);
         if let Some(in_flight) = self.destinations.get_mut(destination) {
-            in_flight.in_use.slots = in_flight.in_use.slots.saturating_sub(1);
+            in_flight.usage.slots = in_flight.usage.slots.saturating_sub(1);
             let own = self.classes.entry(in_flight.class).or_default();
             own.slots = own.slots.saturating_sub(1);
             self.total.slots = self.total.slots.saturating_sub(1);
             if answer.is_some() {
                 in_flight.silent_since = now;
             }
-            if in_flight.in_use.slots == 0 {
+            if in_flight.usage.slots == 0 {
                 self.destinations.remove(destination);
             }
-            count_down(&mut self.hosts, &destination.host);
+            decrement(&mut self.hosts, &destination.host);
             if let Some(organization) = self.organizations.get_mut(&destination.organization) {
                 organization.slots = organization.slots.saturating_sub(1);
                 if organization.slots == 0 {
@@ -238,7 +245,7 @@ impl SlotState {
         }
     }
 
-    /// Adapts the paces, and counts what is in flight under the class that follows.
+    /// Adapts the paces, and moves the slots in use to the new class.
     fn record(&mut self, destination: &Destination, answer: HostAnswer) {
         let mut pace = self.pace(destination);
         pace.record(answer, self.limits.per_destination);
@@ -250,7 +257,7 @@ impl SlotState {
         if let Some(in_flight) = self.destinations.get_mut(destination)
             && in_flight.class != pace.class()
         {
-            let InUse { slots, bytes } = in_flight.in_use;
+            let SlotUsage { slots, bytes } = in_flight.usage;
             let old = self.classes.entry(in_flight.class).or_default();
             old.slots = old.slots.saturating_sub(slots);
             old.bytes = old.bytes.saturating_sub(bytes);
@@ -262,7 +269,7 @@ impl SlotState {
     }
 }
 
-fn count_down(counts: &mut HashMap<String, usize>, key: &str) {
+fn decrement(counts: &mut HashMap<String, usize>, key: &str) {
     if let Some(count) = counts.get_mut(key) {
         *count = count.saturating_sub(1);
         if *count == 0 {

@@ -1,48 +1,49 @@
-//! From due rows to POSTs: claimed by id first, then read and unpacked as memory allows.
+//! Claims due deliveries, then reads and unpacks their payloads as memory allows.
 
-use domain::batch::MOST_TAKEOVERS;
+use domain::batch::MAX_TAKEOVERS;
 use domain::time::Timestamp;
 use store::shard::delivery::{self, ClaimedDelivery, StoredCallback};
 use store::shard::node::Claim;
 use tokio_util::sync::CancellationToken;
 
-use super::Deliver;
-use super::send::Finished;
+use super::DeliverStage;
+use super::send::FinishedCallback;
 use crate::callback_slots::PendingCallback;
-use crate::storing;
+use crate::outcome_writer;
 
-/// Why an attempt ends without a POST: for metrics, and for the caller.
-const INTERRUPTED: (&str, &str) = (
+/// Why an attempt ends without a POST: the metric label, and the error in the attempt.
+const INTERRUPTED_REASON: (&str, &str) = (
     "interrupted",
-    "set aside: its attempts were interrupted too often",
+    "not sent: workers stopped too often during earlier attempts",
 );
-const UNREADABLE: (&str, &str) = ("unreadable", "set aside: the stored outcome cannot be read");
+const UNREADABLE_REASON: (&str, &str) =
+    ("unreadable", "not sent: the stored outcome cannot be read");
 
 /// A claimed delivery that has its slot and is not sent yet.
 #[derive(Debug)]
-pub(super) struct Unsent {
+pub(super) struct UnsentDelivery {
     delivery: ClaimedDelivery,
     claim: Claim,
     lease: CancellationToken,
-    /// Read in a second statement, which locks nothing.
+    /// Read by a second statement, which takes no locks.
     stored: Option<StoredCallback>,
 }
 
-impl Unsent {
-    /// Whether another worker makes this attempt.
+impl UnsentDelivery {
+    /// Whether another worker has this attempt now.
     fn is_lost(&self, current: Claim) -> bool {
         self.claim != current || self.lease.is_cancelled()
     }
 }
 
-impl Deliver {
-    /// Claims what is due, within the free slots.
-    pub(super) async fn claim(&mut self, now: Timestamp) -> Result<(), store::Error> {
+impl DeliverStage {
+    /// Claims due deliveries, as many as there are free slots.
+    pub(super) async fn claim_due(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let (lease, claim) = (self.lease.token(), self.lease.claim());
         if lease.is_cancelled() {
             return Ok(());
         }
-        let turns = self.queue.turns(&self.slots, now);
+        let turns = self.queue.next_quotas(&self.slots, now);
         if turns.is_empty() {
             return Ok(());
         }
@@ -50,17 +51,17 @@ impl Deliver {
             Ok(claimed) => claimed,
             Err(failure) => {
                 self.queue.restore(turns, &self.slots);
-                self.slots.doubt_claims();
+                self.slots.mark_claims_in_doubt();
                 return Err(failure);
             }
         };
-        // First, because it decides what the destinations may still take.
+        // First, because it decides how many slots the destinations have left.
         for delivery in &claimed {
             self.slots.take(delivery.cargo, &delivery.destination, now);
         }
-        self.queue.settle(turns, &claimed, &self.slots);
+        self.queue.apply_claim(turns, &claimed, &self.slots);
         self.unsent
-            .extend(claimed.into_iter().map(|delivery| Unsent {
+            .extend(claimed.into_iter().map(|delivery| UnsentDelivery {
                 delivery,
                 claim,
                 lease: lease.clone(),
@@ -69,7 +70,7 @@ impl Deliver {
         Ok(())
     }
 
-    /// Sends what was claimed and fits into memory; returns how many.
+    /// Sends the claimed deliveries that fit into memory; returns how many.
     pub(super) async fn send_claimed(&mut self, now: Timestamp) -> Result<usize, store::Error> {
         if self.unsent.is_empty() {
             return Ok(0);
@@ -80,8 +81,8 @@ impl Deliver {
         for unsent in std::mem::take(&mut self.unsent) {
             let size = unsent.stored.as_ref().and_then(|it| it.unpacked_size);
             let reason = match size {
-                _ if unsent.delivery.takeovers >= MOST_TAKEOVERS => INTERRUPTED,
-                None => UNREADABLE,
+                _ if unsent.delivery.takeovers >= MAX_TAKEOVERS => INTERRUPTED_REASON,
+                None => UNREADABLE_REASON,
                 Some(size) if self.slots.reserve_bytes(&unsent.delivery.destination, size) => {
                     chosen.push((unsent, size));
                     continue;
@@ -92,7 +93,7 @@ impl Deliver {
                 }
             };
             ended += 1;
-            self.set_aside(unsent.delivery, unsent.claim, reason, now);
+            self.skip_attempt(unsent.delivery, unsent.claim, reason, now);
         }
         self.unsent = waiting;
         self.read_bodies(&mut chosen).await?;
@@ -108,7 +109,7 @@ impl Deliver {
         let unsent = std::mem::take(&mut self.unsent).into_iter();
         let (lost, kept): (Vec<_>, Vec<_>) = unsent.partition(|it| it.is_lost(current));
         self.unsent = kept;
-        for Unsent { delivery, .. } in lost {
+        for UnsentDelivery { delivery, .. } in lost {
             self.slots.release(&delivery.destination, 0, None, now);
             self.slots.forget([delivery.cargo]);
         }
@@ -120,7 +121,7 @@ impl Deliver {
         if cargo.is_empty() {
             return Ok(());
         }
-        let mut contents = delivery::contents(&self.shard, &cargo).await?;
+        let mut contents = delivery::read_callbacks(&self.shard, &cargo).await?;
         for unsent in &mut self.unsent {
             if unsent.stored.is_none() {
                 unsent.stored = contents.remove(&unsent.delivery.cargo);
@@ -129,9 +130,12 @@ impl Deliver {
         Ok(())
     }
 
-    /// Reads the long bodies of what is sent now. Their memory is reserved.
-    async fn read_bodies(&mut self, chosen: &mut Vec<(Unsent, usize)>) -> Result<(), store::Error> {
-        let lacks_body = |unsent: &Unsent| {
+    /// Reads the long bodies of the deliveries to send now. Their memory is reserved.
+    async fn read_bodies(
+        &mut self,
+        chosen: &mut Vec<(UnsentDelivery, usize)>,
+    ) -> Result<(), store::Error> {
+        let lacks_body = |unsent: &UnsentDelivery| {
             let stored = unsent.stored.as_ref();
             stored.is_some_and(StoredCallback::lacks_body)
         };
@@ -140,7 +144,7 @@ impl Deliver {
         if cargo.is_empty() {
             return Ok(());
         }
-        let mut bodies = match delivery::bodies(&self.shard, &cargo).await {
+        let mut bodies = match delivery::read_bodies(&self.shard, &cargo).await {
             Ok(bodies) => bodies,
             Err(failure) => {
                 for (unsent, bytes) in chosen.drain(..) {
@@ -161,8 +165,8 @@ impl Deliver {
         Ok(())
     }
 
-    fn unpack(&self, unsent: Unsent, bytes: usize, now: Timestamp) {
-        let Unsent {
+    fn unpack(&self, unsent: UnsentDelivery, bytes: usize, now: Timestamp) {
+        let UnsentDelivery {
             delivery,
             claim,
             lease,
@@ -174,10 +178,10 @@ impl Deliver {
         });
         let Some(Ok((url, success, plain))) = unpacked else {
             self.slots.release_bytes(&delivery.destination, bytes);
-            self.set_aside(delivery, claim, UNREADABLE, now);
+            self.skip_attempt(delivery, claim, UNREADABLE_REASON, now);
             return;
         };
-        let payload = storing::payload(delivery.cargo, success, &plain);
+        let payload = outcome_writer::callback_payload(delivery.cargo, success, &plain);
         let callback = PendingCallback {
             cargo: delivery.cargo,
             destination: delivery.destination,
@@ -192,8 +196,8 @@ impl Deliver {
         self.start(callback, lease, now);
     }
 
-    /// Ends an attempt without a POST: it counts as failed, and the schedule goes on.
-    fn set_aside(
+    /// Ends an attempt without a POST. It counts as failed, and the retry schedule continues.
+    fn skip_attempt(
         &self,
         delivery: ClaimedDelivery,
         claim: Claim,
@@ -201,9 +205,10 @@ impl Deliver {
         now: Timestamp,
     ) {
         let cargo = delivery.cargo;
-        tracing::warn!(shard = %self.shard.name, cargo.id = %cargo, reason, "Callback set aside: {cargo}");
-        metrics::counter!("callback_set_aside_total", "reason" => reason).increment(1);
+        tracing::warn!(shard = %self.shard.name, cargo.id = %cargo, reason, "a callback attempt was not sent and counts as failed");
+        metrics::counter!("longshore_callback_attempt_errors_total", "reason" => reason)
+            .increment(1);
         self.sender
-            .skip(Finished::set_aside(delivery, claim, text, now));
+            .skip(FinishedCallback::not_sent(delivery, claim, text, now));
     }
 }

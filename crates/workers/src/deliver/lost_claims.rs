@@ -1,4 +1,4 @@
-//! Claims of this node that it does not know of: the answer that told of them was lost.
+//! Frees claims of this node that it does not know of, because the database's answer was lost.
 
 use std::collections::HashSet;
 
@@ -11,33 +11,33 @@ use store::shard::node::Claim;
 
 use crate::callback_slots::CallbackSlots;
 
-/// How often claims are compared with what is in flight, after a statement that claims has failed.
-const DOUBT_INTERVAL: TimeDelta = TimeDelta::seconds(5);
-/// How many such looks follow a failure. A lost claim must be seen twice.
-const LOOKS_IN_DOUBT: u32 = 3;
-/// How often they are compared otherwise. Each look walks over dead rows, if there are any.
-const CALM_INTERVAL: TimeDelta = TimeDelta::minutes(5);
+/// How often claims are compared with callbacks in flight after a claiming statement has failed.
+const IN_DOUBT_CHECK_INTERVAL: TimeDelta = TimeDelta::seconds(5);
+/// How many such checks follow a failure. A claim is lost when two checks do not know it.
+const CHECKS_IN_DOUBT: u32 = 3;
+/// How often they are compared otherwise. Each check reads over dead rows, if there are any.
+const ROUTINE_CHECK_INTERVAL: TimeDelta = TimeDelta::minutes(5);
 
 #[derive(Debug)]
 pub(super) struct LostClaims {
-    /// Unknown at the last look. They may have been on their way here then.
+    /// Unknown at the last check. Their answer may have been on its way then.
     suspects: HashSet<CargoId>,
-    looks_left: u32,
-    look_at: Timestamp,
+    checks_left: u32,
+    check_at: Timestamp,
 }
 
 impl Default for LostClaims {
     fn default() -> Self {
         Self {
             suspects: HashSet::new(),
-            looks_left: 0,
-            look_at: Timestamp::UNIX_EPOCH,
+            checks_left: 0,
+            check_at: Timestamp::UNIX_EPOCH,
         }
     }
 }
 
 impl LostClaims {
-    /// Frees claims that were unknown twice; returns how many.
+    /// Frees claims that were unknown in two checks; returns how many.
     pub(super) async fn free(
         &mut self,
         shard: &Shard,
@@ -45,29 +45,29 @@ impl LostClaims {
         slots: &CallbackSlots,
         now: Timestamp,
     ) -> Result<usize, store::Error> {
-        if slots.take_doubt() {
-            self.looks_left = LOOKS_IN_DOUBT;
-            self.look_at = self.look_at.min(now + DOUBT_INTERVAL);
+        if slots.take_claims_in_doubt() {
+            self.checks_left = CHECKS_IN_DOUBT;
+            self.check_at = self.check_at.min(now + IN_DOUBT_CHECK_INTERVAL);
         }
-        if now < self.look_at {
+        if now < self.check_at {
             return Ok(0);
         }
-        let unknown = slots.unknown(delivery::held(shard, claim).await?);
+        let unknown = slots.filter_unknown(delivery::list_claimed(shard, claim).await?);
         let lost: Vec<_> = unknown.intersection(&self.suspects).copied().collect();
         if !lost.is_empty() {
-            delivery::free(shard, claim, &lost).await?;
-            tracing::warn!(shard = %shard.name, count = lost.len(), "Freed delivery claims that this worker did not know of: the database's answer was lost");
+            delivery::release(shard, claim, &lost).await?;
+            tracing::warn!(shard = %shard.name, count = lost.len(), "delivery claims that this worker did not know of were freed: the database's answer was lost");
         }
-        self.looks_left = self.looks_left.saturating_sub(1);
+        self.checks_left = self.checks_left.saturating_sub(1);
         if !unknown.is_empty() {
-            self.looks_left = self.looks_left.max(1);
+            self.checks_left = self.checks_left.max(1);
         }
-        let interval = if self.looks_left > 0 {
-            DOUBT_INTERVAL
+        let interval = if self.checks_left > 0 {
+            IN_DOUBT_CHECK_INTERVAL
         } else {
-            CALM_INTERVAL
+            ROUTINE_CHECK_INTERVAL
         };
-        self.look_at = now + interval;
+        self.check_at = now + interval;
         self.suspects = unknown;
         Ok(lost.len())
     }

@@ -1,30 +1,30 @@
-//! What became of attempts, written in groups. A row that cannot be written stands alone in the end.
+//! Records ended attempts in groups. Splits a group until a row that cannot be written is alone.
 
-use domain::delivery::Next;
+use domain::retry_schedule::DeliveryRetryDecision;
 use domain::time::Timestamp;
-use outbound::callback::Attempt;
-use store::shard::attempt::{self, Ended, SetAside, Verdict};
+use outbound::callback::CallbackAttempt;
+use store::shard::attempt::{self, AttemptResult, EndedAttempt, FallbackResult};
 use store::shard::node::Claim;
 
-use super::Deliver;
-use super::send::{AttemptEnd, Finished};
+use super::DeliverStage;
+use super::send::{AttemptEnd, FinishedCallback};
 
-/// The most attempts recorded in one transaction.
-const MAX_PER_GROUP: usize = 1000;
+/// How many attempts one transaction records.
+const MAX_ATTEMPTS_PER_TRANSACTION: usize = 1000;
 
-impl Deliver {
-    /// Records what ended; returns how many.
-    pub(super) async fn record(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+impl DeliverStage {
+    /// Records ended attempts; returns how many.
+    pub(super) async fn record_finished(&mut self, now: Timestamp) -> Result<usize, store::Error> {
         let claim = self.lease.claim();
         self.drop_unrecorded_of_lost_lease(claim);
         let mut ended = 0;
-        while self.unrecorded.len() < MAX_PER_GROUP
+        while self.unrecorded.len() < MAX_ATTEMPTS_PER_TRANSACTION
             && let Some(finished) = self.sender.next_finished()
         {
             ended += 1;
             let (to, bytes) = (&finished.destination, finished.bytes);
-            self.slots.release(to, bytes, finished.answer(), now);
-            self.keep(finished, claim, now);
+            self.slots.release(to, bytes, finished.host_answer(), now);
+            self.keep_unrecorded(finished, claim, now);
         }
         if self.unrecorded.is_empty() {
             return Ok(ended);
@@ -34,9 +34,9 @@ impl Deliver {
         Ok(ended.max(1))
     }
 
-    /// Keeps an attempt until it is written: a POST that was made must not be made again.
-    fn keep(&mut self, finished: Finished, claim: Claim, now: Timestamp) {
-        let Finished {
+    /// Keeps an attempt until it is recorded: a POST must not be repeated.
+    fn keep_unrecorded(&mut self, finished: FinishedCallback, claim: Claim, now: Timestamp) {
+        let FinishedCallback {
             cargo,
             number,
             is_resend,
@@ -45,71 +45,72 @@ impl Deliver {
             ..
         } = finished;
         let attempt = match end {
-            AttemptEnd::Made(attempt) if finished.claim == claim => attempt,
-            AttemptEnd::SetAside(reason) if finished.claim == claim => Attempt {
+            AttemptEnd::Posted(attempt) if finished.claim == claim => attempt,
+            AttemptEnd::NotSent(reason) if finished.claim == claim => CallbackAttempt {
                 error: Some(reason.to_owned()),
-                ..Attempt::default()
+                ..CallbackAttempt::default()
             },
-            // The row is free or another worker's, and so is the attempt.
-            AttemptEnd::Made(_) | AttemptEnd::SetAside(_) | AttemptEnd::LeaseLost => {
-                metrics::counter!("callback_claims_lost_total").increment(1);
+            // This node lost the claim: another worker makes the attempt.
+            AttemptEnd::Posted(_) | AttemptEnd::NotSent(_) | AttemptEnd::LeaseLost => {
+                metrics::counter!("longshore_callback_claims_lost_total").increment(1);
                 self.slots.forget([cargo]);
                 return;
             }
         };
         let is_success = attempt.is_success();
         let outcome = if is_success { "delivered" } else { "failed" };
-        metrics::counter!("callback_attempts_total", "outcome" => outcome).increment(1);
-        metrics::histogram!("callback_seconds").record(attempt.latency.as_secs_f64());
+        metrics::counter!("longshore_callback_attempts_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("longshore_callback_duration_seconds")
+            .record(attempt.latency.as_secs_f64());
         let verdict = match (is_resend, is_success) {
-            (false, true) => Verdict::Delivered,
-            (true, true) => Verdict::DeliveredAgain,
-            (true, false) => Verdict::LeftAsItWas,
-            // The wait counts from the end of the attempt, as it is recorded: never early.
-            (false, false) => match self.schedule.after_failure(number, now) {
-                Next::Attempt { at } => Verdict::TryAgain { due_at: at },
-                Next::GiveUp => Verdict::GivenUp,
+            (false, true) => AttemptResult::Delivered,
+            (true, true) => AttemptResult::Redelivered,
+            (true, false) => AttemptResult::ResendFailed,
+            // The delay counts from the recorded end of the attempt: a retry is never early.
+            (false, false) => match self.retry_schedule.after_failure(number, now) {
+                DeliveryRetryDecision::Retry { at } => AttemptResult::Retry { due_at: at },
+                DeliveryRetryDecision::GiveUp => AttemptResult::Failed,
             },
         };
-        self.recorded_as = claim;
-        self.unrecorded.push(Ended {
+        self.unrecorded_claim = claim;
+        self.unrecorded.push(EndedAttempt {
             cargo,
             number,
             started_at,
             ended_at: now,
-            took: attempt.latency,
+            duration: attempt.latency,
             status: attempt.status,
             error: attempt.error,
-            answer: attempt.answer.to_vec(),
-            verdict,
+            answer: attempt.response_excerpt.to_vec(),
+            result: verdict,
         });
     }
 
     fn drop_unrecorded_of_lost_lease(&mut self, claim: Claim) {
-        if self.unrecorded.is_empty() || self.recorded_as == claim {
+        if self.unrecorded.is_empty() || self.unrecorded_claim == claim {
             return;
         }
         let lost = std::mem::take(&mut self.unrecorded);
         let count = u64::try_from(lost.len()).unwrap_or_default();
-        metrics::counter!("callback_claims_lost_total").increment(count);
+        metrics::counter!("longshore_callback_claims_lost_total").increment(count);
         self.slots.forget(lost.iter().map(|ended| ended.cargo));
     }
 
-    /// Splits a group that fails until the bad attempt stands alone; the others are recorded.
+    /// Splits a group that fails until the bad attempt is alone. The others are recorded.
     async fn record_split(
         &mut self,
         claim: Claim,
-        group: Vec<Ended>,
+        group: Vec<EndedAttempt>,
         now: Timestamp,
     ) -> Result<(), store::Error> {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
             let recorded = match attempt::record(&self.shard, claim, &group, now).await {
                 Ok(_) => Ok(()),
-                Err(failure) if failure.is_away() => Err(failure),
+                Err(failure) if failure.is_unavailable() => Err(failure),
                 Err(failure) => {
                     if let [alone] = group.as_slice() {
-                        self.set_aside_attempt(claim, alone, &failure, now).await
+                        self.record_with_fallback(claim, alone, &failure, now).await
                     } else {
                         let rest = group.split_off(group.len() / 2);
                         groups.extend([rest, group]);
@@ -126,28 +127,29 @@ impl Deliver {
         Ok(())
     }
 
-    async fn set_aside_attempt(
+    async fn record_with_fallback(
         &self,
         claim: Claim,
-        ended: &Ended,
+        ended: &EndedAttempt,
         cause: &store::Error,
         now: Timestamp,
     ) -> Result<(), store::Error> {
         let (shard, cargo) = (&self.shard, ended.cargo);
-        let result = match attempt::set_aside(shard, claim, ended, now).await {
-            Ok(SetAside::WithoutLog) => "recorded without its attempt",
-            Ok(SetAside::GivenUp) => "given up",
-            Ok(SetAside::Postponed) => "postponed",
-            Err(failure) if failure.is_away() => return Err(failure),
-            // Nothing can be written. The claim is freed as one that this worker does not know of.
+        let result = match attempt::record_with_fallback(shard, claim, ended, now).await {
+            Ok(FallbackResult::WithoutLog) => "recorded without its attempt",
+            Ok(FallbackResult::Failed) => "given up",
+            Ok(FallbackResult::Postponed) => "postponed",
+            Err(failure) if failure.is_unavailable() => return Err(failure),
+            // Nothing can be written. `LostClaims` frees the claim.
             Err(_) => {
-                self.slots.doubt_claims();
+                self.slots.mark_claims_in_doubt();
                 "left to be freed"
             }
         };
         let cause = std::error::Error::source(cause).map(ToString::to_string);
-        tracing::error!(shard = %shard.name, cargo.id = %cargo, result, cause, "Callback attempt could not be recorded and was set aside: {cargo}");
-        metrics::counter!("callback_set_aside_total", "reason" => "not recorded").increment(1);
+        tracing::error!(shard = %shard.name, cargo.id = %cargo, result, cause, "a callback attempt could not be recorded as it was");
+        metrics::counter!("longshore_callback_attempt_errors_total", "reason" => "not_recorded")
+            .increment(1);
         Ok(())
     }
 }

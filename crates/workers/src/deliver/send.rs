@@ -1,11 +1,11 @@
-//! The POSTs in flight.
+//! Makes the POSTs and collects their results.
 
 use std::sync::Arc;
 
 use domain::host_pace::HostAnswer;
 use domain::id::CargoId;
 use domain::time::Timestamp;
-use outbound::callback::{Attempt, CallbackClient};
+use outbound::callback::{CallbackAttempt, CallbackClient};
 use store::shard::delivery::{ClaimedDelivery, Destination};
 use store::shard::node::Claim;
 use tokio::sync::mpsc;
@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::callback_slots::PendingCallback;
-use crate::stage::Bell;
+use crate::stage::Wakeup;
 
-/// A callback that ended, one way or another.
+/// A callback attempt that has ended.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedCallback {
     pub(super) cargo: CargoId,
     pub(super) destination: Destination,
     pub(super) number: u32,
@@ -30,15 +30,15 @@ pub(super) struct Finished {
 
 #[derive(Debug)]
 pub(super) enum AttemptEnd {
-    Made(Attempt),
-    /// Nothing was sent, for this reason.
-    SetAside(&'static str),
+    Posted(CallbackAttempt),
+    /// No POST was made, for this reason.
+    NotSent(&'static str),
     /// The lease was lost: another worker makes this attempt.
     LeaseLost,
 }
 
-impl Finished {
-    pub(super) fn set_aside(
+impl FinishedCallback {
+    pub(super) fn not_sent(
         delivery: ClaimedDelivery,
         claim: Claim,
         reason: &'static str,
@@ -52,18 +52,18 @@ impl Finished {
             claim,
             bytes: 0,
             started_at: now,
-            end: AttemptEnd::SetAside(reason),
+            end: AttemptEnd::NotSent(reason),
         }
     }
 
-    /// What the attempt says about its host.
-    pub(super) fn answer(&self) -> Option<HostAnswer> {
+    /// How the host answered, if the attempt shows that.
+    pub(super) fn host_answer(&self) -> Option<HostAnswer> {
         match &self.end {
-            AttemptEnd::Made(attempt) if attempt.error.is_none() => {
+            AttemptEnd::Posted(attempt) if attempt.error.is_none() => {
                 Some(HostAnswer::Answered(attempt.latency))
             }
-            AttemptEnd::Made(attempt) => Some(HostAnswer::Failed(attempt.latency)),
-            AttemptEnd::SetAside(_) | AttemptEnd::LeaseLost => None,
+            AttemptEnd::Posted(attempt) => Some(HostAnswer::Failed(attempt.latency)),
+            AttemptEnd::NotSent(_) | AttemptEnd::LeaseLost => None,
         }
     }
 }
@@ -73,19 +73,19 @@ pub(super) struct CallbackSender {
     callbacks: Arc<dyn CallbackClient>,
     in_flight: TaskTracker,
     finished: (
-        mpsc::UnboundedSender<Finished>,
-        mpsc::UnboundedReceiver<Finished>,
+        mpsc::UnboundedSender<FinishedCallback>,
+        mpsc::UnboundedReceiver<FinishedCallback>,
     ),
-    bell: Bell,
+    wakeup: Wakeup,
 }
 
 impl CallbackSender {
-    pub(super) fn new(callbacks: Arc<dyn CallbackClient>, bell: Bell) -> Self {
+    pub(super) fn new(callbacks: Arc<dyn CallbackClient>, bell: Wakeup) -> Self {
         Self {
             callbacks,
             in_flight: TaskTracker::new(),
             finished: mpsc::unbounded_channel(),
-            bell,
+            wakeup: bell,
         }
     }
 
@@ -97,15 +97,15 @@ impl CallbackSender {
         now: Timestamp,
     ) {
         let (callbacks, finished) = (self.callbacks.clone(), self.finished.0.clone());
-        let bell = self.bell.clone();
+        let bell = self.wakeup.clone();
         self.in_flight.spawn(async move {
             let post = callbacks.post(&callback.url, callback.payload);
             let end = tokio::select! {
                 biased;
                 () = lease.cancelled() => AttemptEnd::LeaseLost,
-                attempt = post => AttemptEnd::Made(attempt),
+                attempt = post => AttemptEnd::Posted(attempt),
             };
-            let ended = Finished {
+            let ended = FinishedCallback {
                 cargo: callback.cargo,
                 destination: callback.destination,
                 number: callback.number,
@@ -115,18 +115,18 @@ impl CallbackSender {
                 started_at: now,
                 end,
             };
-            // Nothing listens only when the deliverer is gone, and then the row is free again.
+            // The receiver is gone only after deliver has ended, and then the row is free again.
             let _ = finished.send(ended);
-            bell.ring();
+            bell.wake();
         });
     }
 
-    /// A callback that ends without a POST.
-    pub(super) fn skip(&self, finished: Finished) {
+    /// Ends a callback attempt without a POST.
+    pub(super) fn skip(&self, finished: FinishedCallback) {
         let _ = self.finished.0.send(finished);
     }
 
-    pub(super) fn next_finished(&mut self) -> Option<Finished> {
+    pub(super) fn next_finished(&mut self) -> Option<FinishedCallback> {
         self.finished.1.try_recv().ok()
     }
 
@@ -135,7 +135,7 @@ impl CallbackSender {
     }
 
     pub(super) async fn wait(&self) {
-        self.bell.rung().await;
+        self.wakeup.wait().await;
     }
 }
 
@@ -149,11 +149,11 @@ mod tests {
     async fn nothing_is_sent_under_a_lease_that_is_lost() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let callbacks = outbound::callback::Callbacks::new(outbound::callback::Options {
+        let callbacks = outbound::callback::HttpCallbackClient::new(outbound::callback::Options {
             timeout: Duration::from_mins(1),
-            allow: vec!["127.0.0.0/8".parse().unwrap()],
+            allowed_ranges: vec!["127.0.0.0/8".parse().unwrap()],
         });
-        let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Bell::default());
+        let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Wakeup::default());
         let claim = Claim {
             node: uuid::Uuid::nil(),
             epoch: 1,
@@ -172,7 +172,7 @@ mod tests {
             bytes: 0,
             payload: bytes::Bytes::from_static(b"{}"),
         };
-        // One is in flight when the lease is lost, the other has not begun.
+        // One is in flight when the lease is lost, the other has not started.
         let lease = CancellationToken::new();
         sender.start(callback(), lease.clone(), Timestamp::UNIX_EPOCH);
         let _receiver = listener.accept().await.unwrap();
@@ -186,7 +186,7 @@ mod tests {
                 sender.wait().await;
             };
             assert!(matches!(finished.end, AttemptEnd::LeaseLost));
-            assert_eq!(finished.answer(), None);
+            assert_eq!(finished.host_answer(), None);
         }
         assert!(sender.is_idle());
     }

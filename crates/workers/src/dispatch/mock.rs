@@ -1,17 +1,17 @@
-//! To the mock provider, which keeps nothing: a second submission is no harm.
+//! Submits to the mock provider. It keeps no state, so a second submission does no harm.
 
 use chrono::TimeDelta;
-use domain::batch::MOST_TAKEOVERS;
+use domain::batch::MAX_TAKEOVERS;
 use domain::model::Model;
-use outbound::provider::{Provider, Submission, SubmitFailure};
+use outbound::provider::{BatchSubmission, Provider, SubmitFailure};
 use store::shard::batch;
 
 use super::Submitter;
-use crate::claimed::ClaimedBatch;
-use crate::manifest::OpenItems;
+use crate::claimed_batch::ClaimedBatch;
+use crate::stored_requests::OpenItems;
 
-/// A provider that did not take a batch is asked again after this.
-const LATER: TimeDelta = TimeDelta::seconds(5);
+/// How long until a batch is submitted again that the mock did not take.
+const MOCK_RETRY_DELAY: TimeDelta = TimeDelta::seconds(5);
 
 impl Submitter {
     pub(super) async fn submit_to_mock(
@@ -20,28 +20,28 @@ impl Submitter {
         model: &Model,
         mock: &dyn Provider,
     ) -> Result<(), store::Error> {
-        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.now);
-        if batch.takeovers >= MOST_TAKEOVERS {
-            return self.set_aside(claimed).await;
+        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.claimed_at);
+        if batch.takeovers >= MAX_TAKEOVERS {
+            return self.isolate_poison_pill(claimed).await;
         }
-        let submission = Submission {
+        let submission = BatchSubmission {
             batch: batch.id,
             model: model.clone(),
         };
-        // It takes a batch without looking at it.
+        // The mock does not read the items when it takes a batch.
         match mock
             .submit(&submission, &mut OpenItems::default(), now)
             .await
         {
             Ok(submitted) => {
                 let (job, at) = (submitted.job.0, submitted.next_poll_at);
-                batch::run(&self.shard, batch.id, claim, &job, at, now).await
+                batch::mark_running(&self.shard, batch.id, claim, &job, at, now).await
             }
-            Err(SubmitFailure::Refused(reason)) => self.fail(claimed, &reason).await,
-            // Either way the intent stands: the next one asks before it sends again.
-            Err(SubmitFailure::Unavailable(reason) | SubmitFailure::Unknown(reason)) => {
-                tracing::warn!(batch.id = %batch.id, reason, "{} was not submitted", batch.id);
-                batch::ask_again(&self.shard, batch.id, claim, now + LATER).await
+            Err(SubmitFailure::Refused(reason)) => self.fail_batch(claimed, &reason).await,
+            // The recorded intent stays in both cases.
+            Err(SubmitFailure::Unavailable(reason) | SubmitFailure::Indeterminate(reason)) => {
+                tracing::warn!(batch.id = %batch.id, reason, "a batch was not submitted to the mock and will be tried again");
+                batch::reschedule(&self.shard, batch.id, claim, now + MOCK_RETRY_DELAY).await
             }
         }
     }

@@ -1,47 +1,47 @@
-//! A batch becomes lines: on disk, in an order, with a digest.
+//! Packs a batch into the lines of a job: on disk, in a recorded order, with a digest.
 //!
-//! Requests with the same system prompt lie together, so that a provider that remembers prompts
-//! reads each once. The order is written down, and built again it is the same to the byte.
+//! Requests with the same system prompt are adjacent, so that a provider with a prompt cache reads
+//! each prompt once. A rebuild in the recorded order gives the same bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use domain::id::{CargoId, OrganizationId};
 use domain::params::Params;
-use outbound::objects::Objects;
-use outbound::provider::Item;
-use outbound::provider::jobs::{ENCODER, Jobs};
-use outbound::provider::media::Unfit;
+use outbound::object_store::ObjectStore;
+use outbound::provider::BatchItem;
+use outbound::provider::batch_provider::{BatchProvider, ENCODER_VERSION};
+use outbound::provider::media::UnsupportedItem;
 use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
 use store::Shard;
-use store::shard::batch::Claimed;
-use store::shard::manifest::Head;
-use store::shard::submission::Packed;
+use store::shard::batch::ClaimedBatchRow;
+use store::shard::batch_submission::PackedSubmission;
+use store::shard::manifest::OpenCargo;
 
-use crate::manifest::{in_order, read_chunk};
 use crate::media::{self, MediaFailure};
-use crate::providers::Share;
-use crate::storing::Finished;
+use crate::outcome_writer::FinishedCargo;
+use crate::providers::AccountShare;
+use crate::stored_requests::{read_chunk, sort_by_batch_order};
 
-/// A token is about so many bytes of text.
+/// An estimate of the bytes of text in one token.
 pub(super) const BYTES_PER_TOKEN: u64 = 4;
 
-/// What can be submitted.
+/// A job that can be submitted.
 #[derive(Debug)]
-pub(super) struct Parcel {
+pub(super) struct PackedJob {
     pub(super) spool: Spool,
     pub(super) order: Vec<CargoId>,
-    pub(super) packed: Packed,
-    /// Those that cannot be put into the provider's words.
-    pub(super) unfit: Vec<Finished>,
+    pub(super) packed: PackedSubmission,
+    /// Cargo that the provider's format cannot express. It fails.
+    pub(super) unfit: Vec<FinishedCargo>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PackFailure {
     #[error(transparent)]
     Store(#[from] store::Error),
-    #[error("the spool cannot be written: {0}")]
+    #[error("the spool file cannot be written: {0}")]
     Disk(#[from] std::io::Error),
     #[error(transparent)]
     Media(MediaFailure),
@@ -51,14 +51,16 @@ impl From<MediaFailure> for PackFailure {
     fn from(failure: MediaFailure) -> Self {
         match failure {
             MediaFailure::Store(failure) => Self::Store(failure),
-            other @ (MediaFailure::Away(_) | MediaFailure::Nowhere) => Self::Media(other),
+            other @ (MediaFailure::Unavailable(_) | MediaFailure::NotConfigured) => {
+                Self::Media(other)
+            }
         }
     }
 }
 
-/// A line that was written, and where it belongs.
-struct Line {
-    prefix: [u8; 8],
+/// A line in the first spool, and the key by which lines are sorted.
+struct PackedLine {
+    prompt_hash: [u8; 8],
     cargo: CargoId,
     from: u64,
     length: u64,
@@ -66,28 +68,28 @@ struct Line {
 
 pub(super) struct Packer<'a> {
     pub(super) shard: &'a Shard,
-    pub(super) folder: &'a Path,
-    pub(super) jobs: &'a dyn Jobs,
-    pub(super) share: Share,
+    pub(super) spool_dir: &'a Path,
+    pub(super) provider: &'a dyn BatchProvider,
+    pub(super) share: AccountShare,
     pub(super) upstream: &'a str,
-    pub(super) objects: Option<&'a Objects>,
+    pub(super) objects: Option<&'a ObjectStore>,
 }
 
 impl Packer<'_> {
-    /// Packs a batch for the first time: as much of it as one job may hold.
+    /// Packs a batch for the first time: as much of it as one job may contain.
     pub(super) async fn pack(
         &self,
-        batch: &Claimed,
-        heads: Vec<Head>,
+        batch: &ClaimedBatchRow,
+        heads: Vec<OpenCargo>,
         most_tokens: u64,
-    ) -> Result<Parcel, PackFailure> {
-        let mut written = Spool::new(self.folder).await?;
+    ) -> Result<PackedJob, PackFailure> {
+        let mut written = Spool::new(self.spool_dir).await?;
         let (mut lines, mut unfit) = (Vec::with_capacity(heads.len()), Vec::new());
         let (mut inputs, mut is_full) = (0, false);
-        let mut heads = in_turns(in_order(heads, &batch.cargo));
+        let mut heads = interleave_organizations(sort_by_batch_order(heads, &batch.cargo));
         while !heads.is_empty() && !is_full {
             for stored in read_chunk(self.shard, &mut heads).await? {
-                let (item, head) = match stored.open() {
+                let (item, head) = match stored.unpack() {
                     Ok(opened) => opened,
                     Err(failed) => {
                         unfit.push(*failed);
@@ -97,20 +99,20 @@ impl Packer<'_> {
                 let line = match self.encode(&item).await? {
                     Ok(line) => line,
                     Err(why) => {
-                        unfit.push(Finished::failed(head, why.0));
+                        unfit.push(FinishedCargo::failed(head, why.0));
                         continue;
                     }
                 };
-                inputs += inputs_of(&item);
+                inputs += count_inputs(&item);
                 let after = written.length() + line.len() as u64;
                 if !lines.is_empty()
-                    && self.is_too_much(&item, lines.len(), after, inputs, most_tokens)
+                    && self.exceeds_limits(&item, lines.len(), after, inputs, most_tokens)
                 {
                     is_full = true;
                     break;
                 }
-                lines.push(Line {
-                    prefix: prefix(&item.params),
+                lines.push(PackedLine {
+                    prompt_hash: hash_system_prompt(&item.params),
                     cargo: item.cargo,
                     from: written.length(),
                     length: line.len() as u64,
@@ -118,15 +120,15 @@ impl Packer<'_> {
                 written.write(&line).await?;
             }
         }
-        lines.sort_by_key(|line| line.prefix);
-        let spool = self.sorted(&written, &lines).await?;
-        let packed = Packed {
-            encoder: ENCODER,
+        lines.sort_by_key(|line| line.prompt_hash);
+        let spool = self.sort_lines(&written, &lines).await?;
+        let packed = PackedSubmission {
+            encoder: ENCODER_VERSION,
             digest: spool.sha256().0.to_vec(),
             tokens: spool.length() / BYTES_PER_TOKEN,
         };
         let order = lines.iter().map(|line| line.cargo).collect();
-        Ok(Parcel {
+        Ok(PackedJob {
             spool,
             order,
             packed,
@@ -134,21 +136,21 @@ impl Packer<'_> {
         })
     }
 
-    /// Builds again what was packed before; nothing when it is no longer the same.
+    /// Rebuilds a packed job. Nothing when the bytes would differ.
     pub(super) async fn rebuild(
         &self,
-        batch: &Claimed,
-        heads: Vec<Head>,
-        packed: &Packed,
+        batch: &ClaimedBatchRow,
+        heads: Vec<OpenCargo>,
+        packed: &PackedSubmission,
     ) -> Result<Option<Spool>, PackFailure> {
-        if packed.encoder != ENCODER || heads.len() != batch.cargo.len() {
+        if packed.encoder != ENCODER_VERSION || heads.len() != batch.cargo.len() {
             return Ok(None);
         }
-        let mut spool = Spool::new(self.folder).await?;
-        let mut heads = in_order(heads, &batch.cargo);
+        let mut spool = Spool::new(self.spool_dir).await?;
+        let mut heads = sort_by_batch_order(heads, &batch.cargo);
         while !heads.is_empty() {
             for stored in read_chunk(self.shard, &mut heads).await? {
-                let Ok((item, _)) = stored.open() else {
+                let Ok((item, _)) = stored.unpack() else {
                     return Ok(None);
                 };
                 match self.encode(&item).await? {
@@ -160,32 +162,39 @@ impl Packer<'_> {
         Ok((spool.sha256().0.as_slice() == packed.digest).then_some(spool))
     }
 
-    async fn encode(&self, item: &Item) -> Result<Result<Vec<u8>, Unfit>, PackFailure> {
-        let form = |media_type| self.jobs.form(media_type);
+    async fn encode(
+        &self,
+        item: &BatchItem,
+    ) -> Result<Result<Vec<u8>, UnsupportedItem>, PackFailure> {
+        let form = |media_type| self.provider.media_form(media_type);
         let media = media::fetch(self.shard, self.objects, item, form).await?;
-        Ok(self.jobs.encode(item, self.upstream, &media))
+        Ok(self.provider.encode(item, self.upstream, &media))
     }
 
-    fn is_too_much(
+    fn exceeds_limits(
         &self,
-        item: &Item,
+        item: &BatchItem,
         lines: usize,
         bytes: u64,
         inputs: u64,
         most_tokens: u64,
     ) -> bool {
-        let limits = self.jobs.limits(item.params.kind());
-        lines >= self.share.most_items
-            || lines as u64 >= limits.most_items
-            || bytes > self.share.most_bytes.min(limits.most_bytes)
-            || inputs > limits.most_inputs
-            || bytes / BYTES_PER_TOKEN > self.share.most_tokens.min(most_tokens)
+        let limits = self.provider.limits(item.params.kind());
+        lines >= self.share.max_items
+            || lines as u64 >= limits.max_items
+            || bytes > self.share.max_bytes.min(limits.max_bytes)
+            || inputs > limits.max_inputs
+            || bytes / BYTES_PER_TOKEN > self.share.max_tokens.min(most_tokens)
     }
 
-    async fn sorted(&self, written: &Spool, lines: &[Line]) -> Result<Spool, PackFailure> {
-        let mut sorted = Spool::new(self.folder).await?;
+    async fn sort_lines(
+        &self,
+        written: &Spool,
+        lines: &[PackedLine],
+    ) -> Result<Spool, PackFailure> {
+        let mut sorted = Spool::new(self.spool_dir).await?;
         for line in lines {
-            let mut part = written.part(line.from, line.length);
+            let mut part = written.range(line.from, line.length);
             while let Some(chunk) = part.next().await? {
                 sorted.write(&chunk).await?;
             }
@@ -194,28 +203,29 @@ impl Packer<'_> {
     }
 }
 
-/// Everyone's first, then everyone's second: what does not fit is of those who have most.
-fn in_turns(heads: VecDeque<Head>) -> VecDeque<Head> {
+/// The first cargo of each organization, then the second of each, and so on. What does not fit
+/// belongs to the organizations with the most cargo.
+fn interleave_organizations(heads: VecDeque<OpenCargo>) -> VecDeque<OpenCargo> {
     let mut counts: HashMap<OrganizationId, usize> = HashMap::new();
-    let turn = |head: Head| {
+    let turn = |head: OpenCargo| {
         let count = counts.entry(head.organization).or_default();
         *count += 1;
         (*count, head)
     };
-    let mut turns: Vec<(usize, Head)> = heads.into_iter().map(turn).collect();
+    let mut turns: Vec<(usize, OpenCargo)> = heads.into_iter().map(turn).collect();
     turns.sort_by_key(|(turn, _)| *turn);
     turns.into_iter().map(|(_, head)| head).collect()
 }
 
-fn inputs_of(item: &Item) -> u64 {
+fn count_inputs(item: &BatchItem) -> u64 {
     match &item.params {
         Params::Chat(_) => 1,
         Params::Embedding(embedding) => embedding.input_text.texts().len() as u64,
     }
 }
 
-/// Alike for the same system prompt.
-fn prefix(params: &Params) -> [u8; 8] {
+/// Equal for equal system prompts.
+fn hash_system_prompt(params: &Params) -> [u8; 8] {
     let system = match params {
         Params::Chat(chat) => chat.system.as_deref().unwrap_or_default(),
         Params::Embedding(_) => "",

@@ -1,80 +1,80 @@
-//! The hashes of a file while its bytes go by: of the whole and of each part.
+//! Hashes a file while it is read: the whole and each part.
 
 use domain::file::Sha256;
 use domain::upload::PART_BYTES;
 use sha2::Digest as _;
 
-/// What the caller said of the parts, in order: at creation, at complete, at both or never.
+/// The part checksums that the caller declared, in order: at creation, at complete, both or none.
 #[derive(Debug, Default)]
-pub(super) struct Said(pub(super) Vec<Vec<Option<Sha256>>>);
+pub(super) struct DeclaredChecksums(pub(super) Vec<Vec<Option<Sha256>>>);
 
 #[derive(Debug)]
-pub(super) struct Digests {
+pub(super) struct FileDigests {
     whole: sha2::Sha256,
     part: sha2::Sha256,
-    in_part: u64,
+    part_bytes: u64,
     parts: usize,
-    said: Said,
-    are_right: bool,
+    declared: DeclaredChecksums,
+    is_matching: bool,
 }
 
-impl Digests {
-    pub(super) fn new(said: Said) -> Self {
+impl FileDigests {
+    pub(super) fn new(said: DeclaredChecksums) -> Self {
         Self {
             whole: sha2::Sha256::new(),
             part: sha2::Sha256::new(),
-            in_part: 0,
+            part_bytes: 0,
             parts: 0,
-            said,
-            are_right: true,
+            declared: said,
+            is_matching: true,
         }
     }
 
-    /// False once a part is another than the caller said.
-    pub(super) const fn parts_are_right(&self) -> bool {
-        self.are_right
+    /// False once a part differs from its declared checksum.
+    pub(super) const fn is_matching(&self) -> bool {
+        self.is_matching
     }
 
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         self.whole.update(bytes);
-        if self.said.is_silent() {
+        if self.declared.is_empty() {
             return;
         }
         while !bytes.is_empty() {
-            let room = usize::try_from(PART_BYTES - self.in_part).unwrap_or(usize::MAX);
+            let room = usize::try_from(PART_BYTES - self.part_bytes).unwrap_or(usize::MAX);
             let (now, rest) = bytes.split_at(room.min(bytes.len()));
             self.part.update(now);
-            self.in_part += u64::try_from(now.len()).unwrap_or(u64::MAX);
-            if self.in_part == PART_BYTES {
+            self.part_bytes += u64::try_from(now.len()).unwrap_or(u64::MAX);
+            if self.part_bytes == PART_BYTES {
                 self.end_part();
             }
             bytes = rest;
         }
     }
 
-    /// Are these the bytes that were declared?
+    /// Whether these are the declared bytes.
     pub(super) fn finish(mut self, declared: Sha256) -> bool {
-        if self.in_part > 0 {
+        if self.part_bytes > 0 {
             self.end_part();
         }
         let whole = Sha256(self.whole.finalize().into());
-        whole == declared && self.are_right && self.said.ends_after(self.parts)
+        whole == declared && self.is_matching && self.declared.has_length(self.parts)
     }
 
     fn end_part(&mut self) {
         let found = Sha256(self.part.finalize_reset().into());
-        self.are_right &= self.said.agrees(self.parts, found);
+        self.is_matching &= self.declared.matches_part(self.parts, found);
         self.parts += 1;
-        self.in_part = 0;
+        self.part_bytes = 0;
     }
 }
 
-impl Said {
-    const fn is_silent(&self) -> bool {
+impl DeclaredChecksums {
+    const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn agrees(&self, part: usize, found: Sha256) -> bool {
+    fn matches_part(&self, part: usize, found: Sha256) -> bool {
         let one = |list: &Vec<Option<Sha256>>| match list.get(part) {
             Some(said) => said.is_none_or(|said| said == found),
             None => false,
@@ -82,7 +82,7 @@ impl Said {
         self.0.iter().all(one)
     }
 
-    fn ends_after(&self, parts: usize) -> bool {
+    fn has_length(&self, parts: usize) -> bool {
         self.0.iter().all(|list| list.len() == parts)
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         Sha256(sha2::Sha256::digest(bytes).into())
     }
 
-    /// Two parts and a piece, each other bytes.
+    /// Two parts and a shorter one, all different.
     fn bytes() -> Vec<u8> {
         let part = usize::try_from(PART_BYTES).unwrap();
         let mut bytes = vec![1; part];
@@ -109,12 +109,12 @@ mod tests {
         bytes.chunks(part).map(|part| Some(sha256(part))).collect()
     }
 
-    fn read(said: Said, bytes: &[u8], piece: usize) -> (bool, bool) {
-        let mut digests = Digests::new(said);
+    fn read(said: DeclaredChecksums, bytes: &[u8], piece: usize) -> (bool, bool) {
+        let mut digests = FileDigests::new(said);
         for piece in bytes.chunks(piece) {
             digests.update(piece);
         }
-        (digests.parts_are_right(), digests.finish(sha256(bytes)))
+        (digests.is_matching(), digests.finish(sha256(bytes)))
     }
 
     #[test]
@@ -123,7 +123,11 @@ mod tests {
         for piece in [1 << 20, (1 << 20) + 1, bytes.len()] {
             let (said, unsaid) = (parts(&bytes), vec![None; 3]);
             for lists in [vec![], vec![said.clone()], vec![said, unsaid]] {
-                assert_eq!(read(Said(lists), &bytes, piece), (true, true), "{piece}");
+                assert_eq!(
+                    read(DeclaredChecksums(lists), &bytes, piece),
+                    (true, true),
+                    "{piece}"
+                );
             }
         }
     }
@@ -133,12 +137,12 @@ mod tests {
         let bytes = bytes();
         let mut swapped = parts(&bytes);
         swapped.swap(0, 1);
-        let mut digests = Digests::new(Said(vec![parts(&bytes), swapped]));
+        let mut digests = FileDigests::new(DeclaredChecksums(vec![parts(&bytes), swapped]));
         let part = usize::try_from(PART_BYTES).unwrap();
         digests.update(&bytes[..part - 1]);
-        assert!(digests.parts_are_right());
+        assert!(digests.is_matching());
         digests.update(&bytes[part - 1..part]);
-        assert!(!digests.parts_are_right());
+        assert!(!digests.is_matching());
     }
 
     #[test]
@@ -147,15 +151,18 @@ mod tests {
         for length in [0, 2, 4] {
             let mut list = parts(&bytes);
             list.resize(length, None);
-            assert!(!read(Said(vec![list]), &bytes, 1 << 20).1, "{length}");
+            assert!(
+                !read(DeclaredChecksums(vec![list]), &bytes, 1 << 20).1,
+                "{length}"
+            );
         }
     }
 
     #[test]
     fn other_bytes_are_wrong_even_when_nothing_is_said_of_parts() {
-        let mut digests = Digests::new(Said::default());
+        let mut digests = FileDigests::new(DeclaredChecksums::default());
         digests.update(b"some");
-        assert!(digests.parts_are_right());
+        assert!(digests.is_matching());
         assert!(!digests.finish(sha256(b"other")));
     }
 }

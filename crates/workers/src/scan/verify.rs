@@ -1,168 +1,179 @@
-//! One claimed file, from its bytes to what is written of it.
+//! Verifies one claimed file and records the result.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::file::{Flaw, Status, Structure};
-use domain::verdict::{self, Next};
-use outbound::objects::{Copied, Head};
+use domain::file::{FileFailureReason, FileStatus, FileStructure};
+use domain::file_validation::{self, ScanRetryDecision};
+use outbound::object_store::{CopyResult, ObjectHead};
 use store::Shard;
-use store::shard::file::{self, ClaimedFile, File, Published};
+use store::shard::file::{self, ClaimedFile, FileRow, PublishResult};
 use store::shard::node::Claim;
 use store::shard::patrol;
 
-use super::assemble::assemble;
-use super::hindered::Hindered;
-use super::pass::pass;
-use crate::files::Files;
+use super::byte_pass::verify_bytes;
+use super::multipart_assembly::assemble;
+use super::verification_failure::VerificationFailure;
+use crate::file_stage_deps::FileStageDeps;
 
-/// Who verifies, and with what.
+/// What a verification needs.
 #[derive(Debug, Clone)]
-pub(super) struct Verifier {
+pub(super) struct FileVerifier {
     pub(super) shard: Arc<Shard>,
-    pub(super) files: Files,
+    pub(super) files: FileStageDeps,
     pub(super) claim: Claim,
 }
 
-enum Judged {
-    Sound(Structure, Head),
-    Flawed(Flaw),
+enum FileVerdict {
+    Valid(FileStructure, ObjectHead),
+    Failed(FileFailureReason),
 }
 
-impl Verifier {
+impl FileVerifier {
     pub(super) async fn verify(&self, claimed: &ClaimedFile) -> Result<(), store::Error> {
-        if verdict::is_poisonous(claimed.takeovers) {
+        if file_validation::is_poison_pill(claimed.takeovers) {
             let id = claimed.file.id;
-            tracing::error!(file.id = %id, "workers died with {id} too often: it is taken for the cause");
+            tracing::error!(file.id = %id, "a file killed its workers too often: it fails as malformed");
             return self
-                .fail(&claimed.file, claimed.file.kind.malformed())
+                .fail(&claimed.file, claimed.file.kind.malformed_reason())
                 .await;
         }
         let began = Instant::now();
-        let judged = self.judge(claimed).await;
-        metrics::histogram!("scan_seconds").record(began.elapsed().as_secs_f64());
+        let judged = self.check_file(claimed).await;
+        metrics::histogram!("longshore_scan_duration_seconds")
+            .record(began.elapsed().as_secs_f64());
         match judged {
-            Ok(Judged::Sound(structure, head)) => match self.copy(&claimed.file, &head).await {
-                Ok(()) => self.publish(&claimed.file, structure).await,
-                Err(hindered) => self.put_off(claimed, hindered).await,
-            },
-            Ok(Judged::Flawed(flaw)) => self.fail(&claimed.file, flaw).await,
-            Err(hindered) => self.put_off(claimed, hindered).await,
+            Ok(FileVerdict::Valid(structure, head)) => {
+                match self.copy(&claimed.file, &head).await {
+                    Ok(()) => self.publish(&claimed.file, structure).await,
+                    Err(failure) => self.postpone(claimed, failure).await,
+                }
+            }
+            Ok(FileVerdict::Failed(flaw)) => self.fail(&claimed.file, flaw).await,
+            Err(failure) => self.postpone(claimed, failure).await,
         }
     }
 
-    async fn judge(&self, claimed: &ClaimedFile) -> Result<Judged, Hindered> {
+    async fn check_file(&self, claimed: &ClaimedFile) -> Result<FileVerdict, VerificationFailure> {
         let head = match assemble(&self.files.objects, claimed).await? {
             Ok(head) => head,
-            Err(flaw) => return Ok(Judged::Flawed(flaw)),
+            Err(flaw) => return Ok(FileVerdict::Failed(flaw)),
         };
-        let findings = pass(&self.files, claimed, &head).await?;
-        match (findings.flaw(), findings.sound()) {
-            (Some(flaw), _) => Ok(Judged::Flawed(flaw)),
+        let findings = verify_bytes(&self.files, claimed, &head).await?;
+        match (findings.failure_reason(), findings.verified_structure()) {
+            (Some(flaw), _) => Ok(FileVerdict::Failed(flaw)),
             (None, Some(structure)) => {
-                let bytes = metrics::counter!("scan_bytes_total");
+                let bytes = metrics::counter!("longshore_scanned_bytes_total");
                 bytes.increment(claimed.file.size_bytes);
-                Ok(Judged::Sound(structure, head))
+                Ok(FileVerdict::Valid(structure, head))
             }
-            (None, None) => Err(Hindered::away(&"not everything was looked at")),
+            (None, None) => Err(VerificationFailure::unavailable(&"not every check has run")),
         }
     }
 
-    /// Puts the bytes that were read where no grant leads. Made twice, it is the same.
-    async fn copy(&self, file: &File, head: &Head) -> Result<(), Hindered> {
+    /// Copies the verified bytes to a key that no grant names. Can be repeated.
+    async fn copy(&self, file: &FileRow, head: &ObjectHead) -> Result<(), VerificationFailure> {
         let objects = &self.files.objects;
-        let (from, to) = (objects.staging(file.id), objects.published(file.id));
+        let (from, to) = (objects.staging_key(file.id), objects.published_key(file.id));
         match objects.copy(&from, &to, &head.etag).await? {
-            Copied::Done => Ok(()),
-            Copied::Changed => Err(Hindered::away(&"the upload changed after it was read")),
-            Copied::Missing => Err(Hindered::away(&"the upload vanished after it was read")),
+            CopyResult::Done => Ok(()),
+            CopyResult::Changed => Err(VerificationFailure::unavailable(
+                &"the upload changed after it was read",
+            )),
+            CopyResult::Missing => Err(VerificationFailure::unavailable(
+                &"the upload vanished after it was read",
+            )),
         }
     }
 
-    async fn publish(&self, file: &File, structure: Structure) -> Result<(), store::Error> {
+    async fn publish(&self, file: &FileRow, structure: FileStructure) -> Result<(), store::Error> {
         let id = file.id;
         let now = self.shard.clock.now();
         match file::publish(&self.shard, file, self.claim, structure, now).await? {
-            Published::Ready { own } => {
-                metrics::counter!("files_ready_total").increment(1);
-                tracing::info!(file.id = %id, "{id} is ready");
+            PublishResult::Ready { is_new_object: own } => {
+                metrics::counter!("longshore_files_ready_total").increment(1);
+                tracing::info!(file.id = %id, "a file is ready");
                 if !own {
-                    // The project has these bytes already, and nobody will come to want these.
+                    // The project already has these bytes: no row will reference this copy.
                     self.remove_copy(file).await;
                 }
-                // Its parts, if it had any, are one object since it was read.
-                self.clean(file, None).await
+                // Its parts, if any, were assembled before it was read.
+                self.clear_staging(file, None).await
             }
-            Published::Moved => self.give_up_copy(file).await,
+            PublishResult::Fenced => self.give_up_copy(file).await,
         }
     }
 
-    /// The file is another's now, or ended. A copy goes only if nobody can come to want it.
-    async fn give_up_copy(&self, file: &File) -> Result<(), store::Error> {
+    /// Another worker has the file, or it has ended. Removes the copy if no row can reference it.
+    async fn give_up_copy(&self, file: &FileRow) -> Result<(), store::Error> {
         let id = file.id;
-        tracing::info!(file.id = %id, "{id} was settled or taken over while it was verified");
-        let known = patrol::published(&self.shard, &[id]).await?;
+        tracing::info!(file.id = %id, "a file ended or was taken over during its verification");
+        let known = patrol::find_published(&self.shard, &[id]).await?;
         let is_unwanted = known
             .get(&id)
-            .is_some_and(|it| it.file.is_some_and(Status::is_settled) && !it.is_live);
+            .is_some_and(|it| it.file.is_some_and(FileStatus::is_settled) && !it.is_live);
         if is_unwanted {
             self.remove_copy(file).await;
         }
         Ok(())
     }
 
-    async fn fail(&self, file: &File, flaw: Flaw) -> Result<(), store::Error> {
+    async fn fail(&self, file: &FileRow, flaw: FileFailureReason) -> Result<(), store::Error> {
         let id = file.id;
         if file::fail(&self.shard, id, self.claim, flaw, flaw.scan_status()).await? {
             let reason = flaw.as_str();
-            metrics::counter!("files_failed_total", "reason" => reason).increment(1);
-            tracing::info!(file.id = %id, reason, "{id} failed");
-            self.clean(file, file.upload.as_deref()).await?;
+            metrics::counter!("longshore_files_failed_total", "reason" => reason).increment(1);
+            tracing::info!(file.id = %id, reason, "a file failed");
+            self.clear_staging(file, file.upload.as_deref()).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn put_off(
+    pub(super) async fn postpone(
         &self,
         claimed: &ClaimedFile,
-        hindered: Hindered,
+        failed: VerificationFailure,
     ) -> Result<(), store::Error> {
-        let Hindered { hindrance, why } = hindered;
+        let VerificationFailure { kind, why } = failed;
         let (id, now) = (claimed.file.id, self.shard.clock.now());
-        match verdict::after(hindrance, claimed.tries, claimed.completed_at, now) {
-            Next::Again { at, counted } => {
-                tracing::warn!(file.id = %id, counted, why, "{id} could not be verified and will be again");
-                file::later(&self.shard, id, self.claim, at, counted).await?;
+        match file_validation::decide_scan_retry(kind, claimed.tries, claimed.completed_at, now) {
+            ScanRetryDecision::Retry { at, counted } => {
+                tracing::warn!(file.id = %id, counted, why, "a file could not be verified and will be tried again");
+                file::reschedule(&self.shard, id, self.claim, at, counted).await?;
                 Ok(())
             }
-            Next::Fail(flaw) => {
-                tracing::warn!(file.id = %id, why, "{id} could not be verified and will not be again");
+            ScanRetryDecision::Fail(flaw) => {
+                tracing::warn!(file.id = %id, why, "a file could not be verified and fails");
                 self.fail(&claimed.file, flaw).await
             }
         }
     }
 
-    /// What is left here is found by sweep.
-    async fn clean(&self, file: &File, upload: Option<&str>) -> Result<(), store::Error> {
-        match self.files.unstage(file.id, upload).await {
-            Ok(()) => file::cleaned(&self.shard, file.id).await,
+    /// Removes the staged bytes. Sweep finds what is left.
+    async fn clear_staging(
+        &self,
+        file: &FileRow,
+        upload: Option<&str>,
+    ) -> Result<(), store::Error> {
+        match self.files.clear_staging(file.id, upload).await {
+            Ok(()) => file::mark_cleaned(&self.shard, file.id).await,
             Err(failure) => {
-                left_behind(file, &failure);
+                log_leftover(file, &failure);
                 Ok(())
             }
         }
     }
 
-    /// What is left here is found by patrol.
-    async fn remove_copy(&self, file: &File) {
-        let key = self.files.objects.published(file.id);
+    /// Removes the published copy. Patrol finds what is left.
+    async fn remove_copy(&self, file: &FileRow) {
+        let key = self.files.objects.published_key(file.id);
         if let Err(failure) = self.files.objects.delete(&key).await {
-            left_behind(file, &failure);
+            log_leftover(file, &failure);
         }
     }
 }
 
-fn left_behind(file: &File, failure: &outbound::objects::Failure) {
+fn log_leftover(file: &FileRow, failure: &outbound::object_store::ObjectStoreFailure) {
     let id = file.id;
-    tracing::info!(file.id = %id, failure = %failure, "what is left of {id} in the store is removed later");
+    tracing::info!(file.id = %id, failure = %failure, "bytes of a file are left in the object store and will be removed later");
 }

@@ -1,4 +1,4 @@
-//! Files that time has passed by, and bytes that nobody wants any more.
+//! Expires and abandons files, and removes bytes that no row references.
 
 use std::sync::Arc;
 
@@ -6,151 +6,169 @@ use chrono::TimeDelta;
 use domain::id::FileId;
 use domain::time::Timestamp;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use outbound::objects::Failure;
+use outbound::object_store::ObjectStoreFailure;
 use store::Shard;
 use store::shard::{file, object};
 
-use crate::files::Files;
-use crate::removal::{Broken, RemovalGuard};
-use crate::stage::{Stage, Step};
+use crate::file_stage_deps::FileStageDeps;
+use crate::removal_guard::{RemovalError, RemovalGuard};
+use crate::stage::{Stage, StepResult};
 
-/// The most rows of a kind in one transaction.
-const MOST: i64 = 1000;
-/// The most calls to the store at once.
-const AT_ONCE: usize = 8;
-const OFTEN: TimeDelta = TimeDelta::seconds(1);
-/// How often it is counted what waits for its verdict.
-const SHOW: TimeDelta = TimeDelta::seconds(10);
-/// After a failure of the store.
-const LATER: TimeDelta = TimeDelta::seconds(10);
+/// How many rows of a kind one transaction changes.
+const MAX_ROWS_PER_TRANSACTION: i64 = 1000;
+/// How many objects are deleted at once.
+const MAX_CONCURRENT_DELETES: usize = 8;
+const SWEEP_INTERVAL: TimeDelta = TimeDelta::seconds(1);
+/// How often the validating files are counted.
+const VALIDATING_REPORT_INTERVAL: TimeDelta = TimeDelta::seconds(10);
+/// How long to wait after a failure of the object store.
+const STORE_RETRY_DELAY: TimeDelta = TimeDelta::seconds(10);
 
-/// A stage of its own: deadlines of cargo never wait for the object store.
+/// A separate stage, so that deadlines of cargo never wait for the object store.
 #[derive(Debug)]
-pub struct SweepFiles {
+pub struct FileSweepStage {
     shard: Arc<Shard>,
-    files: Option<Files>,
+    files: Option<FileStageDeps>,
     guard: RemovalGuard,
     due_at: Timestamp,
-    /// Up to where staging was looked at in this round.
-    unstaged: Option<FileId>,
-    store_at: Timestamp,
-    show_at: Timestamp,
+    /// Up to where staging was read in this pass.
+    staging_cursor: Option<FileId>,
+    store_retry_at: Timestamp,
+    report_at: Timestamp,
 }
 
-impl SweepFiles {
-    pub(crate) fn new(shard: Arc<Shard>, files: Option<Files>) -> Self {
+impl FileSweepStage {
+    pub(crate) fn new(shard: Arc<Shard>, files: Option<FileStageDeps>) -> Self {
         Self {
             guard: RemovalGuard::new(shard.clone()),
             shard,
             files,
             due_at: Timestamp::UNIX_EPOCH,
-            unstaged: None,
-            store_at: Timestamp::UNIX_EPOCH,
-            show_at: Timestamp::UNIX_EPOCH,
+            staging_cursor: None,
+            store_retry_at: Timestamp::UNIX_EPOCH,
+            report_at: Timestamp::UNIX_EPOCH,
         }
     }
 
-    async fn show(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        if now < self.show_at {
+    async fn report_validating(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        if now < self.report_at {
             return Ok(());
         }
-        self.show_at = now + SHOW;
-        let (count, since) = file::validating(&self.shard).await?;
+        self.report_at = now + VALIDATING_REPORT_INTERVAL;
+        let (count, since) = file::count_validating(&self.shard).await?;
         let age = since.map_or(TimeDelta::zero(), |since| {
             (now - since).max(TimeDelta::zero())
         });
         let shard = self.shard.name.to_string();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        metrics::gauge!("files_validating", "shard" => shard.clone()).set(count);
-        metrics::gauge!("files_validating_oldest_seconds", "shard" => shard)
+        metrics::gauge!("longshore_files_validating", "shard" => shard.clone()).set(count);
+        metrics::gauge!("longshore_files_validating_oldest_age_seconds", "shard" => shard)
             .set(age.as_seconds_f64());
         Ok(())
     }
 
-    /// What needs the rows alone.
-    async fn settle(&self, files: &Files, now: Timestamp) -> Result<usize, store::Error> {
-        let (expired, _gone) = file::expire(&self.shard, now, MOST).await?;
-        let abandoned = file::abandon(&self.shard, now - files.abandon, MOST).await?;
+    /// Does what needs only the rows.
+    async fn expire_and_abandon(
+        &self,
+        files: &FileStageDeps,
+        now: Timestamp,
+    ) -> Result<usize, store::Error> {
+        let (expired, _gone) = file::expire(&self.shard, now, MAX_ROWS_PER_TRANSACTION).await?;
+        let abandoned = file::fail_abandoned(
+            &self.shard,
+            now - files.abandon_after,
+            MAX_ROWS_PER_TRANSACTION,
+        )
+        .await?;
         for id in &abandoned {
-            metrics::counter!("files_failed_total", "reason" => "upload_abandoned").increment(1);
-            tracing::info!(file.id = %id, "{id} was abandoned by its caller");
+            metrics::counter!("longshore_files_failed_total", "reason" => "upload_abandoned")
+                .increment(1);
+            tracing::info!(file.id = %id, "an upload was abandoned by its caller");
         }
         Ok(expired + abandoned.len())
     }
 
-    /// Nothing while removal is held: these rows may be from another moment than the bytes.
-    async fn remove(&mut self, files: &Files, now: Timestamp) -> Result<usize, Broken> {
-        self.guard.allow(&files.objects, now).await?;
-        let gone = self.remove_gone(files).await?;
+    /// Removes nothing while removal is held: the rows may be older or newer than the bytes.
+    async fn remove_bytes(
+        &mut self,
+        files: &FileStageDeps,
+        now: Timestamp,
+    ) -> Result<usize, RemovalError> {
+        self.guard.ensure_allowed(&files.objects, now).await?;
+        let gone = self.remove_unreferenced(files).await?;
         let staged = self.remove_staged(files).await?;
         Ok(gone + staged)
     }
 
-    /// The bytes first, then the row: whoever crashes between them leaves the row.
-    async fn remove_gone(&self, files: &Files) -> Result<usize, Broken> {
-        let gone = object::gone(&self.shard, MOST).await?;
+    /// Removes the bytes first, then the row, so that a crash in between leaves the row.
+    async fn remove_unreferenced(&self, files: &FileStageDeps) -> Result<usize, RemovalError> {
+        let gone = object::list_gone(&self.shard, MAX_ROWS_PER_TRANSACTION).await?;
         let count = gone.len();
         let removed = stream::iter(gone).map(|id| async move {
-            files.objects.delete(&files.objects.published(id)).await?;
-            object::forget(&self.shard, id).await?;
-            Ok::<_, Broken>(())
+            files
+                .objects
+                .delete(&files.objects.published_key(id))
+                .await?;
+            object::delete(&self.shard, id).await?;
+            Ok::<_, RemovalError>(())
         });
         removed
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(MAX_CONCURRENT_DELETES)
             .try_collect::<()>()
             .await?;
         Ok(count)
     }
 
-    async fn remove_staged(&mut self, files: &Files) -> Result<usize, Broken> {
-        let staged = file::staged(&self.shard, self.unstaged, MOST).await?;
+    async fn remove_staged(&mut self, files: &FileStageDeps) -> Result<usize, RemovalError> {
+        let staged =
+            file::list_staged(&self.shard, self.staging_cursor, MAX_ROWS_PER_TRANSACTION).await?;
         let count = staged.len();
-        // One that fails for ever must not keep those after it.
-        self.unstaged = staged.last().map(|(id, _)| *id);
+        // A file that always fails must not block the files after it.
+        self.staging_cursor = staged.last().map(|(id, _)| *id);
         let shard = &self.shard;
         let removed = stream::iter(staged).map(|(id, upload)| async move {
-            files.unstage(id, upload.as_deref()).await?;
-            file::cleaned(shard, id).await?;
-            Ok::<_, Broken>(())
+            files.clear_staging(id, upload.as_deref()).await?;
+            file::mark_cleaned(shard, id).await?;
+            Ok::<_, RemovalError>(())
         });
         removed
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(MAX_CONCURRENT_DELETES)
             .try_collect::<()>()
             .await?;
         Ok(count)
     }
 
-    fn failed(&mut self, failure: &Failure, now: Timestamp) {
+    fn delay_after_failure(&mut self, failure: &ObjectStoreFailure, now: Timestamp) {
         let shard = &self.shard.name;
-        tracing::warn!(shard = %shard, failure = %failure, "bytes that nobody wants were not removed and will be");
-        self.store_at = now + LATER;
+        tracing::warn!(shard = %shard, failure = %failure, "unreferenced bytes could not be removed and will be tried again");
+        self.store_retry_at = now + STORE_RETRY_DELAY;
     }
 }
 
 #[async_trait::async_trait]
-impl Stage for SweepFiles {
+impl Stage for FileSweepStage {
     fn name(&self) -> &'static str {
         "sweep_files"
     }
 
-    async fn step(&mut self, now: Timestamp) -> Result<Step, store::Error> {
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         let Some(files) = self.files.clone().filter(|_| now >= self.due_at) else {
-            return Ok(Step::Idle);
+            return Ok(StepResult::Idle);
         };
-        self.show(now).await?;
-        let mut swept = self.settle(&files, now).await?;
-        if files.store_is_well() && now >= self.store_at {
-            match self.remove(&files, now).await {
+        self.report_validating(now).await?;
+        let mut swept = self.expire_and_abandon(&files, now).await?;
+        if files.is_store_healthy() && now >= self.store_retry_at {
+            match self.remove_bytes(&files, now).await {
                 Ok(removed) => swept += removed,
-                Err(Broken::Rows(failure)) => return Err(failure),
-                Err(Broken::Held) => {}
-                Err(Broken::Store(failure)) => self.failed(&failure, now),
+                Err(RemovalError::Database(failure)) => return Err(failure),
+                Err(RemovalError::Held) => {}
+                Err(RemovalError::ObjectStore(failure)) => self.delay_after_failure(&failure, now),
             }
         }
         if swept > 0 {
-            return Ok(Step::Did(swept));
+            return Ok(StepResult::Processed(swept));
         }
-        self.due_at = now + OFTEN;
-        Ok(Step::Idle)
+        self.due_at = now + SWEEP_INTERVAL;
+        Ok(StepResult::Idle)
     }
 }

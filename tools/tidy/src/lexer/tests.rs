@@ -1,13 +1,15 @@
-//! The lexer on the spellings that fool a text scan.
+//! Cases that a plain text search gets wrong.
 
-use super::{Kind, lex, without_tests};
+use super::{TokenKind, lex, without_tests};
 
 fn words(text: &str) -> Vec<&str> {
     lex(text)
         .iter()
         .filter_map(|token| match token.kind {
-            Kind::Word(word) => Some(word),
-            Kind::Mark(_) | Kind::PathMark | Kind::Text(_) => None,
+            TokenKind::Word(word) => Some(word),
+            TokenKind::Punctuation(_) | TokenKind::PathSeparator | TokenKind::StringLiteral(_) => {
+                None
+            }
         })
         .collect()
 }
@@ -16,8 +18,8 @@ fn texts(text: &str) -> Vec<&str> {
     lex(text)
         .iter()
         .filter_map(|token| match token.kind {
-            Kind::Text(text) => Some(text),
-            Kind::Mark(_) | Kind::PathMark | Kind::Word(_) => None,
+            TokenKind::StringLiteral(text) => Some(text),
+            TokenKind::Punctuation(_) | TokenKind::PathSeparator | TokenKind::Word(_) => None,
         })
         .collect()
 }
@@ -37,7 +39,7 @@ fn strings_of_every_spelling_are_texts() {
 }
 
 #[test]
-fn lifetimes_and_characters_are_told_apart() {
+fn lifetimes_and_characters_are_distinguished() {
     assert_eq!(
         words("fn f<'a>(x: &'a str) { '\"'; '\\''; '{' }"),
         ["fn", "f", "a", "x", "a", "str"]
@@ -76,8 +78,10 @@ fn items_for_tests_are_left_out_and_such_modules_named() {
     let names: Vec<&str> = kept
         .iter()
         .filter_map(|token| match token.kind {
-            Kind::Word(word) => Some(word),
-            Kind::Mark(_) | Kind::PathMark | Kind::Text(_) => None,
+            TokenKind::Word(word) => Some(word),
+            TokenKind::Punctuation(_) | TokenKind::PathSeparator | TokenKind::StringLiteral(_) => {
+                None
+            }
         })
         .filter(|word| !matches!(*word, "fn" | "cfg" | "not" | "test"))
         .collect();

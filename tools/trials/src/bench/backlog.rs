@@ -1,24 +1,24 @@
-//! Fills a shard with waiting cargo, by SQL: loading millions would take an hour.
+//! Fills a shard with waiting cargo by SQL: loading millions would take an hour.
 
 use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
-use crate::failure::{During as _, Result};
-use crate::progress::say;
+use crate::failure::{FailureContext as _, Result};
+use crate::progress::report_progress;
 
-/// So many in a statement that its overhead is nothing and its memory little.
-const CHUNK: i64 = 100_000;
-const LOOK: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_mins(4);
+/// Large enough to hide the overhead of a statement, small enough for its memory.
+const CARGO_PER_STATEMENT: i64 = 100_000;
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_VACUUM_WAIT: Duration = Duration::from_mins(4);
 
-/// The `$1`th organization: an id of an hour ago with a berth of its own.
-const ORGANIZATION: &str = "
+/// `organization` makes the id of the n-th organization, an hour old and with its berth.
+const CREATE_ID_FUNCTIONS: &str = "
 create function pg_temp.organization(number bigint) returns uuid language sql immutable as $$
     select ('018f0000000070008' || lpad(to_hex(number % 512), 3, '0')
         || lpad(to_hex(number), 12, '0'))::uuid
 $$;
--- A UUIDv7 of that moment with that berth, as the service makes them.
+-- A UUIDv7 with this time and this berth, as the service makes them.
 create function pg_temp.cargo(moment timestamptz, berth bigint) returns uuid language sql as $$
     select (lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0')
         || '7' || lpad(to_hex(floor(random() * 4096)::int), 3, '0')
@@ -26,22 +26,22 @@ create function pg_temp.cargo(moment timestamptz, berth bigint) returns uuid lan
     )::uuid
 $$;";
 
-const LANE: &str = "
+const INSERT_LANE: &str = "
 with made as (
     insert into shard.lane (provider, model, kind) values ('mock', $1, 'chat')
     on conflict (provider, model, kind, via) do nothing returning id)
 select id from made union all select id from shard.lane where model = $1 limit 1";
 
-const ACCOUNTS: &str = "
+const INSERT_ACCOUNTS: &str = "
 with made as (
     insert into shard.account (organization, opened_at)
     select pg_temp.organization(number), now() from generate_series(0, $1 - 1) number
     on conflict do nothing returning 1)
 select count(*) from made";
 
-/// Every other cargo is the first organization's; the others share the rest.
-/// `$4` of `$3` are made, spread over the last hour with their fellows.
-const CARGO: &str = "
+/// Every second cargo belongs to the first organization; the others share the rest. Each
+/// statement makes `$5` cargo from number `$4` on, spread over the last hour like all `$3`.
+const INSERT_CARGO: &str = "
 with place as (
     select number, case number % 2 when 0 then 0 else 1 + (number / 2) % ($2 - 1) end as owner
     from generate_series($4, least($4 + $5, $3) - 1) number
@@ -66,33 +66,35 @@ with place as (
 )
 select count(*) from waiting";
 
-/// A connection that knows how to fill, and the lane that it fills.
+/// A connection with the functions to fill a lane.
 #[derive(Debug)]
-pub struct Backlog {
+pub struct WaitingBacklog {
     connection: PgConnection,
     lane: i32,
     model: &'static str,
     organizations: i64,
 }
 
-impl Backlog {
+impl WaitingBacklog {
     pub async fn prepare(
         mut connection: PgConnection,
         model: &'static str,
         organizations: i64,
     ) -> Result<Self> {
-        let functions = sqlx::raw_sql(ORGANIZATION).execute(&mut connection).await;
-        functions.during("making functions to fill with")?;
-        let lane = sqlx::query_scalar(LANE)
+        let functions = sqlx::raw_sql(CREATE_ID_FUNCTIONS)
+            .execute(&mut connection)
+            .await;
+        functions.context("creating the functions for the backlog")?;
+        let lane = sqlx::query_scalar(INSERT_LANE)
             .bind(model)
             .fetch_one(&mut connection)
             .await;
-        let lane = lane.during("finding the lane")?;
-        let accounts = sqlx::query_scalar::<_, i64>(ACCOUNTS).bind(organizations);
+        let lane = lane.context("inserting the lane")?;
+        let accounts = sqlx::query_scalar::<_, i64>(INSERT_ACCOUNTS).bind(organizations);
         accounts
             .fetch_one(&mut connection)
             .await
-            .during("opening accounts")?;
+            .context("inserting accounts")?;
         Ok(Self {
             connection,
             lane,
@@ -101,25 +103,25 @@ impl Backlog {
         })
     }
 
-    /// Adds so many waiting cargo.
-    pub async fn fill(&mut self, count: i64) -> Result<()> {
+    /// Adds `count` waiting cargo.
+    pub async fn add_waiting(&mut self, count: i64) -> Result<()> {
         let begun = Instant::now();
         let mut filled = 0;
         while filled < count {
-            let asked = sqlx::query_scalar::<_, i64>(CARGO)
+            let query = sqlx::query_scalar::<_, i64>(INSERT_CARGO)
                 .bind(self.lane)
                 .bind(self.organizations)
                 .bind(count)
                 .bind(filled)
-                .bind(CHUNK)
+                .bind(CARGO_PER_STATEMENT)
                 .bind(self.model);
-            filled += asked
+            filled += query
                 .fetch_one(&mut self.connection)
                 .await
-                .during("filling")?;
+                .context("adding waiting cargo")?;
             if filled % 1_000_000 == 0 {
-                say(format!(
-                    "{filled} filled after {} s",
+                report_progress(format!(
+                    "{filled} cargo added after {} s",
                     begun.elapsed().as_secs()
                 ));
             }
@@ -127,16 +129,16 @@ impl Backlog {
         Ok(())
     }
 
-    /// Waits until the server's own housekeeping after a fill is done.
+    /// Waits until autovacuum has finished after a fill.
     ///
-    /// Nothing is vacuumed by hand: what is measured is the size, not the aftermath of a fill
-    /// that no caller could make.
-    pub async fn rest(&mut self) -> Result<()> {
+    /// The bench never vacuums by hand. It measures the size of the backlog, not the aftermath
+    /// of a fill that no caller could make.
+    pub async fn wait_for_vacuum(&mut self) -> Result<()> {
         let begun = Instant::now();
         sqlx::raw_sql("checkpoint")
             .execute(&mut self.connection)
             .await
-            .during("checkpoint")?;
+            .context("checkpoint")?;
         let busy = "select
             exists (select from pg_stat_activity where backend_type = 'autovacuum worker')
             or exists (select from pg_stat_user_tables
@@ -144,21 +146,24 @@ impl Backlog {
         while sqlx::query_scalar(busy)
             .fetch_one(&mut self.connection)
             .await
-            .during("resting")?
-            && begun.elapsed() < LONGEST_REST
+            .context("waiting for autovacuum")?
+            && begun.elapsed() < MAX_VACUUM_WAIT
         {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        say(format!("rested for {} s", begun.elapsed().as_secs()));
+        report_progress(format!(
+            "waited {} s for autovacuum",
+            begun.elapsed().as_secs()
+        ));
         Ok(())
     }
 
-    pub async fn waiting(&mut self) -> Result<i64> {
+    pub async fn count_waiting(&mut self) -> Result<i64> {
         let query = "select count(*) from shard.waiting";
         sqlx::query_scalar(query)
             .fetch_one(&mut self.connection)
             .await
-            .during("counting waiting")
+            .context("counting waiting cargo")
     }
 
     pub async fn analyze(&mut self) -> Result<()> {
@@ -166,7 +171,7 @@ impl Backlog {
         sqlx::raw_sql(tables)
             .execute(&mut self.connection)
             .await
-            .during("analyze")?;
+            .context("analyze")?;
         Ok(())
     }
 }

@@ -1,11 +1,12 @@
-//! Cargo of many organizations through a simulated provider's batches, from load to callback.
+//! Cargo of many organizations through the batches of a simulated provider, from load to
+//! callback.
 
-pub mod floor;
-pub mod jobs;
-pub mod limits;
-pub mod provider;
-pub mod shape;
-pub mod turns;
+pub mod account_limits;
+pub mod bare_jobs;
+pub mod fairness;
+pub mod provider_client;
+pub mod provider_jobs;
+pub mod workload;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -14,260 +15,296 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::bench::batches::jobs::Job;
-use crate::bench::batches::provider::Provider;
-use crate::bench::batches::shape::Shape;
-use crate::bench::batches::turns::{CROWD, LATECOMER};
-use crate::bench::watch::{Party, Watch};
-use crate::chaos::audit;
-use crate::failure::{Failure, Result};
-use crate::figures::{number, rounded};
-use crate::fleet::accounts::{Account, Accounts};
-use crate::fleet::answers;
-use crate::fleet::callers::{Callers, Question};
-use crate::fleet::{Fleet, Plan};
-use crate::memory;
-use crate::options::{BatchesOptions, Common};
+use crate::base_environment::BENCH_MEMORY;
+use crate::bench::batches::fairness::{BUSY_ORGANIZATION, LATE_ORGANIZATION};
+use crate::bench::batches::provider_client::BenchProviderClient;
+use crate::bench::batches::provider_jobs::ProviderJob;
+use crate::bench::batches::workload::BatchesWorkload;
+use crate::bench::process_monitor::{MonitoredProcess, ProcessMonitor};
+use crate::chaos::ledger_audit;
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{BenchBatchesOptions, CommonOptions};
 use crate::postgres;
-use crate::process::Process;
-use crate::progress::say;
-use crate::stand::BENCH_MEMORY;
-use crate::verdict::Verdict;
+use crate::process_memory;
+use crate::progress::report_progress;
+use crate::provider_environment::accounts::{TrialAccount, TrialAccounts};
+use crate::provider_environment::callback_log;
+use crate::provider_environment::question_loader::{ChatQuestion, QuestionLoader};
+use crate::provider_environment::{ProviderEnvironment, ProviderEnvironmentOptions};
+use crate::statistics::{round_to, to_f64};
+use crate::verdict::TrialVerdict;
 
 const MODEL: &str = "trial-openai";
-const ACCOUNT: Account = Account {
+const ACCOUNT: TrialAccount = TrialAccount {
     name: "openai-main",
     kind: "openai",
     shard: None,
-    base: "openai/v1",
+    base_path: "openai/v1",
 };
-/// A sixth of it is when a job is first asked for; nothing is out of sight here.
-const GRACE: u32 = 12;
-const CONNECTIONS: usize = 32;
-const LOOK: Duration = Duration::from_millis(200);
-/// Nothing has come for so long: nothing will.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Workers first ask for a job after a sixth of this. Jobs are visible at once here.
+const GRACE_SECONDS: u32 = 12;
+const MAX_CONCURRENT_LOADS: usize = 32;
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The bench stops waiting when no callback has arrived for this long.
+const CALLBACK_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-pub async fn run(common: &Common, options: &BatchesOptions) -> Result<Verdict> {
-    let shape = Shape::of(options);
-    let mut fleet = fleet(common, &shape).await?;
-    let callers = Callers::new(fleet.serving.address(), &fleet.organizations, &fleet.hook);
-    let calm = peak(&fleet.serving)?;
+pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Result<TrialVerdict> {
+    let shape = BatchesWorkload::from_options(options);
+    let mut environment = build_environment(common, &shape).await?;
+    let callers = QuestionLoader::new(
+        environment.server.address(),
+        &environment.organizations,
+        &environment.callback_sink,
+    );
+    let calm = peak_megabytes(&environment.server)?;
 
-    let crowd = shape.crowd(options.large);
-    say(format!("one organization loads {crowd}, another loads one"));
-    burst(&callers, &shape, crowd, |_| CROWD).await;
-    burst(&callers, &shape, 1, |_| LATECOMER).await;
-    let acknowledged = postgres::clock(first_shard(&fleet)?).await?;
-    for process in &mut fleet.working {
+    let busy_cargo = shape.busy_cargo(options.large);
+    report_progress(format!(
+        "one organization loads {busy_cargo} cargo, another loads one"
+    ));
+    load_burst(&callers, &shape, busy_cargo, |_| BUSY_ORGANIZATION).await;
+    load_burst(&callers, &shape, 1, |_| LATE_ORGANIZATION).await;
+    let acknowledged = postgres::read_clock(first_shard(&environment)?).await?;
+    for process in &mut environment.workers {
         process.start()?;
     }
-    let watch = Watch::start(parties(&fleet));
-    let used = watch.cpu()?;
-    let rest = shape.cargo.saturating_sub(crowd + 1);
-    say(format!("two begin to work; all others load {rest}"));
+    let watch = ProcessMonitor::start(monitored_processes(&environment));
+    let used = watch.read_cpu()?;
+    let rest = shape.cargo.saturating_sub(busy_cargo + 1);
+    report_progress(format!("two workers start; all others load {rest} cargo"));
     let others: Vec<usize> = (0..shape.organizations)
-        .filter(|place| ![CROWD, LATECOMER].contains(place))
+        .filter(|place| ![BUSY_ORGANIZATION, LATE_ORGANIZATION].contains(place))
         .collect();
     let turn = |number: usize| others.get(number % others.len()).copied();
-    burst(&callers, &shape, rest, |number| {
+    load_burst(&callers, &shape, rest, |number| {
         turn(number).unwrap_or_default()
     })
     .await;
-    say("waiting for the callbacks");
-    settled(&callers).await;
+    report_progress("waiting for callbacks");
+    wait_for_callbacks(&callers).await;
 
-    let mut verdict = Verdict::new("bench batches");
+    let mut verdict = TrialVerdict::new("bench batches");
     verdict
-        .note("cargo", shape.cargo)
-        .note("organizations", shape.organizations)
-        .note("large", options.large);
+        .record("cargo", shape.cargo)
+        .record("organizations", shape.organizations)
+        .record("large", options.large);
     judge_answers(&mut verdict, &callers, shape.cargo);
-    judge_memory(&mut verdict, &fleet, &shape, calm)?;
-    verdict.note("cpu_seconds", watch.cpu_since(&used)?);
-    turns::judge(&mut verdict, &callers, first_shard(&fleet)?, acknowledged).await?;
-    say("reading what the provider was given");
-    let jobs = jobs::survey(&fleet.simulator, &ACCOUNT).await?;
-    let owners = limits::owners(&fleet.shards).await?;
+    judge_memory(&mut verdict, &environment, &shape, calm)?;
+    verdict.record("cpu_seconds", watch.cpu_since(&used)?);
+    fairness::judge(
+        &mut verdict,
+        &callers,
+        first_shard(&environment)?,
+        acknowledged,
+    )
+    .await?;
+    report_progress("reading the jobs from the provider");
+    let jobs = provider_jobs::read_jobs(&environment.simulator, &ACCOUNT).await?;
+    let owners = account_limits::find_batch_shards(&environment.shards).await?;
     shape.limits.judge(&mut verdict, &jobs, &owners);
-    judge_lines(&mut verdict, &jobs, callers.book.asked());
-    judge_time(&mut verdict, &fleet, &callers, &jobs).await?;
-    let successes = || i64::try_from(callers.book.successes()).unwrap_or(i64::MAX);
-    let books = audit::audit_of(&fleet.longshored, &fleet.shards, successes).await?;
-    books.judge(&mut verdict);
-    verdict.note("settings", fleet.postgres.settings());
+    judge_lines(&mut verdict, &jobs, callers.callback_log.count_loaded());
+    judge_time(&mut verdict, &environment, &callers, &jobs).await?;
+    let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
+    let ledger =
+        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+    ledger.judge(&mut verdict);
+    verdict.record("settings", environment.postgres.settings_to_json());
     Ok(verdict)
 }
 
-async fn fleet(common: &Common, shape: &Shape) -> Result<Fleet> {
-    let plan = Plan {
-        accounts: Accounts {
+async fn build_environment(
+    common: &CommonOptions,
+    shape: &BatchesWorkload,
+) -> Result<ProviderEnvironment> {
+    let plan = ProviderEnvironmentOptions {
+        accounts: TrialAccounts {
             accounts: &[ACCOUNT],
-            limits: &shape.limits.in_file(GRACE),
+            limits: &shape.limits.to_toml(GRACE_SECONDS),
             models: &[MODEL],
         },
         organizations: shape.organizations,
         workers: 2,
         settings: &[],
-        memory: BENCH_MEMORY,
+        postgres_memory: BENCH_MEMORY,
     };
-    let fleet = Fleet::build(common, plan).await?;
+    let environment = ProviderEnvironment::build(common, plan).await?;
     let pace = json!({"validating_ms": 500, "running_ms": 1500, "finalizing_ms": 500});
     let limit = json!([{"name": "enqueued_limit", "limit": shape.limits.enqueued_tokens}]);
     for (what, value) in [("pace", pace), ("faults", limit)] {
-        let path = ACCOUNT.path(what);
-        fleet.simulator.ask("PUT", &path, Some(&value)).await?;
+        let path = ACCOUNT.admin_path(what);
+        environment
+            .simulator
+            .call_admin("PUT", &path, Some(&value))
+            .await?;
     }
-    Ok(fleet)
+    Ok(environment)
 }
 
-fn first_shard(fleet: &Fleet) -> Result<&PgPool> {
-    let first = fleet.shards.first().map(|(_, pool)| pool);
-    first.ok_or_else(|| Failure::new("there is no shard"))
+fn first_shard(environment: &ProviderEnvironment) -> Result<&PgPool> {
+    let first = environment.shards.first().map(|(_, pool)| pool);
+    first.ok_or_else(|| TrialFailure::new("there is no shard"))
 }
 
-/// Loads as fast as answers come.
-async fn burst(callers: &Callers, shape: &Shape, count: usize, who: impl Fn(usize) -> usize) {
+/// Sends a load on a connection as soon as the previous one is answered.
+async fn load_burst(
+    callers: &QuestionLoader,
+    shape: &BatchesWorkload,
+    count: usize,
+    who: impl Fn(usize) -> usize,
+) {
     let loads = (0..count).map(|number| {
         let place = who(number);
         async move {
-            let question = Question {
+            let question = ChatQuestion {
                 model: MODEL,
-                system: Some(shape::prompt(place, number)),
-                text: shape::text(place, number, shape.bytes),
+                system: Some(workload::build_prompt(place, number)),
+                text: workload::build_text(place, number, shape.text_bytes),
             };
-            callers.load(place, &question).await;
+            callers.load_question(place, &question).await;
         }
     });
     stream::iter(loads)
-        .buffer_unordered(CONNECTIONS)
+        .buffer_unordered(MAX_CONCURRENT_LOADS)
         .for_each(|()| async {})
         .await;
 }
 
-/// Waits for all callbacks, as long as some come.
-async fn settled(callers: &Callers) {
-    let (mut came, mut since) = (0, Instant::now());
-    while !callers.book.is_complete() && since.elapsed() < PATIENCE {
-        tokio::time::sleep(LOOK).await;
-        if callers.book.came() > came {
-            (came, since) = (callers.book.came(), Instant::now());
+/// Waits for all callbacks, as long as some still arrive.
+async fn wait_for_callbacks(callers: &QuestionLoader) {
+    let (mut received, mut since) = (0, Instant::now());
+    while !callers.callback_log.is_complete() && since.elapsed() < CALLBACK_IDLE_TIMEOUT {
+        tokio::time::sleep(POLL_INTERVAL).await;
+        if callers.callback_log.count_received() > received {
+            (received, since) = (callers.callback_log.count_received(), Instant::now());
         }
     }
 }
 
-fn parties(fleet: &Fleet) -> Vec<Party> {
-    let party = |name, pid: Option<u32>, is_family| {
-        pid.map(|pid| Party {
+fn monitored_processes(environment: &ProviderEnvironment) -> Vec<MonitoredProcess> {
+    let process = |name, pid: Option<u32>, is_family| {
+        pid.map(|pid| MonitoredProcess {
             name,
             pid,
-            is_family,
+            includes_children: is_family,
         })
     };
-    let work = |place: usize| fleet.working.get(place).and_then(Process::pid);
+    let work = |place: usize| {
+        environment
+            .workers
+            .get(place)
+            .and_then(LongshoredProcess::pid)
+    };
     let all = [
-        party("serve", fleet.serving.pid(), false),
-        party("work-1", work(0), false),
-        party("work-2", work(1), false),
-        party("postgres", fleet.postgres.pid(), true),
-        party("simulator", Some(fleet.simulator.pid()), false),
-        party("trials", Some(std::process::id()), false),
+        process("serve", environment.server.pid(), false),
+        process("work-1", work(0), false),
+        process("work-2", work(1), false),
+        process("postgres", environment.postgres.pid(), true),
+        process("simulator", Some(environment.simulator.pid()), false),
+        process("trials", Some(std::process::id()), false),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn peak(process: &Process) -> Result<f64> {
+fn peak_megabytes(process: &LongshoredProcess) -> Result<f64> {
     let pid = process.pid();
-    let pid = pid.ok_or_else(|| Failure::new("a process of the fleet is not there"))?;
-    memory::peak_of_process(pid)
+    let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
+    process_memory::peak_resident_megabytes(pid)
 }
 
-fn judge_answers(verdict: &mut Verdict, callers: &Callers, cargo: usize) {
-    let mut sum = callers.book.sum(answers::wrong);
+fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader, cargo: usize) {
+    let mut sum = callers
+        .callback_log
+        .summarize(callback_log::find_wrong_answer);
     sum.judge(verdict);
     verdict
-        .note("not_acknowledged", callers.refused.failures())
-        .promise("every load was acknowledged", sum.asked == cargo)
-        .promise("no callback came twice", sum.repeated == 0);
+        .record("not_acknowledged", callers.failures.failures_by_reason())
+        .check("every load was acknowledged", sum.loaded == cargo)
+        .check("no callback arrived twice", sum.repeated == 0);
 }
 
-/// What a job holds goes through the disk: the peak must not follow its size.
-fn judge_memory(verdict: &mut Verdict, fleet: &Fleet, shape: &Shape, calm: f64) -> Result<()> {
-    let serve = peak(&fleet.serving)?;
+/// Workers stream jobs through the disk: peak memory must not depend on the size of a job.
+fn judge_memory(
+    verdict: &mut TrialVerdict,
+    environment: &ProviderEnvironment,
+    shape: &BatchesWorkload,
+    calm: f64,
+) -> Result<()> {
+    let serve = peak_megabytes(&environment.server)?;
     let mut working = Vec::new();
-    for process in &fleet.working {
-        working.push(rounded(peak(process)?, 1));
+    for process in &environment.workers {
+        working.push(round_to(peak_megabytes(process)?, 1));
     }
     let most = working.iter().copied().fold(0.0, f64::max);
     verdict
-        .note(
+        .record(
             "peak_megabytes",
-            json!({"serve": rounded(serve, 1), "serve_before": rounded(calm, 1), "work": working}),
+            json!({"serve": round_to(serve, 1), "serve_before": round_to(calm, 1), "work": working}),
         )
-        .promise(
-            format!("serve grows by at most {} MB", shape.most_serving),
-            serve - calm <= shape.most_serving,
+        .check(
+            format!("serve grows by at most {} MB", shape.max_server_growth_megabytes),
+            serve - calm <= shape.max_server_growth_megabytes,
         )
-        .promise(
-            format!("work has at most {} MB", shape.most_working),
-            most <= shape.most_working,
+        .check(
+            format!("work has at most {} MB", shape.max_worker_megabytes),
+            most <= shape.max_worker_megabytes,
         );
     Ok(())
 }
 
-fn judge_lines(verdict: &mut Verdict, jobs: &[Job], loaded: usize) {
+fn judge_lines(verdict: &mut TrialVerdict, jobs: &[ProviderJob], loaded: usize) {
     let mut seen = HashSet::new();
     let lines = jobs.iter().flat_map(|job| &job.lines);
     let again = lines.filter(|line| !seen.insert(line.cargo)).count();
     let (mut switches, mut prompts, mut scattered) = (0, 0, 0);
     for job in jobs {
-        let (of_job, different) = job.switches();
+        let (of_job, different) = job.count_prompt_switches();
         switches += of_job;
         prompts += different;
         scattered += usize::from(of_job + 1 > different);
     }
     verdict
-        .note("lines_sent_again", again)
-        .note("prompt_switches", switches)
-        .note("prompts_of_all_jobs", prompts)
-        .note("jobs_with_scattered_prompts", scattered)
-        .promise("every cargo was sent to the provider", seen.len() == loaded)
-        .promise("no cargo was sent twice", again == 0)
-        .promise("equal prompts lie together in every job", scattered == 0);
+        .record("lines_sent_again", again)
+        .record("prompt_switches", switches)
+        .record("prompts_of_all_jobs", prompts)
+        .record("jobs_with_scattered_prompts", scattered)
+        .check("every cargo was sent to the provider", seen.len() == loaded)
+        .check("no cargo was sent twice", again == 0)
+        .check("equal prompts are adjacent in every job", scattered == 0);
 }
 
-/// Beside it the same lines are carried by a bare loop without a database.
+/// Compares with the same lines sent in a bare loop without a database.
 async fn judge_time(
-    verdict: &mut Verdict,
-    fleet: &Fleet,
-    callers: &Callers,
-    jobs: &[Job],
+    verdict: &mut TrialVerdict,
+    environment: &ProviderEnvironment,
+    callers: &QuestionLoader,
+    jobs: &[ProviderJob],
 ) -> Result<()> {
-    let seconds = callers.book.seconds();
-    say("carrying the same lines with nothing in between");
-    let bare = Provider::new(&fleet.simulator, "bare");
-    let pace: Value = fleet
+    let seconds = callers.callback_log.total_seconds();
+    report_progress("running the same jobs without the service");
+    let bare = BenchProviderClient::new(&environment.simulator, "bare");
+    let pace: Value = environment
         .simulator
-        .ask("GET", &ACCOUNT.path("pace"), None)
+        .call_admin("GET", &ACCOUNT.admin_path("pace"), None)
         .await?;
-    fleet
+    environment
         .simulator
-        .ask("PUT", "openai/bare/pace", Some(&pace))
+        .call_admin("PUT", "openai/bare/pace", Some(&pace))
         .await?;
-    let floor = floor::seconds(&bare, jobs).await?;
+    let floor = bare_jobs::measure_seconds(&bare, jobs).await?;
     verdict
-        .note("seconds", rounded(seconds, 1))
-        .note(
+        .record("seconds", round_to(seconds, 1))
+        .record(
             "cargo_per_second",
-            rounded(
-                number(callers.book.came()) / seconds.max(f64::MIN_POSITIVE),
+            round_to(
+                to_f64(callers.callback_log.count_received()) / seconds.max(f64::MIN_POSITIVE),
                 0,
             ),
         )
-        .note("bare_jobs_seconds", rounded(floor, 1))
-        .note(
+        .record("bare_jobs_seconds", round_to(floor, 1))
+        .record(
             "to_bare_jobs",
-            rounded(seconds / floor.max(f64::MIN_POSITIVE), 1),
+            round_to(seconds / floor.max(f64::MIN_POSITIVE), 1),
         );
     Ok(())
 }

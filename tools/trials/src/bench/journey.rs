@@ -1,4 +1,4 @@
-//! From load to delivered callback, sustained.
+//! From load to delivered callback, at a sustained rate.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,65 +6,70 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::bench::account::{Parties, Used};
-use crate::bench::closed::{self, Loader, Round};
-use crate::catalogue::{FREE, PRICED};
+use crate::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::bench::closed_loop::{self, ClosedLoopLoader, LoadRound};
+use crate::bench::cpu_usage::{CpuUsage, MeasuredProcesses};
+use crate::callback_sink::{CallbackReceipts, CallbackSink};
+use crate::catalogue::{FREE_MODEL, PRICED_MODEL};
 use crate::failure::Result;
-use crate::figures::{number, rounded, spread};
-use crate::options::{Common, JourneyOptions};
-use crate::progress::say;
-use crate::receiver::{Receipts, Receiver};
-use crate::request::Loads;
-use crate::setup;
-use crate::stand::{BENCH_MEMORY, SHARD, Stand};
-use crate::verdict::Verdict;
+use crate::load_request::LoadRequests;
+use crate::options::{BenchJourneyOptions, CommonOptions};
+use crate::org_setup;
+use crate::progress::report_progress;
+use crate::statistics::{round_to, summarize, to_f64};
+use crate::verdict::TrialVerdict;
 
-const LEAST_RATE: f64 = 2500.0;
-const MOST_CPU: f64 = 0.7;
-const MOST_WAL: f64 = 6000.0;
+const MIN_CARGO_PER_SECOND: f64 = 2500.0;
+const MAX_CPU_SECONDS_PER_THOUSAND: f64 = 0.7;
+const MAX_WAL_BYTES_PER_CARGO: f64 = 6000.0;
 /// Until loading and delivering are in balance.
-const WARMING: Duration = Duration::from_secs(5);
-const SETTLING: Duration = Duration::from_mins(1);
+const WARM_UP: Duration = Duration::from_secs(5);
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What was seen between two readings.
+/// The figures between two readings.
 #[derive(Debug)]
-struct Window {
-    used: Used,
+struct JourneyWindow {
+    cpu: CpuUsage,
     delivered: f64,
     wal: f64,
 }
 
-pub async fn run(common: &Common, options: &JourneyOptions) -> Result<Verdict> {
-    let stand = Stand::build(common, BENCH_MEMORY).await?;
-    say(format!("making {} organizations", options.organizations));
+pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Result<TrialVerdict> {
+    let environment = BaseEnvironment::build(common, BENCH_MEMORY).await?;
+    report_progress(format!("creating {} organizations", options.organizations));
     let organizations =
-        setup::organizations(&stand.longshored, &[SHARD], options.organizations).await?;
-    let receiver = Receiver::start(Duration::ZERO).await?;
-    let mut process = stand.longshored.process("all", "all")?;
+        org_setup::create_organizations(&environment.longshored, &[SHARD], options.organizations)
+            .await?;
+    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let mut process = environment.longshored.new_process("all", "all")?;
     process.start()?;
-    process.ready().await?;
-    let model = if options.priced { PRICED } else { FREE };
-    let loads = Loads::new(&receiver.url(), &[model]);
-    let mut loader = Loader::new(process.address(), organizations, loads);
-    loader.bound = Some((options.in_flight, Arc::clone(&receiver.receipts)));
+    process.wait_until_ready().await?;
+    let model = if options.priced {
+        PRICED_MODEL
+    } else {
+        FREE_MODEL
+    };
+    let loads = LoadRequests::new(&receiver.url(), &[model]);
+    let mut loader = ClosedLoopLoader::new(process.address(), organizations, loads);
+    loader.in_flight_limit = Some((options.in_flight, Arc::clone(&receiver.receipts)));
     let loader = Arc::new(loader);
-    let parties = Parties {
+    let processes = MeasuredProcesses {
         longshored: process.pid(),
-        postgres: stand.postgres.pid(),
-        redis: stand.redis.pid(),
+        postgres: environment.postgres.pid(),
+        redis: environment.redis.pid(),
     };
     let length = Duration::from_secs(options.seconds);
-    say(format!("loading for {} s", options.seconds));
-    let loading = closed::run(&loader, options.connections, WARMING + length + WARMING);
+    report_progress(format!("loading for {} s", options.seconds));
+    let loading = closed_loop::run(&loader, options.connections, WARM_UP + length + WARM_UP);
     let (round, window) = tokio::join!(
         loading,
-        observe(&stand, parties, &receiver.receipts, length)
+        measure_window(&environment, processes, &receiver.receipts, length)
     );
     let (round, window) = (round?, window?);
     let accepted = loader.accepted.load(Ordering::Relaxed);
-    let left = settled(&receiver.receipts, accepted).await;
-    Ok(judged(
-        &stand,
+    let left = wait_for_callbacks(&receiver.receipts, accepted).await;
+    Ok(build_verdict(
+        &environment,
         options,
         &window,
         round,
@@ -72,74 +77,86 @@ pub async fn run(common: &Common, options: &JourneyOptions) -> Result<Verdict> {
     ))
 }
 
-/// Reads the meters at both ends of the window; loading goes on beyond both.
-async fn observe(
-    stand: &Stand,
-    parties: Parties,
-    receipts: &Receipts,
+/// Reads CPU, callbacks and WAL at both ends of the window; loading runs before and after it.
+async fn measure_window(
+    environment: &BaseEnvironment,
+    processes: MeasuredProcesses,
+    receipts: &CallbackReceipts,
     length: Duration,
-) -> Result<Window> {
-    tokio::time::sleep(WARMING).await;
+) -> Result<JourneyWindow> {
+    tokio::time::sleep(WARM_UP).await;
     let (before, delivered, wal) = (
-        parties.read()?,
-        receipts.cargo(),
-        stand.postgres.wal().await?,
+        processes.read_cpu()?,
+        receipts.count_cargo(),
+        environment.postgres.read_wal_bytes().await?,
     );
     tokio::time::sleep(length).await;
-    let used = before.until(parties.read()?);
-    let delivered = receipts.cargo() - delivered;
-    let wal = stand.postgres.wal().await? - wal;
-    let count = |count: u64| number(usize::try_from(count).unwrap_or_default());
-    Ok(Window {
-        used,
+    let used = before.usage_until(processes.read_cpu()?);
+    let delivered = receipts.count_cargo() - delivered;
+    let wal = environment.postgres.read_wal_bytes().await? - wal;
+    let count = |count: u64| to_f64(usize::try_from(count).unwrap_or_default());
+    Ok(JourneyWindow {
+        cpu: used,
         delivered: count(delivered),
         wal: count(u64::try_from(wal).unwrap_or_default()),
     })
 }
 
-/// Waits for what is under way; says how much never came.
-async fn settled(receipts: &Receipts, accepted: u64) -> u64 {
+/// Waits for the callbacks in flight; returns how many never arrived.
+async fn wait_for_callbacks(receipts: &CallbackReceipts, accepted: u64) -> u64 {
     let begun = Instant::now();
-    while receipts.cargo() < accepted && begun.elapsed() < SETTLING {
+    while receipts.count_cargo() < accepted && begun.elapsed() < SETTLE_TIMEOUT {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    accepted.saturating_sub(receipts.cargo())
+    accepted.saturating_sub(receipts.count_cargo())
 }
 
-fn judged(
-    stand: &Stand,
-    options: &JourneyOptions,
-    window: &Window,
-    mut round: Round,
-    (receipts, lost): (&Receipts, u64),
-) -> Verdict {
-    let rate = window.delivered / window.used.seconds;
-    let cpu = (window.used.longshored + window.used.postgres) * 1000.0 / window.delivered.max(1.0);
+fn build_verdict(
+    environment: &BaseEnvironment,
+    options: &BenchJourneyOptions,
+    window: &JourneyWindow,
+    mut round: LoadRound,
+    (receipts, lost): (&CallbackReceipts, u64),
+) -> TrialVerdict {
+    let rate = window.delivered / window.cpu.seconds;
+    let cpu = (window.cpu.longshored + window.cpu.postgres) * 1000.0 / window.delivered.max(1.0);
     let wal = window.wal / window.delivered.max(1.0);
     let failed: u64 = round.failures.values().sum();
-    let mut verdict = Verdict::new("bench journey");
+    let mut verdict = TrialVerdict::new("bench journey");
     verdict
-        .note("cargo_per_second", rounded(rate, 0))
-        .note("cpu_seconds_per_thousand", rounded(cpu, 3))
-        .note("cpu_by_process", window.used.per_thousand(window.delivered))
-        .note("wal_bytes_per_cargo", rounded(wal, 0))
-        .note("cpu_shares", window.used.shares())
-        .note("load_milliseconds", spread(&mut round.milliseconds))
-        .note("delivered", window.delivered)
-        .note("duplicates", receipts.duplicates())
-        .note("lost", lost)
-        .note("failed", json!(round.failures))
-        .note("seconds", options.seconds)
-        .note("connections", options.connections)
-        .note("organizations", options.organizations)
-        .note("in_flight", options.in_flight)
-        .note("priced", options.priced)
-        .note("settings", stand.postgres.settings())
-        .promise("no failed load", failed == 0)
-        .promise("none lost", lost == 0)
-        .promise("no duplicate callback", receipts.duplicates() == 0)
-        .promise("at least 2,500 a second", rate >= LEAST_RATE)
-        .promise("at most 0.7 CPU-seconds per thousand", cpu <= MOST_CPU)
-        .promise("at most 6,000 bytes of log each", wal <= MOST_WAL);
+        .record("cargo_per_second", round_to(rate, 0))
+        .record("cpu_seconds_per_thousand", round_to(cpu, 3))
+        .record(
+            "cpu_by_process",
+            window.cpu.per_thousand_cargo(window.delivered),
+        )
+        .record("wal_bytes_per_cargo", round_to(wal, 0))
+        .record("cpu_shares", window.cpu.machine_shares())
+        .record("load_milliseconds", summarize(&mut round.milliseconds))
+        .record("delivered", window.delivered)
+        .record("duplicates", receipts.count_duplicates())
+        .record("lost", lost)
+        .record("failed", json!(round.failures))
+        .record("seconds", options.seconds)
+        .record("connections", options.connections)
+        .record("organizations", options.organizations)
+        .record("in_flight", options.in_flight)
+        .record("priced", options.priced)
+        .record("settings", environment.postgres.settings_to_json())
+        .check("no failed load", failed == 0)
+        .check("no cargo is lost", lost == 0)
+        .check("no duplicate callback", receipts.count_duplicates() == 0)
+        .check(
+            "at least 2,500 cargo per second",
+            rate >= MIN_CARGO_PER_SECOND,
+        )
+        .check(
+            "at most 0.7 CPU-seconds per thousand cargo",
+            cpu <= MAX_CPU_SECONDS_PER_THOUSAND,
+        )
+        .check(
+            "at most 6,000 bytes of WAL per cargo",
+            wal <= MAX_WAL_BYTES_PER_CARGO,
+        );
     verdict
 }

@@ -1,132 +1,152 @@
-//! Loads accepted per second, with and without limits and holds, beside bare inserts.
+//! Loads accepted per second, with and without limits and holds, compared with bare inserts.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::bench::account::Parties;
-use crate::bench::closed::{self, Loader};
-use crate::bench::pgbench::Bare;
-use crate::bench::variant::Variant;
-use crate::catalogue::{FREE, PRICED};
-use crate::crowd;
-use crate::failure::{During as _, Failure, Result};
-use crate::figures::{median, rounded};
-use crate::options::{Common, LoadOptions};
-use crate::process::{Longshored, Process};
-use crate::progress::say;
-use crate::receiver::Receiver;
-use crate::request::{BODY, Loads};
-use crate::setup;
-use crate::stand::{BENCH_MEMORY, SHARD, Stand};
-use crate::verdict::Verdict;
+use crate::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::bench::closed_loop::{self, ClosedLoopLoader};
+use crate::bench::cpu_usage::MeasuredProcesses;
+use crate::bench::load_variant::LoadVariant;
+use crate::bench::pgbench::PgbenchInserts;
+use crate::callback_sink::CallbackSink;
+use crate::catalogue::{FREE_MODEL, PRICED_MODEL};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::load_request::{BODY_BYTES, LoadRequests};
+use crate::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::options::{BenchLoadOptions, CommonOptions};
+use crate::org_factory;
+use crate::org_setup;
+use crate::progress::report_progress;
+use crate::statistics::{median, round_to};
+use crate::verdict::TrialVerdict;
 
-/// The bare load path against bare inserts.
-const LEAST_RATIO: f64 = 0.5;
-/// What limits leave of the rate without them, and holds of the rate with limits.
-const LEAST_WITH_LIMITS: f64 = 0.6;
-const LEAST_WITH_HOLDS: f64 = 0.8;
-/// One organization alone against many.
-const LEAST_ALONE: f64 = 0.6;
-const CLIENTS: [u32; 2] = [16, 64];
-const WARMING: Duration = Duration::from_secs(3);
-const LEDGER_CHECK: [&str; 4] = ["admin", "ledger", "check", "--json"];
+/// Loads without limits and holds, compared with bare inserts.
+const MIN_RATIO_TO_BARE_INSERTS: f64 = 0.5;
+/// Loads with limits, compared with loads without; and with holds, compared with limits only.
+const MIN_SHARE_WITH_LIMITS: f64 = 0.6;
+const MIN_SHARE_WITH_HOLDS: f64 = 0.8;
+/// One organization, compared with many.
+const MIN_SHARE_OF_ONE_ORGANIZATION: f64 = 0.6;
+const PGBENCH_CLIENTS: [u32; 2] = [16, 64];
+const WARM_UP: Duration = Duration::from_secs(3);
+const LEDGER_CHECK_COMMAND: [&str; 4] = ["admin", "ledger", "check", "--json"];
 
-/// Bare inserts of all rounds.
 #[derive(Debug, Default)]
-struct Beside {
+struct BareInsertRounds {
     rates: Vec<f64>,
     shares: Vec<Value>,
 }
 
-/// In this order; `judged` names them.
-type Variants = [Variant; 4];
+/// In this order; `build_verdict` names them.
+type Variants = [LoadVariant; 4];
 
-pub async fn run(common: &Common, options: &LoadOptions) -> Result<Verdict> {
-    let stand = Stand::build(common, BENCH_MEMORY).await?;
-    let mut without_redis = stand.longshored.clone();
+pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<TrialVerdict> {
+    let environment = BaseEnvironment::build(common, BENCH_MEMORY).await?;
+    let mut without_redis = environment.longshored.clone();
     without_redis.set("REDIS_URL", "");
-    let without_redis = started(&without_redis, "without-redis").await?;
-    let with_redis = started(&stand.longshored, "with-redis").await?;
-    // Nothing is delivered here, but the load must name a receiver that could be.
-    let receiver = Receiver::start(Duration::ZERO).await?;
-    let mut variants = variants(&stand, options, (&without_redis, &with_redis), &receiver).await?;
-    say("warming up");
+    let without_redis = start_server(&without_redis, "without-redis").await?;
+    let with_redis = start_server(&environment.longshored, "with-redis").await?;
+    // This bench delivers nothing, but a load must name a valid callback URL.
+    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let mut variants = create_variants(
+        &environment,
+        options,
+        (&without_redis, &with_redis),
+        &receiver,
+    )
+    .await?;
+    report_progress("warming up");
     for variant in &variants {
-        closed::run(&variant.loader, options.connections, WARMING).await?;
+        closed_loop::run(&variant.loader, options.connections, WARM_UP).await?;
     }
-    let body = stored_body(&stand).await?;
-    let mut bare = Bare::create(&stand.postgres, &stand.scratch).await?;
-    let mut beside = Beside::default();
+    let body = read_stored_body_bytes(&environment).await?;
+    let mut bare = PgbenchInserts::create(&environment.postgres, &environment.scratch).await?;
+    let mut bare_rounds = BareInsertRounds::default();
     for number in 1..=options.rounds {
-        say(format!("round {number} of {}", options.rounds));
-        round(&stand, options, &mut variants, number).await?;
-        inserts(&stand, &mut bare, (options, body), &mut beside).await?;
+        report_progress(format!("round {number} of {}", options.rounds));
+        run_round(&environment, options, &mut variants, number).await?;
+        measure_bare_inserts(&environment, &mut bare, (options, body), &mut bare_rounds).await?;
     }
-    let mut verdict = judged(&stand, options, body, (&variants, &beside));
-    say("checking the ledger");
+    let mut verdict = build_verdict(&environment, options, body, (&variants, &bare_rounds));
+    report_progress("checking the ledger");
     let began = Instant::now();
-    let checked = stand.longshored.finish(&LEDGER_CHECK).await?;
+    let checked = environment
+        .longshored
+        .run_to_end(&LEDGER_CHECK_COMMAND)
+        .await?;
     verdict
-        .note(
+        .record(
             "ledger_check_seconds",
-            rounded(began.elapsed().as_secs_f64(), 1),
+            round_to(began.elapsed().as_secs_f64(), 1),
         )
-        .promise("the ledger is clean", checked.status.success());
+        .check("the ledger is clean", checked.status.success());
     Ok(verdict)
 }
 
-async fn started(longshored: &Longshored, name: &str) -> Result<Process> {
-    let mut process = longshored.process("serve", name)?;
+async fn start_server(longshored: &LongshoredProgram, name: &str) -> Result<LongshoredProcess> {
+    let mut process = longshored.new_process("serve", name)?;
     process.start()?;
-    process.ready().await?;
+    process.wait_until_ready().await?;
     Ok(process)
 }
 
-async fn variants(
-    stand: &Stand,
-    options: &LoadOptions,
-    (without_redis, with_redis): (&Process, &Process),
-    receiver: &Receiver,
+async fn create_variants(
+    environment: &BaseEnvironment,
+    options: &BenchLoadOptions,
+    (without_redis, with_redis): (&LongshoredProcess, &LongshoredProcess),
+    receiver: &CallbackSink,
 ) -> Result<Variants> {
-    let longshored = &stand.longshored;
-    let alone = setup::organization(longshored, "Alone", "enterprise", SHARD).await?;
-    let first = setup::organization(longshored, "First", "enterprise", SHARD).await?;
+    let longshored = &environment.longshored;
+    let alone = org_setup::create_organization(longshored, "Alone", "enterprise", SHARD).await?;
+    let first = org_setup::create_organization(longshored, "First", "enterprise", SHARD).await?;
     for organization in [&alone, &first] {
-        setup::credit(longshored, organization).await?;
+        org_setup::add_credit(longshored, organization).await?;
     }
-    let many = crowd::around(stand, first, options.organizations.saturating_sub(1)).await?;
-    say(format!("{} organizations", many.len()));
-    let variant = |name, process: &Process, organizations, model| {
-        let loads = Loads::new(&receiver.url(), &[model]);
-        let loader = Loader::new(process.address(), organizations, loads);
-        Variant::new(name, loader, process.pid())
+    let many =
+        org_factory::copy_organization(environment, first, options.organizations.saturating_sub(1))
+            .await?;
+    report_progress(format!("{} organizations", many.len()));
+    let variant = |name, process: &LongshoredProcess, organizations, model| {
+        let loads = LoadRequests::new(&receiver.url(), &[model]);
+        let loader = ClosedLoopLoader::new(process.address(), organizations, loads);
+        LoadVariant::new(name, loader, process.pid())
     };
     Ok([
-        variant("svc-mock without Redis", without_redis, many.clone(), FREE),
-        variant("svc-mock with Redis limits", with_redis, many.clone(), FREE),
-        variant("priced with Redis limits", with_redis, many, PRICED),
+        variant(
+            "svc-mock without Redis",
+            without_redis,
+            many.clone(),
+            FREE_MODEL,
+        ),
+        variant(
+            "svc-mock with Redis limits",
+            with_redis,
+            many.clone(),
+            FREE_MODEL,
+        ),
+        variant("priced with Redis limits", with_redis, many, PRICED_MODEL),
         variant(
             "priced with Redis limits, alone",
             with_redis,
             vec![alone],
-            PRICED,
+            PRICED_MODEL,
         ),
     ])
 }
 
-/// Each variant once, every round beginning with another.
-async fn round(
-    stand: &Stand,
-    options: &LoadOptions,
+/// Runs each variant once; every round starts with another one.
+async fn run_round(
+    environment: &BaseEnvironment,
+    options: &BenchLoadOptions,
     variants: &mut Variants,
     number: u32,
 ) -> Result<()> {
     let length = Duration::from_secs(options.seconds);
-    let parties = Parties {
-        postgres: stand.postgres.pid(),
-        redis: stand.redis.pid(),
-        ..Parties::default()
+    let processes = MeasuredProcesses {
+        postgres: environment.postgres.pid(),
+        redis: environment.redis.pid(),
+        ..MeasuredProcesses::default()
     };
     let first = usize::try_from(number).unwrap_or_default();
     for turn in 0..variants.len() {
@@ -134,116 +154,117 @@ async fn round(
         let Some(variant) = variants.get_mut(place) else {
             continue;
         };
-        stand.postgres.checkpoint().await?;
+        environment.postgres.checkpoint().await?;
         variant
-            .measure(parties, options.connections, length)
+            .measure(processes, options.connections, length)
             .await?;
     }
     Ok(())
 }
 
-/// What the database does without us, with as many clients as suit it best.
-async fn inserts(
-    stand: &Stand,
-    bare: &mut Bare,
-    (options, body): (&LoadOptions, usize),
-    beside: &mut Beside,
+/// Bare PostgreSQL, with the number of clients that is fastest.
+async fn measure_bare_inserts(
+    environment: &BaseEnvironment,
+    bare: &mut PgbenchInserts,
+    (options, body): (&BenchLoadOptions, usize),
+    bare_rounds: &mut BareInsertRounds,
 ) -> Result<()> {
-    let parties = Parties {
-        postgres: stand.postgres.pid(),
-        ..Parties::default()
+    let processes = MeasuredProcesses {
+        postgres: environment.postgres.pid(),
+        ..MeasuredProcesses::default()
     };
     let mut best = (0.0, Value::Null);
-    for clients in CLIENTS {
-        stand.postgres.checkpoint().await?;
-        let before = parties.read()?;
+    for clients in PGBENCH_CLIENTS {
+        environment.postgres.checkpoint().await?;
+        let before = processes.read_cpu()?;
         let rate = bare
-            .run(&stand.postgres, clients, options.seconds, body)
+            .run(&environment.postgres, clients, options.seconds, body)
             .await?;
         if rate > best.0 {
-            let shares = before.until(parties.read()?).shares();
+            let shares = before.usage_until(processes.read_cpu()?).machine_shares();
             best = (rate, json!({"clients": clients, "shares": shares}));
         }
     }
     let (rate, shares) = best;
-    say(format!("  {rate:>8.0} a second: bare inserts"));
-    beside.rates.push(rate);
-    beside.shares.push(shares);
+    report_progress(format!("  {rate:>8.0} a second: bare inserts"));
+    bare_rounds.rates.push(rate);
+    bare_rounds.shares.push(shares);
     Ok(())
 }
 
-/// How large a body is once stored: the bare row gets one of the same size.
-async fn stored_body(stand: &Stand) -> Result<usize> {
-    let mut connection = stand.postgres.connect(SHARD).await?;
+/// The average size of a stored body: bare rows get bodies of the same size.
+async fn read_stored_body_bytes(environment: &BaseEnvironment) -> Result<usize> {
+    let mut connection = environment.postgres.connect(SHARD).await?;
     let query = "select avg(length(body))::bigint from shard.request";
     let size: Option<i64> = sqlx::query_scalar(query)
         .fetch_one(&mut connection)
         .await
-        .during("sizing bodies")?;
+        .context("reading the size of stored bodies")?;
     let size = size.and_then(|size| usize::try_from(size).ok());
-    size.ok_or_else(|| Failure::new("nothing was loaded while warming up"))
+    size.ok_or_else(|| TrialFailure::new("nothing was loaded while warming up"))
 }
 
-fn judged(
-    stand: &Stand,
-    options: &LoadOptions,
+fn build_verdict(
+    environment: &BaseEnvironment,
+    options: &BenchLoadOptions,
     body: usize,
-    (variants, beside): (&Variants, &Beside),
-) -> Verdict {
-    let bare = &beside.rates;
+    (variants, bare_rounds): (&Variants, &BareInsertRounds),
+) -> TrialVerdict {
+    let bare = &bare_rounds.rates;
     let [plain, limited, priced, alone] = variants;
-    say(format!(
+    report_progress(format!(
         "{:<40} loads/s  ratio   p50 ms   p99 ms",
         "variant"
     ));
     for variant in variants {
-        say(variant.line(bare));
+        report_progress(variant.table_row(bare));
     }
-    let mut verdict = Verdict::new("bench load");
-    let share = |of: &Variant, against: &Variant| rounded(of.share_of(&against.rates), 3);
-    let bare_by_round: Vec<f64> = bare.iter().map(|rate| rounded(*rate, 0)).collect();
+    let mut verdict = TrialVerdict::new("bench load");
+    let share =
+        |of: &LoadVariant, against: &LoadVariant| round_to(of.median_share_of(&against.rates), 3);
+    let bare_by_round: Vec<f64> = bare.iter().map(|rate| round_to(*rate, 0)).collect();
     verdict
-        .note("ratio", rounded(priced.share_of(bare), 3))
-        .note("limits_leave", share(limited, plain))
-        .note("holds_leave", share(priced, limited))
-        .note("alone_reaches", share(alone, priced))
-        .note(
+        .record("ratio", round_to(priced.median_share_of(bare), 3))
+        .record("limits_leave", share(limited, plain))
+        .record("holds_leave", share(priced, limited))
+        .record("alone_reaches", share(alone, priced))
+        .record(
             "bare_inserts_per_second",
-            median(&mut bare.clone()).map(|rate| rounded(rate, 0)),
+            median(&mut bare.clone()).map(|rate| round_to(rate, 0)),
         )
-        .note(
+        .record(
             "variants",
             variants
                 .each_ref()
-                .map(|variant| variant.figures(bare))
+                .map(|variant| variant.to_json(bare))
                 .to_vec(),
         )
-        .note("bare_by_round", bare_by_round)
-        .note("bare_shares_by_round", beside.shares.clone())
-        .note("connections", options.connections)
-        .note("organizations", options.organizations)
-        .note("seconds", options.seconds)
-        .note("request_bytes", BODY)
-        .note("stored_bytes", body)
-        .note("settings", stand.postgres.settings());
-    let failed: u64 = variants.iter().map(Variant::failed).sum();
-    verdict.promise("no failed load", failed == 0);
+        .record("bare_by_round", bare_by_round)
+        .record("bare_shares_by_round", bare_rounds.shares.clone())
+        .record("connections", options.connections)
+        .record("organizations", options.organizations)
+        .record("seconds", options.seconds)
+        .record("request_bytes", BODY_BYTES)
+        .record("stored_bytes", body)
+        .record("settings", environment.postgres.settings_to_json());
+    let failed: u64 = variants.iter().map(LoadVariant::count_failed).sum();
+    verdict.check("no failed load", failed == 0);
     verdict
-        .promise(
-            "without limits and holds at least half of what bare inserts do",
-            plain.share_of(bare) >= LEAST_RATIO,
+        .check(
+            "without limits and holds at least half the rate of bare inserts",
+            plain.median_share_of(bare) >= MIN_RATIO_TO_BARE_INSERTS,
         )
-        .promise(
-            "limits leave at least 60 % of it",
-            limited.share_of(&plain.rates) >= LEAST_WITH_LIMITS,
+        .check(
+            "with limits at least 60 % of the rate without",
+            limited.median_share_of(&plain.rates) >= MIN_SHARE_WITH_LIMITS,
         )
-        .promise(
-            "holds leave at least 80 % of that",
-            priced.share_of(&limited.rates) >= LEAST_WITH_HOLDS,
+        .check(
+            "with holds at least 80 % of the rate with limits",
+            priced.median_share_of(&limited.rates) >= MIN_SHARE_WITH_HOLDS,
         );
-    verdict.promise(
-        "one organization alone reaches 60 % of what many do",
-        alone.share_of(&priced.rates) >= LEAST_ALONE,
+    verdict.check(
+        "one organization reaches 60 % of the rate of many",
+        alone.median_share_of(&priced.rates) >= MIN_SHARE_OF_ONE_ORGANIZATION,
     );
     verdict
 }

@@ -1,14 +1,14 @@
-//! Bare single-row inserts of an equal row: what the database does without us.
+//! Bare single-row inserts by pgbench: what PostgreSQL does without the service.
 
 use std::fs;
 use std::path::PathBuf;
 
-use crate::failure::{During as _, Failure, Result};
-use crate::postgres::Postgres;
-use crate::scratch::Scratch;
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::postgres::TrialPostgresServer;
+use crate::scratch_folder::ScratchFolder;
 
 const DATABASE: &str = "bare";
-/// Ids rise within each client, as ours do: random ones would only slow it down.
+/// Ids increase within each client, as the service's do: random ids would only slow it down.
 const SCRIPT: &str = "\\set i :i + 1
 \\set id :run * 1000000000000000 + :client_id * 1000000000000 + :i
 insert into bare values (lpad(to_hex(:id::bigint), 32, '0')::uuid,
@@ -16,16 +16,16 @@ insert into bare values (lpad(to_hex(:id::bigint), 32, '0')::uuid,
     '01890a5d-ac96-774b-8000-000000000003', 'svc-mock', now(), :body);
 ";
 
-/// The row that is inserted.
+/// A table with rows as large as the service's.
 #[derive(Debug)]
-pub struct Bare {
+pub struct PgbenchInserts {
     script: PathBuf,
     log: PathBuf,
-    run: u32,
+    run_number: u32,
 }
 
-impl Bare {
-    pub async fn create(postgres: &Postgres, scratch: &Scratch) -> Result<Self> {
+impl PgbenchInserts {
+    pub async fn create(postgres: &TrialPostgresServer, scratch: &ScratchFolder) -> Result<Self> {
         postgres.create_database(DATABASE).await?;
         let mut connection = postgres.connect(DATABASE).await?;
         let table = "create table bare (id uuid primary key, organization uuid not null,
@@ -34,28 +34,28 @@ impl Bare {
         sqlx::raw_sql(table)
             .execute(&mut connection)
             .await
-            .during("creating the bare table")?;
+            .context("creating the table for bare inserts")?;
         let script = scratch.join("bare.sql");
-        fs::write(&script, SCRIPT).during("writing the script")?;
+        fs::write(&script, SCRIPT).context("writing the pgbench script")?;
         Ok(Self {
             script,
             log: scratch.join("pgbench"),
-            run: 0,
+            run_number: 0,
         })
     }
 
-    /// Inserts per second with so many clients; `size` is that of the body.
+    /// Inserts per second with this many clients; `size` is the size of the body.
     pub async fn run(
         &mut self,
-        postgres: &Postgres,
+        postgres: &TrialPostgresServer,
         clients: u32,
         seconds: u64,
         size: usize,
     ) -> Result<f64> {
-        self.run += 1;
+        self.run_number += 1;
         let digits = (0..size * 2).map(|_| char::from_digit(rand::random_range(0..16), 16));
         let body: String = digits.flatten().collect();
-        let pgbench = postgres.tool("pgbench").arguments([
+        let pgbench = postgres.installed_program("pgbench").with_arguments([
             "-h".to_owned(),
             "127.0.0.1".to_owned(),
             "-p".to_owned(),
@@ -74,7 +74,7 @@ impl Bare {
             "-D".to_owned(),
             "i=0".to_owned(),
             "-D".to_owned(),
-            format!("run={}", self.run),
+            format!("run={}", self.run_number),
             "-D".to_owned(),
             format!("body=\\x{body}"),
             "-f".to_owned(),
@@ -82,12 +82,12 @@ impl Bare {
             DATABASE.to_owned(),
         ]);
         let output = pgbench.run(&self.log).await?;
-        rate(&output).ok_or_else(|| Failure::new(format!("no rate in: {output}")))
+        parse_rate(&output).ok_or_else(|| TrialFailure::new(format!("no rate in: {output}")))
     }
 }
 
 /// `tps = 12345.678901 (without initial connection time)`
-fn rate(output: &str) -> Option<f64> {
+fn parse_rate(output: &str) -> Option<f64> {
     let line = output
         .lines()
         .find_map(|line| line.strip_prefix("tps = "))?;
@@ -102,7 +102,7 @@ mod tests {
     fn the_rate_is_read_from_the_report() {
         let output =
             "latency average = 1.2 ms\ntps = 16866.250000 (without initial connection time)\n";
-        assert_eq!(rate(output), Some(16_866.25));
-        assert_eq!(rate("pgbench: error"), None);
+        assert_eq!(parse_rate(output), Some(16_866.25));
+        assert_eq!(parse_rate("pgbench: error"), None);
     }
 }

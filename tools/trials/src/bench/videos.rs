@@ -1,4 +1,4 @@
-//! Videos of 1 GB from session to ready: one alone, then many at once, with loads beside them.
+//! Videos of 1 GB from session to ready: one, then many at once, with loads in the background.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,271 +9,300 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::bench::watch::{Party, Readings, Watch};
-use crate::beside::Beside;
-use crate::caller::Caller;
-use crate::chaos::traffic;
-use crate::dock::{Dock, Plan};
-use crate::failure::{During as _, Failure, Result};
-use crate::figures::{percentile, rounded, spread};
-use crate::options::{Common, VideosOptions};
-use crate::process::Process;
-use crate::progress::say;
-use crate::receiver::Receiver;
-use crate::samples::content::Content;
-use crate::samples::movie::Movie;
-use crate::verdict::Verdict;
+use crate::background_load::BackgroundLoad;
+use crate::bench::process_monitor::{MonitoredProcess, ProcessMonitor, ReadingsByProcess};
+use crate::callback_sink::CallbackSink;
+use crate::chaos::open_loop;
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::files_client::FilesClient;
+use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{BenchVideosOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::sample_files::generated_video::GeneratedVideo;
+use crate::sample_files::upload_content::UploadContent;
+use crate::statistics::{percentile, round_to, summarize};
+use crate::verdict::TrialVerdict;
 
-const MB: u64 = 1 << 20;
-/// All organizations of one shard share its slots.
+const MEBIBYTE: u64 = 1 << 20;
+/// All organizations of a shard share its scan slots.
 const SHARD: &str = "north";
-/// Videos that are brought to the store at once.
-const BRINGING: usize = 2;
-const IDLE: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_hours(1);
-const LOOK: Duration = Duration::from_millis(100);
-/// How long the worker was at it, from the claim to the end.
-const SCANNING: &str = "scan_seconds_sum";
-/// Promises.
-const MOST_GROWTH: f64 = 64.0;
-const MOST_P99: f64 = 500.0;
+const MAX_CONCURRENT_UPLOADS: usize = 2;
+const IDLE_MEASUREMENT: Duration = Duration::from_secs(10);
+const VERIFY_TIMEOUT: Duration = Duration::from_hours(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Seconds of the worker from claim to end.
+const SCAN_SECONDS_METRIC: &str = "longshore_scan_duration_seconds_sum";
+/// The bounds that the verdict checks.
+const MAX_GROWTH_MEGABYTES: f64 = 64.0;
+const MAX_P99_MILLISECONDS: f64 = 500.0;
 
 /// A video in the store, and how many seconds each step took.
-struct Brought {
-    caller: Caller,
-    id: String,
-    listed: Value,
-    create: f64,
-    upload: f64,
+struct UploadedVideo {
+    client: FilesClient,
+    file_id: String,
+    complete_body: Value,
+    create_seconds: f64,
+    upload_seconds: f64,
 }
 
-pub async fn run(common: &Common, options: &VideosOptions) -> Result<Verdict> {
-    let plan = Plan {
+pub async fn run(common: &CommonOptions, options: &BenchVideosOptions) -> Result<TrialVerdict> {
+    let plan = FilesEnvironmentOptions {
         organizations: 4,
         workers: 1,
         settings: &[("SCAN_TIMEOUT_SECONDS", "3600")],
     };
-    let dock = Dock::build(common, plan).await?;
-    dock.well().await?;
-    let receiver = Receiver::start(Duration::ZERO).await?;
-    let beside = Beside::new(dock.serving.address(), &receiver.url(), &dock.organizations);
-    let beside = Arc::new(beside);
+    let environment = FilesEnvironment::build(common, plan).await?;
+    environment.wait_until_files_work().await?;
+    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let background = BackgroundLoad::new(
+        environment.server.address(),
+        &receiver.url(),
+        &environment.organizations,
+    );
+    let background = Arc::new(background);
     let (over, enough) = oneshot::channel::<()>();
-    let offering = traffic::offer(options.rate, async { drop(enough.await) }, |number| {
-        let beside = Arc::clone(&beside);
-        async move { beside.load(number).await }
+    let offering = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+        let background = Arc::clone(&background);
+        async move { background.send_load(number).await }
     });
-    let mut verdict = Verdict::new("bench videos");
+    let mut verdict = TrialVerdict::new("bench videos");
     let measuring = async {
-        let measured = measure(&dock, options, &beside, &mut verdict).await;
+        let measured = measure(&environment, options, &background, &mut verdict).await;
         drop(over);
         measured
     };
     let (offered, measured) = tokio::join!(offering, measuring);
     measured?;
     verdict
-        .note("loads", offered)
-        .note("failed_loads", beside.failed())
-        .promise("every load is accepted", beside.all_were_accepted());
+        .record("loads", offered)
+        .record("failed_loads", background.failures())
+        .check("every load is accepted", background.all_were_accepted());
     Ok(verdict)
 }
 
 async fn measure(
-    dock: &Dock,
-    options: &VideosOptions,
-    beside: &Beside,
-    verdict: &mut Verdict,
+    environment: &FilesEnvironment,
+    options: &BenchVideosOptions,
+    background: &BackgroundLoad,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let size = options.megabytes * MB;
-    let watch = Watch::start(parties(dock));
-    say(format!("loads alone for {} s", IDLE.as_secs()));
+    let size = options.megabytes * MEBIBYTE;
+    let watch = ProcessMonitor::start(monitored_processes(environment));
+    report_progress(format!(
+        "background loads only, for {} s",
+        IDLE_MEASUREMENT.as_secs()
+    ));
     let begun = Instant::now();
-    tokio::time::sleep(IDLE).await;
-    let mut idle = beside.milliseconds(begun, Instant::now());
-    verdict.note("idle_load_milliseconds", spread(&mut idle));
+    tokio::time::sleep(IDLE_MEASUREMENT).await;
+    let mut idle = background.accepted_milliseconds(begun, Instant::now());
+    verdict.record("idle_load_milliseconds", summarize(&mut idle));
 
-    say(format!("one video of {} MB", options.megabytes));
-    let calm = watch.calm();
-    let content = made(size).await?;
+    report_progress(format!("one video of {} MB", options.megabytes));
+    let calm = watch.reset_peak();
+    let content = generate_video(size).await?;
     let begun = Instant::now();
-    let before = watch.cpu()?;
-    let brought = bring(caller(dock)?, &content).await?;
+    let before = watch.read_cpu()?;
+    let video = upload_video(find_client(environment)?, &content).await?;
     let verified = Instant::now();
-    let waited = brought.until_ready().await?;
+    let waited = video.wait_until_ready().await?;
     let steps = json!({
-        "create": rounded(brought.create, 2),
-        "upload": rounded(brought.upload, 1),
-        "verify": rounded(waited, 1),
-        "in_all": rounded(begun.elapsed().as_secs_f64(), 1),
+        "create": round_to(video.create_seconds, 2),
+        "upload": round_to(video.upload_seconds, 1),
+        "verify": round_to(waited, 1),
+        "in_all": round_to(begun.elapsed().as_secs_f64(), 1),
     });
     verdict
-        .note("one_video_seconds", steps)
-        .note("one_video_cpu_seconds", watch.cpu_since(&before)?)
-        .note("worker_scan_seconds", scanning(dock).await?);
+        .record("one_video_seconds", steps)
+        .record("one_video_cpu_seconds", watch.cpu_since(&before)?)
+        .record("worker_scan_seconds", read_scan_seconds(environment).await?);
     judge_memory(verdict, "one", &watch, &calm);
-    judge_loads(verdict, "one", beside, verified);
+    judge_loads(verdict, "one", background, verified);
 
     if options.count > 0 {
-        many(dock, options, beside, &watch, verdict).await?;
+        measure_many(environment, options, background, &watch, verdict).await?;
         judge_memory(verdict, "many", &watch, &calm);
     }
     Ok(())
 }
 
-async fn many(
-    dock: &Dock,
-    options: &VideosOptions,
-    beside: &Beside,
-    watch: &Watch,
-    verdict: &mut Verdict,
+async fn measure_many(
+    environment: &FilesEnvironment,
+    options: &BenchVideosOptions,
+    background: &BackgroundLoad,
+    watch: &ProcessMonitor,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    say(format!("bringing {} videos", options.count));
-    let bringing = (0..options.count).map(|_| async {
-        let content = made(options.megabytes * MB).await?;
-        bring(caller(dock)?, &content).await
+    report_progress(format!("uploading {} videos", options.count));
+    let uploads = (0..options.count).map(|_| async {
+        let content = generate_video(options.megabytes * MEBIBYTE).await?;
+        upload_video(find_client(environment)?, &content).await
     });
-    let brought: Vec<Brought> = stream::iter(bringing)
-        .buffered(BRINGING)
+    let videos: Vec<UploadedVideo> = stream::iter(uploads)
+        .buffered(MAX_CONCURRENT_UPLOADS)
         .try_collect()
         .await?;
-    say("completing all of them");
-    let before = watch.cpu()?;
+    report_progress("completing all videos");
+    let before = watch.read_cpu()?;
     let verified = Instant::now();
-    let ready = stream::iter(&brought)
-        .map(Brought::until_ready)
-        .buffer_unordered(brought.len().max(1))
+    let ready = stream::iter(&videos)
+        .map(UploadedVideo::wait_until_ready)
+        .buffer_unordered(videos.len().max(1))
         .try_collect::<Vec<f64>>();
     let most = AtomicI64::new(0);
     let mut seconds = tokio::select! {
         ready = ready => ready?,
-        stopped = count_claimed(dock, &most) => match stopped? {},
+        stopped = track_max_claimed(environment, &most) => match stopped? {},
     };
     let (all, most) = (verified.elapsed().as_secs_f64(), most.into_inner());
     verdict
-        .note("verified_at_once", most)
-        .promise("two are verified at a time", most <= 2)
-        .note("many_verify_seconds", spread(&mut seconds))
-        .note("many_in_all_seconds", rounded(all, 1))
-        .note("many_cpu_seconds", watch.cpu_since(&before)?);
-    judge_loads(verdict, "many", beside, verified);
+        .record("verified_at_once", most)
+        .check("at most two files are verified at a time", most <= 2)
+        .record("many_verify_seconds", summarize(&mut seconds))
+        .record("many_in_all_seconds", round_to(all, 1))
+        .record("many_cpu_seconds", watch.cpu_since(&before)?);
+    judge_loads(verdict, "many", background, verified);
     Ok(())
 }
 
-/// How many a worker has in hand at most; returns only when it cannot be told.
-async fn count_claimed(dock: &Dock, most: &AtomicI64) -> Result<Infallible> {
+/// Records the most files that were claimed at once; returns only when a query fails.
+async fn track_max_claimed(environment: &FilesEnvironment, most: &AtomicI64) -> Result<Infallible> {
     let query = "select count(*) from shard.file where node is not null";
     loop {
-        for (_, pool) in &dock.shards {
-            let asked = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-            most.fetch_max(asked.during("counting claims")?, Ordering::Relaxed);
+        for (_, pool) in &environment.shards {
+            let claimed = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
+            most.fetch_max(claimed.context("counting claims")?, Ordering::Relaxed);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn parties(dock: &Dock) -> Vec<Party> {
-    let party = |name, pid: Option<u32>, is_family| {
-        pid.map(|pid| Party {
+fn monitored_processes(environment: &FilesEnvironment) -> Vec<MonitoredProcess> {
+    let process = |name, pid: Option<u32>, is_family| {
+        pid.map(|pid| MonitoredProcess {
             name,
             pid,
-            is_family,
+            includes_children: is_family,
         })
     };
-    let worker = dock.working.first().and_then(Process::pid);
+    let worker = environment.workers.first().and_then(LongshoredProcess::pid);
     let all = [
-        party("serve", dock.serving.pid(), false),
-        // Its children read untrusted bytes, and their time is its own.
-        party("work", worker, true),
-        party("weed", dock.objects.pid(), false),
-        party("clamd", dock.scanner.pid(), false),
-        party("postgres", dock.postgres.pid(), true),
+        process("serve", environment.server.pid(), false),
+        // Its children parse untrusted bytes, and their CPU time counts as the worker's.
+        process("work", worker, true),
+        process("weed", environment.object_store.pid(), false),
+        process("clamd", environment.scanner.pid(), false),
+        process("postgres", environment.postgres.pid(), true),
     ];
     all.into_iter().flatten().collect()
 }
 
-/// The next one whose organization lies on the shard.
-fn caller(dock: &Dock) -> Result<&Caller> {
-    let mut callers = dock.organizations.iter().zip(&dock.callers);
+/// The first client whose organization is on the shard.
+fn find_client(environment: &FilesEnvironment) -> Result<&FilesClient> {
+    let mut callers = environment.organizations.iter().zip(&environment.clients);
     let found = callers.find(|(organization, _)| organization.shard == SHARD);
-    let (_, caller) = found.ok_or_else(|| Failure::new("nobody lies on the shard"))?;
+    let (_, caller) = found.ok_or_else(|| TrialFailure::new("no organization is on the shard"))?;
     Ok(caller)
 }
 
-/// Made and hashed on a thread of its own: it takes seconds.
-async fn made(size: u64) -> Result<Content> {
-    let making = tokio::task::spawn_blocking(move || Content::from(Movie::new(size)));
-    making.await.during("making a video")
+/// Runs on a blocking thread: generating and hashing takes seconds.
+async fn generate_video(size: u64) -> Result<UploadContent> {
+    let making =
+        tokio::task::spawn_blocking(move || UploadContent::from(GeneratedVideo::new(size)));
+    making.await.context("generating a video")
 }
 
-async fn bring(caller: &Caller, content: &Content) -> Result<Brought> {
+async fn upload_video(caller: &FilesClient, content: &UploadContent) -> Result<UploadedVideo> {
     let begun = Instant::now();
-    let said = caller.create(content).await;
+    let response = caller.create_file(content).await;
     let create = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
-    let listed = caller.bring(said.upload(), content).await;
-    let listed =
-        listed.map_err(|refused| Failure::new(format!("{}; bringing: {refused}", said.line())))?;
-    Ok(Brought {
-        caller: caller.clone(),
-        id: said.text("id").to_owned(),
-        listed,
-        create,
-        upload: begun.elapsed().as_secs_f64(),
+    let listed = caller.upload_all(response.upload_grant(), content).await;
+    let listed = listed.map_err(|refused| {
+        TrialFailure::new(format!("{}; uploading: {refused}", response.summary()))
+    })?;
+    Ok(UploadedVideo {
+        client: caller.clone(),
+        file_id: response.string_field("id").to_owned(),
+        complete_body: listed,
+        create_seconds: create,
+        upload_seconds: begun.elapsed().as_secs_f64(),
     })
 }
 
-impl Brought {
-    /// Completes and waits; says how many seconds it took.
-    async fn until_ready(&self) -> Result<f64> {
+impl UploadedVideo {
+    /// Completes the file and waits; returns the seconds.
+    async fn wait_until_ready(&self) -> Result<f64> {
         let begun = Instant::now();
-        let said = self.caller.complete(&self.id, &self.listed).await;
-        if !matches!(said.status, 200 | 202) {
-            return Err(Failure::new(format!("complete: {}", said.line())));
+        let response = self
+            .client
+            .complete_file(&self.file_id, &self.complete_body)
+            .await;
+        if !matches!(response.status, 200 | 202) {
+            return Err(TrialFailure::new(format!(
+                "complete: {}",
+                response.summary()
+            )));
         }
         loop {
-            let said = self.caller.find(&self.id).await;
-            match said.text("status") {
+            let response = self.client.find_file(&self.file_id).await;
+            match response.string_field("status") {
                 "ready" => return Ok(begun.elapsed().as_secs_f64()),
-                "validating" if begun.elapsed() < PATIENCE => tokio::time::sleep(LOOK).await,
-                _ => return Err(Failure::new(format!("not ready: {}", said.line()))),
+                "validating" if begun.elapsed() < VERIFY_TIMEOUT => {
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+                _ => {
+                    return Err(TrialFailure::new(format!(
+                        "not ready: {}",
+                        response.summary()
+                    )));
+                }
             }
         }
     }
 }
 
-fn judge_memory(verdict: &mut Verdict, name: &str, watch: &Watch, calm: &Readings) {
-    let most = watch.most();
-    let mut told = Map::new();
-    for (party, most) in &most {
-        let growth = most - calm.get(party).copied().unwrap_or_default();
-        let figures = json!({"most": rounded(*most, 1), "growth": rounded(growth, 1)});
-        told.insert((*party).to_owned(), figures);
-        if matches!(*party, "serve" | "work") {
-            verdict.promise(
-                format!("{party} grows by at most 64 MB ({name})"),
-                growth <= MOST_GROWTH,
+fn judge_memory(
+    verdict: &mut TrialVerdict,
+    name: &str,
+    watch: &ProcessMonitor,
+    calm: &ReadingsByProcess,
+) {
+    let most = watch.peak_memory();
+    let mut by_process = Map::new();
+    for (process, most) in &most {
+        let growth = most - calm.get(process).copied().unwrap_or_default();
+        let figures = json!({"most": round_to(*most, 1), "growth": round_to(growth, 1)});
+        by_process.insert((*process).to_owned(), figures);
+        if matches!(*process, "serve" | "work") {
+            verdict.check(
+                format!("{process} grows by at most 64 MB ({name})"),
+                growth <= MAX_GROWTH_MEGABYTES,
             );
         }
     }
-    verdict.note(&format!("{name}_memory_megabytes"), Value::Object(told));
+    verdict.record(
+        &format!("{name}_memory_megabytes"),
+        Value::Object(by_process),
+    );
 }
 
-fn judge_loads(verdict: &mut Verdict, name: &str, beside: &Beside, from: Instant) {
-    let mut taken = beside.milliseconds(from, Instant::now());
+fn judge_loads(verdict: &mut TrialVerdict, name: &str, background: &BackgroundLoad, from: Instant) {
+    let mut taken = background.accepted_milliseconds(from, Instant::now());
     let p99 = percentile(&mut taken, 990);
     verdict
-        .note(&format!("{name}_load_milliseconds"), spread(&mut taken))
-        .promise(
-            format!("loads beside it have a p99 below 500 ms ({name})"),
-            p99.is_some_and(|p99| p99 < MOST_P99),
+        .record(&format!("{name}_load_milliseconds"), summarize(&mut taken))
+        .check(
+            format!("background loads have a p99 below 500 ms ({name})"),
+            p99.is_some_and(|p99| p99 < MAX_P99_MILLISECONDS),
         );
 }
 
-/// Seconds that the worker counted for its verifications.
-async fn scanning(dock: &Dock) -> Result<f64> {
-    let Some(worker) = dock.working.first() else {
+/// Seconds that the worker spent on verification, from its metrics.
+async fn read_scan_seconds(environment: &FilesEnvironment) -> Result<f64> {
+    let Some(worker) = environment.workers.first() else {
         return Ok(0.0);
     };
-    let metrics = worker.metrics().await?;
-    Ok(rounded(metrics.sum(SCANNING), 1))
+    let metrics = worker.scrape_metrics().await?;
+    Ok(round_to(metrics.sum(SCAN_SECONDS_METRIC), 1))
 }

@@ -1,4 +1,4 @@
-//! From load to callback, apart for cargo that an interrupted process held and for all other.
+//! Time from load to callback, separately for cargo that an interrupted process held.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -7,181 +7,185 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::chaos::environment::ChaosEnvironment;
 use crate::chaos::interruption::Interruption;
-use crate::chaos::scene::Scene;
-use crate::failure::{During as _, Result};
-use crate::figures;
-use crate::ledger::Loaded;
-use crate::verdict::Verdict;
+use crate::failure::{FailureContext as _, Result};
+use crate::load_log::AcknowledgedLoad;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const MAX_SECONDS_OF_OTHERS: f64 = 5.0;
-const MAX_SECONDS_OF_HELD: f64 = 20.0;
-/// What happened this long after an interruption is still counted with it.
-const COUNTED_AFTERWARDS: Duration = Duration::from_secs(15);
+const MAX_OTHER_CARGO_SECONDS: f64 = 5.0;
+const MAX_HELD_CARGO_SECONDS: f64 = 20.0;
+/// Cargo loaded this long after an interruption still counts as affected by it.
+const AFTER_INTERRUPTION: Duration = Duration::from_secs(15);
 
 /// Seconds from load to callback.
 #[derive(Debug, Default)]
 pub struct CallbackLatency {
-    /// The interrupted process held the lane, the batch or the delivery, or took the load.
+    /// The interrupted process held the lane, the batch or the delivery, or it took the load.
     held: Vec<f64>,
     others: Vec<f64>,
-    /// Of the others, from the answer on instead of the request.
+    /// For the other cargo, from the response instead of the request.
     others_since_answer: Vec<f64>,
-    /// The p99 of the others during each interruption.
+    /// The p99 of the other cargo during each interruption.
     by_interruption: Vec<Option<f64>>,
 }
 
 impl CallbackLatency {
-    pub async fn measure(scene: &Scene, interruptions: &[Interruption]) -> Result<Self> {
-        let lanes = lanes(&scene.shards).await?;
+    pub async fn measure(
+        environment: &ChaosEnvironment,
+        interruptions: &[Interruption],
+    ) -> Result<Self> {
+        let lanes = read_lanes(&environment.shards).await?;
         let mut latency = Self::default();
         let mut during: Vec<Vec<f64>> = vec![Vec::new(); interruptions.len()];
-        let first = interruptions.iter().map(|it| it.began).min();
-        for (cargo, loaded) in scene.callers.ledger.loaded() {
-            let Some(receipt) = scene.callers.receipts.find(cargo) else {
+        let first = interruptions.iter().map(|it| it.began_at).min();
+        for (cargo, loaded) in environment.callers.load_log.acknowledged() {
+            let Some(receipt) = environment.callers.receipts.find(cargo) else {
                 continue;
             };
-            if first.is_none_or(|first| receipt.first < first) {
+            if first.is_none_or(|first| receipt.first_at < first) {
                 continue;
             }
             let id = Uuid::from_u128(cargo);
-            let journey = Journey {
+            let journey = CargoJourney {
                 id,
                 lane: lanes.get(&id).copied(),
                 loaded,
-                received: receipt.first,
+                received_at: receipt.first_at,
             };
             if interruptions.iter().any(|it| journey.was_held_by(it)) {
-                latency.held.push(journey.seconds_since(loaded.at));
+                latency
+                    .held
+                    .push(journey.seconds_since(loaded.acknowledged_at));
                 continue;
             }
-            let seconds = journey.seconds_since(loaded.sent);
+            let seconds = journey.seconds_since(loaded.sent_at);
             latency.others.push(seconds);
             latency
                 .others_since_answer
-                .push(journey.seconds_since(loaded.at));
+                .push(journey.seconds_since(loaded.acknowledged_at));
             for (one, seconds_during) in interruptions.iter().zip(&mut during) {
                 if journey.overlaps(one) {
                     seconds_during.push(seconds);
                 }
             }
         }
-        let p99 = |mut seconds: Vec<f64>| figures::percentile(&mut seconds, 990);
+        let p99 = |mut seconds: Vec<f64>| statistics::percentile(&mut seconds, 990);
         latency.by_interruption = during.into_iter().map(p99).collect();
         Ok(latency)
     }
 
-    pub fn judge(&mut self, verdict: &mut Verdict) {
-        let rounded = |seconds: &Option<f64>| seconds.map(|it| figures::rounded(it, 2));
+    pub fn judge(&mut self, verdict: &mut TrialVerdict) {
+        let rounded = |seconds: &Option<f64>| seconds.map(|it| statistics::round_to(it, 2));
         let by_interruption: Vec<Option<f64>> = self.by_interruption.iter().map(rounded).collect();
         let within = |seconds: &mut [f64], bound: f64| {
-            let p99 = figures::percentile(seconds, 990);
+            let p99 = statistics::percentile(seconds, 990);
             p99.is_none_or(|p99| p99 <= bound)
         };
-        let held = within(&mut self.held, MAX_SECONDS_OF_HELD);
-        let others = within(&mut self.others, MAX_SECONDS_OF_OTHERS);
+        let held = within(&mut self.held, MAX_HELD_CARGO_SECONDS);
+        let others = within(&mut self.others, MAX_OTHER_CARGO_SECONDS);
         verdict
-            .note("held", self.held.len())
-            .note("held_seconds", figures::spread(&mut self.held))
-            .note("others", self.others.len())
-            .note("others_seconds", figures::spread(&mut self.others))
-            .note(
+            .record("held", self.held.len())
+            .record("held_seconds", statistics::summarize(&mut self.held))
+            .record("others", self.others.len())
+            .record("others_seconds", statistics::summarize(&mut self.others))
+            .record(
                 "others_seconds_since_answer",
-                figures::spread(&mut self.others_since_answer),
+                statistics::summarize(&mut self.others_since_answer),
             )
-            .note("others_p99_by_round", json!(by_interruption))
-            .promise("load to callback p99 of held cargo is at most 20 s", held)
-            .promise("load to callback p99 of other cargo is at most 5 s", others);
+            .record("others_p99_by_round", json!(by_interruption))
+            .check("load to callback p99 of held cargo is at most 20 s", held)
+            .check("load to callback p99 of other cargo is at most 5 s", others);
     }
 }
 
 /// One cargo from load to callback.
-struct Journey {
+struct CargoJourney {
     id: Uuid,
     lane: Option<i32>,
-    loaded: Loaded,
-    received: Instant,
+    loaded: AcknowledgedLoad,
+    received_at: Instant,
 }
 
-impl Journey {
+impl CargoJourney {
     fn seconds_since(&self, moment: Instant) -> f64 {
-        self.received
+        self.received_at
             .saturating_duration_since(moment)
             .as_secs_f64()
     }
 
     fn overlaps(&self, interruption: &Interruption) -> bool {
-        let end = interruption.end.map(|(at, _)| at + COUNTED_AFTERWARDS);
-        self.received >= interruption.began && end.is_none_or(|end| self.loaded.sent <= end)
+        let end = interruption.end.map(|(at, _)| at + AFTER_INTERRUPTION);
+        self.received_at >= interruption.began_at
+            && end.is_none_or(|end| self.loaded.sent_at <= end)
     }
 
     fn was_held_by(&self, interruption: &Interruption) -> bool {
-        if self.received < interruption.began {
+        if self.received_at < interruption.began_at {
             return false;
         }
         let held = &interruption.held;
         let in_lane = self.lane.is_some_and(|lane| held.lanes.contains(&lane))
             && interruption
                 .lanes_until()
-                .is_some_and(|until| self.loaded.sent <= until);
-        // A process that cannot work answers late, or never.
-        let taken = interruption.target.is_some()
-            && self.loaded.target == interruption.target
-            && self.loaded.at >= interruption.began
+                .is_some_and(|until| self.loaded.sent_at <= until);
+        // An interrupted process answers late, or never.
+        let taken = interruption.client.is_some()
+            && self.loaded.client == interruption.client
+            && self.loaded.acknowledged_at >= interruption.began_at
             && interruption
                 .end
-                .is_none_or(|(end, _)| self.loaded.sent <= end);
+                .is_none_or(|(end, _)| self.loaded.sent_at <= end);
         in_lane || taken || held.cargo.contains(&self.id) || held.deliveries.contains(&self.id)
     }
 }
 
-/// The lane of every cargo.
-async fn lanes(shards: &[(String, PgPool)]) -> Result<HashMap<Uuid, i32>> {
+async fn read_lanes(shards: &[(String, PgPool)]) -> Result<HashMap<Uuid, i32>> {
     let mut lanes = HashMap::new();
     for (_, pool) in shards {
-        let asked = sqlx::query_as::<_, (Uuid, i32)>("select id, lane from shard.cargo");
-        lanes.extend(asked.fetch_all(pool).await.during("reading lanes")?);
+        let query = sqlx::query_as::<_, (Uuid, i32)>("select id, lane from shard.cargo");
+        lanes.extend(query.fetch_all(pool).await.context("reading lanes")?);
     }
     Ok(lanes)
 }
 
-/// How many lanes there are.
 pub async fn count_lanes(shards: &[(String, PgPool)]) -> Result<usize> {
-    let lanes = lanes(shards).await?;
+    let lanes = read_lanes(shards).await?;
     Ok(lanes.values().collect::<HashSet<_>>().len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chaos::interruption::{End, Held, Interruptions};
+    use crate::chaos::interruption::{HeldClaims, InterruptionEnd, Interruptions};
 
     #[test]
     fn cargo_of_a_held_lane_is_apart_while_the_lane_is_held() {
         let all = Interruptions::default();
         all.begin(7, Some(0));
-        let held = Held {
+        let held = HeldClaims {
             lanes: HashSet::from([3]),
-            ..Held::default()
+            ..HeldClaims::default()
         };
-        all.note_held(7, held);
-        all.end(End::Continued);
+        all.record_held(7, held);
+        all.end(InterruptionEnd::Continued);
         let one = all.all().remove(0);
-        let journey = |lane, target, sent: Instant| Journey {
+        let journey = |lane, target, sent: Instant| CargoJourney {
             id: Uuid::from_u128(1),
             lane: Some(lane),
-            loaded: Loaded {
-                at: sent,
-                sent,
-                target: Some(target),
+            loaded: AcknowledgedLoad {
+                acknowledged_at: sent,
+                sent_at: sent,
+                client: Some(target),
                 organization: 0,
             },
-            received: sent + Duration::from_secs(1),
+            received_at: sent + Duration::from_secs(1),
         };
-        let later = one.began + Duration::from_mins(1);
-        assert!(journey(3, 1, one.began).was_held_by(&one));
-        assert!(!journey(4, 1, one.began).was_held_by(&one));
-        assert!(journey(4, 0, one.began).was_held_by(&one));
+        let later = one.began_at + Duration::from_mins(1);
+        assert!(journey(3, 1, one.began_at).was_held_by(&one));
+        assert!(!journey(4, 1, one.began_at).was_held_by(&one));
+        assert!(journey(4, 0, one.began_at).was_held_by(&one));
         assert!(!journey(3, 0, later).was_held_by(&one));
         assert!(!journey(3, 1, later).overlaps(&one));
     }

@@ -1,50 +1,51 @@
-//! Database connections are cut while every load is repeated until it is answered.
+//! Cuts database connections while every load is retried until it is answered.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chaos::cutter;
-use crate::chaos::keyed_loads::KeyedLoads;
-use crate::chaos::scene::{Scene, Servers};
-use crate::chaos::settle;
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::options::{ChaosOptions, Common};
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::chaos::completion;
+use crate::chaos::connection_cutter;
+use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
+use crate::chaos::idempotent_loads::IdempotentLoads;
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::options::{ChaosLoadOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::verdict::TrialVerdict;
 
-const SETTLING: Duration = Duration::from_secs(90);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
-    let scene = Scene::build(common, Servers::OneForAll).await?;
-    let keys = Arc::new(KeyedLoads::default());
+pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
+    let environment = ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
+    let keys = Arc::new(IdempotentLoads::default());
     let length = Duration::from_secs(options.seconds);
-    let server = scene
+    let server = environment
         .postgres
         .first()
-        .ok_or_else(|| Failure::new("no server"))?;
+        .ok_or_else(|| TrialFailure::new("no database server is running"))?;
     let server = server.pool("postgres");
-    say(format!("cutting connections for {} s", options.seconds));
-    let loading = traffic::offer(options.rate, tokio::time::sleep(length), |number| {
-        let (callers, keys) = (Arc::clone(&scene.callers), Arc::clone(&keys));
+    report_progress(format!("cutting connections for {} s", options.seconds));
+    let loading = open_loop::offer_loads(options.rate, tokio::time::sleep(length), |number| {
+        let (callers, keys) = (Arc::clone(&environment.callers), Arc::clone(&keys));
         async move { keys.load(&callers, number).await }
     });
-    let (offered, cuts) = tokio::join!(loading, cutter::cut(&server, length));
+    let (offered, cuts) =
+        tokio::join!(loading, connection_cutter::cut_connections(&server, length));
     let cuts = cuts?;
-    say(format!(
-        "{} cut, {} in mid-transaction; settling",
-        cuts.all, cuts.in_transaction
+    report_progress(format!(
+        "{} connections cut, {} inside a transaction; waiting for completion",
+        cuts.total, cuts.in_transaction
     ));
-    let settled = settle::settle(&scene, SETTLING).await?;
+    let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = Verdict::new("chaos connections");
-    settled.judge(&scene.callers, &mut verdict);
-    keys.judge(&scene, offered, &mut verdict).await?;
+    let mut verdict = TrialVerdict::new("chaos connections");
+    settled.judge(&environment.callers, &mut verdict);
+    keys.judge(&environment, offered, &mut verdict).await?;
     verdict
-        .note("cut", cuts.all)
-        .note("cut_in_transaction", cuts.in_transaction)
-        .promise(
-            "something was cut in mid-transaction",
+        .record("cut", cuts.total)
+        .record("cut_in_transaction", cuts.in_transaction)
+        .check(
+            "a connection was cut inside a transaction",
             cuts.in_transaction > 0,
         );
     Ok(verdict)

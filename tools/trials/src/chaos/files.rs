@@ -1,9 +1,9 @@
-//! Uploads of every kind of mishap, with a store that stumbles and workers that are killed.
+//! Uploads with every kind of fault, a flaky store, and workers that are killed.
 
-pub mod audit;
-pub mod drama;
-pub mod plot;
-pub mod survey;
+pub mod bucket_reconciliation;
+pub mod content_audit;
+pub mod fault_kind;
+pub mod upload_scenario;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _};
 use serde_json::json;
 
-use crate::chaos::files::drama::{Must, Played};
-use crate::dock::{Dock, Plan};
-use crate::failure::{During as _, Failure, Result};
-use crate::options::{Common, FilesOptions};
-use crate::process::Process;
-use crate::progress::say;
-use crate::relay::Behaviour;
-use crate::verdict::Verdict;
+use crate::chaos::files::upload_scenario::{ExpectedEnd, UploadRecord};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::faulty_relay::RelayBehaviour;
+use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosFilesOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::verdict::TrialVerdict;
 
 const ORGANIZATIONS: usize = 8;
 /// Fewer per project than it may have open.
-const AT_ONCE: usize = 48;
-/// Of a hundred connections to the store so many are cut at once, and as many are slow.
-const UNSTEADY: u32 = 15;
-const SETTLING: Duration = Duration::from_mins(3);
+const MAX_CONCURRENT_UPLOADS: usize = 48;
+/// Percent of connections to the store that are cut early; as many are slow.
+const FLAKY_PERCENT: u32 = 15;
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(3);
 const SETTINGS: [(&str, &str); 6] = [
     ("UPLOAD_GRANT_SECONDS", "20"),
     ("UPLOAD_ABANDON_SECONDS", "15"),
@@ -37,71 +37,78 @@ const SETTINGS: [(&str, &str); 6] = [
     ("LEASE_SECONDS", "5"),
 ];
 
-pub async fn run(common: &Common, options: &FilesOptions) -> Result<Verdict> {
-    let plan = Plan {
+pub async fn run(common: &CommonOptions, options: &ChaosFilesOptions) -> Result<TrialVerdict> {
+    let plan = FilesEnvironmentOptions {
         organizations: ORGANIZATIONS,
         workers: 2,
         settings: &SETTINGS,
     };
-    let mut dock = Dock::build(common, plan).await?;
-    dock.well().await?;
-    say(format!("{} uploads", options.uploads));
-    dock.to_store
-        .behave(Behaviour::Unsteady { percent: UNSTEADY });
+    let mut environment = FilesEnvironment::build(common, plan).await?;
+    environment.wait_until_files_work().await?;
+    report_progress(format!("{} uploads", options.uploads));
+    environment
+        .store_relay
+        .set_behaviour(RelayBehaviour::Flaky {
+            percent: FLAKY_PERCENT,
+        });
     let begun = Instant::now();
-    let mut working = std::mem::take(&mut dock.working);
+    let mut working = std::mem::take(&mut environment.workers);
     let kills = AtomicU64::new(0);
-    let played = tokio::select! {
-        played = play_all(&dock, options.uploads) => played,
-        killed = kill(&mut working, &kills) => match killed {
+    let records = tokio::select! {
+        records = run_uploads(&environment, options.uploads) => records,
+        killed = kill_workers(&mut working, &kills) => match killed {
             Err(failure) => return Err(failure),
             Ok(never) => match never {},
         },
     };
     let (seconds, kills) = (begun.elapsed().as_secs(), kills.into_inner());
-    say(format!("{seconds} s, {kills} workers killed; settling"));
-    dock.to_store.behave(Behaviour::Pass);
-    dock.working = working;
-    let survey = survey::settle(&dock, SETTLING).await?;
+    report_progress(format!(
+        "{kills} workers killed in {seconds} s; waiting for completion"
+    ));
+    environment.store_relay.set_behaviour(RelayBehaviour::Pass);
+    environment.workers = working;
+    let survey = bucket_reconciliation::wait_until_reconciled(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = Verdict::new("chaos files");
+    let mut verdict = TrialVerdict::new("chaos files");
     verdict
-        .note("uploads", options.uploads)
-        .note("seconds", seconds)
-        .note("kills", kills)
-        .promise("a worker was killed", kills > 0);
-    judge_faults(&mut verdict, &dock);
-    judge_plays(&mut verdict, &dock, &played).await?;
+        .record("uploads", options.uploads)
+        .record("seconds", seconds)
+        .record("kills", kills)
+        .check("a worker was killed", kills > 0);
+    judge_faults(&mut verdict, &environment);
+    judge_uploads(&mut verdict, &environment, &records).await?;
     survey.judge(&mut verdict);
-    audit::audit(&dock).await?.judge(&mut verdict);
+    content_audit::audit_files(&environment)
+        .await?
+        .judge(&mut verdict);
     Ok(verdict)
 }
 
-async fn play_all(dock: &Dock, uploads: usize) -> Vec<Played> {
+async fn run_uploads(environment: &FilesEnvironment, uploads: usize) -> Vec<UploadRecord> {
     let ended = AtomicU64::new(0);
     let playing = (0..uploads).map(|number| {
-        let (callers, ended) = (&dock.callers, &ended);
+        let (callers, ended) = (&environment.clients, &ended);
         async move {
             let caller = number % callers.len().max(1);
-            let played = match callers.get(caller) {
-                Some(it) => drama::play(it, caller, number).await,
-                None => Played::default(),
+            let record = match callers.get(caller) {
+                Some(it) => upload_scenario::run_scenario(it, caller, number).await,
+                None => UploadRecord::default(),
             };
             let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
             if ended.is_multiple_of(200) {
-                say(format!("{ended} ended"));
+                report_progress(format!("{ended} uploads ended"));
             }
-            played
+            record
         }
     });
     stream::iter(playing)
-        .buffer_unordered(AT_ONCE)
+        .buffer_unordered(MAX_CONCURRENT_UPLOADS)
         .collect()
         .await
 }
 
-/// Kills a worker every 2 to 4 seconds; returns only when something is wrong.
-async fn kill(working: &mut [Process], kills: &AtomicU64) -> Result<Infallible> {
+/// Kills a worker every 2 to 4 seconds; returns only with a failure.
+async fn kill_workers(working: &mut [LongshoredProcess], kills: &AtomicU64) -> Result<Infallible> {
     loop {
         let pause = Duration::from_millis(rand::random_range(2000..=4000));
         tokio::time::sleep(pause).await;
@@ -110,8 +117,10 @@ async fn kill(working: &mut [Process], kills: &AtomicU64) -> Result<Infallible> 
             continue;
         };
         if !process.is_running() {
-            let words = process.last_words();
-            return Err(Failure::new(format!("longshored ended by itself\n{words}")));
+            let log = process.log_tail();
+            return Err(TrialFailure::new(format!(
+                "longshored exited unexpectedly\n{log}"
+            )));
         }
         process.kill();
         process.start()?;
@@ -119,67 +128,77 @@ async fn kill(working: &mut [Process], kills: &AtomicU64) -> Result<Infallible> 
     }
 }
 
-fn judge_faults(verdict: &mut Verdict, dock: &Dock) {
-    let done = &dock.to_store.done;
+fn judge_faults(verdict: &mut TrialVerdict, environment: &FilesEnvironment) {
+    let done = &environment.store_relay.counts;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
     verdict
-        .note(
+        .record(
             "connections_to_the_store",
             json!({"all": read(&done.connections), "cut": read(&done.cut), "slowed": read(&done.slowed)}),
         )
-        .promise("connections to the store were cut", read(&done.cut) > 0);
+        .check("connections to the store were cut", read(&done.cut) > 0);
 }
 
-/// How each upload ended, beside how it had to.
-async fn judge_plays(verdict: &mut Verdict, dock: &Dock, played: &[Played]) -> Result<()> {
-    let suspected = suspected(dock).await?;
+/// Compares how each upload ended with how it had to end.
+async fn judge_uploads(
+    verdict: &mut TrialVerdict,
+    environment: &FilesEnvironment,
+    records: &[UploadRecord],
+) -> Result<()> {
+    let suspected = find_poison_pills(environment).await?;
     let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for one in played {
-        let session = dock.callers.get(one.caller).zip(one.file.as_deref());
+    for one in records {
+        let session = environment
+            .clients
+            .get(one.client)
+            .zip(one.file_id.as_deref());
         let Some((caller, id)) = session else {
             *outcomes.entry("no session".to_owned()).or_default() += 1;
-            wrong.push(format!("{}: {}", one.plot, one.note));
+            wrong.push(format!("{}: {}", one.fault, one.details));
             continue;
         };
-        let ended = caller.find(id).await;
-        let (status, reason) = (ended.text("status"), ended.text("failure_reason"));
+        let ended = caller.find_file(id).await;
+        let (status, reason) = (
+            ended.string_field("status"),
+            ended.string_field("failure_reason"),
+        );
         let outcome = format!("{status} {reason}").trim().to_owned();
         *outcomes.entry(outcome.clone()).or_default() += 1;
-        let held = match one.must {
-            Must::BeReady => status == "ready" || suspected.contains(id),
-            Must::NotBeReady => matches!(status, "failed" | "expired"),
-            Must::Settle => matches!(status, "ready" | "failed" | "expired"),
+        let held = match one.expected {
+            ExpectedEnd::Ready => status == "ready" || suspected.contains(id),
+            ExpectedEnd::NotReady => matches!(status, "failed" | "expired"),
+            ExpectedEnd::AnyEnd => matches!(status, "ready" | "failed" | "expired"),
         };
         if !held {
-            wrong.push(format!("{} {id}: {outcome}: {}", one.plot, one.note));
+            wrong.push(format!("{} {id}: {outcome}: {}", one.fault, one.details));
         }
     }
-    let late = played.iter().filter(|one| one.is_late).count();
+    let late = records.iter().filter(|one| one.is_late).count();
     verdict
-        .note("outcomes", json!(outcomes))
-        .note("too_slow_to_tell", late)
-        .note("taken_for_the_cause_of_kills", suspected.len())
-        .promise("every upload ended as it had to", wrong.is_empty());
+        .record("outcomes", json!(outcomes))
+        .record("too_slow_to_tell", late)
+        .record("failed_as_poison_pills", suspected.len())
+        .check("every upload ended as expected", wrong.is_empty());
     if !wrong.is_empty() {
         let shown: Vec<&String> = wrong.iter().take(20).collect();
         verdict
-            .note("ended_otherwise", wrong.len())
-            .note("some_of_them", json!(shown));
+            .record("unexpected_ends", wrong.len())
+            .record("examples", json!(shown));
     }
     Ok(())
 }
 
-/// Files that so many workers were killed with that the service takes them for the cause.
-async fn suspected(dock: &Dock) -> Result<BTreeSet<String>> {
+/// Files that the service failed as poison pills, because too many workers died with them.
+async fn find_poison_pills(environment: &FilesEnvironment) -> Result<BTreeSet<String>> {
     let query = "select 'file_' || replace(id::text, '-', '') from shard.file
         where takeovers >= 5 and status = 'failed' and failure_reason like 'malformed%'";
     let mut suspected = BTreeSet::new();
-    for (_, pool) in &dock.shards {
+    for (_, pool) in &environment.shards {
         let here: Vec<String> = sqlx::query_scalar(query)
             .fetch_all(pool)
             .await
-            .during("looking for suspects")?;
+            .context("reading poison pills")?;
         suspected.extend(here);
     }
     Ok(suspected)

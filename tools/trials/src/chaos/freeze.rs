@@ -1,7 +1,7 @@
-//! Processes are stopped, some at the worst moment, and continued or killed.
+//! Stops processes, some at the worst moment, and continues or kills them.
 //!
-//! A killed process closes its sockets. A stopped one keeps them, its transactions and
-//! their locks: only limits on connections and leases help the others.
+//! A killed process closes its sockets. A stopped process keeps its sockets, its transactions
+//! and their locks: only timeouts and leases help the others.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,121 +10,132 @@ use std::time::Duration;
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 
-use crate::chaos::catch::{Catcher, Moment};
-use crate::chaos::claims::{self, Leases};
-use crate::chaos::interruption::{self, End, Interruptions};
+use crate::chaos::claim_watch::{self, LostLeases};
+use crate::chaos::environment::{
+    ChaosCallers, ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment,
+};
+use crate::chaos::interruption::{self, InterruptionEnd, Interruptions};
+use crate::chaos::interruption_findings::InterruptionFindings;
 use crate::chaos::large_loads::LargeLoads;
-use crate::chaos::promises::Findings;
-use crate::chaos::scene::{Callers, Deployment, Scene, Servers, Storage};
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::options::{Common, InterruptionOptions};
-use crate::process::Process;
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::chaos::open_loop;
+use crate::chaos::process_stopper::{ProcessStopper, StopMoment};
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosInterruptionOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::verdict::TrialVerdict;
 
 const WARM_UP: Duration = Duration::from_secs(3);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(8);
 const KILLED_PERCENT: u32 = 30;
 
-pub async fn run(common: &Common, options: &InterruptionOptions) -> Result<Verdict> {
-    let storage = Storage::create(Servers::OneShard).await?;
-    let mut scene = Scene::with(common, storage, Deployment::two_serve_three_work()).await?;
-    let server = scene.postgres.first().map(|it| it.pool("postgres"));
-    let server = server.ok_or_else(|| Failure::new("there is no server"))?;
-    let (interruptions, leases) = (Interruptions::default(), Leases::default());
+pub async fn run(
+    common: &CommonOptions,
+    options: &ChaosInterruptionOptions,
+) -> Result<TrialVerdict> {
+    let storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
+    let mut environment =
+        ChaosEnvironment::start(common, storage, TrialDeployment::two_serve_three_work()).await?;
+    let server = environment.postgres.first().map(|it| it.pool("postgres"));
+    let server = server.ok_or_else(|| TrialFailure::new("no database server is running"))?;
+    let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let large = LargeLoads::default();
-    let (shards, callers) = (scene.shards.clone(), Arc::clone(&scene.callers));
+    let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));
 
-    let storm = async {
+    let injection = async {
         let mut run = FreezeRun {
-            catcher: Catcher::new(server),
+            stopper: ProcessStopper::new(server),
             interruptions: &interruptions,
-            large: &large,
+            large_loads: &large,
             callers: &callers,
         };
-        let rounds = run.rounds(&mut scene.processes, options);
-        let load = traffic::balanced(&callers);
-        let (offered, moments) = traffic::offer_during(options.rate, load, rounds).await;
+        let rounds = run.rounds(&mut environment.processes, options);
+        let load = open_loop::balanced_load(&callers);
+        let (offered, moments) = open_loop::offer_loads_during(options.rate, load, rounds).await;
         let moments = moments?;
-        let findings = Findings::gather(&scene, interruptions.all(), &leases).await?;
-        Ok::<_, Failure>((offered, moments, findings))
+        let findings =
+            InterruptionFindings::read(&environment, interruptions.all(), &leases).await?;
+        Ok::<_, TrialFailure>((offered, moments, findings))
     };
     let (offered, moments, mut findings) = tokio::select! {
-        storm = storm => storm?,
-        watched = claims::watch(&shards, &interruptions, &leases) => {
+        injection = injection => injection?,
+        watched = claim_watch::watch_claims(&shards, &interruptions, &leases) => {
             watched?;
-            return Err(Failure::new("the watch over claims ended"));
+            return Err(TrialFailure::new("the claim watch ended unexpectedly"));
         }
-        () = traffic::balance(&callers) => return Err(Failure::new("the balancer ended")),
-        () = large.run(&callers) => return Err(Failure::new("the large loads ended")),
+        () = open_loop::run_balancer(&callers) => return Err(TrialFailure::new("the load balancer ended unexpectedly")),
+        () = large.run(&callers) => return Err(TrialFailure::new("the large loads ended unexpectedly")),
     };
-    let mut verdict = Verdict::new("chaos freeze");
-    findings.judge(&scene, offered, options.rate, &mut verdict);
+    let mut verdict = TrialVerdict::new("chaos freeze");
+    findings.judge(&environment, offered, options.rate, &mut verdict);
     judge(&mut verdict, &moments, options.rounds, &large);
     Ok(verdict)
 }
 
-fn judge(verdict: &mut Verdict, moments: &[Moment], rounds: usize, large: &LargeLoads) {
+fn judge(verdict: &mut TrialVerdict, moments: &[StopMoment], rounds: usize, large: &LargeLoads) {
     let count = |moment| moments.iter().filter(|it| **it == moment).count();
-    let (in_transaction, in_write) = (count(Moment::IdleInTransaction), count(Moment::ClientWrite));
-    let planned = planned(rounds);
+    let (in_transaction, in_write) = (
+        count(StopMoment::IdleInTransaction),
+        count(StopMoment::ClientWrite),
+    );
+    let planned = plan_moments(rounds);
     let wanted = |moment| planned.iter().filter(|it| **it == moment).count();
-    let in_transaction_wanted = wanted(Moment::IdleInTransaction);
-    let in_write_wanted = wanted(Moment::ClientWrite);
+    let in_transaction_wanted = wanted(StopMoment::IdleInTransaction);
+    let in_write_wanted = wanted(StopMoment::ClientWrite);
     verdict
-        .note(
+        .record(
             "stopped",
             json!({"idle_in_transaction": in_transaction, "client_write": in_write,
-                "at_any_moment": count(Moment::Any)}),
+                "at_any_moment": count(StopMoment::Any)}),
         )
-        .note("large_loads", large.count())
-        .promise(
+        .record("large_loads", large.count())
+        .check(
             format!("at least {in_transaction_wanted} were stopped idle in transaction"),
             in_transaction >= in_transaction_wanted,
         )
-        .promise(
+        .check(
             format!("at least {in_write_wanted} were stopped in ClientWrite"),
             in_write >= in_write_wanted,
         );
 }
 
-/// Of ten, four are stopped idle in a transaction and two in `ClientWrite`.
-fn planned(rounds: usize) -> Vec<Moment> {
+/// Of ten rounds, four stop a process idle in a transaction and two in `ClientWrite`.
+fn plan_moments(rounds: usize) -> Vec<StopMoment> {
     let (in_transaction, in_write) = ((rounds * 4).div_ceil(10), (rounds * 2).div_ceil(10));
     let moments = (0..rounds).map(|round| {
         if round < in_transaction {
-            Moment::IdleInTransaction
+            StopMoment::IdleInTransaction
         } else if round < in_transaction + in_write {
-            Moment::ClientWrite
+            StopMoment::ClientWrite
         } else {
-            Moment::Any
+            StopMoment::Any
         }
     });
     moments.collect()
 }
 
 struct FreezeRun<'a> {
-    catcher: Catcher,
+    stopper: ProcessStopper,
     interruptions: &'a Interruptions,
-    large: &'a LargeLoads,
-    callers: &'a Callers,
+    large_loads: &'a LargeLoads,
+    callers: &'a ChaosCallers,
 }
 
 impl FreezeRun<'_> {
-    /// Every round; returns the moments at which processes were stopped.
+    /// Runs every round; returns the moments at which processes were stopped.
     async fn rounds(
         &mut self,
-        processes: &mut [Process],
-        options: &InterruptionOptions,
-    ) -> Result<Vec<Moment>> {
-        let mut planned = planned(options.rounds);
+        processes: &mut [LongshoredProcess],
+        options: &ChaosInterruptionOptions,
+    ) -> Result<Vec<StopMoment>> {
+        let mut planned = plan_moments(options.rounds);
         planned.shuffle(&mut rand::rng());
         let mut moments = Vec::new();
         tokio::time::sleep(WARM_UP).await;
         for (round, moment) in planned.into_iter().enumerate() {
-            let places = interruption::places(processes, round + 1 == options.rounds);
-            let length = options.length();
+            let places =
+                interruption::interruptible_processes(processes, round + 1 == options.rounds);
+            let length = options.draw_length();
             moments.push(self.round(processes, places, moment, length).await?);
             tokio::time::sleep(PAUSE_BETWEEN_ROUNDS).await;
         }
@@ -133,19 +144,19 @@ impl FreezeRun<'_> {
 
     async fn round(
         &mut self,
-        processes: &mut [Process],
+        processes: &mut [LongshoredProcess],
         places: Range<usize>,
-        wanted: Moment,
+        wanted: StopMoment,
         length: Duration,
-    ) -> Result<Moment> {
+    ) -> Result<StopMoment> {
         let (place, moment) = self.stop(processes, places, wanted).await?;
         let process = processes.get_mut(place);
-        let process = process.ok_or_else(|| Failure::new("there is no such process"))?;
+        let process = process.ok_or_else(|| TrialFailure::new("the process does not exist"))?;
         let pid = process.pid().unwrap_or_default();
-        let target = process.is_serving().then_some(place);
-        let target = target.filter(|place| *place < self.callers.targets.len());
+        let target = process.serves_callers().then_some(place);
+        let target = target.filter(|place| *place < self.callers.clients.len());
         self.interruptions.begin(pid, target);
-        say(format!(
+        report_progress(format!(
             "{} is stopped {} for {:.0} s",
             process.name(),
             moment.name(),
@@ -154,40 +165,44 @@ impl FreezeRun<'_> {
         tokio::time::sleep(length).await;
         if rand::random_range(0..100) < KILLED_PERCENT {
             process.kill();
-            self.interruptions.end(End::Killed);
-            say(format!("{} is killed and started again", process.name()));
+            self.interruptions.end(InterruptionEnd::Killed);
+            report_progress(format!("{} is killed and started again", process.name()));
             process.start()?;
-            if process.is_serving() {
-                process.ready().await?;
+            if process.serves_callers() {
+                process.wait_until_ready().await?;
             }
         } else {
             process.resume()?;
-            self.interruptions.end(End::Continued);
+            self.interruptions.end(InterruptionEnd::Continued);
         }
         Ok(moment)
     }
 
-    /// Stops a process at this moment, or at any if it cannot be caught.
+    /// Stops a process at this moment, or at any moment if it cannot be caught.
     async fn stop(
         &mut self,
-        processes: &[Process],
+        processes: &[LongshoredProcess],
         places: Range<usize>,
-        wanted: Moment,
-    ) -> Result<(usize, Moment)> {
-        self.large.want(wanted == Moment::ClientWrite);
+        wanted: StopMoment,
+    ) -> Result<(usize, StopMoment)> {
+        self.large_loads
+            .set_wanted(wanted == StopMoment::ClientWrite);
         let stopped = self
-            .catcher
+            .stopper
             .stop_at(processes, places.clone(), wanted)
             .await;
-        self.large.want(false);
+        self.large_loads.set_wanted(false);
         if let Some(place) = stopped? {
             return Ok((place, wanted));
         }
-        say(format!("no process was caught {}", wanted.name()));
-        let place = self.catcher.stop_at(processes, places, Moment::Any).await?;
+        report_progress(format!("no process was caught {}", wanted.name()));
+        let place = self
+            .stopper
+            .stop_at(processes, places, StopMoment::Any)
+            .await?;
         place
-            .map(|place| (place, Moment::Any))
-            .ok_or_else(|| Failure::new("there is no process to stop"))
+            .map(|place| (place, StopMoment::Any))
+            .ok_or_else(|| TrialFailure::new("there is no process to stop"))
     }
 }
 
@@ -197,10 +212,15 @@ mod tests {
 
     #[test]
     fn of_ten_rounds_four_are_in_a_transaction_and_two_in_a_write() {
-        let count = |rounds, moment| planned(rounds).iter().filter(|it| **it == moment).count();
-        assert_eq!(count(10, Moment::IdleInTransaction), 4);
-        assert_eq!(count(10, Moment::ClientWrite), 2);
-        assert_eq!(count(2, Moment::IdleInTransaction), 1);
-        assert_eq!(count(2, Moment::ClientWrite), 1);
+        let count = |rounds, moment| {
+            plan_moments(rounds)
+                .iter()
+                .filter(|it| **it == moment)
+                .count()
+        };
+        assert_eq!(count(10, StopMoment::IdleInTransaction), 4);
+        assert_eq!(count(10, StopMoment::ClientWrite), 2);
+        assert_eq!(count(2, StopMoment::IdleInTransaction), 1);
+        assert_eq!(count(2, StopMoment::ClientWrite), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! One process cannot work for a while: what it held, who was excused, and who waited.
+//! One process cannot work for a while: what it held, and when it lost its claims.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,39 +7,39 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use crate::process::Process;
+use crate::longshored_process::LongshoredProcess;
 
-/// After its end the process may still find out that it lost its lease.
+/// After an interruption, a process may still discover that it lost its lease.
 const REJOIN_GRACE: Duration = Duration::from_secs(8);
 
-/// Which processes a round may interrupt: any, and in the last round one that holds claims.
-/// Servers come first in a deployment.
-pub fn places(processes: &[Process], is_last: bool) -> Range<usize> {
-    let servers = processes.iter().filter(|it| it.is_serving()).count();
+/// Indexes of the processes that a round may interrupt: any, and in the last round only
+/// workers, which hold claims. Servers come first in a deployment.
+pub fn interruptible_processes(processes: &[LongshoredProcess], is_last: bool) -> Range<usize> {
+    let servers = processes.iter().filter(|it| it.serves_callers()).count();
     let first = if is_last { servers } else { 0 };
     first..processes.len()
 }
 
 /// How an interruption ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The process goes on where it was.
+pub enum InterruptionEnd {
+    /// The process continues where it was.
     Continued,
     Killed,
 }
 
-/// What the rows said that a process held.
+/// The claims of a process in the database.
 #[derive(Debug, Default, Clone)]
-pub struct Held {
+pub struct HeldClaims {
     pub lanes: HashSet<i32>,
-    /// Of the batches.
+    /// The cargo of its batches.
     pub cargo: HashSet<Uuid>,
     pub batches: usize,
     pub deliveries: HashSet<Uuid>,
     pub files: usize,
 }
 
-impl Held {
+impl HeldClaims {
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty() && self.batches == 0 && self.deliveries.is_empty() && self.files == 0
     }
@@ -57,37 +57,36 @@ impl Held {
 #[derive(Debug, Clone)]
 pub struct Interruption {
     pub pid: u32,
-    /// Its place among the targets of callers, if it serves.
-    pub target: Option<usize>,
-    pub began: Instant,
-    pub end: Option<(Instant, End)>,
-    pub held: Held,
-    /// The last moment at which a claim named it while it could not work.
+    /// Its index in the list of clients, if it serves callers.
+    pub client: Option<usize>,
+    pub began_at: Instant,
+    pub end: Option<(Instant, InterruptionEnd)>,
+    pub held: HeldClaims,
+    /// When a claim last named it during the interruption.
     pub last_held: Option<Instant>,
-    /// The same for its lanes.
+    /// When a lane last named it during the interruption.
     pub last_lane_held: Option<Instant>,
 }
 
 impl Interruption {
-    /// Whether its process cannot work at this moment, or never will again.
-    fn is_away(&self) -> bool {
-        !matches!(self.end, Some((_, End::Continued)))
+    /// Whether the process is still interrupted or was killed.
+    fn is_interrupted(&self) -> bool {
+        !matches!(self.end, Some((_, InterruptionEnd::Continued)))
     }
 
-    fn excuses(&self, pid: u32, now: Instant) -> bool {
+    fn excuses_lease_loss(&self, pid: u32, now: Instant) -> bool {
         let is_over = match self.end {
-            Some((at, End::Continued)) => now > at + REJOIN_GRACE,
-            Some((_, End::Killed)) | None => false,
+            Some((at, InterruptionEnd::Continued)) => now > at + REJOIN_GRACE,
+            Some((_, InterruptionEnd::Killed)) | None => false,
         };
         self.pid == pid && !is_over
     }
 
     /// How long its claims stayed with it, if it had any.
-    pub fn take_up(&self) -> Option<Duration> {
-        Some(self.last_held?.saturating_duration_since(self.began))
+    pub fn takeover_time(&self) -> Option<Duration> {
+        Some(self.last_held?.saturating_duration_since(self.began_at))
     }
 
-    /// Until when its lanes were with it.
     pub fn lanes_until(&self) -> Option<Instant> {
         self.last_lane_held
     }
@@ -99,53 +98,53 @@ pub struct Interruptions(Mutex<Vec<Interruption>>);
 
 impl Interruptions {
     pub fn begin(&self, pid: u32, target: Option<usize>) {
-        self.open().push(Interruption {
+        self.lock().push(Interruption {
             pid,
-            target,
-            began: Instant::now(),
+            client: target,
+            began_at: Instant::now(),
             end: None,
-            held: Held::default(),
+            held: HeldClaims::default(),
             last_held: None,
             last_lane_held: None,
         });
     }
 
-    /// Ends the latest.
-    pub fn end(&self, how: End) {
-        if let Some(latest) = self.open().last_mut() {
+    /// Ends the latest interruption.
+    pub fn end(&self, how: InterruptionEnd) {
+        if let Some(latest) = self.lock().last_mut() {
             latest.end = Some((Instant::now(), how));
         }
     }
 
     pub fn all(&self) -> Vec<Interruption> {
-        self.open().clone()
+        self.lock().clone()
     }
 
     /// Whether this process may lose its lease now.
-    pub fn excuse(&self, pid: u32) -> bool {
+    pub fn excuses(&self, pid: u32) -> bool {
         let now = Instant::now();
-        self.open().iter().any(|it| it.excuses(pid, now))
+        self.lock().iter().any(|it| it.excuses_lease_loss(pid, now))
     }
 
-    /// The processes that cannot work now, or never will again.
-    pub fn away(&self) -> Vec<u32> {
-        let all = self.open();
+    /// Process ids that are still interrupted or were killed.
+    pub fn interrupted_pids(&self) -> Vec<u32> {
+        let all = self.lock();
         all.iter()
-            .filter(|it| it.is_away())
+            .filter(|it| it.is_interrupted())
             .map(|it| it.pid)
             .collect()
     }
 
-    pub fn note_held(&self, pid: u32, held: Held) {
+    pub fn record_held(&self, pid: u32, held: HeldClaims) {
         if held.is_empty() {
             return;
         }
         let now = Instant::now();
-        let mut all = self.open();
+        let mut all = self.lock();
         let latest = all
             .iter_mut()
             .rev()
-            .find(|it| it.pid == pid && it.is_away());
+            .find(|it| it.pid == pid && it.is_interrupted());
         if let Some(latest) = latest {
             latest.last_held = Some(now);
             if !held.lanes.is_empty() {
@@ -155,7 +154,7 @@ impl Interruptions {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<Interruption>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Interruption>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,37 +163,37 @@ impl Interruptions {
 mod tests {
     use super::*;
 
-    fn lane(id: i32) -> Held {
-        Held {
+    fn lane(id: i32) -> HeldClaims {
+        HeldClaims {
             lanes: HashSet::from([id]),
-            ..Held::default()
+            ..HeldClaims::default()
         }
     }
 
     #[test]
-    fn only_what_is_held_while_away_counts() {
+    fn only_claims_held_during_the_interruption_count() {
         let all = Interruptions::default();
         all.begin(7, None);
-        all.note_held(7, lane(1));
-        all.note_held(8, lane(2));
-        assert_eq!(all.away(), [7]);
-        assert!(all.excuse(7) && !all.excuse(8));
-        all.end(End::Continued);
-        all.note_held(7, lane(3));
+        all.record_held(7, lane(1));
+        all.record_held(8, lane(2));
+        assert_eq!(all.interrupted_pids(), [7]);
+        assert!(all.excuses(7) && !all.excuses(8));
+        all.end(InterruptionEnd::Continued);
+        all.record_held(7, lane(3));
         let first = all.all().remove(0);
         assert_eq!(first.held.lanes, HashSet::from([1]));
-        assert!(first.take_up().is_some());
-        assert!(all.away().is_empty());
-        // It still has to find out.
-        assert!(all.excuse(7));
+        assert!(first.takeover_time().is_some());
+        assert!(all.interrupted_pids().is_empty());
+        // The process has yet to discover that it lost its lease.
+        assert!(all.excuses(7));
     }
 
     #[test]
-    fn a_killed_process_stays_away() {
+    fn a_killed_process_stays_interrupted() {
         let all = Interruptions::default();
         all.begin(7, Some(0));
-        all.end(End::Killed);
-        assert_eq!(all.away(), [7]);
-        assert!(all.excuse(7));
+        all.end(InterruptionEnd::Killed);
+        assert_eq!(all.interrupted_pids(), [7]);
+        assert!(all.excuses(7));
     }
 }

@@ -1,75 +1,101 @@
-//! Two processes under load, one of them killed at random every 1 to 3 seconds.
+//! Two processes under load; one of them is killed at random every 1 to 3 seconds.
 
 use std::time::{Duration, Instant};
 
-use crate::chaos::scene::{Scene, Servers};
-use crate::chaos::settle::{self, Settled};
-use crate::chaos::takeup::{self, Deaths};
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{ChaosOptions, Common};
-use crate::process::Process;
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::chaos::completion::{self, CompletionReport};
+use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
+use crate::chaos::open_loop;
+use crate::chaos::takeover::{self, KilledProcesses};
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosLoadOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const LEAST_RATE: f64 = 200.0;
-const LATEST_TAKE_UP: f64 = 15.0;
-const SETTLING: Duration = Duration::from_secs(90);
+const MIN_LOADS_PER_SECOND: f64 = 200.0;
+const MAX_TAKEOVER_SECONDS: f64 = 15.0;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
-    let mut scene = Scene::build(common, Servers::OneForAll).await?;
-    let deaths = Deaths::default();
+pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
+    let mut environment =
+        ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
+    let killed_processes = KilledProcesses::default();
     let length = Duration::from_secs(options.seconds);
-    say(format!("killing for {} s", options.seconds));
-    let shards = scene.shards.clone();
-    let storm = async {
+    report_progress(format!("killing for {} s", options.seconds));
+    let shards = environment.shards.clone();
+    let injection = async {
         let enough = tokio::time::sleep(length);
-        let loading = traffic::offer(options.rate, enough, traffic::anywhere(&scene.callers));
-        let (offered, killed) = tokio::join!(loading, kill(&mut scene.processes, length, &deaths));
+        let loading = open_loop::offer_loads(
+            options.rate,
+            enough,
+            open_loop::unbalanced_load(&environment.callers),
+        );
+        let (offered, killed) = tokio::join!(
+            loading,
+            kill_processes(&mut environment.processes, length, &killed_processes)
+        );
         killed?;
-        say(format!("{} kills; settling", deaths.count()));
-        Ok::<_, Failure>((offered, settle::settle(&scene, SETTLING).await?))
+        report_progress(format!(
+            "{} kills; waiting for completion",
+            killed_processes.count()
+        ));
+        Ok::<_, TrialFailure>((
+            offered,
+            completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?,
+        ))
     };
     let (offered, settled) = tokio::select! {
-        storm = storm => storm?,
-        watched = takeup::watch(&shards, &deaths) => {
+        injection = injection => injection?,
+        watched = takeover::watch_claims(&shards, &killed_processes) => {
             watched?;
-            return Err(Failure::new("nobody watched the claims"));
+            return Err(TrialFailure::new("the claim watch ended unexpectedly"));
         }
     };
-    Ok(judged(
-        &scene,
+    Ok(build_verdict(
+        &environment,
         &settled,
-        &deaths,
-        figures::rate(to_count(offered), length),
+        &killed_processes,
+        statistics::rate_per_second(to_usize(offered), length),
     ))
 }
 
-fn judged(scene: &Scene, settled: &Settled, deaths: &Deaths, offered: f64) -> Verdict {
-    let mut verdict = Verdict::new("chaos kill");
-    settled.judge(&scene.callers, &mut verdict);
-    let mut taken_up = deaths.taken_up();
-    let worst = figures::percentile(&mut taken_up, 990);
+fn build_verdict(
+    environment: &ChaosEnvironment,
+    settled: &CompletionReport,
+    killed_processes: &KilledProcesses,
+    offered: f64,
+) -> TrialVerdict {
+    let mut verdict = TrialVerdict::new("chaos kill");
+    settled.judge(&environment.callers, &mut verdict);
+    let mut taken_up = killed_processes.takeover_seconds();
+    let worst = statistics::percentile(&mut taken_up, 990);
     verdict
-        .note("offered_per_second", figures::rounded(offered, 1))
-        .note("kills", deaths.count())
-        .note("kills_with_work", taken_up.len())
-        .note("take_up_seconds", figures::spread(&mut taken_up))
-        .promise("at least 200 loads a second", offered >= LEAST_RATE * 0.99)
-        .promise("someone was killed at work", !taken_up.is_empty())
-        .promise(
-            "taken up within 15 s at p99",
-            worst.is_none_or(|worst| worst <= LATEST_TAKE_UP),
+        .record("offered_per_second", statistics::round_to(offered, 1))
+        .record("kills", killed_processes.count())
+        .record("kills_with_claims", taken_up.len())
+        .record("takeover_seconds", statistics::summarize(&mut taken_up))
+        .check(
+            "at least 200 loads per second",
+            offered >= MIN_LOADS_PER_SECOND * 0.99,
+        )
+        .check("a process with claims was killed", !taken_up.is_empty())
+        .check(
+            "claims are taken over within 15 s at p99",
+            worst.is_none_or(|worst| worst <= MAX_TAKEOVER_SECONDS),
         );
     verdict
 }
 
-fn to_count(offered: u64) -> usize {
+fn to_usize(offered: u64) -> usize {
     usize::try_from(offered).unwrap_or(usize::MAX)
 }
 
-async fn kill(processes: &mut [Process], length: Duration, deaths: &Deaths) -> Result<()> {
+async fn kill_processes(
+    processes: &mut [LongshoredProcess],
+    length: Duration,
+    killed_processes: &KilledProcesses,
+) -> Result<()> {
     let begun = Instant::now();
     loop {
         let pause = Duration::from_millis(rand::random_range(1000..=3000));
@@ -82,16 +108,18 @@ async fn kill(processes: &mut [Process], length: Duration, deaths: &Deaths) -> R
             continue;
         };
         if !process.is_running() {
-            let words = process.last_words();
-            return Err(Failure::new(format!("longshored ended by itself\n{words}")));
+            let log = process.log_tail();
+            return Err(TrialFailure::new(format!(
+                "longshored exited unexpectedly\n{log}"
+            )));
         }
         if let Some(pid) = process.kill() {
-            deaths.note(pid);
+            killed_processes.record(pid);
         }
         process.start()?;
     }
     for process in processes {
-        process.ready().await?;
+        process.wait_until_ready().await?;
     }
     Ok(())
 }

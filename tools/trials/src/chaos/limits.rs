@@ -1,58 +1,58 @@
-//! Two processes, one Redis, and more loads at once than a plan allows.
+//! Rate limits: two processes, one Redis, and more loads at once than a plan allows.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::catalogue::FREE;
-use crate::chaos::lone::{self, CallbackLatency};
-use crate::chaos::pair::Pair;
-use crate::chaos::rush::{Rush, rush};
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::load_burst::{LoadBurst, run_load_burst};
+use crate::chaos::process_pair::ProcessPair;
+use crate::chaos::retry_after::{self, RetryAfterWaits};
 use crate::failure::Result;
-use crate::figures;
-use crate::options::{Common, LimitsOptions};
-use crate::organization::Organization;
-use crate::process::Longshored;
-use crate::progress::say;
-use crate::request::Loads;
-use crate::setup;
-use crate::stand::{CHAOS_MEMORY, SHARD, Stand};
-use crate::verdict::Verdict;
+use crate::load_request::LoadRequests;
+use crate::longshored_process::LongshoredProgram;
+use crate::options::{ChaosLimitsOptions, CommonOptions};
+use crate::org_setup;
+use crate::organization::TrialOrganization;
+use crate::progress::report_progress;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-/// The moment at which the limiter's clock stands, in microseconds.
-const STILL: &str = "1800000000000000";
-/// So long that no machine is too slow for it: here the buckets in Redis are on trial.
+/// The time of the limiter's frozen clock.
+const FROZEN_CLOCK_MICROSECONDS: &str = "1800000000000000";
+/// Long enough for any machine: this trial tests the buckets in Redis.
 const BUDGET_MILLISECONDS: &str = "2000";
-/// How long loads go on while the clock ticks, so that something is refilled.
-const REFILLING: Duration = Duration::from_secs(3);
-const LATE_TOKENS: f64 = 2.0;
-/// Nobody delivers in this trial.
-const NOWHERE: &str = "http://127.0.0.1:9/hook";
+/// How long loads continue while the clock ticks, so that the bucket is refilled.
+const REFILL_MEASUREMENT: Duration = Duration::from_secs(3);
+const MAX_UNUSED_TOKENS: f64 = 2.0;
+/// This trial delivers no callbacks.
+const UNUSED_CALLBACK_URL: &str = "http://127.0.0.1:9/hook";
 
-/// What the contract says of a plan, and how many loads are sent at once.
+/// The limits of a plan in the contract, and how many loads are sent at once.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
+struct PlanUnderTest {
     name: &'static str,
     burst: u64,
     per_minute: f64,
     loads: u64,
 }
 
-const PLANS: [Plan; 3] = [
-    Plan {
+const PLANS: [PlanUnderTest; 3] = [
+    PlanUnderTest {
         name: "free",
         burst: 100,
         per_minute: 30.0,
         loads: 1000,
     },
-    Plan {
+    PlanUnderTest {
         name: "starter",
         burst: 1000,
         per_minute: 120.0,
         loads: 2000,
     },
-    Plan {
+    PlanUnderTest {
         name: "pro",
         burst: 5000,
         per_minute: 600.0,
@@ -61,116 +61,127 @@ const PLANS: [Plan; 3] = [
 ];
 
 #[derive(Debug, Clone, Copy)]
-enum Clock {
-    Still,
+enum ClockMode {
+    Frozen,
     Ticking,
 }
 
-/// What every step needs.
-struct Trial<'a> {
-    longshored: &'a Longshored,
-    loads: Arc<Loads>,
-    verdict: Verdict,
+struct LimitsTrial<'a> {
+    longshored: &'a LongshoredProgram,
+    loads: Arc<LoadRequests>,
+    verdict: TrialVerdict,
 }
 
-pub async fn run(common: &Common, options: &LimitsOptions) -> Result<Verdict> {
-    let stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let mut longshored = stand.longshored.clone();
+pub async fn run(common: &CommonOptions, options: &ChaosLimitsOptions) -> Result<TrialVerdict> {
+    let environment = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let mut longshored = environment.longshored.clone();
     longshored.set("REDIS_BUDGET_MILLISECONDS", BUDGET_MILLISECONDS);
-    let mut trial = Trial {
+    let mut trial = LimitsTrial {
         longshored: &longshored,
-        loads: Arc::new(Loads::new(NOWHERE, &[FREE])),
-        verdict: Verdict::new("chaos limits"),
+        loads: Arc::new(LoadRequests::new(UNUSED_CALLBACK_URL, &[FREE_MODEL])),
+        verdict: TrialVerdict::new("chaos limits"),
     };
     let mut still = longshored.clone();
-    still.set("LIMITER_CLOCK_MICROSECONDS", STILL);
-    let pair = Arc::new(Pair::start(&still, "still").await?);
+    still.set("LIMITER_CLOCK_MICROSECONDS", FROZEN_CLOCK_MICROSECONDS);
+    let pair = Arc::new(ProcessPair::start(&still, "still").await?);
     for round in 1..=options.rounds {
         for plan in PLANS {
-            trial.at_a_still_clock(&pair, plan, round).await?;
+            trial.measure_with_frozen_clock(&pair, plan, round).await?;
         }
     }
     trial.expect_no_fallback(&pair, "still").await?;
     drop(pair);
 
-    let pair = Arc::new(Pair::start(&longshored, "ticking").await?);
+    let pair = Arc::new(ProcessPair::start(&longshored, "ticking").await?);
     let mut emptied = None;
     for round in 1..=options.rounds {
         for plan in PLANS.into_iter().filter(|plan| plan.name != "pro") {
-            let organization = trial.at_a_ticking_clock(&pair, plan, round).await?;
+            let organization = trial.measure_with_ticking_clock(&pair, plan, round).await?;
             if plan.name == "free" {
                 emptied = Some(organization);
             }
         }
     }
     if let Some(organization) = &emptied {
-        say("waiting for Retry-After");
-        let waits = lone::wait(&pair, &trial.loads, organization, options.waits).await?;
+        report_progress("waiting for Retry-After");
+        let waits =
+            retry_after::measure_waits(&pair, &trial.loads, organization, options.waits).await?;
         judge(&mut trial.verdict, &waits, options.waits);
     }
     trial.expect_no_fallback(&pair, "ticking").await?;
-    let keys = stand.redis.keys().await?;
+    let keys = environment.redis.count_keys().await?;
     trial
         .verdict
-        .note("redis_keys", keys)
-        .promise("Redis holds the buckets", keys > 0);
+        .record("redis_keys", keys)
+        .check("Redis holds the buckets", keys > 0);
     Ok(trial.verdict)
 }
 
-impl Trial<'_> {
-    /// Nothing is refilled, so exactly the burst is accepted.
-    async fn at_a_still_clock(&mut self, pair: &Arc<Pair>, plan: Plan, round: u32) -> Result<()> {
-        let (_, seen) = self.rushed(pair, plan, Clock::Still, round).await?;
+impl LimitsTrial<'_> {
+    /// A frozen clock refills nothing, so exactly the burst is accepted.
+    async fn measure_with_frozen_clock(
+        &mut self,
+        pair: &Arc<ProcessPair>,
+        plan: PlanUnderTest,
+        round: u32,
+    ) -> Result<()> {
+        let (_, seen) = self.run_burst(pair, plan, ClockMode::Frozen, round).await?;
         let name = plan.name;
         self.verdict
-            .note(&format!("still_{name}_{round}"), figures_of(&seen, plan))
-            .promise(
+            .record(&format!("still_{name}_{round}"), burst_to_json(&seen, plan))
+            .check(
                 format!("{name} accepts exactly its burst (round {round})"),
                 seen.accepted == plan.burst && seen.others.is_empty(),
             );
         Ok(())
     }
 
-    /// The burst, and what is refilled meanwhile.
-    async fn at_a_ticking_clock(
+    /// Accepts the burst and the tokens that are refilled meanwhile.
+    async fn measure_with_ticking_clock(
         &mut self,
-        pair: &Arc<Pair>,
-        plan: Plan,
+        pair: &Arc<ProcessPair>,
+        plan: PlanUnderTest,
         round: u32,
-    ) -> Result<Organization> {
-        let (organization, seen) = self.rushed(pair, plan, Clock::Ticking, round).await?;
-        let beyond = count(seen.accepted) - count(plan.burst);
-        let most = refill(plan, seen.elapsed);
-        // A token may come when nobody asks any more.
-        let least = (most - LATE_TOKENS).max(0.0);
+    ) -> Result<TrialOrganization> {
+        let (organization, seen) = self
+            .run_burst(pair, plan, ClockMode::Ticking, round)
+            .await?;
+        let beyond = loads_to_f64(seen.accepted) - loads_to_f64(plan.burst);
+        let most = refilled_tokens(plan, seen.elapsed);
+        // The last tokens may arrive after the last load.
+        let least = (most - MAX_UNUSED_TOKENS).max(0.0);
         let name = plan.name;
         self.verdict
-            .note(&format!("ticking_{name}_{round}"), figures_of(&seen, plan))
-            .promise(
+            .record(
+                &format!("ticking_{name}_{round}"),
+                burst_to_json(&seen, plan),
+            )
+            .check(
                 format!("{name} accepts its burst and the refill (round {round})"),
                 (least..=most).contains(&beyond) && seen.others.is_empty(),
             );
         Ok(organization)
     }
 
-    async fn rushed(
+    async fn run_burst(
         &self,
-        pair: &Arc<Pair>,
-        plan: Plan,
-        clock: Clock,
+        pair: &Arc<ProcessPair>,
+        plan: PlanUnderTest,
+        clock: ClockMode,
         round: u32,
-    ) -> Result<(Organization, Rush)> {
+    ) -> Result<(TrialOrganization, LoadBurst)> {
         let (clock, at_least) = match clock {
-            Clock::Still => ("still", Duration::ZERO),
-            Clock::Ticking => ("ticking", REFILLING),
+            ClockMode::Frozen => ("still", Duration::ZERO),
+            ClockMode::Ticking => ("ticking", REFILL_MEASUREMENT),
         };
         let name = format!("{clock} {} {round}", plan.name);
-        let organization = setup::organization(self.longshored, &name, plan.name, SHARD).await?;
-        let seen = rush(pair, &self.loads, &organization, (plan.loads, at_least)).await?;
-        let Rush {
+        let organization =
+            org_setup::create_organization(self.longshored, &name, plan.name, SHARD).await?;
+        let seen = run_load_burst(pair, &self.loads, &organization, (plan.loads, at_least)).await?;
+        let LoadBurst {
             accepted, elapsed, ..
         } = &seen;
-        say(format!(
+        report_progress(format!(
             "{name}: {accepted} of {} accepted in {:.1} s",
             seen.accepted + seen.refused,
             elapsed.as_secs_f64()
@@ -178,45 +189,48 @@ impl Trial<'_> {
         Ok((organization, seen))
     }
 
-    async fn expect_no_fallback(&mut self, pair: &Pair, clock: &str) -> Result<()> {
-        let fallbacks = pair.fallbacks().await?;
+    async fn expect_no_fallback(&mut self, pair: &ProcessPair, clock: &str) -> Result<()> {
+        let fallbacks = pair.count_fallbacks().await?;
         self.verdict
-            .note(&format!("{clock}_fallbacks"), fallbacks)
-            .promise(
-                format!("Redis decided every load at a {clock} clock"),
+            .record(&format!("{clock}_fallbacks"), fallbacks)
+            .check(
+                format!("Redis decided every load with a {clock} clock"),
                 fallbacks == 0.0,
             );
         Ok(())
     }
 }
 
-fn judge(verdict: &mut Verdict, waits: &CallbackLatency, wanted: u32) {
+fn judge(verdict: &mut TrialVerdict, waits: &RetryAfterWaits, wanted: u32) {
     verdict
-        .note("waits", waits.measured)
-        .note("accepted_after_retry_after", waits.accepted)
-        .note("accepted_a_second_earlier", waits.early)
-        .promise("as many waits as wanted", waits.measured == wanted)
-        .promise(
-            "who waits Retry-After is accepted",
+        .record("waits", waits.measured)
+        .record("accepted_after_retry_after", waits.accepted)
+        .record("accepted_a_second_earlier", waits.accepted_early)
+        .check("every wait was measured", waits.measured == wanted)
+        .check(
+            "a caller that waits for Retry-After is accepted",
             waits.accepted == waits.measured,
         )
-        .promise("a second earlier nobody is", waits.early == 0);
+        .check(
+            "no caller is accepted one second earlier",
+            waits.accepted_early == 0,
+        );
 }
 
-fn figures_of(seen: &Rush, plan: Plan) -> Value {
+fn burst_to_json(seen: &LoadBurst, plan: PlanUnderTest) -> Value {
     json!({
         "accepted": seen.accepted,
         "refused": seen.refused,
         "others": seen.others,
-        "seconds": figures::rounded(seen.elapsed.as_secs_f64(), 2),
-        "refilled_at_most": figures::rounded(refill(plan, seen.elapsed), 2),
+        "seconds": statistics::round_to(seen.elapsed.as_secs_f64(), 2),
+        "refilled_at_most": statistics::round_to(refilled_tokens(plan, seen.elapsed), 2),
     })
 }
 
-fn refill(plan: Plan, during: Duration) -> f64 {
+fn refilled_tokens(plan: PlanUnderTest, during: Duration) -> f64 {
     plan.per_minute / 60.0 * during.as_secs_f64()
 }
 
-fn count(loads: u64) -> f64 {
-    figures::number(usize::try_from(loads).unwrap_or(usize::MAX))
+fn loads_to_f64(loads: u64) -> f64 {
+    statistics::to_f64(usize::try_from(loads).unwrap_or(usize::MAX))
 }

@@ -1,31 +1,31 @@
-//! Whether a sick neighbour slows anyone else: each part measures its victims without it and with it.
+//! Isolation: each part measures healthy organizations without and with a faulty neighbour.
 
-pub mod accounts;
 pub mod connections;
 pub mod environment;
+pub mod faulty_server;
 pub mod flood;
 pub mod memory;
 pub mod poison;
 pub mod provider;
+pub mod provider_accounts;
 pub mod receivers;
-pub mod sick;
-pub mod victims;
+pub mod steady_load;
 
 use std::time::Instant;
 
 use crate::failure::Result;
-use crate::options::{Common, NeighbourPart, NeighboursOptions};
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart};
+use crate::progress::report_progress;
+use crate::verdict::TrialVerdict;
 
-pub async fn run(common: &Common, options: &NeighboursOptions) -> Result<Verdict> {
-    let mut verdict = Verdict::new("chaos neighbours");
-    verdict.note("small", options.small);
+pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {
+    let mut verdict = TrialVerdict::new("chaos neighbours");
+    verdict.record("small", options.small);
     for part in NeighbourPart::ALL {
         if !options.part.is_empty() && !options.part.contains(&part) {
             continue;
         }
-        say(format!("neighbours: {}", part.name()));
+        report_progress(format!("neighbours: {}", part.name()));
         let begun = Instant::now();
         let ended = match part {
             NeighbourPart::Provider => provider::run(common, options, &mut verdict).await,
@@ -35,15 +35,15 @@ pub async fn run(common: &Common, options: &NeighboursOptions) -> Result<Verdict
             NeighbourPart::Memory => memory::run(common, options, &mut verdict).await,
             NeighbourPart::Connections => connections::run(common, options, &mut verdict).await,
         };
-        // The figures of the other parts are worth having all the same.
+        // The figures of the other parts are still useful.
         if let Err(failure) = ended {
             let name = format!("{}_error", part.name());
             verdict
-                .note(&name, failure.to_string())
-                .promise(format!("{}: carried out", part.name()), false);
+                .record(&name, failure.to_string())
+                .check(format!("{}: the part ran to its end", part.name()), false);
         }
         let seconds = begun.elapsed().as_secs();
-        verdict.note(&format!("{}_took_seconds", part.name()), seconds);
+        verdict.record(&format!("{}_took_seconds", part.name()), seconds);
     }
     Ok(verdict)
 }

@@ -1,44 +1,48 @@
-//! More than the service can take: load, distance, wrong clocks, a full disk.
+//! Overload: too much load, a distant database, wrong clocks, a full disk.
 
 mod clocks;
 mod disk;
-mod flood;
-mod offered;
+mod excess_load;
+mod offered_loads;
 
 use crate::failure::Result;
-use crate::options::{Common, OverloadOptions, OverloadPart};
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::options::{ChaosOverloadOptions, CommonOptions, OverloadPart};
+use crate::progress::report_progress;
+use crate::verdict::TrialVerdict;
 
-const ALL: [OverloadPart; 4] = [
+const ALL_PARTS: [OverloadPart; 4] = [
     OverloadPart::Load,
     OverloadPart::Distance,
     OverloadPart::Clocks,
     OverloadPart::Disk,
 ];
 
-pub async fn run(common: &Common, options: &OverloadOptions) -> Result<Verdict> {
-    let mut verdict = Verdict::new("chaos overload");
+pub async fn run(common: &CommonOptions, options: &ChaosOverloadOptions) -> Result<TrialVerdict> {
+    let mut verdict = TrialVerdict::new("chaos overload");
     let parts = if options.parts.is_empty() {
-        ALL.as_slice()
+        ALL_PARTS.as_slice()
     } else {
         &options.parts
     };
     for part in parts {
-        let name = name(*part);
-        say(format!("part {name}"));
+        let name = part_name(*part);
+        report_progress(format!("part {name}"));
         let judged = match part {
-            OverloadPart::Load => flood::run(common, options, flood::Place::Near).await,
-            OverloadPart::Distance => flood::run(common, options, flood::Place::Far).await,
+            OverloadPart::Load => {
+                excess_load::run(common, options, excess_load::DatabaseDistance::Near).await
+            }
+            OverloadPart::Distance => {
+                excess_load::run(common, options, excess_load::DatabaseDistance::Far).await
+            }
             OverloadPart::Clocks => clocks::run(common, options).await,
             OverloadPart::Disk => disk::run(common, options).await,
         };
-        verdict.absorb(name, judged?);
+        verdict.merge_part(name, judged?);
     }
     Ok(verdict)
 }
 
-const fn name(part: OverloadPart) -> &'static str {
+const fn part_name(part: OverloadPart) -> &'static str {
     match part {
         OverloadPart::Load => "load",
         OverloadPart::Distance => "distance",

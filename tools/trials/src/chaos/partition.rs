@@ -1,4 +1,4 @@
-//! The line between one process and PostgreSQL falls silent, and nothing is closed.
+//! The connection between one process and PostgreSQL becomes silent, and nothing is closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,88 +6,98 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chaos::claims::{self, Leases};
-use crate::chaos::interruption::{self, End, Interruptions};
-use crate::chaos::promises::Findings;
-use crate::chaos::scene::{CONTROL, Callers, Deployment, SHARD, Scene, Servers, Storage};
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{Common, InterruptionOptions};
-use crate::process::{Databases, Process};
-use crate::progress::say;
-use crate::silent_relay::{Aftermath, Direction, SilentRelay};
-use crate::verdict::Verdict;
+use crate::chaos::claim_watch::{self, LostLeases};
+use crate::chaos::environment::{
+    CONTROL, ChaosCallers, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
+};
+use crate::chaos::interruption::{self, InterruptionEnd, Interruptions};
+use crate::chaos::interruption_findings::InterruptionFindings;
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::{DatabaseUrls, LongshoredProcess};
+use crate::options::{ChaosInterruptionOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
 const WARM_UP: Duration = Duration::from_secs(3);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(8);
-/// Loads work again by then.
+/// Loads must work again by then.
 const MAX_RECOVERY: Duration = Duration::from_secs(10);
-/// Loads are tried for so long before the trial goes on.
-const MAX_RECOVERY_WATCHED: Duration = Duration::from_secs(40);
-const MAX_LOAD_TIME: Duration = Duration::from_secs(2);
+/// The trial tries loads for this long before it continues.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 const RECOVERY_POLL_INTERVAL: Duration = Duration::from_millis(100);
-const DIRECTIONS: [Direction; 3] = [Direction::Both, Direction::ToServer, Direction::ToClient];
+const DIRECTIONS: [SilenceDirection; 3] = [
+    SilenceDirection::Both,
+    SilenceDirection::ToServer,
+    SilenceDirection::ToClient,
+];
 
-pub async fn run(common: &Common, options: &InterruptionOptions) -> Result<Verdict> {
-    let storage = Storage::create(Servers::OneShard).await?;
-    let mut deployment = Deployment::two_serve_three_work();
+pub async fn run(
+    common: &CommonOptions,
+    options: &ChaosInterruptionOptions,
+) -> Result<TrialVerdict> {
+    let storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
+    let mut deployment = TrialDeployment::two_serve_three_work();
     let mut relays = Vec::new();
     for spec in &mut deployment.processes {
         let server = storage.postgres.first();
-        let server = server.ok_or_else(|| Failure::new("there is no server"))?;
+        let server = server.ok_or_else(|| TrialFailure::new("no database server is running"))?;
         let relay = SilentRelay::start(server.address()).await?;
-        spec.databases = Some(databases_at(relay.address));
+        spec.databases = Some(database_urls(relay.address));
         relays.push(relay);
     }
-    let mut scene = Scene::with(common, storage, deployment).await?;
-    let (interruptions, leases) = (Interruptions::default(), Leases::default());
-    let (shards, callers) = (scene.shards.clone(), Arc::clone(&scene.callers));
+    let mut environment = ChaosEnvironment::start(common, storage, deployment).await?;
+    let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
+    let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));
 
-    let storm = async {
+    let injection = async {
         let run = PartitionRun {
             relays: &relays,
             interruptions: &interruptions,
             callers: &callers,
         };
-        let rounds = run.rounds(&mut scene.processes, options);
-        let load = traffic::balanced(&callers);
-        let (offered, recoveries) = traffic::offer_during(options.rate, load, rounds).await;
+        let rounds = run.rounds(&mut environment.processes, options);
+        let load = open_loop::balanced_load(&callers);
+        let (offered, recoveries) = open_loop::offer_loads_during(options.rate, load, rounds).await;
         let recoveries = recoveries?;
-        let findings = Findings::gather(&scene, interruptions.all(), &leases).await?;
-        Ok::<_, Failure>((offered, recoveries, findings))
+        let findings =
+            InterruptionFindings::read(&environment, interruptions.all(), &leases).await?;
+        Ok::<_, TrialFailure>((offered, recoveries, findings))
     };
     let (offered, recoveries, mut findings) = tokio::select! {
-        storm = storm => storm?,
-        watched = claims::watch(&shards, &interruptions, &leases) => {
+        injection = injection => injection?,
+        watched = claim_watch::watch_claims(&shards, &interruptions, &leases) => {
             watched?;
-            return Err(Failure::new("the watch over claims ended"));
+            return Err(TrialFailure::new("the claim watch ended unexpectedly"));
         }
-        () = traffic::balance(&callers) => return Err(Failure::new("the balancer ended")),
+        () = open_loop::run_balancer(&callers) => return Err(TrialFailure::new("the load balancer ended unexpectedly")),
     };
-    let mut verdict = Verdict::new("chaos partition");
-    findings.judge(&scene, offered, options.rate, &mut verdict);
+    let mut verdict = TrialVerdict::new("chaos partition");
+    findings.judge(&environment, offered, options.rate, &mut verdict);
     judge(&mut verdict, &recoveries);
     Ok(verdict)
 }
 
 /// Both databases of the trial, behind an address.
-fn databases_at(address: SocketAddr) -> Databases {
+fn database_urls(address: SocketAddr) -> DatabaseUrls {
     let url = |name: &str| format!("postgres://postgres@{address}/{name}");
-    Databases {
+    DatabaseUrls {
         control: url(CONTROL),
         shards: vec![(SHARD.to_owned(), url(SHARD))],
     }
 }
 
-/// Of the servers that were cut off, how long each took until a load was accepted.
-fn judge(verdict: &mut Verdict, recoveries: &[Option<Duration>]) {
+/// How long each process that was cut off took until it accepted a load.
+fn judge(verdict: &mut TrialVerdict, recoveries: &[Option<Duration>]) {
     let seconds = recoveries.iter().map(|it| {
         let it = (*it)?;
-        Some(figures::rounded(it.as_secs_f64(), 2))
+        Some(statistics::round_to(it.as_secs_f64(), 2))
     });
     let seconds: Vec<Option<f64>> = seconds.collect();
-    verdict.note("recovery_seconds", json!(seconds)).promise(
+    verdict.record("recovery_seconds", json!(seconds)).check(
         "loads work again within 10 s of the end",
         recoveries
             .iter()
@@ -98,22 +108,23 @@ fn judge(verdict: &mut Verdict, recoveries: &[Option<Duration>]) {
 struct PartitionRun<'a> {
     relays: &'a [SilentRelay],
     interruptions: &'a Interruptions,
-    callers: &'a Callers,
+    callers: &'a ChaosCallers,
 }
 
 impl PartitionRun<'_> {
-    /// Every round; returns how long loads took to work again after each.
+    /// Runs every round; returns how long loads took to work again after each.
     async fn rounds(
         &self,
-        processes: &mut [Process],
-        options: &InterruptionOptions,
+        processes: &mut [LongshoredProcess],
+        options: &ChaosInterruptionOptions,
     ) -> Result<Vec<Option<Duration>>> {
         let mut recoveries = Vec::new();
         tokio::time::sleep(WARM_UP).await;
         for round in 0..options.rounds {
-            let places = interruption::places(processes, round + 1 == options.rounds);
+            let places =
+                interruption::interruptible_processes(processes, round + 1 == options.rounds);
             let place = rand::random_range(places);
-            let length = options.length();
+            let length = options.draw_length();
             recoveries.push(self.round(processes, place, round, length).await?);
             tokio::time::sleep(PAUSE_BETWEEN_ROUNDS).await;
         }
@@ -122,19 +133,23 @@ impl PartitionRun<'_> {
 
     async fn round(
         &self,
-        processes: &mut [Process],
+        processes: &mut [LongshoredProcess],
         place: usize,
         round: usize,
         length: Duration,
     ) -> Result<Option<Duration>> {
         let process = processes.get_mut(place).zip(self.relays.get(place));
-        let (process, relay) = process.ok_or_else(|| Failure::new("there is no such process"))?;
+        let (process, relay) =
+            process.ok_or_else(|| TrialFailure::new("the process does not exist"))?;
         let turn = (round + 2) % DIRECTIONS.len();
-        let direction = DIRECTIONS.get(turn).copied().unwrap_or(Direction::Both);
-        let target = Some(place).filter(|place| *place < self.callers.targets.len());
+        let direction = DIRECTIONS
+            .get(turn)
+            .copied()
+            .unwrap_or(SilenceDirection::Both);
+        let target = Some(place).filter(|place| *place < self.callers.clients.len());
         let pid = process.pid().unwrap_or_default();
-        say(format!(
-            "{} and PostgreSQL: silence ({}) for {:.0} s",
+        report_progress(format!(
+            "silencing the connection of {} to PostgreSQL ({}) for {:.0} s",
             process.name(),
             direction.name(),
             length.as_secs_f64()
@@ -143,29 +158,32 @@ impl PartitionRun<'_> {
         relay.silence(direction);
         tokio::time::sleep(length).await;
         let aftermath = if round.is_multiple_of(2) {
-            Aftermath::Forgotten
+            SilenceEnd::Dropped
         } else {
-            Aftermath::Resumed
+            SilenceEnd::Resumed
         };
         relay.restore(aftermath);
-        self.interruptions.end(End::Continued);
+        self.interruptions.end(InterruptionEnd::Continued);
         if !process.is_running() {
-            let words = process.last_words();
-            return Err(Failure::new(format!("longshored has ended\n{words}")));
+            let log = process.log_tail();
+            return Err(TrialFailure::new(format!(
+                "longshored exited unexpectedly\n{log}"
+            )));
         }
-        Ok(self.recovered(target).await)
+        Ok(self.measure_recovery(target).await)
     }
 
-    /// How long it takes until a load is accepted, by the process that was cut off if it serves.
-    async fn recovered(&self, target: Option<usize>) -> Option<Duration> {
+    /// How long it takes until a load is accepted, by the interrupted process if it serves
+    /// callers.
+    async fn measure_recovery(&self, target: Option<usize>) -> Option<Duration> {
         let begun = Instant::now();
         let place = target.unwrap_or_default();
         let mut number = u64::MAX / 2;
-        while begun.elapsed() < MAX_RECOVERY_WATCHED {
+        while begun.elapsed() < RECOVERY_TIMEOUT {
             number += 1;
-            let load = traffic::load_once(self.callers, place, number);
+            let load = open_loop::load_once(self.callers, place, number);
             // A load that hangs must not hide that the next one works.
-            if tokio::time::timeout(MAX_LOAD_TIME, load).await == Ok(true) {
+            if tokio::time::timeout(LOAD_TIMEOUT, load).await == Ok(true) {
                 return Some(begun.elapsed());
             }
             tokio::time::sleep(RECOVERY_POLL_INTERVAL).await;

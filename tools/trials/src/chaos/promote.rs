@@ -1,157 +1,181 @@
-//! The primary dies under load and its synchronous standby is promoted at once.
+//! The primary is killed under load, and its synchronous standby is promoted immediately.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::chaos::scene::{CONTROL, Deployment, SHARD, Scene, Servers, Storage};
-use crate::chaos::settle;
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{Common, Hosts, PromoteOptions};
-use crate::postgres::Postgres;
-use crate::process::Databases;
-use crate::progress::say;
-use crate::scratch::Scratch;
+use crate::chaos::completion;
+use crate::chaos::environment::{
+    CONTROL, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
+};
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::DatabaseUrls;
+use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery};
+use crate::postgres::TrialPostgresServer;
+use crate::progress::report_progress;
+use crate::scratch_folder::ScratchFolder;
 use crate::silent_relay::SilentRelay;
-use crate::verdict::Verdict;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const MAX_SETTLING: Duration = Duration::from_secs(90);
-/// Loads go on before each death, and after each promotion.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// Loads run before each kill and after each promotion.
 const WARM_UP: Duration = Duration::from_secs(4);
 const PAUSE_AFTER_PROMOTION: Duration = Duration::from_secs(2);
-/// Commits wait for the standby for up to so long before the primary dies.
+/// How long commits wait for the standby, at most, before the primary is killed.
 const MAX_UNREPLICATED_MILLISECONDS: u64 = 500;
-/// In some rounds callers reach the standby for so long before it is promoted.
+/// In some rounds, how long callers reach the standby before it is promoted, at most.
 const MAX_READ_ONLY_MILLISECONDS: u64 = 1000;
 
-pub async fn run(common: &Common, options: &PromoteOptions) -> Result<Verdict> {
-    let mut storage = Storage::create(Servers::OneShard).await?;
-    let primary = primary(&storage.postgres)?;
+pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Result<TrialVerdict> {
+    let mut storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
+    let primary = find_primary(&storage.postgres)?;
     let relay = SilentRelay::start(primary.address()).await?;
-    let spare = crate::port::free()?.port();
-    let standby = Postgres::standby_of(primary, &storage.scratch, "standby-0", spare).await?;
+    let spare = crate::free_port::find_free_address()?.port();
+    let standby =
+        TrialPostgresServer::standby_of(primary, &storage.scratch, "standby-0", spare).await?;
     primary.commit_synchronously().await?;
-    // The trial itself always follows the primary through the relay.
-    storage.shards = vec![(SHARD.to_owned(), primary.pool_at(relay.address, SHARD))];
-    storage.databases = match options.hosts {
-        Hosts::Relay => databases_at(&relay.address.to_string()),
-        Hosts::List => databases_at(&format!("{},{}", primary.address(), standby.address())),
+    // The trial itself always reaches the primary through the relay.
+    storage.shards = vec![(
+        SHARD.to_owned(),
+        primary.pool_through_relay(relay.address, SHARD),
+    )];
+    storage.urls = match options.hosts {
+        PrimaryDiscovery::Relay => database_urls(&relay.address.to_string()),
+        PrimaryDiscovery::List => {
+            database_urls(&format!("{},{}", primary.address(), standby.address()))
+        }
     };
     storage.postgres.push(standby);
-    let mut scene = Scene::with(common, storage, Deployment::two_serve_three_work()).await?;
-    let callers = Arc::clone(&scene.callers);
+    let mut environment =
+        ChaosEnvironment::start(common, storage, TrialDeployment::two_serve_three_work()).await?;
+    let callers = Arc::clone(&environment.callers);
 
-    let load = traffic::anywhere(&callers);
-    let rounds = promotions(&mut scene.postgres, &scene.scratch, &relay, options.rounds);
-    let (offered, promoted) = traffic::offer_during(options.rate, load, rounds).await;
+    let load = open_loop::unbalanced_load(&callers);
+    let rounds = run_promotions(
+        &mut environment.postgres,
+        &environment.scratch,
+        &relay,
+        options.rounds,
+    );
+    let (offered, promoted) = open_loop::offer_loads_during(options.rate, load, rounds).await;
     let mut seconds = promoted?;
-    for process in &mut scene.processes {
+    for process in &mut environment.processes {
         if !process.is_running() {
-            let words = process.last_words();
-            return Err(Failure::new(format!(
-                "{} has ended\n{words}",
+            let log = process.log_tail();
+            return Err(TrialFailure::new(format!(
+                "{} exited unexpectedly\n{log}",
                 process.name()
             )));
         }
     }
-    say(format!("{} promotions; settling", seconds.len()));
-    let settled = settle::settle_tracking(&scene, MAX_SETTLING, usize::MAX).await?;
+    report_progress(format!(
+        "{} promotions; waiting for completion",
+        seconds.len()
+    ));
+    let settled =
+        completion::wait_for_completion_tracking(&environment, SETTLE_TIMEOUT, usize::MAX).await?;
 
-    let mut verdict = Verdict::new("chaos promote");
+    let mut verdict = TrialVerdict::new("chaos promote");
     settled.judge(&callers, &mut verdict);
-    let answers = callers.ledger.failures();
+    let answers = callers.load_log.failures_by_reason();
     let others = answers.as_object().map(|answers| {
         let others = answers.keys().filter(|answer| answer.as_str() != "503");
         others.cloned().collect::<Vec<_>>()
     });
     let others = others.unwrap_or_default();
     verdict
-        .note("offered", offered.loads)
-        .note(
+        .record("offered", offered.loads)
+        .record(
             "offered_per_second",
-            figures::rounded(offered.per_second, 1),
+            statistics::round_to(offered.per_second, 1),
         )
-        .note("promotions", seconds.len())
-        .note("promotion_seconds", figures::spread(&mut seconds))
-        .note("hosts", options.hosts.name())
-        .note("answers_besides_202_and_503", json!(others))
-        .promise("a primary died", !seconds.is_empty())
-        .promise("every load is answered 202 or 503", others.is_empty())
-        .promise(
+        .record("promotions", seconds.len())
+        .record("promotion_seconds", statistics::summarize(&mut seconds))
+        .record("hosts", options.hosts.name())
+        .record("answers_besides_202_and_503", json!(others))
+        .check("a primary was killed", !seconds.is_empty())
+        .check("every load is answered 202 or 503", others.is_empty())
+        .check(
             "loads are offered at the rate",
             offered.per_second >= f64::from(options.rate) * 0.99,
         );
     Ok(verdict)
 }
 
-fn primary(servers: &[Postgres]) -> Result<&Postgres> {
+fn find_primary(servers: &[TrialPostgresServer]) -> Result<&TrialPostgresServer> {
     let primary = servers.first();
-    primary.ok_or_else(|| Failure::new("there is no server"))
+    primary.ok_or_else(|| TrialFailure::new("no database server is running"))
 }
 
 /// Both databases of the trial, at one host or several.
-fn databases_at(hosts: &str) -> Databases {
+fn database_urls(hosts: &str) -> DatabaseUrls {
     let url = |name: &str| format!("postgres://postgres@{hosts}/{name}");
-    Databases {
+    DatabaseUrls {
         control: url(CONTROL),
         shards: vec![(SHARD.to_owned(), url(SHARD))],
     }
 }
 
-/// The first server is the primary, the second its standby. Returns how long each promotion
-/// took from the death of the primary, in seconds.
-async fn promotions(
-    servers: &mut Vec<Postgres>,
-    scratch: &Scratch,
+/// The first server is the primary, the second its standby. Returns the seconds from each kill
+/// to the end of the promotion.
+async fn run_promotions(
+    servers: &mut Vec<TrialPostgresServer>,
+    scratch: &ScratchFolder,
     relay: &SilentRelay,
     rounds: usize,
 ) -> Result<Vec<f64>> {
     let mut seconds = Vec::new();
     for round in 1..=rounds {
         tokio::time::sleep(WARM_UP).await;
-        seconds.push(promotion(servers, relay, round).await?);
+        seconds.push(run_promotion(servers, relay, round).await?);
         tokio::time::sleep(PAUSE_AFTER_PROMOTION).await;
         if round < rounds {
             let (name, port) = (format!("standby-{round}"), spare_port(servers)?);
-            let next = Postgres::standby_of(primary(servers)?, scratch, &name, port).await?;
+            let next =
+                TrialPostgresServer::standby_of(find_primary(servers)?, scratch, &name, port)
+                    .await?;
             servers.truncate(1);
             servers.push(next);
-            primary(servers)?.commit_synchronously().await?;
+            find_primary(servers)?.commit_synchronously().await?;
         }
     }
     Ok(seconds)
 }
 
-/// The port of the dead primary, so that a list of hosts stays true.
-fn spare_port(servers: &[Postgres]) -> Result<u16> {
+/// The port of the killed primary, so that the list of hosts stays valid.
+fn spare_port(servers: &[TrialPostgresServer]) -> Result<u16> {
     let dead = servers.get(1);
-    let dead = dead.ok_or_else(|| Failure::new("there is no dead primary"))?;
+    let dead = dead.ok_or_else(|| TrialFailure::new("there is no killed primary"))?;
     dead.remove_data()?;
     Ok(dead.port())
 }
 
-async fn promotion(servers: &mut [Postgres], relay: &SilentRelay, round: usize) -> Result<f64> {
+async fn run_promotion(
+    servers: &mut [TrialPostgresServer],
+    relay: &SilentRelay,
+    round: usize,
+) -> Result<f64> {
     let [primary, standby] = servers else {
-        return Err(Failure::new("there is no pair of servers"));
+        return Err(TrialFailure::new("there is no primary with a standby"));
     };
-    // In every other round commits are on their way to the standby when the primary dies.
+    // In every second round, commits wait for the standby when the primary is killed.
     if round % 2 == 1 {
         primary.stop_replication().await?;
-        wait_up_to(MAX_UNREPLICATED_MILLISECONDS).await;
+        sleep_up_to(MAX_UNREPLICATED_MILLISECONDS).await;
     }
-    say(format!("{} dies", primary.name()));
+    report_progress(format!("killing the primary {}", primary.name()));
     primary.kill_all()?;
     let dead_since = std::time::Instant::now();
     relay.redirect(standby.address());
     if round.is_multiple_of(3) {
-        wait_up_to(MAX_READ_ONLY_MILLISECONDS).await;
+        sleep_up_to(MAX_READ_ONLY_MILLISECONDS).await;
     }
     standby.promote().await?;
     let taken = dead_since.elapsed().as_secs_f64();
-    say(format!(
+    report_progress(format!(
         "{} is the primary after {taken:.1} s",
         standby.name()
     ));
@@ -159,7 +183,7 @@ async fn promotion(servers: &mut [Postgres], relay: &SilentRelay, round: usize) 
     Ok(taken)
 }
 
-async fn wait_up_to(milliseconds: u64) {
+async fn sleep_up_to(milliseconds: u64) {
     let pause = rand::random_range(0..=milliseconds);
     tokio::time::sleep(Duration::from_millis(pause)).await;
 }

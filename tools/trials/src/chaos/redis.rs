@@ -1,4 +1,5 @@
-//! Redis is wiped, killed and frozen under load: limits hold nearly, nobody else notices.
+//! Redis is flushed, killed and frozen under load: limits nearly hold, and other callers see
+//! nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,89 +7,99 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::catalogue::FREE;
-use crate::chaos::episode::{Episode, Fault, Window};
-use crate::chaos::pair::Pair;
-use crate::chaos::samples::{Asker, Samples};
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::http::Target;
-use crate::options::{Common, RedisOptions};
-use crate::organization::Organization;
-use crate::process::Process;
-use crate::progress::say;
-use crate::redis::Redis;
-use crate::request::Loads;
-use crate::setup;
-use crate::stand::{CHAOS_MEMORY, SHARD, Stand};
-use crate::verdict::Verdict;
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::latency_samples::{LatencySamples, RequestSource};
+use crate::chaos::open_loop;
+use crate::chaos::process_pair::ProcessPair;
+use crate::chaos::redis_fault::{AcceptanceWindow, RedisFault, RedisFaultRecord};
+use crate::failure::{Result, TrialFailure};
+use crate::load_request::LoadRequests;
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosRedisOptions, CommonOptions};
+use crate::org_setup;
+use crate::organization::TrialOrganization;
+use crate::progress::report_progress;
+use crate::redis::TrialRedisServer;
+use crate::service_client::ServiceClient;
+use crate::verdict::TrialVerdict;
 
-const MODEST: usize = 4;
-/// Loads a second of the greedy one: enough to use up an extra burst quickly.
-const GREED: u32 = 100;
-const NOWHERE: &str = "http://127.0.0.1:9/hook";
-/// Nothing happens for so long before each fault.
-const CALM: Duration = Duration::from_secs(2);
-/// A fault must be noticed by then; the budget of a call is 20 ms.
-const NOTICING: Duration = Duration::from_secs(2);
-const RETURNING: Duration = Duration::from_secs(15);
-/// So often a quiet stretch is looked for.
-const MOST_WINDOWS: usize = 3;
-/// So many refusals in a row are an empty bucket.
-const REFUSALS: usize = 20;
-const LOOK: Duration = Duration::from_millis(20);
+const WITHIN_LIMIT_ORGANIZATIONS: usize = 4;
+/// Enough to use up an extra burst quickly.
+const OVER_LIMIT_LOADS_PER_SECOND: u32 = 100;
+const UNUSED_CALLBACK_URL: &str = "http://127.0.0.1:9/hook";
+const CALM_BEFORE_FAULT: Duration = Duration::from_secs(2);
+/// Both processes must notice a fault by then; the budget of a call is 20 ms.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
+/// How many windows to try until one has no fallback.
+const MAX_WINDOWS: usize = 3;
+/// This many refusals in a row mean an empty bucket.
+const REFUSALS_OF_EMPTY_BUCKET: usize = 20;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the loading side knows.
 #[derive(Debug)]
-struct Callers {
-    pair: Pair,
-    modest: Vec<Organization>,
-    greedy: Organization,
+struct RedisCallers {
+    pair: ProcessPair,
+    within_limit: Vec<TrialOrganization>,
+    over_limit: TrialOrganization,
     /// A process that never had a Redis, under the same load.
-    _bystander: Process,
-    beside: Target,
-    loads: Loads,
-    samples: Samples,
+    _process_without_redis: LongshoredProcess,
+    without_redis: ServiceClient,
+    requests: LoadRequests,
+    samples: LatencySamples,
 }
 
-pub async fn run(common: &Common, options: &RedisOptions) -> Result<Verdict> {
-    let mut stand = Stand::build(common, CHAOS_MEMORY).await?;
+pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<TrialVerdict> {
+    let mut environment = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
     let mut modest = Vec::new();
-    for number in 1..=MODEST {
-        let name = format!("Modest {number}");
-        modest.push(setup::organization(&stand.longshored, &name, "enterprise", SHARD).await?);
+    for number in 1..=WITHIN_LIMIT_ORGANIZATIONS {
+        let name = format!("Within limit {number}");
+        modest.push(
+            org_setup::create_organization(&environment.longshored, &name, "enterprise", SHARD)
+                .await?,
+        );
     }
-    let mut without_redis = stand.longshored.clone();
+    let mut without_redis = environment.longshored.clone();
     without_redis.set("REDIS_URL", "");
-    let mut bystander = without_redis.process("serve", "bystander")?;
-    bystander.start()?;
-    bystander.ready().await?;
-    let callers = Arc::new(Callers {
-        modest,
-        beside: Target::new(bystander.address()),
-        _bystander: bystander,
-        greedy: setup::organization(&stand.longshored, "Greedy", "free", SHARD).await?,
-        pair: Pair::start(&stand.longshored, "serve").await?,
-        loads: Loads::new(NOWHERE, &[FREE]),
-        samples: Samples::default(),
+    let mut process_without_redis = without_redis.new_process("serve", "without-redis")?;
+    process_without_redis.start()?;
+    process_without_redis.wait_until_ready().await?;
+    let callers = Arc::new(RedisCallers {
+        within_limit: modest,
+        without_redis: ServiceClient::new(process_without_redis.address()),
+        _process_without_redis: process_without_redis,
+        over_limit: org_setup::create_organization(
+            &environment.longshored,
+            "Over limit",
+            "free",
+            SHARD,
+        )
+        .await?,
+        pair: ProcessPair::start(&environment.longshored, "serve").await?,
+        requests: LoadRequests::new(UNUSED_CALLBACK_URL, &[FREE_MODEL]),
+        samples: LatencySamples::default(),
     });
     let (over, enough) = watch::channel(());
-    let offered = |asker, rate| offered(&callers, asker, rate, enough.clone());
+    let offered = |asker, rate| offer_requests(&callers, asker, rate, enough.clone());
     let loading = async {
         tokio::join!(
-            offered(Asker::Modest, options.rate),
-            offered(Asker::Greedy, GREED),
-            offered(Asker::Bystander, options.rate),
+            offered(RequestSource::WithinLimit, options.rate),
+            offered(RequestSource::OverLimit, OVER_LIMIT_LOADS_PER_SECOND),
+            offered(RequestSource::WithoutRedis, options.rate),
         )
     };
-    let storm = async {
-        let episodes = episodes(&callers, &mut stand.redis, options).await;
+    let injection = async {
+        let episodes = inject_faults(&callers, &mut environment.redis, options).await;
         drop(over);
         episodes
     };
-    let ((modest, greedy, _), episodes) = tokio::join!(loading, storm);
-    let mut verdict = Verdict::new("chaos redis");
-    verdict.note("offered", json!({"modest": modest, "greedy": greedy}));
+    let ((modest, greedy, _), episodes) = tokio::join!(loading, injection);
+    let mut verdict = TrialVerdict::new("chaos redis");
+    verdict.record(
+        "offered",
+        json!({"within_limit": modest, "over_limit": greedy}),
+    );
     judge(&mut verdict, &callers.samples);
     let (samples, episodes) = (&callers.samples, episodes?);
     for episode in &episodes {
@@ -97,103 +108,110 @@ pub async fn run(common: &Common, options: &RedisOptions) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Asks at this rate until it is over; says how often.
-async fn offered(
-    callers: &Arc<Callers>,
-    asker: Asker,
+/// Sends requests at this rate until the trial ends; returns how many.
+async fn offer_requests(
+    callers: &Arc<RedisCallers>,
+    asker: RequestSource,
     rate: u32,
     mut enough: watch::Receiver<()>,
 ) -> u64 {
-    // It is over when the other end is gone.
+    // The trial ends when the sender is dropped.
     let over = async { drop(enough.changed().await) };
-    let asking = traffic::offer(rate, over, |number| {
+    let asking = open_loop::offer_loads(rate, over, |number| {
         let callers = Arc::clone(callers);
-        async move { call(&callers, asker, number).await }
+        async move { send_request(&callers, asker, number).await }
     });
     asking.await
 }
 
-fn judge(verdict: &mut Verdict, samples: &Samples) {
+fn judge(verdict: &mut TrialVerdict, samples: &LatencySamples) {
     let failed = samples.count(|sample| !matches!(sample.status, 202 | 429));
-    let stopped = samples.count(|it| it.asker != Asker::Greedy && it.status == 429);
-    let refused = samples.count(|it| it.asker == Asker::Greedy && it.status == 429);
+    let stopped = samples.count(|it| it.source != RequestSource::OverLimit && it.status == 429);
+    let refused = samples.count(|it| it.source == RequestSource::OverLimit && it.status == 429);
     verdict
-        .note("accepted", samples.count(|sample| sample.status == 202))
-        .note("refused", json!({"greedy": refused, "modest": stopped}))
-        .note("failed", failed)
-        .promise("no answer but 202 and 429", failed == 0)
-        .promise(
-            "only the greedy one is refused",
+        .record("accepted", samples.count(|sample| sample.status == 202))
+        .record(
+            "refused",
+            json!({"over_limit": refused, "within_limit": stopped}),
+        )
+        .record("failed", failed)
+        .check("no answer but 202 and 429", failed == 0)
+        .check(
+            "only the organization over its limit is refused",
             stopped == 0 && refused > 0,
         );
 }
 
-async fn episodes(
-    callers: &Callers,
-    redis: &mut Redis,
-    options: &RedisOptions,
-) -> Result<Vec<Episode>> {
+async fn inject_faults(
+    callers: &RedisCallers,
+    redis: &mut TrialRedisServer,
+    options: &ChaosRedisOptions,
+) -> Result<Vec<RedisFaultRecord>> {
     let begun = Instant::now();
-    held_back(callers, begun).await?;
+    wait_until_limited(callers, begun).await?;
     let mut episodes = Vec::new();
-    for fault in [Fault::Wiped, Fault::Killed, Fault::Frozen] {
+    for fault in [RedisFault::Wiped, RedisFault::Killed, RedisFault::Frozen] {
         let calm_since = Instant::now();
-        tokio::time::sleep(CALM).await;
-        say(fault.name());
+        tokio::time::sleep(CALM_BEFORE_FAULT).await;
+        report_progress(fault.name());
         let window = Duration::from_secs(options.seconds);
-        episodes.push(episode(callers, redis, fault, (calm_since, window)).await?);
+        episodes.push(inject_fault(callers, redis, fault, (calm_since, window)).await?);
     }
     Ok(episodes)
 }
 
-async fn episode(
-    callers: &Callers,
-    redis: &mut Redis,
-    fault: Fault,
+async fn inject_fault(
+    callers: &RedisCallers,
+    redis: &mut TrialRedisServer,
+    fault: RedisFault,
     (calm_since, window): (Instant, Duration),
-) -> Result<Episode> {
+) -> Result<RedisFaultRecord> {
     let at = Instant::now();
     let mut opened = None;
     match fault {
-        Fault::Wiped => redis.wipe().await?,
-        Fault::Killed => redis.kill(),
-        Fault::Frozen => redis.freeze()?,
+        RedisFault::Wiped => redis.flush_all().await?,
+        RedisFault::Killed => redis.kill(),
+        RedisFault::Frozen => redis.freeze()?,
     }
-    if let Some(away) = fault.away() {
-        opened = noticed(callers, at).await?;
+    if let Some(away) = fault.outage_duration() {
+        opened = wait_for_open_breakers(callers, at).await?;
         tokio::time::sleep_until((at + away).into()).await;
     }
     let back = Instant::now();
     match fault {
-        Fault::Wiped => {}
-        Fault::Killed => redis.start().await?,
-        Fault::Frozen => redis.thaw()?,
+        RedisFault::Wiped => {}
+        RedisFault::Killed => redis.start().await?,
+        RedisFault::Frozen => redis.thaw()?,
     }
-    let closed = closed(callers).await?;
-    let fallbacks = callers.pair.fallbacks().await?;
-    let exact = held_back(callers, closed).await?;
-    let windows = windows(callers, window).await?;
-    Ok(Episode {
+    let closed = wait_for_closed_breakers(callers).await?;
+    let fallbacks = callers.pair.count_fallbacks().await?;
+    let exact = wait_until_limited(callers, closed).await?;
+    let windows = measure_windows(callers, window).await?;
+    Ok(RedisFaultRecord {
         fault,
-        calm_since,
-        at,
-        opened,
-        back,
-        exact,
+        calm_from: calm_since,
+        injected_at: at,
+        breakers_opened_at: opened,
+        restored_at: back,
+        exact_at: exact,
         windows,
-        fallbacks: callers.pair.fallbacks().await? - fallbacks,
+        fallbacks_after_restore: callers.pair.count_fallbacks().await? - fallbacks,
     })
 }
 
-/// Counts for so long, and again if a call took too long meanwhile: then nothing is exact.
-async fn windows(callers: &Callers, length: Duration) -> Result<Vec<Window>> {
+/// Counts for `length`, and again if a call to Redis timed out meanwhile: then limits are not
+/// exact.
+async fn measure_windows(
+    callers: &RedisCallers,
+    length: Duration,
+) -> Result<Vec<AcceptanceWindow>> {
     let mut windows = Vec::new();
-    for _ in 0..MOST_WINDOWS {
-        let (from, fallbacks) = (Instant::now(), callers.pair.fallbacks().await?);
+    for _ in 0..MAX_WINDOWS {
+        let (from, fallbacks) = (Instant::now(), callers.pair.count_fallbacks().await?);
         tokio::time::sleep(length).await;
         let before = Instant::now();
-        let fallbacks = callers.pair.fallbacks().await? - fallbacks;
-        windows.push(Window {
+        let fallbacks = callers.pair.count_fallbacks().await? - fallbacks;
+        windows.push(AcceptanceWindow {
             from,
             before,
             fallbacks,
@@ -201,67 +219,75 @@ async fn windows(callers: &Callers, length: Duration) -> Result<Vec<Window>> {
         if fallbacks == 0.0 {
             break;
         }
-        closed(callers).await?;
+        wait_for_closed_breakers(callers).await?;
     }
     Ok(windows)
 }
 
-/// When both processes were first seen to do without Redis.
-async fn noticed(callers: &Callers, at: Instant) -> Result<Option<Instant>> {
-    while at.elapsed() < NOTICING {
-        if callers.pair.open_breakers().await? >= 2.0 {
+/// When both processes first worked without Redis.
+async fn wait_for_open_breakers(callers: &RedisCallers, at: Instant) -> Result<Option<Instant>> {
+    while at.elapsed() < NOTICE_TIMEOUT {
+        if callers.pair.count_open_breakers().await? >= 2.0 {
             return Ok(Some(Instant::now()));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(None)
 }
 
-/// When both were first seen to ask Redis again.
-async fn closed(callers: &Callers) -> Result<Instant> {
+/// When both processes first used Redis again.
+async fn wait_for_closed_breakers(callers: &RedisCallers) -> Result<Instant> {
     let begun = Instant::now();
-    while callers.pair.open_breakers().await? > 0.0 {
-        if begun.elapsed() > RETURNING {
-            return Err(Failure::new("a breaker does not close"));
+    while callers.pair.count_open_breakers().await? > 0.0 {
+        if begun.elapsed() > RECOVERY_TIMEOUT {
+            return Err(TrialFailure::new("a circuit breaker does not close"));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(Instant::now())
 }
 
-/// When the greedy one was seen to have used up what it found.
-async fn held_back(callers: &Callers, since: Instant) -> Result<Instant> {
-    while !callers.samples.is_held_back_since(since, REFUSALS) {
-        if since.elapsed() > RETURNING {
-            return Err(Failure::new("the greedy organization is never held back"));
+/// When the organization over its limit had used up its bucket.
+async fn wait_until_limited(callers: &RedisCallers, since: Instant) -> Result<Instant> {
+    while !callers
+        .samples
+        .is_limited_since(since, REFUSALS_OF_EMPTY_BUCKET)
+    {
+        if since.elapsed() > RECOVERY_TIMEOUT {
+            return Err(TrialFailure::new(
+                "the organization over its limit is never limited",
+            ));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(Instant::now())
 }
 
-/// One request and what came of it.
-async fn call(callers: &Callers, asker: Asker, number: u64) {
-    let targets = &callers.pair.targets;
+/// Sends one request and records its result.
+async fn send_request(callers: &RedisCallers, asker: RequestSource, number: u64) {
+    let targets = &callers.pair.clients;
     let one = targets.get(rand::random_range(0..targets.len()));
     let Some(one) = one else {
         return;
     };
     let target = match asker {
-        Asker::Bystander => &callers.beside,
-        Asker::Greedy | Asker::Modest => one,
+        RequestSource::WithoutRedis => &callers.without_redis,
+        RequestSource::OverLimit | RequestSource::WithinLimit => one,
     };
-    let turn = usize::try_from(number).unwrap_or_default() % callers.modest.len().max(1);
+    let turn = usize::try_from(number).unwrap_or_default() % callers.within_limit.len().max(1);
     let organization = match asker {
-        Asker::Greedy => &callers.greedy,
-        Asker::Modest | Asker::Bystander => callers.modest.get(turn).unwrap_or(&callers.greedy),
+        RequestSource::OverLimit => &callers.over_limit,
+        RequestSource::WithinLimit | RequestSource::WithoutRedis => callers
+            .within_limit
+            .get(turn)
+            .unwrap_or(&callers.over_limit),
     };
     let mut request = String::new();
-    callers.loads.write(&mut request, organization, number);
+    callers.requests.write(&mut request, organization, number);
     let began = Instant::now();
     let status = match target.send(request.as_bytes()).await {
         Ok(answer) => answer.status,
         Err(_) => 0,
     };
-    callers.samples.note(asker, began, status);
+    callers.samples.record(asker, began, status);
 }

@@ -1,64 +1,72 @@
-//! Processes are restarted one after the other behind a balancer that watches `/ready`.
+//! Processes restart one after the other behind a load balancer that checks `/ready`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::chaos::scene::{Scene, Servers};
-use crate::chaos::settle;
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{ChaosOptions, Common};
-use crate::process::Process;
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::chaos::completion;
+use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosLoadOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const SETTLING: Duration = Duration::from_mins(1);
-/// What a deployment waits before it takes the next one down.
-const BETWEEN: Duration = Duration::from_secs(1);
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// A rolling deployment waits this long before the next restart.
+const PAUSE_BETWEEN_RESTARTS: Duration = Duration::from_secs(1);
 
-pub async fn run(common: &Common, options: &ChaosOptions) -> Result<Verdict> {
-    let mut scene = Scene::build(common, Servers::OneForAll).await?;
+pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
+    let mut environment =
+        ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
     let length = Duration::from_secs(options.seconds);
-    say(format!("restarting for {} s", options.seconds));
-    let callers = Arc::clone(&scene.callers);
+    report_progress(format!("restarting for {} s", options.seconds));
+    let callers = Arc::clone(&environment.callers);
     let rolling = async {
         let enough = tokio::time::sleep(length);
-        let loading = traffic::offer(options.rate, enough, traffic::balanced(&callers));
-        tokio::join!(loading, roll(&mut scene.processes, length))
+        let loading =
+            open_loop::offer_loads(options.rate, enough, open_loop::balanced_load(&callers));
+        tokio::join!(loading, restart_in_turn(&mut environment.processes, length))
     };
     let (offered, stops) = tokio::select! {
         rolled = rolling => rolled,
-        () = traffic::balance(&callers) => return Err(Failure::new("the balancer ended")),
+        () = open_loop::run_balancer(&callers) => return Err(TrialFailure::new("the load balancer ended unexpectedly")),
     };
     let mut stops = stops?;
-    say(format!("{} restarts; settling", stops.len()));
-    let settled = settle::settle(&scene, SETTLING).await?;
+    report_progress(format!("{} restarts; waiting for completion", stops.len()));
+    let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = Verdict::new("chaos restart");
+    let mut verdict = TrialVerdict::new("chaos restart");
     settled.judge(&callers, &mut verdict);
-    let failed = callers.ledger.failed();
+    let failed = callers.load_log.count_failures();
     verdict
-        .note("offered", offered)
-        .note("failed", failed)
-        .note("restarts", stops.len())
-        .note("stop_seconds", figures::spread(&mut stops))
-        .promise("something was restarted", !stops.is_empty())
-        .promise("no failed load", failed == 0)
-        .promise("no duplicate callback", callers.receipts.duplicates() == 0);
+        .record("offered", offered)
+        .record("failed", failed)
+        .record("restarts", stops.len())
+        .record("stop_seconds", statistics::summarize(&mut stops))
+        .check("a process was restarted", !stops.is_empty())
+        .check("no failed load", failed == 0)
+        .check(
+            "no duplicate callback",
+            callers.receipts.count_duplicates() == 0,
+        );
     Ok(verdict)
 }
 
-/// Restarts each in turn; returns how long each took to stop, in seconds.
-async fn roll(processes: &mut [Process], length: Duration) -> Result<Vec<f64>> {
+/// Restarts each process in turn; returns how many seconds each took to stop.
+async fn restart_in_turn(
+    processes: &mut [LongshoredProcess],
+    length: Duration,
+) -> Result<Vec<f64>> {
     let begun = Instant::now();
     let mut stops = Vec::new();
     while begun.elapsed() < length {
         for process in processes.iter_mut() {
-            tokio::time::sleep(BETWEEN).await;
+            tokio::time::sleep(PAUSE_BETWEEN_RESTARTS).await;
             stops.push(process.terminate().await?.as_secs_f64());
             process.start()?;
-            process.ready().await?;
+            process.wait_until_ready().await?;
         }
     }
     Ok(stops)

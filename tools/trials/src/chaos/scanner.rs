@@ -1,52 +1,52 @@
-//! The scanner in every bad state: nothing is ever ready without an explicit clean verdict.
+//! The scanner in every bad state: a file is never ready without an explicit clean verdict.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Said};
-use crate::dock::{Dock, Plan};
-use crate::failure::{Failure, Result};
-use crate::figures::rounded;
-use crate::options::{Common, ScannerOptions};
-use crate::progress::say;
-use crate::relay::Behaviour;
-use crate::samples::content::Content;
-use crate::samples::movie::Movie;
-use crate::samples::{self, Sample, pdf};
-use crate::scanner::{Limits, eicar};
-use crate::verdict::Verdict;
+use crate::clamd::{ClamdLimits, eicar_test_file};
+use crate::failure::{Result, TrialFailure};
+use crate::faulty_relay::RelayBehaviour;
+use crate::files_client::{FilesClient, FilesResponse};
+use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::options::{ChaosScannerOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::sample_files::generated_video::GeneratedVideo;
+use crate::sample_files::upload_content::UploadContent;
+use crate::sample_files::{self, SampleFile, pdf};
+use crate::statistics::round_to;
+use crate::verdict::TrialVerdict;
 
-const MB: u64 = 1 << 20;
-const MEGABYTE: usize = 1 << 20;
-/// How long a bad state is watched.
-const WATCHED: Duration = Duration::from_secs(4);
-const PATIENCE: Duration = Duration::from_mins(2);
-const LARGE_PATIENCE: Duration = Duration::from_mins(15);
-const LOOK: Duration = Duration::from_millis(100);
-/// What clamd says is `stream: OK` and a terminator, and to a ping `PONG` and one:
-/// of the first this leaves a part, of the second everything.
-const PART_OF_A_VERDICT: usize = 6;
-/// `stream: OK` without its terminator: it might have gone on.
-const VERDICT_WITHOUT_END: usize = 10;
-const RELOADED: usize = 12;
+const MEBIBYTE: u64 = 1 << 20;
+const TEXT_MEBIBYTE: usize = 1 << 20;
+/// How long each bad state lasts.
+const BAD_STATE_DURATION: Duration = Duration::from_secs(4);
+const VERIFY_TIMEOUT: Duration = Duration::from_mins(2);
+const LARGE_VERIFY_TIMEOUT: Duration = Duration::from_mins(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// clamd answers `stream: OK` and a terminator to a scan, and `PONG` and a terminator to a
+/// ping. This cuts the first and leaves the second whole.
+const PARTIAL_VERDICT_BYTES: usize = 6;
+/// `stream: OK` without its terminator: the answer could continue.
+const UNTERMINATED_VERDICT_BYTES: usize = 10;
+const RELOADED_UPLOADS: usize = 12;
 
-struct Trial {
-    dock: Dock,
-    verdict: Verdict,
+struct ScannerTrial {
+    environment: FilesEnvironment,
+    verdict: TrialVerdict,
 }
 
 /// A session whose bytes are in the store.
-struct Brought {
-    caller: Caller,
-    id: String,
-    listed: Value,
-    begun: Instant,
+struct StagedUpload {
+    client: FilesClient,
+    file_id: String,
+    complete_body: Value,
+    began_at: Instant,
 }
 
-pub async fn run(common: &Common, options: &ScannerOptions) -> Result<Verdict> {
+pub async fn run(common: &CommonOptions, options: &ChaosScannerOptions) -> Result<TrialVerdict> {
     let timeout = if options.large { "900" } else { "60" };
-    let plan = Plan {
+    let plan = FilesEnvironmentOptions {
         organizations: 2,
         workers: 1,
         settings: &[
@@ -54,240 +54,290 @@ pub async fn run(common: &Common, options: &ScannerOptions) -> Result<Verdict> {
             ("SCAN_TIMEOUT_SECONDS", timeout),
         ],
     };
-    let dock = Dock::build(common, plan).await?;
-    dock.well().await?;
-    let verdict = Verdict::new("chaos scanner");
-    let mut trial = Trial { dock, verdict };
-    trial.absent().await?;
-    trial.frozen().await?;
-    trial.half("half_an_answer", PART_OF_A_VERDICT).await?;
+    let environment = FilesEnvironment::build(common, plan).await?;
+    environment.wait_until_files_work().await?;
+    let verdict = TrialVerdict::new("chaos scanner");
+    let mut trial = ScannerTrial {
+        environment,
+        verdict,
+    };
+    trial.scan_while_absent().await?;
+    trial.scan_while_frozen().await?;
     trial
-        .half("an_answer_without_its_end", VERDICT_WITHOUT_END)
+        .truncate_answers("half_an_answer", PARTIAL_VERDICT_BYTES)
         .await?;
-    trial.reloading().await?;
-    trial.too_small("stream_limit", Limits::ShortStream).await?;
-    trial.too_small("file_limit", Limits::ShortFile).await?;
-    trial.hidden(options.large).await?;
+    trial
+        .truncate_answers("an_answer_without_its_end", UNTERMINATED_VERDICT_BYTES)
+        .await?;
+    trial.scan_while_reloading().await?;
+    trial
+        .scan_with_small_limits("stream_limit", ClamdLimits::SmallStream)
+        .await?;
+    trial
+        .scan_with_small_limits("file_limit", ClamdLimits::SmallFile)
+        .await?;
+    trial.scan_hidden_malware(options.large).await?;
     if options.large {
-        trial.resembling().await?;
+        trial.scan_archive_lookalike().await?;
     }
     Ok(trial.verdict)
 }
 
-impl Trial {
-    async fn absent(&mut self) -> Result<()> {
-        say("the scanner is gone");
-        self.dock.scanner.kill();
-        let brought = bring(&self.dock, short()).await?;
-        let meanwhile = brought.watched().await;
-        self.dock.scanner.start(Limits::Ample).await?;
-        let end = brought.ended(PATIENCE).await;
-        self.waited("absent", &meanwhile, &end);
+impl ScannerTrial {
+    async fn scan_while_absent(&mut self) -> Result<()> {
+        report_progress("the scanner is killed");
+        self.environment.scanner.kill();
+        let upload = stage_upload(&self.environment, short_text()).await?;
+        let meanwhile = upload.watch_while_bad().await;
+        self.environment
+            .scanner
+            .start(ClamdLimits::Sufficient)
+            .await?;
+        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        self.judge_waited("absent", &meanwhile, &end);
         Ok(())
     }
 
-    async fn frozen(&mut self) -> Result<()> {
-        say("the scanner is frozen");
-        self.dock.scanner.freeze()?;
-        let brought = bring(&self.dock, short()).await?;
-        let meanwhile = brought.watched().await;
-        self.dock.scanner.thaw()?;
-        let end = brought.ended(PATIENCE).await;
-        self.waited("frozen", &meanwhile, &end);
+    async fn scan_while_frozen(&mut self) -> Result<()> {
+        report_progress("the scanner is frozen");
+        self.environment.scanner.freeze()?;
+        let upload = stage_upload(&self.environment, short_text()).await?;
+        let meanwhile = upload.watch_while_bad().await;
+        self.environment.scanner.thaw()?;
+        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        self.judge_waited("frozen", &meanwhile, &end);
         Ok(())
     }
 
-    /// It waited while the scanner was not there, and is ready now that it is.
-    fn waited(&mut self, name: &str, meanwhile: &Said, end: &End) {
+    /// The file waited while the scanner was unavailable, and is ready now.
+    fn judge_waited(&mut self, name: &str, meanwhile: &FilesResponse, end: &FileEnd) {
         self.verdict
-            .note(name, end.figures())
-            .promise(
+            .record(name, end.to_json())
+            .check(
                 format!("{name}: the file waits"),
-                meanwhile.text("status") == "validating",
+                meanwhile.string_field("status") == "validating",
             )
-            .promise(format!("{name}: and is ready later"), end.is("ready", ""));
+            .check(
+                format!("{name}: the file is ready later"),
+                end.has_status("ready", ""),
+            );
     }
 
-    async fn half(&mut self, name: &str, bytes: usize) -> Result<()> {
-        say("the scanner's answers break off");
-        let brought = bring(&self.dock, short()).await?;
-        self.dock.to_scanner.behave(Behaviour::Half { bytes });
-        let end = brought.ended(PATIENCE).await;
-        self.dock.to_scanner.behave(Behaviour::Pass);
-        self.verdict.note(name, end.figures()).promise(
+    async fn truncate_answers(&mut self, name: &str, bytes: usize) -> Result<()> {
+        report_progress("the scanner's answers are truncated");
+        let upload = stage_upload(&self.environment, short_text()).await?;
+        self.environment
+            .scanner_relay
+            .set_behaviour(RelayBehaviour::TruncateAnswer { bytes });
+        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        self.environment
+            .scanner_relay
+            .set_behaviour(RelayBehaviour::Pass);
+        self.verdict.record(name, end.to_json()).check(
             format!("{name}: the file fails"),
-            end.is("failed", "scan_timeout"),
+            end.has_status("failed", "scan_timeout"),
         );
         Ok(())
     }
 
-    async fn reloading(&mut self) -> Result<()> {
-        say("the scanner reloads its signatures");
+    async fn scan_while_reloading(&mut self) -> Result<()> {
+        report_progress("the scanner reloads its signatures");
         let mut ready = 0;
-        for number in 0..RELOADED {
-            self.dock.scanner.reload().await?;
-            let bytes = samples::long_text(MEGABYTE * (number % 3));
+        for number in 0..RELOADED_UPLOADS {
+            self.environment.scanner.reload().await?;
+            let bytes = sample_files::long_text(TEXT_MEBIBYTE * (number % 3));
             let content = if bytes.is_empty() {
-                short()
+                short_text()
             } else {
-                Sample::text(bytes).into()
+                SampleFile::from_text(bytes).into()
             };
-            let brought = bring(&self.dock, content).await?;
-            self.dock.scanner.reload().await?;
-            let end = brought.ended(PATIENCE).await;
-            ready += usize::from(end.is("ready", ""));
+            let upload = stage_upload(&self.environment, content).await?;
+            self.environment.scanner.reload().await?;
+            let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+            ready += usize::from(end.has_status("ready", ""));
         }
         self.verdict
-            .note("reloading", json!({"uploads": RELOADED, "ready": ready}))
-            .promise("reloading: every clean file is ready", ready == RELOADED);
+            .record(
+                "reloading",
+                json!({"uploads": RELOADED_UPLOADS, "ready": ready}),
+            )
+            .check(
+                "reloading: every clean file is ready",
+                ready == RELOADED_UPLOADS,
+            );
         Ok(())
     }
 
-    async fn too_small(&mut self, name: &str, limits: Limits) -> Result<()> {
-        say("the scanner looks at a megabyte only");
-        let content = Sample::text(samples::long_text(3 * MEGABYTE));
-        let brought = bring(&self.dock, content.into()).await?;
-        self.dock.scanner.kill();
-        self.dock.scanner.start(limits).await?;
-        let end = brought.ended(PATIENCE).await;
-        self.dock.scanner.kill();
-        self.dock.scanner.start(Limits::Ample).await?;
-        self.verdict.note(name, end.figures()).promise(
+    async fn scan_with_small_limits(&mut self, name: &str, limits: ClamdLimits) -> Result<()> {
+        report_progress("the scanner scans only one megabyte");
+        let content = SampleFile::from_text(sample_files::long_text(3 * TEXT_MEBIBYTE));
+        let upload = stage_upload(&self.environment, content.into()).await?;
+        self.environment.scanner.kill();
+        self.environment.scanner.start(limits).await?;
+        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        self.environment.scanner.kill();
+        self.environment
+            .scanner
+            .start(ClamdLimits::Sufficient)
+            .await?;
+        self.verdict.record(name, end.to_json()).check(
             format!("{name}: the file fails"),
-            end.is("failed", "scan_limit_exceeded"),
+            end.has_status("failed", "scan_limit_exceeded"),
         );
         Ok(())
     }
 
-    /// Compressed video is as good as random: what looks like an archive in it is none.
-    async fn resembling(&mut self) -> Result<()> {
-        say("a clean video of 1 GB in which something looks like an archive");
-        let movie = Movie::new(1024 * MB).hiding(100 * MB, b"PK\x03\x04".to_vec());
-        let brought = bring(&self.dock, movie.into()).await?;
-        let end = brought.ended(LARGE_PATIENCE).await;
+    /// Compressed video looks random: bytes in it may look like an archive.
+    async fn scan_archive_lookalike(&mut self) -> Result<()> {
+        report_progress("a clean video of 1 GB with bytes that look like an archive");
+        let movie = GeneratedVideo::new(1024 * MEBIBYTE)
+            .with_hidden(100 * MEBIBYTE, b"PK\x03\x04".to_vec());
+        let upload = stage_upload(&self.environment, movie.into()).await?;
+        let end = upload.wait_until_final(LARGE_VERIFY_TIMEOUT).await;
         self.verdict
-            .note("resembling_an_archive", end.figures())
-            .promise("a clean video is ready", end.is("ready", ""));
+            .record("resembling_an_archive", end.to_json())
+            .check("a clean video is ready", end.has_status("ready", ""));
         Ok(())
     }
 
-    async fn hidden(&mut self, large: bool) -> Result<()> {
+    async fn scan_hidden_malware(&mut self, large: bool) -> Result<()> {
         let text_with = |offset: usize, size: usize| {
-            let mut bytes = samples::long_text(size);
-            let virus = eicar();
+            let mut bytes = sample_files::long_text(size);
+            let virus = eicar_test_file();
             bytes.splice(offset..offset + virus.len(), virus);
-            Content::from(Sample::text(bytes))
+            UploadContent::from(SampleFile::from_text(bytes))
         };
-        let video_with =
-            |offset: u64, size: u64| Content::from(Movie::new(size).hiding(offset, eicar()));
-        let zipped = Sample {
+        let video_with = |offset: u64, size: u64| {
+            UploadContent::from(GeneratedVideo::new(size).with_hidden(offset, eicar_test_file()))
+        };
+        let zipped = SampleFile {
             media_type: "application/pdf",
-            bytes: pdf::with_zip_of(&eicar()),
+            bytes: pdf::with_zip_attachment(&eicar_test_file()),
         };
         let mut cases = vec![
             ("at_the_start_of_a_text", text_with(0, 1000)),
             (
                 "at_25_mb_of_a_text",
-                text_with(25 * MEGABYTE, 30 * MEGABYTE),
+                text_with(25 * TEXT_MEBIBYTE, 30 * TEXT_MEBIBYTE),
             ),
-            ("at_99_mb_of_a_video", video_with(99 * MB, 100 * MB)),
+            (
+                "at_99_mb_of_a_video",
+                video_with(99 * MEBIBYTE, 100 * MEBIBYTE),
+            ),
             ("in_a_zip_attached_to_a_pdf", zipped.into()),
         ];
         if large {
-            let size = 1024 * MB;
+            let size = 1024 * MEBIBYTE;
             cases.push(("near_the_end_of_1_gb", video_with(size - 5000, size)));
         }
         for (name, content) in cases {
-            say(format!("a test virus {}", name.replace('_', " ")));
-            let brought = bring(&self.dock, content).await?;
-            let end = brought.ended(LARGE_PATIENCE).await;
-            self.verdict.note(name, end.figures()).promise(
-                format!("{name}: found"),
-                end.is("failed", "malware_detected"),
+            report_progress(format!("test malware {}", name.replace('_', " ")));
+            let upload = stage_upload(&self.environment, content).await?;
+            let end = upload.wait_until_final(LARGE_VERIFY_TIMEOUT).await;
+            self.verdict.record(name, end.to_json()).check(
+                format!("{name}: the malware is found"),
+                end.has_status("failed", "malware_detected"),
             );
         }
         Ok(())
     }
 }
 
-fn short() -> Content {
-    Sample::text(samples::text()).into()
+fn short_text() -> UploadContent {
+    SampleFile::from_text(sample_files::unique_text()).into()
 }
 
-async fn bring(dock: &Dock, content: Content) -> Result<Brought> {
-    let caller = dock.callers.first().cloned();
-    let caller = caller.ok_or_else(|| Failure::new("there is nobody to upload"))?;
-    let asked = Instant::now();
+async fn stage_upload(
+    environment: &FilesEnvironment,
+    content: UploadContent,
+) -> Result<StagedUpload> {
+    let caller = environment.clients.first().cloned();
+    let caller = caller.ok_or_else(|| TrialFailure::new("there is no client that can upload"))?;
+    let started = Instant::now();
     loop {
         let begun = Instant::now();
-        let said = caller.create(&content).await;
-        if said.status == 201 {
-            let listed = caller.bring(said.upload(), &content).await;
-            let listed = listed.map_err(|refused| Failure::new(format!("bringing: {refused}")))?;
-            return Ok(Brought {
-                caller,
-                id: said.text("id").to_owned(),
-                listed,
-                begun,
+        let response = caller.create_file(&content).await;
+        if response.status == 201 {
+            let listed = caller.upload_all(response.upload_grant(), &content).await;
+            let listed =
+                listed.map_err(|refused| TrialFailure::new(format!("uploading: {refused}")))?;
+            return Ok(StagedUpload {
+                client: caller,
+                file_id: response.string_field("id").to_owned(),
+                complete_body: listed,
+                began_at: begun,
             });
         }
-        // A scanner that was too small a moment ago may still be thought so.
-        if !said.is_trouble() || asked.elapsed() > PATIENCE {
-            return Err(Failure::new(format!("no session: {}", said.line())));
+        // The service may still think that the scanner's limits are too small.
+        if !response.is_retryable() || started.elapsed() > VERIFY_TIMEOUT {
+            return Err(TrialFailure::new(format!(
+                "no session: {}",
+                response.summary()
+            )));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-impl Brought {
-    /// Completes, and looks for a while; says how it stood.
-    async fn watched(&self) -> Said {
+impl StagedUpload {
+    /// Calls `complete` for a while; returns the file's last state.
+    async fn watch_while_bad(&self) -> FilesResponse {
         let begun = Instant::now();
         loop {
-            self.caller.complete(&self.id, &self.listed).await;
-            let said = self.caller.find(&self.id).await;
-            if begun.elapsed() > WATCHED || said.text("status") != "validating" {
-                return said;
+            self.client
+                .complete_file(&self.file_id, &self.complete_body)
+                .await;
+            let response = self.client.find_file(&self.file_id).await;
+            if begun.elapsed() > BAD_STATE_DURATION
+                || response.string_field("status") != "validating"
+            {
+                return response;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Completes until it has come to an end.
-    async fn ended(&self, within: Duration) -> End {
+    /// Calls `complete` until the file has reached its final status.
+    async fn wait_until_final(&self, within: Duration) -> FileEnd {
         let begun = Instant::now();
         loop {
-            self.caller.complete(&self.id, &self.listed).await;
-            let said = self.caller.find(&self.id).await;
-            let is_over = matches!(said.text("status"), "ready" | "failed" | "expired");
+            self.client
+                .complete_file(&self.file_id, &self.complete_body)
+                .await;
+            let response = self.client.find_file(&self.file_id).await;
+            let is_over = matches!(
+                response.string_field("status"),
+                "ready" | "failed" | "expired"
+            );
             if is_over || begun.elapsed() > within {
-                return End {
-                    said,
-                    after: self.begun.elapsed(),
+                return FileEnd {
+                    response,
+                    elapsed: self.began_at.elapsed(),
                 };
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-/// How a file stood in the end, and how long after its session that was.
-struct End {
-    said: Said,
-    after: Duration,
+/// The final state of a file, and how long after its session it was reached.
+struct FileEnd {
+    response: FilesResponse,
+    elapsed: Duration,
 }
 
-impl End {
-    fn is(&self, status: &str, reason: &str) -> bool {
-        self.said.text("status") == status && self.said.text("failure_reason") == reason
+impl FileEnd {
+    fn has_status(&self, status: &str, reason: &str) -> bool {
+        self.response.string_field("status") == status
+            && self.response.string_field("failure_reason") == reason
     }
 
-    fn figures(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
-            "status": self.said.text("status"),
-            "failure_reason": self.said.body.get("failure_reason"),
-            "scan_status": self.said.text("scan_status"),
-            "seconds": rounded(self.after.as_secs_f64(), 1),
+            "status": self.response.string_field("status"),
+            "failure_reason": self.response.body.get("failure_reason"),
+            "scan_status": self.response.string_field("scan_status"),
+            "seconds": round_to(self.elapsed.as_secs_f64(), 1),
         })
     }
 }

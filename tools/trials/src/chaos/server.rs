@@ -1,132 +1,142 @@
-//! A real model answers; its server is killed in the middle, and later the worker that asks it.
+//! A real model answers; the trial kills its server while requests run, and later the worker.
 
-pub mod counter;
-pub mod fleet;
+pub mod counting_proxy;
+pub mod environment;
 pub mod questions;
-pub mod register;
+pub mod request_log;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chaos::audit;
-use crate::chaos::server::fleet::Fleet;
-use crate::chaos::server::register::Counts;
-use crate::failure::{During as _, Failure, Result};
-use crate::figures;
-use crate::fleet::answers::Asked;
-use crate::http::Target;
-use crate::llama::SLOTS;
-use crate::options::{Common, ServerOptions};
-use crate::progress::say;
-use crate::request;
-use crate::verdict::Verdict;
+use crate::chaos::ledger_audit;
+use crate::chaos::server::environment::RealModelEnvironment;
+use crate::chaos::server::request_log::RequestCounts;
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::llama::LLAMA_SLOTS;
+use crate::load_request;
+use crate::options::{ChaosServerOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::provider_environment::callback_log::LoadedQuestion;
+use crate::service_client::ServiceClient;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const LOOK: Duration = Duration::from_millis(5);
-/// A busy machine answers one question in some seconds.
-const PER_CARGO: Duration = Duration::from_secs(10);
-const AT_LEAST: Duration = Duration::from_mins(2);
-/// With fewer there is no time to kill the worker, too, or to grow to all slots.
-const MANY: usize = 100;
-/// So many of what is wrong are shown.
-const SHOWN: usize = 5;
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// A busy machine answers one request in several seconds.
+const TIMEOUT_PER_CARGO: Duration = Duration::from_secs(10);
+const MIN_TIMEOUT: Duration = Duration::from_mins(2);
+/// With less cargo there is no time to kill the worker too, or to grow to all slots.
+const MIN_CARGO_FOR_WORKER_KILL: usize = 100;
+const MAX_SHOWN: usize = 5;
 
-/// What the deaths cost.
 #[derive(Debug, Default)]
-struct Deaths {
-    /// How many questions were under way when the server was killed, and when the worker was.
-    under_way: Vec<usize>,
+struct KillCosts {
+    /// Requests in flight when the server was killed, and when the worker was.
+    in_flight: Vec<usize>,
     /// Answers that the killed worker had not stored.
-    unsaved: usize,
+    unsaved_answers: usize,
 }
 
-pub async fn run(common: &Common, options: &ServerOptions) -> Result<Verdict> {
-    let mut fleet = Fleet::build(common, options).await?;
-    say(format!("loading {}", options.cargo));
+pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result<TrialVerdict> {
+    let mut environment = RealModelEnvironment::build(common, options).await?;
+    report_progress(format!("loading {} cargo", options.cargo));
     let begun = Instant::now();
-    load(&fleet, options.cargo).await?;
-    let until = begun + AT_LEAST.max(PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
-    let deaths = kill(&mut fleet, options.cargo, until).await?;
-    while !fleet.hook.book.is_complete() && Instant::now() < until {
-        tokio::time::sleep(LOOK).await;
+    load_cargo(&environment, options.cargo).await?;
+    let until = begun
+        + MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
+    let costs = kill_processes(&mut environment, options.cargo, until).await?;
+    while !environment.callback_sink.callback_log.is_complete() && Instant::now() < until {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let seconds = begun.elapsed().as_secs_f64();
 
-    let mut verdict = Verdict::new("chaos server");
-    judge_answers(&mut verdict, &fleet, options.cargo, seconds);
-    judge_questions(&mut verdict, &fleet, options.cargo, &deaths);
-    let successes = || i64::try_from(fleet.hook.book.successes()).unwrap_or(i64::MAX);
-    let books = audit::audit_of(&fleet.longshored, &fleet.shards, successes).await?;
-    books.judge(&mut verdict);
+    let mut verdict = TrialVerdict::new("chaos server");
+    judge_answers(&mut verdict, &environment, options.cargo, seconds);
+    judge_requests(&mut verdict, &environment, options.cargo, &costs);
+    let successes = || {
+        i64::try_from(environment.callback_sink.callback_log.count_successes()).unwrap_or(i64::MAX)
+    };
+    let ledger =
+        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+    ledger.judge(&mut verdict);
     Ok(verdict)
 }
 
-/// One after the other, each acknowledged.
-async fn load(fleet: &Fleet, cargo: usize) -> Result<()> {
-    let target = Target::new(fleet.serving.address());
+/// Loads one cargo after the other; each must be acknowledged.
+async fn load_cargo(environment: &RealModelEnvironment, cargo: usize) -> Result<()> {
+    let target = ServiceClient::new(environment.server.address());
     for number in 0..cargo {
-        let (body, text) = questions::load(number, &fleet.hook.url());
-        let request = request::load(&fleet.organization, &body);
-        let answer = target.send(request.as_bytes()).await.during("loading")?;
-        let refused = || Failure::new(format!("load: {} {}", answer.status, answer.json()));
-        let asked = Asked::now(&text, questions::MODEL, 0);
-        fleet
-            .hook
-            .book
-            .ask(answer.cargo().ok_or_else(refused)?, asked);
+        let (body, text) = questions::build_load(number, &environment.callback_sink.url());
+        let request = load_request::format_load(&environment.organization, &body);
+        let answer = target.send(request.as_bytes()).await.context("loading")?;
+        let refused = || TrialFailure::new(format!("load: {} {}", answer.status, answer.json()));
+        let question = LoadedQuestion::loaded_now(&text, questions::MODEL, 0);
+        environment
+            .callback_sink
+            .callback_log
+            .record_load(answer.cargo_id().ok_or_else(refused)?, question);
     }
     Ok(())
 }
 
-async fn kill(fleet: &mut Fleet, cargo: usize, until: Instant) -> Result<Deaths> {
-    let mut deaths = Deaths::default();
-    answered(fleet, cargo * 2 / 5, until).await?;
-    deaths
-        .under_way
-        .push(fleet.counter.register.counts().under_way);
-    fleet.llama.kill();
-    say("the model's server is killed, and started again");
-    fleet.llama.start()?;
-    fleet.llama.ready().await?;
-    if cargo < MANY {
-        return Ok(deaths);
+async fn kill_processes(
+    environment: &mut RealModelEnvironment,
+    cargo: usize,
+    until: Instant,
+) -> Result<KillCosts> {
+    let mut costs = KillCosts::default();
+    wait_for_answers(environment, cargo * 2 / 5, until).await?;
+    costs
+        .in_flight
+        .push(environment.proxy.request_log.counts().in_flight);
+    environment.llama.kill();
+    report_progress("killed the model's server; starting it again");
+    environment.llama.start()?;
+    environment.llama.wait_until_ready().await?;
+    if cargo < MIN_CARGO_FOR_WORKER_KILL {
+        return Ok(costs);
     }
-    answered(fleet, cargo * 7 / 10, until).await?;
-    deaths
-        .under_way
-        .push(fleet.counter.register.counts().under_way);
-    fleet.working.kill();
-    deaths.unsaved = unsaved(fleet).await?;
-    say("the worker is killed, and started again");
-    fleet.working.start()?;
-    Ok(deaths)
+    wait_for_answers(environment, cargo * 7 / 10, until).await?;
+    costs
+        .in_flight
+        .push(environment.proxy.request_log.counts().in_flight);
+    environment.worker.kill();
+    costs.unsaved_answers = count_unsaved_answers(environment).await?;
+    report_progress("killed the worker; starting it again");
+    environment.worker.start()?;
+    Ok(costs)
 }
 
-/// Waits until so many are answered, and something is under way.
-async fn answered(fleet: &Fleet, many: usize, until: Instant) -> Result<()> {
+/// Waits until this many are answered and another request is in flight.
+async fn wait_for_answers(
+    environment: &RealModelEnvironment,
+    many: usize,
+    until: Instant,
+) -> Result<()> {
     loop {
-        let counts = fleet.counter.register.counts();
-        if counts.answered >= many && counts.under_way > 0 {
+        let counts = environment.proxy.request_log.counts();
+        if counts.answered >= many && counts.in_flight > 0 {
             return Ok(());
         }
         if Instant::now() > until {
-            let words = fleet.working.last_words();
-            return Err(Failure::new(format!(
-                "{counts:?} in all this time\n{words}"
+            let log = environment.worker.log_tail();
+            return Err(TrialFailure::new(format!(
+                "not enough answers in time: {counts:?}\n{log}"
             )));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Cargo whose answer came, and that has no outcome.
-async fn unsaved(fleet: &Fleet) -> Result<usize> {
-    let mut open = fleet.counter.register.answered();
-    for (_, pool) in &fleet.shards {
+/// Counts cargo with an answer and without an outcome.
+async fn count_unsaved_answers(environment: &RealModelEnvironment) -> Result<usize> {
+    let mut open = environment.proxy.request_log.answered_cargo();
+    for (_, pool) in &environment.shards {
         let query = "select replace(cargo::text, '-', '') from shard.outcome";
         let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
-        let stored = rows.during("reading what is stored")?;
+        let stored = rows.context("reading stored outcomes")?;
         let stored = stored
             .iter()
             .filter_map(|it| u128::from_str_radix(it, 16).ok());
@@ -136,11 +146,20 @@ async fn unsaved(fleet: &Fleet) -> Result<usize> {
     Ok(open.len())
 }
 
-fn judge_answers(verdict: &mut Verdict, fleet: &Fleet, cargo: usize, seconds: f64) {
-    let (book, said) = (&fleet.hook.book, fleet.counter.register.said());
-    let sum = book
-        .sum(|cargo, _, body| questions::wrong(body, said.get(&cargo).map_or(&[], Vec::as_slice)));
-    let bodies = book.bodies();
+fn judge_answers(
+    verdict: &mut TrialVerdict,
+    environment: &RealModelEnvironment,
+    cargo: usize,
+    seconds: f64,
+) {
+    let (callback_log, answers) = (
+        &environment.callback_sink.callback_log,
+        environment.proxy.request_log.answers_by_cargo(),
+    );
+    let sum = callback_log.summarize(|cargo, _, body| {
+        questions::find_mismatch(body, answers.get(&cargo).map_or(&[], Vec::as_slice))
+    });
+    let bodies = callback_log.parse_bodies();
     let stopped = |reason: &str| {
         let same = bodies
             .iter()
@@ -150,73 +169,81 @@ fn judge_answers(verdict: &mut Verdict, fleet: &Fleet, cargo: usize, seconds: f6
     let tokens = |which: &str| {
         bodies
             .iter()
-            .map(|it| questions::tokens(it, which))
+            .map(|it| questions::token_count(it, which))
             .sum::<u64>()
     };
-    let delivered = sum.asked - sum.lost;
-    let shown: Vec<&String> = sum.wrong.iter().take(SHOWN).collect();
+    let delivered = sum.loaded - sum.lost;
+    let shown: Vec<&String> = sum.wrong.iter().take(MAX_SHOWN).collect();
     verdict
-        .note("cargo", cargo)
-        .note("delivered", delivered)
-        .note("seconds", figures::rounded(seconds, 1))
-        .note("cargo_per_second", rate(delivered, seconds))
-        .note("input_tokens", tokens("input"))
-        .note("output_tokens", tokens("output"))
-        .note("max_tokens", stopped("max_tokens"))
-        .note("end_turn", stopped("end_turn"))
-        .note("callbacks_repeated", sum.repeated)
-        .promise("all are delivered", delivered == cargo)
-        .promise("some answers end by themselves", stopped("end_turn") > 0)
-        .promise(
-            "some answers end at the most tokens",
+        .record("cargo", cargo)
+        .record("delivered", delivered)
+        .record("seconds", statistics::round_to(seconds, 1))
+        .record("cargo_per_second", rate_per_second(delivered, seconds))
+        .record("input_tokens", tokens("input"))
+        .record("output_tokens", tokens("output"))
+        .record("max_tokens", stopped("max_tokens"))
+        .record("end_turn", stopped("end_turn"))
+        .record("callbacks_repeated", sum.repeated)
+        .check("all cargo is delivered", delivered == cargo)
+        .check("some answers end with end_turn", stopped("end_turn") > 0)
+        .check(
+            "some answers end with max_tokens",
             stopped("max_tokens") > 0,
         )
-        .promise(
-            "usage and stop reason are what the server said",
+        .check(
+            "usage and stop reason equal the server's answer",
             sum.wrong.is_empty(),
         );
     if !shown.is_empty() {
         verdict
-            .note("wrong", sum.wrong.len())
-            .note("some_of_them", json!(shown));
+            .record("wrong", sum.wrong.len())
+            .record("examples", json!(shown));
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "there are some hundreds")]
-fn rate(count: usize, seconds: f64) -> f64 {
-    figures::rounded(count as f64 / seconds, 2)
+#[expect(clippy::cast_precision_loss, reason = "there are a few hundred")]
+fn rate_per_second(count: usize, seconds: f64) -> f64 {
+    statistics::round_to(count as f64 / seconds, 2)
 }
 
-fn judge_questions(verdict: &mut Verdict, fleet: &Fleet, cargo: usize, deaths: &Deaths) {
-    let (register, slots) = (&fleet.counter.register, SLOTS as usize);
-    let Counts {
-        asked,
+fn judge_requests(
+    verdict: &mut TrialVerdict,
+    environment: &RealModelEnvironment,
+    cargo: usize,
+    costs: &KillCosts,
+) {
+    let (register, slots) = (&environment.proxy.request_log, LLAMA_SLOTS as usize);
+    let RequestCounts {
+        received: asked,
         cut,
-        turned_away,
+        refused: turned_away,
         ..
     } = register.counts();
     let repeated = asked.saturating_sub(cargo);
-    let most = register.most_at_once();
+    let most = register.max_in_flight();
     verdict
-        .note("most_at_once", most)
-        .note("asked", asked)
-        .note("repeated", repeated)
-        .note("deaths", deaths.under_way.len())
-        .note("under_way_at_deaths", deaths.under_way.clone())
-        .note("cut", cut)
-        .note("answers_not_stored_at_death", deaths.unsaved)
-        .note("turned_away", turned_away)
-        .promise(
-            "no more are asked at once than there are slots",
+        .record("max_in_flight", most)
+        .record("requests", asked)
+        .record("repeated", repeated)
+        .record("process_kills", costs.in_flight.len())
+        .record("in_flight_at_kills", costs.in_flight.clone())
+        .record("cut", cut)
+        .record("answers_not_stored_at_kill", costs.unsaved_answers)
+        .record("refused", turned_away)
+        .check(
+            "the server never has more requests than slots",
             most <= slots,
         )
-        .promise("all slots are used", cargo < MANY || most == slots)
-        .promise(
-            "only what had no answer is asked again",
-            repeated == cut + deaths.unsaved + turned_away,
+        .check(
+            "all slots are used",
+            cargo < MIN_CARGO_FOR_WORKER_KILL || most == slots,
         )
-        .promise(
-            "a death costs no more than what was under way",
-            cut + deaths.unsaved <= slots * deaths.under_way.len(),
+        .check(
+            "only requests without an answer are sent again",
+            repeated == cut + costs.unsaved_answers + turned_away,
+        )
+        .check(
+            "a kill costs at most the requests in flight",
+            cut + costs.unsaved_answers <= slots * costs.in_flight.len(),
         );
 }

@@ -1,4 +1,4 @@
-//! Three servers, each stopped in turn: only its own organizations may notice.
+//! Three database servers, each stopped in turn: only its own organizations may notice.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,191 +8,223 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::chaos::scene::{Callers, Scene, Servers};
-use crate::chaos::settle;
-use crate::chaos::traffic;
-use crate::chaos::weather::Weather;
-use crate::chaos::witness::{self, Testimony};
+use crate::chaos::completion;
+use crate::chaos::environment::{ChaosCallers, ChaosEnvironment, DatabaseLayout};
+use crate::chaos::open_loop;
+use crate::chaos::outages::ServerOutages;
+use crate::chaos::readiness_watch::{self, ReadinessReport};
 use crate::failure::Result;
-use crate::figures;
-use crate::http::Answer;
-use crate::ledger;
-use crate::options::{Common, ShardOptions};
-use crate::postgres::Postgres;
-use crate::process::Process;
-use crate::progress::say;
-use crate::request;
-use crate::verdict::Verdict;
+use crate::load_log;
+use crate::load_request;
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosShardOptions, CommonOptions};
+use crate::postgres::TrialPostgresServer;
+use crate::progress::report_progress;
+use crate::service_client::ServiceResponse;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
-const SETTLING: Duration = Duration::from_secs(90);
-const BEFORE: Duration = Duration::from_secs(3);
-const BETWEEN: Duration = Duration::from_secs(10);
-/// `/ready` must know of an outage by then.
-const LATEST_NOTICE: Duration = Duration::from_secs(5);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
+const BEFORE_OUTAGES: Duration = Duration::from_secs(3);
+const BETWEEN_OUTAGES: Duration = Duration::from_secs(10);
+/// `/ready` must report an outage by then.
+const MAX_NOTICE_DELAY: Duration = Duration::from_secs(5);
 
-/// What callers were told, by where their data lies.
+/// The responses of the service, by the shard of the organization.
 #[derive(Debug, Default)]
-struct Told {
-    weather: Weather,
-    requests: Mutex<Requests>,
-    /// The last cargo of each organization, to ask about.
+struct ShardResponses {
+    outages: ServerOutages,
+    counts: Mutex<ResponseCounts>,
+    /// The last cargo of each organization, for tracking.
     latest: Mutex<BTreeMap<usize, u128>>,
 }
 
 #[derive(Debug, Default)]
-struct Requests {
+struct ResponseCounts {
     served: u64,
-    /// 503 with `Retry-After` for what lies on the missing server.
+    /// 503 with `Retry-After` for organizations on the missing server.
     refused: u64,
     /// Anything else.
     failed: BTreeMap<String, u64>,
-    /// Milliseconds of those served while another server was away.
-    elsewhere: Vec<f64>,
+    /// Milliseconds of requests that were served while another server was down.
+    other_shards_milliseconds: Vec<f64>,
 }
 
-pub async fn run(common: &Common, options: &ShardOptions) -> Result<Verdict> {
-    let mut scene = Scene::build(common, Servers::OneEach).await?;
-    let told = Arc::new(Told::default());
-    acquaint(&scene.callers).await;
-    let addresses: Vec<SocketAddr> = scene.processes.iter().map(Process::address).collect();
+pub async fn run(common: &CommonOptions, options: &ChaosShardOptions) -> Result<TrialVerdict> {
+    let mut environment =
+        ChaosEnvironment::build_default(common, DatabaseLayout::ServerPerDatabase).await?;
+    let responses = Arc::new(ShardResponses::default());
+    warm_key_caches(&environment.callers).await;
+    let addresses: Vec<SocketAddr> = environment
+        .processes
+        .iter()
+        .map(LongshoredProcess::address)
+        .collect();
     let away = Duration::from_secs(options.seconds);
     let (over, enough) = oneshot::channel::<()>();
-    let loading = traffic::offer(options.rate, async { drop(enough.await) }, |number| {
-        let (callers, told) = (Arc::clone(&scene.callers), Arc::clone(&told));
-        async move { call(&callers, &told, number).await }
+    let loading = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+        let (callers, responses) = (Arc::clone(&environment.callers), Arc::clone(&responses));
+        async move { load_and_track(&callers, &responses, number).await }
     });
-    let storm = async {
-        let testimonies = outages(&mut scene.postgres, &addresses, &told.weather, away).await;
+    let injection = async {
+        let reports = run_outages(
+            &mut environment.postgres,
+            &addresses,
+            &responses.outages,
+            away,
+        )
+        .await;
         drop(over);
-        testimonies
+        reports
     };
-    let (offered, testimonies) = tokio::join!(loading, storm);
-    let testimonies = testimonies?;
-    say("settling");
-    let settled = settle::settle(&scene, SETTLING).await?;
+    let (offered, reports) = tokio::join!(loading, injection);
+    let reports = reports?;
+    report_progress("waiting for completion");
+    let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = Verdict::new("chaos shard");
-    settled.judge(&scene.callers, &mut verdict);
-    verdict.note("offered", offered);
-    judge(&mut verdict, &told, &testimonies);
+    let mut verdict = TrialVerdict::new("chaos shard");
+    settled.judge(&environment.callers, &mut verdict);
+    verdict.record("offered", offered);
+    judge(&mut verdict, &responses, &reports);
     Ok(verdict)
 }
 
-fn judge(verdict: &mut Verdict, told: &Told, testimonies: &BTreeMap<String, Testimony>) {
-    let mut requests = told.requests.lock().unwrap_or_else(PoisonError::into_inner);
-    let seconds = |noticed: Duration| figures::rounded(noticed.as_secs_f64(), 1);
-    let ready: BTreeMap<&String, Value> = testimonies
+fn judge(
+    verdict: &mut TrialVerdict,
+    responses: &ShardResponses,
+    reports: &BTreeMap<String, ReadinessReport>,
+) {
+    let mut requests = responses
+        .counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let seconds = |noticed: Duration| statistics::round_to(noticed.as_secs_f64(), 1);
+    let ready: BTreeMap<&String, Value> = reports
         .iter()
-        .map(|(server, said)| {
-            let noticed = said.noticed.map(seconds);
-            let first_wrong = said.wrong.first();
-            let figures = json!({"probes": said.probes, "noticed_after_seconds": noticed,
-                "wrong": said.wrong.len(), "first_wrong": first_wrong});
+        .map(|(server, report)| {
+            let noticed = report.noticed_after.map(seconds);
+            let first_wrong = report.wrong.first();
+            let figures = json!({"probes": report.probes, "noticed_after_seconds": noticed,
+                "wrong": report.wrong.len(), "first_wrong": first_wrong});
             (server, figures)
         })
         .collect();
     let failed: u64 = requests.failed.values().sum();
-    let elsewhere = figures::spread(&mut requests.elsewhere);
+    let elsewhere = statistics::summarize(&mut requests.other_shards_milliseconds);
     verdict
-        .note("served", requests.served)
-        .note("refused_by_the_missing", requests.refused)
-        .note("failed", failed)
-        .note("failed_by", json!(requests.failed))
-        .note("elsewhere_milliseconds", elsewhere)
-        .note("ready", json!(ready))
-        .promise("no failed request elsewhere", failed == 0)
-        .promise(
+        .record("served", requests.served)
+        .record("refused_by_the_missing", requests.refused)
+        .record("failed", failed)
+        .record("failed_by", json!(requests.failed))
+        .record("other_shards_milliseconds", elsewhere)
+        .record("ready", json!(ready))
+        .check("no request for other shards fails", failed == 0)
+        .check(
             "the missing shard refuses with Retry-After",
             requests.refused > 0,
         );
-    for (server, said) in testimonies {
-        let in_time = said.noticed.is_some_and(|noticed| noticed <= LATEST_NOTICE);
-        verdict.promise(
+    for (server, report) in reports {
+        let in_time = report
+            .noticed_after
+            .is_some_and(|noticed| noticed <= MAX_NOTICE_DELAY);
+        verdict.check(
             format!("/ready names {server}"),
-            in_time && said.wrong.is_empty(),
+            in_time && report.wrong.is_empty(),
         );
     }
 }
 
-async fn outages(
-    servers: &mut [Postgres],
+async fn run_outages(
+    servers: &mut [TrialPostgresServer],
     addresses: &[SocketAddr],
-    weather: &Weather,
+    outages: &ServerOutages,
     away: Duration,
-) -> Result<BTreeMap<String, Testimony>> {
-    let mut testimonies = BTreeMap::new();
-    tokio::time::sleep(BEFORE).await;
+) -> Result<BTreeMap<String, ReadinessReport>> {
+    let mut reports = BTreeMap::new();
+    tokio::time::sleep(BEFORE_OUTAGES).await;
     for server in servers.iter_mut().rev() {
         let name = server.name().to_owned();
-        say(format!("{name} goes away"));
-        weather.gone(&name);
+        report_progress(format!("stopping {name}"));
+        outages.begin(&name);
         server.crash().await?;
-        testimonies.insert(name.clone(), witness::watch(addresses, &name, away).await);
+        reports.insert(
+            name.clone(),
+            readiness_watch::watch_readiness(addresses, &name, away).await,
+        );
         server.start().await?;
-        weather.back();
-        say(format!("{name} is back"));
-        tokio::time::sleep(BETWEEN).await;
+        outages.end();
+        report_progress(format!("{name} is up again"));
+        tokio::time::sleep(BETWEEN_OUTAGES).await;
     }
-    Ok(testimonies)
+    Ok(reports)
 }
 
-/// Both processes know every key before control goes away.
-async fn acquaint(callers: &Callers) {
-    for target in &callers.targets {
+/// Makes both processes cache every key before control goes down.
+async fn warm_key_caches(callers: &ChaosCallers) {
+    for target in &callers.clients {
         for organization in &callers.organizations {
-            let asked = request::get(&request::tracking(0), organization);
-            // The answer is 404 for all; that it was asked is enough.
-            let _ = target.send(asked.as_bytes()).await;
+            let request = load_request::format_get(&load_request::tracking_path(0), organization);
+            // The response is always 404; the request alone fills the cache.
+            let _ = target.send(request.as_bytes()).await;
         }
     }
 }
 
-/// One load, and every fourth time a look at an earlier one.
-async fn call(callers: &Callers, told: &Told, number: u64) {
-    let which = traffic::organization(callers, number);
+/// One load, and every fourth time a tracking request for an earlier one.
+async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, number: u64) {
+    let which = open_loop::organization_index(callers, number);
     let Some(organization) = callers.organizations.get(which) else {
         return;
     };
-    let mut asked = String::new();
-    callers.loads.write(&mut asked, organization, number);
-    if let Some(answer) = ask(callers, told, which, &asked).await
-        && let Some(cargo) = answer.cargo()
+    let mut request = String::new();
+    callers.requests.write(&mut request, organization, number);
+    if let Some(answer) = send_request(callers, responses, which, &request).await
+        && let Some(cargo) = answer.cargo_id()
     {
-        callers.ledger.acknowledge(cargo, which);
-        told.latest
+        callers.load_log.acknowledge(cargo, which);
+        responses
+            .latest
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(which, cargo);
     }
-    let latest = told
+    let latest = responses
         .latest
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .get(&which)
         .copied();
     if let (0, Some(cargo)) = (number % 4, latest) {
-        let asked = request::get(&request::tracking(cargo), organization);
-        ask(callers, told, which, &asked).await;
+        let request = load_request::format_get(&load_request::tracking_path(cargo), organization);
+        send_request(callers, responses, which, &request).await;
     }
 }
 
-/// One request and what may be said about its answer; returns it when it was a success.
-async fn ask(callers: &Callers, told: &Told, which: usize, asked: &str) -> Option<Answer> {
+/// Sends one request and counts its result; returns the response if it was a success.
+async fn send_request(
+    callers: &ChaosCallers,
+    responses: &ShardResponses,
+    which: usize,
+    request: &str,
+) -> Option<ServiceResponse> {
     let organization = callers.organizations.get(which)?;
     let target = callers
-        .targets
-        .get(rand::random_range(0..callers.targets.len()))?;
+        .clients
+        .get(rand::random_range(0..callers.clients.len()))?;
     let began = Instant::now();
-    let answered = target.send(asked.as_bytes()).await;
-    let excused = told.weather.excuses(&organization.shard, began);
-    let mut requests = told.requests.lock().unwrap_or_else(PoisonError::into_inner);
+    let answered = target.send(request.as_bytes()).await;
+    let excused = responses.outages.may_affect(&organization.shard, began);
+    let mut requests = responses
+        .counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let reason = match answered {
         Ok(answer) if answer.is_success() => {
             requests.served += 1;
-            if told.weather.is_stormy() && !excused {
+            if responses.outages.is_any_down() && !excused {
                 requests
-                    .elsewhere
-                    .push(figures::milliseconds(began.elapsed()));
+                    .other_shards_milliseconds
+                    .push(statistics::to_milliseconds(began.elapsed()));
             }
             return Some(answer);
         }
@@ -205,9 +237,13 @@ async fn ask(callers: &Callers, told: &Told, which: usize, asked: &str) -> Optio
             answer.status,
             String::from_utf8_lossy(&answer.body)
         ),
-        Err(error) => ledger::reason(&error),
+        Err(error) => load_log::error_reason(&error),
     };
-    let place = if excused { "missing" } else { "elsewhere" };
+    let place = if excused {
+        "missing shard"
+    } else {
+        "other shards"
+    };
     *requests
         .failed
         .entry(format!("{place}: {reason}"))

@@ -1,76 +1,85 @@
-//! Statements fail, hang, or run with their answer lost, while loads with an idempotency
-//! key are repeated until they are answered.
+//! Statements fail, hang, or run with their answer lost, while loads with an idempotency key
+//! are retried until they are answered.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chaos::keyed_loads::KeyedLoads;
-use crate::chaos::scene::{Deployment, ProcessSpec, Scene, Servers, Storage};
-use crate::chaos::settle;
-use crate::chaos::traffic;
-use crate::failure::{Failure, Result};
-use crate::options::{Common, StatementsOptions};
-use crate::progress::say;
+use crate::chaos::completion;
+use crate::chaos::environment::{
+    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
+};
+use crate::chaos::idempotent_loads::IdempotentLoads;
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::options::{ChaosStatementsOptions, CommonOptions};
+use crate::progress::report_progress;
 use crate::statement_relay::{StatementKind, StatementRelay};
-use crate::verdict::Verdict;
+use crate::verdict::TrialVerdict;
 
-/// How long everything may take to come to its end after the last fault.
-const SETTLE_WITHIN: Duration = Duration::from_secs(90);
-/// So many keys are sent once more at the end.
+/// How long everything may take to complete after the last fault.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How many keys are sent again at the end.
 const REPLAYED_KEYS: usize = 200;
-/// Of a run with fewer statements it is chance which of them are hit.
+/// With fewer statements it depends on chance which kinds are hit.
 const MIN_STATEMENTS_TO_HIT_ALL: u64 = 20_000;
 
-pub async fn run(common: &Common, options: &StatementsOptions) -> Result<Verdict> {
+pub async fn run(common: &CommonOptions, options: &ChaosStatementsOptions) -> Result<TrialVerdict> {
     let seed = options.seed.unwrap_or_else(rand::random);
-    let storage = Storage::create(Servers::OneForAll).await?;
+    let storage = TrialDatabases::create(DatabaseLayout::SharedServer).await?;
     let server = storage.postgres.first();
-    let server = server.ok_or_else(|| Failure::new("no server"))?.address();
+    let server = server
+        .ok_or_else(|| TrialFailure::new("no database server is running"))?
+        .address();
     let relay = StatementRelay::start(server, options.percent, seed).await?;
     let roles = [
-        ProcessSpec::new("serve", "serve-1"),
-        ProcessSpec::new("serve", "serve-2"),
-        ProcessSpec::new("work", "work-1"),
-        ProcessSpec::new("work", "work-2"),
+        TrialProcessSpec::new("serve", "serve-1"),
+        TrialProcessSpec::new("serve", "serve-2"),
+        TrialProcessSpec::new("work", "work-1"),
+        TrialProcessSpec::new("work", "work-2"),
     ];
-    let plan = Deployment::of(roles.map(|role| role.behind(relay.address)).into());
-    let scene = Scene::with(common, storage, plan).await?;
+    let plan =
+        TrialDeployment::with_processes(roles.map(|role| role.through_relay(relay.address)).into());
+    let environment = ChaosEnvironment::start(common, storage, plan).await?;
 
-    say(format!(
+    report_progress(format!(
         "faults in {} % of statements for {} s, seed {seed}",
         options.percent, options.seconds
     ));
-    let keys = Arc::new(KeyedLoads::default());
+    let keys = Arc::new(IdempotentLoads::default());
     let length = Duration::from_secs(options.seconds);
     let faulty = async {
         relay.set_faulty(true);
         tokio::time::sleep(length).await;
         relay.set_faulty(false);
     };
-    let loading = traffic::offer(options.rate, tokio::time::sleep(length), |number| {
-        let (callers, keys) = (Arc::clone(&scene.callers), Arc::clone(&keys));
+    let loading = open_loop::offer_loads(options.rate, tokio::time::sleep(length), |number| {
+        let (callers, keys) = (Arc::clone(&environment.callers), Arc::clone(&keys));
         async move { keys.load(&callers, number).await }
     });
     let (offered, ()) = tokio::join!(loading, faulty);
-    say(format!("{} faults; settling", relay.counts().faults()));
-    let settled = settle::settle(&scene, SETTLE_WITHIN).await?;
+    report_progress(format!(
+        "{} faults; waiting for completion",
+        relay.counts().faults()
+    ));
+    let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
     let wrong_replays = keys
-        .count_wrong_replays(&scene.callers, REPLAYED_KEYS)
+        .count_wrong_replays(&environment.callers, REPLAYED_KEYS)
         .await;
 
-    let mut verdict = Verdict::new("chaos statements");
-    verdict.note("seed", seed);
-    settled.judge(&scene.callers, &mut verdict);
-    keys.judge(&scene, offered, &mut verdict).await?;
-    verdict
-        .note("wrong_replays", wrong_replays)
-        .promise("a key sent again names the same cargo", wrong_replays == 0);
+    let mut verdict = TrialVerdict::new("chaos statements");
+    verdict.record("seed", seed);
+    settled.judge(&environment.callers, &mut verdict);
+    keys.judge(&environment, offered, &mut verdict).await?;
+    verdict.record("wrong_replays", wrong_replays).check(
+        "a key that is sent again returns the same cargo",
+        wrong_replays == 0,
+    );
     judge_faults(&relay, &mut verdict);
     Ok(verdict)
 }
 
-/// Whether the trial did what it is for.
-fn judge_faults(relay: &StatementRelay, verdict: &mut Verdict) {
+/// Checks that the trial injected enough faults.
+fn judge_faults(relay: &StatementRelay, verdict: &mut TrialVerdict) {
     let counts = relay.counts();
     let is_long = counts.statements() >= MIN_STATEMENTS_TO_HIT_ALL;
     let kinds = [
@@ -78,14 +87,14 @@ fn judge_faults(relay: &StatementRelay, verdict: &mut Verdict) {
         StatementKind::Commit,
         StatementKind::Other,
     ];
-    let all_hit = kinds.into_iter().all(|kind| counts.hit_with_all(kind));
+    let all_hit = kinds.into_iter().all(|kind| counts.was_hit_with_all(kind));
     verdict
-        .note("statements", counts.statements())
-        .note("faults", counts.faults())
-        .note("by_kind", counts.figures())
-        .promise("some statements were hit", counts.faults() > 0)
-        .promise(
-            "begin, commit and others were hit with every fault",
+        .record("statements", counts.statements())
+        .record("faults", counts.faults())
+        .record("by_kind", counts.figures())
+        .check("some statements had a fault", counts.faults() > 0)
+        .check(
+            "begin, commit and other statements had every fault",
             all_hit || !is_long,
         );
 }

@@ -1,4 +1,5 @@
-//! The object store is killed and started again: only files may notice, and all recovers by itself.
+//! The object store is killed and restarted: only files may fail, and everything recovers
+//! without help.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,210 +7,229 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::beside::Beside;
-use crate::caller::{Caller, Said};
-use crate::chaos::files::survey;
-use crate::chaos::traffic;
-use crate::dock::{Dock, Plan};
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{Common, StoreOptions};
-use crate::progress::say;
-use crate::receiver::Receiver;
-use crate::samples::Sample;
-use crate::samples::content::Content;
-use crate::verdict::Verdict;
+use crate::background_load::BackgroundLoad;
+use crate::callback_sink::CallbackSink;
+use crate::chaos::files::bucket_reconciliation;
+use crate::chaos::open_loop;
+use crate::failure::{Result, TrialFailure};
+use crate::files_client::{FilesClient, FilesResponse};
+use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::options::{ChaosStoreOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::sample_files::SampleFile;
+use crate::sample_files::upload_content::UploadContent;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
 const ORGANIZATIONS: usize = 4;
-const BEFORE: Duration = Duration::from_secs(3);
-const AFTER: Duration = Duration::from_secs(3);
-const BETWEEN: Duration = Duration::from_millis(200);
-/// Callers must be told by then that there is no store.
-const LATEST_NOTICE: Duration = Duration::from_secs(5);
-/// Files must be taken again by then.
-const LATEST_RETURN: Duration = Duration::from_secs(15);
-const SETTLING: Duration = Duration::from_mins(2);
+const BEFORE_OUTAGE: Duration = Duration::from_secs(3);
+const AFTER_OUTAGE: Duration = Duration::from_secs(3);
+const REQUEST_INTERVAL: Duration = Duration::from_millis(200);
+/// Callers must get a refusal by then.
+const MAX_NOTICE_DELAY: Duration = Duration::from_secs(5);
+/// Files must be accepted again by then.
+const MAX_RECOVERY_DELAY: Duration = Duration::from_secs(15);
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(2);
 const SETTINGS: [(&str, &str); 3] = [
     ("PATROL_SECONDS", "3"),
     ("COMPLETE_WAIT_SECONDS", "1"),
     ("UPLOAD_ABANDON_SECONDS", "20"),
 ];
 
-/// What callers of the Files API were told while the store was away.
+/// The responses of the Files API while the store was down.
 #[derive(Debug, Default)]
-struct Told {
-    noticed: Option<Duration>,
-    /// Refusals that say why.
+struct OutageResponses {
+    first_refusal_after: Option<Duration>,
+    /// Refusals with a reason.
     refused: u64,
     message: String,
-    /// Anything else, after the first refusal.
+    /// Any other response after the first refusal.
     wrong: Vec<String>,
-    returned: Option<Duration>,
+    recovered_after: Option<Duration>,
 }
 
-pub async fn run(common: &Common, options: &StoreOptions) -> Result<Verdict> {
-    let plan = Plan {
+pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<TrialVerdict> {
+    let plan = FilesEnvironmentOptions {
         organizations: ORGANIZATIONS,
         workers: 1,
         settings: &SETTINGS,
     };
-    let mut dock = Dock::build(common, plan).await?;
-    dock.well().await?;
-    let receiver = Receiver::start(Duration::ZERO).await?;
-    let beside = Beside::new(dock.serving.address(), &receiver.url(), &dock.organizations);
-    let (beside, begun) = (Arc::new(beside), Instant::now());
+    let mut environment = FilesEnvironment::build(common, plan).await?;
+    environment.wait_until_files_work().await?;
+    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let background = BackgroundLoad::new(
+        environment.server.address(),
+        &receiver.url(),
+        &environment.organizations,
+    );
+    let (background, begun) = (Arc::new(background), Instant::now());
     let (over, enough) = oneshot::channel::<()>();
-    let offering = traffic::offer(options.rate, async { drop(enough.await) }, |number| {
-        let beside = Arc::clone(&beside);
-        async move { beside.load(number).await }
+    let offering = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+        let background = Arc::clone(&background);
+        async move { background.send_load(number).await }
     });
-    let storm = async {
-        let told = outage(&mut dock, Duration::from_secs(options.seconds)).await;
+    let injection = async {
+        let responses = run_outage(&mut environment, Duration::from_secs(options.seconds)).await;
         drop(over);
-        told
+        responses
     };
-    let (offered, told) = tokio::join!(offering, storm);
-    let (told, caught) = told?;
-    say("settling");
-    let survey = survey::settle(&dock, SETTLING).await?;
+    let (offered, responses) = tokio::join!(offering, injection);
+    let (responses, caught) = responses?;
+    report_progress("waiting for completion");
+    let survey = bucket_reconciliation::wait_until_reconciled(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = Verdict::new("chaos store");
-    let mut taken = beside.milliseconds(begun, Instant::now());
+    let mut verdict = TrialVerdict::new("chaos store");
+    let mut taken = background.accepted_milliseconds(begun, Instant::now());
     verdict
-        .note("loads", offered)
-        .note("load_milliseconds", figures::spread(&mut taken))
-        .note("failed_loads", beside.failed())
-        .promise("loads without files go on", beside.all_were_accepted());
-    told.judge(&mut verdict);
-    caught.judge(&mut verdict, &dock).await;
+        .record("loads", offered)
+        .record("load_milliseconds", statistics::summarize(&mut taken))
+        .record("failed_loads", background.failures())
+        .check(
+            "loads without files are accepted",
+            background.all_were_accepted(),
+        );
+    responses.judge(&mut verdict);
+    caught.judge(&mut verdict, &environment).await;
     survey.judge(&mut verdict);
     Ok(verdict)
 }
 
-/// Files that the outage caught half-way.
+/// Files that were in progress when the store went down.
 #[derive(Debug)]
-struct Caught {
-    /// In the store and not yet completed.
-    brought: String,
-    /// Ready, and deleted while the store was away.
-    deleted: String,
-    completed: Said,
-    deletion: Said,
-    listed: Said,
+struct InterruptedFiles {
+    /// Uploaded and not yet completed.
+    uploaded_id: String,
+    /// Ready, and deleted while the store was down.
+    deleted_id: String,
+    completed: FilesResponse,
+    deletion: FilesResponse,
+    listed: FilesResponse,
 }
 
-async fn outage(dock: &mut Dock, away: Duration) -> Result<(Told, Caught)> {
-    tokio::time::sleep(BEFORE).await;
-    let caller = dock.callers.first().cloned();
-    let caller = caller.ok_or_else(|| Failure::new("there is nobody to upload"))?;
-    let deleted = uploaded(&caller).await?;
-    caller.complete(&deleted, &json!({})).await;
-    let brought = uploaded(&caller).await?;
-    say("the store goes away");
-    dock.objects.kill();
-    let mut told = Told::default();
-    let completed = caller.complete(&brought, &json!({})).await;
-    told.watch(&caller, away).await;
-    let caught = Caught {
+async fn run_outage(
+    environment: &mut FilesEnvironment,
+    away: Duration,
+) -> Result<(OutageResponses, InterruptedFiles)> {
+    tokio::time::sleep(BEFORE_OUTAGE).await;
+    let caller = environment.clients.first().cloned();
+    let caller = caller.ok_or_else(|| TrialFailure::new("there is no client that can upload"))?;
+    let deleted = upload_sample(&caller).await?;
+    caller.complete_file(&deleted, &json!({})).await;
+    let brought = upload_sample(&caller).await?;
+    report_progress("stopping the store");
+    environment.object_store.kill();
+    let mut responses = OutageResponses::default();
+    let completed = caller.complete_file(&brought, &json!({})).await;
+    responses.request_sessions(&caller, away).await;
+    let caught = InterruptedFiles {
         completed,
-        deletion: caller.delete(&deleted).await,
-        listed: caller.ask(hyper::Method::GET, "/files", None).await,
-        brought,
-        deleted,
+        deletion: caller.delete_file(&deleted).await,
+        listed: caller.send(hyper::Method::GET, "/files", None).await,
+        uploaded_id: brought,
+        deleted_id: deleted,
     };
-    dock.objects.start().await?;
-    say("the store is back");
+    environment.object_store.start().await?;
+    report_progress("the store is up again");
     let back = Instant::now();
-    while told.returned.is_none() && back.elapsed() < SETTLING {
-        if uploaded(&caller).await.is_ok() {
-            told.returned = Some(back.elapsed());
+    while responses.recovered_after.is_none() && back.elapsed() < SETTLE_TIMEOUT {
+        if upload_sample(&caller).await.is_ok() {
+            responses.recovered_after = Some(back.elapsed());
         }
-        tokio::time::sleep(BETWEEN).await;
+        tokio::time::sleep(REQUEST_INTERVAL).await;
     }
-    tokio::time::sleep(AFTER).await;
-    Ok((told, caught))
+    tokio::time::sleep(AFTER_OUTAGE).await;
+    Ok((responses, caught))
 }
 
-/// A session whose bytes are in the store.
-async fn uploaded(caller: &Caller) -> Result<String> {
-    let content = Content::from(Sample::of_turn(rand::random_range(0..12)));
-    let said = caller.create(&content).await;
-    match caller.bring(said.upload(), &content).await {
-        Ok(_) => Ok(said.text("id").to_owned()),
-        Err(refused) => Err(Failure::new(format!("{}; {refused}", said.line()))),
+/// Opens a session and uploads its bytes; returns the file's id.
+async fn upload_sample(caller: &FilesClient) -> Result<String> {
+    let content = UploadContent::from(SampleFile::nth(rand::random_range(0..12)));
+    let response = caller.create_file(&content).await;
+    match caller.upload_all(response.upload_grant(), &content).await {
+        Ok(_) => Ok(response.string_field("id").to_owned()),
+        Err(refused) => Err(TrialFailure::new(format!(
+            "{}; {refused}",
+            response.summary()
+        ))),
     }
 }
 
-impl Told {
-    /// Asks for sessions while the store is away.
-    async fn watch(&mut self, caller: &Caller, away: Duration) {
+impl OutageResponses {
+    /// Asks for sessions while the store is down.
+    async fn request_sessions(&mut self, caller: &FilesClient, away: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < away {
-            let said = caller.create(&Sample::of_turn(0).into()).await;
-            let message = said.text("message");
-            let is_refusal = said.status == 503
-                && said.text("error") == "storage_unavailable"
+            let response = caller.create_file(&SampleFile::nth(0).into()).await;
+            let message = response.string_field("message");
+            let is_refusal = response.status == 503
+                && response.string_field("error") == "storage_unavailable"
                 && !message.is_empty();
             if is_refusal {
                 self.refused += 1;
                 message.clone_into(&mut self.message);
-                self.noticed.get_or_insert(begun.elapsed());
-            } else if self.noticed.is_some() || said.status == 500 || said.status == 0 {
-                self.wrong.push(said.line());
+                self.first_refusal_after.get_or_insert(begun.elapsed());
+            } else if self.first_refusal_after.is_some()
+                || response.status == 500
+                || response.status == 0
+            {
+                self.wrong.push(response.summary());
             }
-            tokio::time::sleep(BETWEEN).await;
+            tokio::time::sleep(REQUEST_INTERVAL).await;
         }
     }
 
-    fn judge(&self, verdict: &mut Verdict) {
+    fn judge(&self, verdict: &mut TrialVerdict) {
         let seconds =
-            |time: Option<Duration>| time.map(|time| figures::rounded(time.as_secs_f64(), 1));
+            |time: Option<Duration>| time.map(|time| statistics::round_to(time.as_secs_f64(), 1));
         let within = |time: Option<Duration>, most| time.is_some_and(|time| time <= most);
         verdict
-            .note("refused_sessions", self.refused)
-            .note("refused_after_seconds", seconds(self.noticed))
-            .note("taken_again_after_seconds", seconds(self.returned))
-            .note("message", self.message.clone())
-            .promise(
+            .record("refused_sessions", self.refused)
+            .record("refused_after_seconds", seconds(self.first_refusal_after))
+            .record("taken_again_after_seconds", seconds(self.recovered_after))
+            .record("message", self.message.clone())
+            .check(
                 "sessions are refused with a reason within 5 s",
-                within(self.noticed, LATEST_NOTICE),
+                within(self.first_refusal_after, MAX_NOTICE_DELAY),
             )
-            .promise("and all of them from then on", self.wrong.is_empty())
-            .promise(
-                "files are taken again within 15 s",
-                within(self.returned, LATEST_RETURN),
+            .check(
+                "all sessions are refused from then on",
+                self.wrong.is_empty(),
+            )
+            .check(
+                "files are accepted again within 15 s",
+                within(self.recovered_after, MAX_RECOVERY_DELAY),
             );
         if !self.wrong.is_empty() {
             let some: Vec<&String> = self.wrong.iter().take(5).collect();
-            verdict.note("wrong", json!(some));
+            verdict.record("wrong", json!(some));
         }
     }
 }
 
-impl Caught {
-    async fn judge(&self, verdict: &mut Verdict, dock: &Dock) {
-        let Some(caller) = dock.callers.first() else {
+impl InterruptedFiles {
+    async fn judge(&self, verdict: &mut TrialVerdict, environment: &FilesEnvironment) {
+        let Some(caller) = environment.clients.first() else {
             return;
         };
-        let brought = caller.find(&self.brought).await;
-        let deleted = caller.find(&self.deleted).await;
-        let said = |said: &Said| Value::from(said.line());
+        let uploaded_file = caller.find_file(&self.uploaded_id).await;
+        let deleted = caller.find_file(&self.deleted_id).await;
+        let summary = |response: &FilesResponse| Value::from(response.summary());
         verdict
-            .note("completed_meanwhile", said(&self.completed))
-            .promise(
-                "a complete without a store is 202 or 503",
+            .record("completed_meanwhile", summary(&self.completed))
+            .check(
+                "complete without a store answers 202 or 503",
                 matches!(self.completed.status, 202 | 503),
             )
-            .promise("lists need no store", self.listed.status == 200)
-            .promise(
-                "a delete needs no store",
-                self.deletion.status == 200 && deleted.text("status") == "expired",
+            .check("listing files needs no store", self.listed.status == 200)
+            .check(
+                "deleting a file needs no store",
+                self.deletion.status == 200 && deleted.string_field("status") == "expired",
             );
-        // Who was told 202 need not come again.
+        // A caller with a 202 does not have to retry.
         if self.completed.status == 202 {
-            verdict.promise(
-                "a file that waited is ready by itself",
-                brought.text("status") == "ready",
+            verdict.check(
+                "a waiting file becomes ready without a retry",
+                uploaded_file.string_field("status") == "ready",
             );
         }
     }

@@ -1,9 +1,9 @@
-//! Workers kill themselves at every point between a load and its outcome, for every provider.
+//! Workers kill themselves at every failpoint between load and outcome, for every provider.
 
 pub mod accounts;
-pub mod deaths;
-pub mod plan;
-pub mod twice;
+pub mod duplicate_submissions;
+pub mod kill_runner;
+pub mod kill_schedule;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,88 +13,97 @@ use futures::future::try_join_all;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::chaos::audit;
-use crate::chaos::submit::accounts::{ACCOUNTS, GRACE, MODELS};
-use crate::chaos::submit::deaths::Means;
-use crate::chaos::submit::plan::Plan;
-use crate::chaos::submit::twice::Seen;
-use crate::chaos::traffic;
-use crate::failure::{During as _, Result};
-use crate::fleet::Fleet;
-use crate::fleet::answers;
-use crate::fleet::callers::{Callers, Question};
-use crate::options::{Common, SubmitOptions};
-use crate::progress::say;
-use crate::verdict::Verdict;
+use crate::chaos::ledger_audit;
+use crate::chaos::open_loop;
+use crate::chaos::submit::accounts::{ACCOUNTS, GRACE_SECONDS, MODELS};
+use crate::chaos::submit::duplicate_submissions::SubmissionAudit;
+use crate::chaos::submit::kill_runner::KillDeps;
+use crate::chaos::submit::kill_schedule::KillSchedule;
+use crate::failure::{FailureContext as _, Result};
+use crate::options::{ChaosSubmitOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::provider_environment::ProviderEnvironment;
+use crate::provider_environment::callback_log;
+use crate::provider_environment::question_loader::{ChatQuestion, QuestionLoader};
+use crate::verdict::TrialVerdict;
 
-/// Loads a second.
-const RATE: u32 = 24;
-const SETTLING: Duration = Duration::from_mins(3);
-const LOOK: Duration = Duration::from_millis(200);
-/// So many of what is wrong are shown.
-const SHOWN: usize = 10;
+const LOADS_PER_SECOND: u32 = 24;
+const SETTLE_TIMEOUT: Duration = Duration::from_mins(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const MAX_SHOWN: usize = 10;
 
-pub async fn run(common: &Common, options: &SubmitOptions) -> Result<Verdict> {
-    let mut fleet = accounts::fleet(common, options.workers).await?;
+pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result<TrialVerdict> {
+    let mut environment = accounts::build_environment(common, options.workers).await?;
     let seeds = options.first..options.first + options.seeds;
-    let plan = Mutex::new(Plan::new(seeds, options.points));
-    let callers = Callers::new(fleet.serving.address(), &fleet.organizations, &fleet.hook);
+    let plan = Mutex::new(KillSchedule::new(seeds, options.points));
+    let callers = QuestionLoader::new(
+        environment.server.address(),
+        &environment.organizations,
+        &environment.callback_sink,
+    );
     let callers = Arc::new(callers);
     let begun = Instant::now();
     let until = begun + Duration::from_secs(options.minutes * 60);
-    say(format!("{} deaths are wanted", locked(&plan).left()));
-    kill(&mut fleet, &callers, &plan, options, until).await?;
+    report_progress(format!(
+        "{} kills are planned",
+        lock_schedule(&plan).remaining()
+    ));
+    load_and_kill(&mut environment, &callers, &plan, options, until).await?;
     let seconds = begun.elapsed().as_secs();
     let plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
-    say(format!("{} kills in {seconds} s; settling", plan.kills()));
+    report_progress(format!(
+        "{} kills in {seconds} s; waiting for completion",
+        plan.kill_count()
+    ));
     let settling = Instant::now();
-    while !callers.book.is_complete() && settling.elapsed() < SETTLING {
-        tokio::time::sleep(LOOK).await;
+    while !callers.callback_log.is_complete() && settling.elapsed() < SETTLE_TIMEOUT {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 
-    let mut verdict = Verdict::new("chaos submit");
+    let mut verdict = TrialVerdict::new("chaos submit");
     verdict
-        .note("seeds", options.seeds)
-        .note("workers", options.workers)
-        .note("seconds", seconds)
-        .note("settling_seconds", settling.elapsed().as_secs());
+        .record("seeds", options.seeds)
+        .record("workers", options.workers)
+        .record("seconds", seconds)
+        .record("settling_seconds", settling.elapsed().as_secs());
     judge_kills(&mut verdict, &plan, options);
     judge_answers(&mut verdict, &callers);
-    judge_submissions(&mut verdict, &fleet).await?;
-    let stuck = stuck(&fleet).await?;
+    judge_submissions(&mut verdict, &environment).await?;
+    let stuck = describe_stuck(&environment).await?;
     if !stuck.is_empty() {
-        verdict.note("stuck", stuck);
+        verdict.record("stuck", stuck);
     }
-    let successes = || i64::try_from(callers.book.successes()).unwrap_or(i64::MAX);
-    let books = audit::audit_of(&fleet.longshored, &fleet.shards, successes).await?;
-    books.judge(&mut verdict);
+    let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
+    let ledger =
+        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+    ledger.judge(&mut verdict);
     Ok(verdict)
 }
 
-/// Loads go on until the last death, and until there were enough.
-async fn kill(
-    fleet: &mut Fleet,
-    callers: &Arc<Callers>,
-    plan: &Mutex<Plan>,
-    options: &SubmitOptions,
+/// Loads until the last kill, and until enough cargo is loaded.
+async fn load_and_kill(
+    environment: &mut ProviderEnvironment,
+    callers: &Arc<QuestionLoader>,
+    plan: &Mutex<KillSchedule>,
+    options: &ChaosSubmitOptions,
     until: Instant,
 ) -> Result<()> {
-    let means = Means {
-        plan,
-        simulator: &fleet.simulator,
-        shards: &fleet.shards,
-        until,
+    let means = KillDeps {
+        schedule: plan,
+        simulator: &environment.simulator,
+        shards: &environment.shards,
+        deadline: until,
     };
     let enough = Notify::new();
-    let loading = traffic::offer(RATE, enough.notified(), |number| {
+    let loading = open_loop::offer_loads(LOADS_PER_SECOND, enough.notified(), |number| {
         let callers = Arc::clone(callers);
-        async move { load(&callers, number).await }
+        async move { load_one(&callers, number).await }
     });
     let killing = async {
-        let working = fleet.working.iter_mut();
-        let killed = try_join_all(working.map(|one| deaths::go_through(one, means))).await;
-        while killed.is_ok() && callers.book.asked() < options.cargo {
-            tokio::time::sleep(LOOK).await;
+        let working = environment.workers.iter_mut();
+        let killed = try_join_all(working.map(|one| kill_runner::run_kills(one, means))).await;
+        while killed.is_ok() && callers.callback_log.count_loaded() < options.cargo {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         enough.notify_one();
         killed
@@ -103,8 +112,8 @@ async fn kill(
     killed.map(|_| ())
 }
 
-/// One load, never repeated, whose answer can be told from every other.
-async fn load(callers: &Callers, number: u64) {
+/// One load, never retried, with a text that is unique.
+async fn load_one(callers: &QuestionLoader, number: u64) {
     let turn = usize::try_from(number).unwrap_or_default();
     let (count, models) = (callers.organizations.len().max(1), MODELS.len());
     // Every organization loads for every model.
@@ -114,80 +123,92 @@ async fn load(callers: &Callers, number: u64) {
         return;
     };
     let text = format!(
-        "cargo {number} of {}: what lies in the harbour?",
+        "cargo {number} of {}: what lies in the example?",
         organization.id
     );
-    let question = Question {
+    let question = ChatQuestion {
         model,
         system: None,
         text,
     };
-    callers.load(turn % count, &question).await;
+    callers.load_question(turn % count, &question).await;
 }
 
-fn judge_kills(verdict: &mut Verdict, plan: &Plan, options: &SubmitOptions) {
-    let never = plan.never();
+fn judge_kills(verdict: &mut TrialVerdict, plan: &KillSchedule, options: &ChaosSubmitOptions) {
+    let never = plan.failpoints_never_hit();
     verdict
-        .note("kills", plan.kills())
-        .note("points", plan.points())
-        .note("kills_by_provider", plan.by_provider())
-        .note("never_killed", never.clone())
-        .note("missed_in_a_seed", plan.missed().to_vec())
-        .note("not_tried", plan.left())
-        .promise(
-            format!("every point killed within {} min", options.minutes),
-            never.is_empty() && plan.left() == 0,
+        .record("kills", plan.kill_count())
+        .record("points", plan.count_failpoints_hit())
+        .record("kills_by_provider", plan.kills_by_provider())
+        .record("never_killed", never.clone())
+        .record("missed_in_a_seed", plan.missed().to_vec())
+        .record("not_tried", plan.remaining())
+        .check(
+            format!(
+                "every failpoint killed a worker within {} min",
+                options.minutes
+            ),
+            never.is_empty() && plan.remaining() == 0,
         );
 }
 
-fn judge_answers(verdict: &mut Verdict, callers: &Callers) {
-    callers.book.sum(answers::wrong).judge(verdict);
+fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader) {
+    callers
+        .callback_log
+        .summarize(callback_log::find_wrong_answer)
+        .judge(verdict);
     verdict
-        .note("not_acknowledged", callers.refused.failures())
-        .promise("every load was acknowledged", callers.refused.failed() == 0);
+        .record("not_acknowledged", callers.failures.failures_by_reason())
+        .check(
+            "every load was acknowledged",
+            callers.failures.count_failures() == 0,
+        );
 }
 
-async fn judge_submissions(verdict: &mut Verdict, fleet: &Fleet) -> Result<()> {
-    let mut seen = Seen::default();
+async fn judge_submissions(
+    verdict: &mut TrialVerdict,
+    environment: &ProviderEnvironment,
+) -> Result<()> {
+    let mut seen = SubmissionAudit::default();
     for account in ACCOUNTS {
-        let path = account.path("submissions");
-        let list = fleet.simulator.ask("GET", &path, None).await?;
-        let grace = TimeDelta::seconds(GRACE.into());
-        seen.add(account.name, account.is_labelled(), grace, &list)?;
+        let path = account.admin_path("submissions");
+        let list = environment.simulator.call_admin("GET", &path, None).await?;
+        let grace = TimeDelta::seconds(GRACE_SECONDS.into());
+        seen.add_account(account.name, account.is_labelled(), grace, &list)?;
     }
-    let shown: Vec<&String> = seen.twice.iter().take(SHOWN).collect();
-    let attempts = attempts(fleet).await?;
+    let shown: Vec<&String> = seen.duplicates.iter().take(MAX_SHOWN).collect();
+    let attempts = count_attempts(environment).await?;
     verdict
-        .note("submissions", seen.submissions)
-        .note("jobs", seen.jobs)
-        .note("items", seen.items)
-        .note("attempts", attempts)
-        .note("jobs_nobody_was_told_of", seen.unheard)
-        .note("unlabelled_sent_again", seen.excused)
-        .note("submitted_twice", seen.twice.len())
-        .promise("jobs were created", seen.jobs > 0)
-        .promise("no job was submitted twice", seen.twice.is_empty())
-        // Also when the second job was put together otherwise than the first.
-        .promise("no attempt was submitted twice", seen.items <= attempts);
+        .record("submissions", seen.submissions)
+        .record("jobs", seen.jobs)
+        .record("items", seen.items)
+        .record("attempts", attempts)
+        .record("jobs_without_answer", seen.unanswered)
+        .record("unlabelled_sent_again", seen.excused)
+        .record("submitted_twice", seen.duplicates.len())
+        .check("jobs were created", seen.jobs > 0)
+        .check("no job was submitted twice", seen.duplicates.is_empty())
+        // Also if the second job was packed differently from the first.
+        .check("no attempt was submitted twice", seen.items <= attempts);
     if !shown.is_empty() {
-        verdict.note("twice", json!(shown));
+        verdict.record("duplicates", json!(shown));
     }
     Ok(())
 }
 
-/// How often any cargo was on its way: each time it may be in one job.
-async fn attempts(fleet: &Fleet) -> Result<u64> {
+/// The number of attempts of all cargo: each attempt may be in one job.
+async fn count_attempts(environment: &ProviderEnvironment) -> Result<u64> {
     let mut attempts = 0;
-    for (_, pool) in &fleet.shards {
+    for (_, pool) in &environment.shards {
         let query = "select coalesce(sum(attempt), 0)::bigint from shard.cargo";
         let sum = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-        attempts += u64::try_from(sum.during("counting attempts")?).unwrap_or_default();
+        attempts += u64::try_from(sum.context("counting attempts")?).unwrap_or_default();
     }
     Ok(attempts)
 }
 
-/// Says of what is open how far it has come and who holds it.
-async fn stuck(fleet: &Fleet) -> Result<Vec<String>> {
+/// Describes how far open cargo has come and which node holds it.
+async fn describe_stuck(environment: &ProviderEnvironment) -> Result<Vec<String>> {
     let query = "
         select format('%s: %s', count(*), how) from (
             select concat_ws(', ', lane.provider, 'attempt ' || cargo.attempt,
@@ -202,14 +223,14 @@ async fn stuck(fleet: &Fleet) -> Result<Vec<String>> {
             where cargo.completed_at is null) open
         group by how order by count(*) desc limit 20";
     let mut stuck = Vec::new();
-    for (name, pool) in &fleet.shards {
+    for (name, pool) in &environment.shards {
         let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
-        let rows = rows.during("looking at what is stuck")?;
+        let rows = rows.context("reading stuck cargo")?;
         stuck.extend(rows.into_iter().map(|row| format!("{name}: {row}")));
     }
     Ok(stuck)
 }
 
-fn locked(plan: &Mutex<Plan>) -> std::sync::MutexGuard<'_, Plan> {
+fn lock_schedule(plan: &Mutex<KillSchedule>) -> std::sync::MutexGuard<'_, KillSchedule> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Which trial comes next, with which arguments.
+//! Which trial runs next, with which arguments.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Every round runs each of these once, in another order. `{seed}` and `{20-45}` are drawn.
-/// A trial that this binary does not have is left out.
-const TRIALS: &[&str] = &[
+/// Every round runs each of these once, in another order. `{seed}` and `{20-45}` are replaced
+/// by random numbers. A trial that this binary does not have is skipped.
+const TRIAL_TEMPLATES: &[&str] = &[
     "chaos kill --seconds {20-45}",
     "chaos connections --seconds {20-45}",
     "chaos restart --seconds {15-30}",
@@ -34,34 +34,38 @@ const TRIALS: &[&str] = &[
     "chaos neighbours --small --part memory",
     "chaos neighbours --small --part connections",
 ];
-/// Every point of a submission, once for each provider.
-const SUBMIT: &str = "chaos submit --seeds 1 --first {seed} --cargo 200 --minutes 20";
-/// The share of the time that goes to it, in percent: its kills are counted.
-const SUBMIT_PERCENT: u128 = 45;
-const LARGEST_SEED: u32 = 1_000_000;
+/// Every failpoint of a submission, once for each provider.
+const SUBMIT_TEMPLATE: &str = "chaos submit --seeds 1 --first {seed} --cargo 200 --minutes 20";
+/// The percentage of the time for submissions: a soak needs many of their kills.
+const SUBMIT_TIME_PERCENT: u128 = 45;
+const MAX_SEED: u32 = 1_000_000;
 
 #[derive(Debug)]
-pub struct Schedule {
+pub struct SoakSchedule {
     random: StdRng,
     trials: Vec<&'static str>,
     /// What is left of this round.
     round: VecDeque<&'static str>,
     with_submit: bool,
-    /// How long submissions were tried, and everything together.
-    submit_took: Duration,
-    all_took: Duration,
+    /// The time spent on submissions, and on all trials.
+    submit_time: Duration,
+    total_time: Duration,
 }
 
-impl Schedule {
+impl SoakSchedule {
     pub fn new(seed: u64, only: Option<&str>, with_submit: bool) -> Self {
         let wanted = |trial: &str| only.is_none_or(|only| trial.contains(only));
         Self {
             random: StdRng::seed_from_u64(seed),
-            trials: TRIALS.iter().copied().filter(|it| wanted(it)).collect(),
+            trials: TRIAL_TEMPLATES
+                .iter()
+                .copied()
+                .filter(|it| wanted(it))
+                .collect(),
             round: VecDeque::new(),
-            with_submit: with_submit && wanted(SUBMIT),
-            submit_took: Duration::ZERO,
-            all_took: Duration::ZERO,
+            with_submit: with_submit && wanted(SUBMIT_TEMPLATE),
+            submit_time: Duration::ZERO,
+            total_time: Duration::ZERO,
         }
     }
 
@@ -70,11 +74,11 @@ impl Schedule {
     }
 
     /// The arguments of the next trial.
-    pub fn draw(&mut self) -> Vec<String> {
-        let share = self.all_took.as_millis() * SUBMIT_PERCENT / 100;
-        let is_behind = self.submit_took.as_millis() <= share;
+    pub fn draw_trial(&mut self) -> Vec<String> {
+        let share = self.total_time.as_millis() * SUBMIT_TIME_PERCENT / 100;
+        let is_behind = self.submit_time.as_millis() <= share;
         if self.with_submit && (is_behind || self.trials.is_empty()) {
-            return self.drawn(SUBMIT);
+            return self.fill_placeholders(SUBMIT_TEMPLATE);
         }
         if self.round.is_empty() {
             let mut trials = self.trials.clone();
@@ -82,55 +86,55 @@ impl Schedule {
             self.round = trials.into();
         }
         let trial = self.round.pop_front().unwrap_or_default();
-        self.drawn(trial)
+        self.fill_placeholders(trial)
     }
 
-    /// This trial does not exist: it is not tried again.
-    pub fn forget(&mut self, arguments: &[String]) {
-        let is_other = |trial: &&str| !is_drawn_from(trial, arguments);
+    /// Removes a trial that this binary does not have.
+    pub fn remove(&mut self, arguments: &[String]) {
+        let is_other = |trial: &&str| !matches_template(trial, arguments);
         self.trials.retain(is_other);
         self.round.retain(is_other);
         self.with_submit &= !is_submit(arguments);
     }
 
     pub fn record(&mut self, arguments: &[String], time: Duration) {
-        self.all_took += time;
+        self.total_time += time;
         if is_submit(arguments) {
-            self.submit_took += time;
+            self.submit_time += time;
         }
     }
 
-    fn drawn(&mut self, trial: &str) -> Vec<String> {
+    fn fill_placeholders(&mut self, trial: &str) -> Vec<String> {
         let words = trial.split(' ');
-        words.map(|word| self.drawn_word(word)).collect()
+        words.map(|word| self.fill_placeholder(word)).collect()
     }
 
-    fn drawn_word(&mut self, word: &str) -> String {
-        let Some(name) = placeholder(word) else {
+    fn fill_placeholder(&mut self, word: &str) -> String {
+        let Some(name) = placeholder_name(word) else {
             return word.to_owned();
         };
         let range = name.split_once('-').and_then(|(least, most)| {
             Some((least.parse::<u32>().ok()?, most.parse::<u32>().ok()?))
         });
-        let (least, most) = range.unwrap_or((1, LARGEST_SEED));
+        let (least, most) = range.unwrap_or((1, MAX_SEED));
         self.random.random_range(least..=most).to_string()
     }
 }
 
 pub fn is_submit(arguments: &[String]) -> bool {
-    is_drawn_from(SUBMIT, arguments)
+    matches_template(SUBMIT_TEMPLATE, arguments)
 }
 
-fn is_drawn_from(trial: &str, arguments: &[String]) -> bool {
+fn matches_template(trial: &str, arguments: &[String]) -> bool {
     let words: Vec<&str> = trial.split(' ').collect();
     words.len() == arguments.len()
         && words
             .iter()
             .zip(arguments)
-            .all(|(word, argument)| placeholder(word).is_some() || word == argument)
+            .all(|(word, argument)| placeholder_name(word).is_some() || word == argument)
 }
 
-fn placeholder(word: &str) -> Option<&str> {
+fn placeholder_name(word: &str) -> Option<&str> {
     word.strip_prefix('{')?.strip_suffix('}')
 }
 
@@ -140,13 +144,16 @@ mod tests {
 
     #[test]
     fn a_round_runs_every_trial_once_with_numbers_in_place_of_names() {
-        let mut schedule = Schedule::new(7, None, false);
-        let mut round: Vec<_> = TRIALS.iter().map(|_| schedule.draw()).collect();
+        let mut schedule = SoakSchedule::new(7, None, false);
+        let mut round: Vec<_> = TRIAL_TEMPLATES
+            .iter()
+            .map(|_| schedule.draw_trial())
+            .collect();
         for arguments in &round {
             assert!(!arguments.join(" ").contains('{'), "{arguments:?}");
         }
-        for trial in TRIALS {
-            let place = round.iter().position(|it| is_drawn_from(trial, it));
+        for trial in TRIAL_TEMPLATES {
+            let place = round.iter().position(|it| matches_template(trial, it));
             round.remove(place.unwrap());
         }
         assert!(round.is_empty());
@@ -154,10 +161,10 @@ mod tests {
 
     #[test]
     fn submissions_have_their_share_of_the_time() {
-        let mut schedule = Schedule::new(7, None, true);
+        let mut schedule = SoakSchedule::new(7, None, true);
         let (mut submits, mut others) = (0, 0);
         for _ in 0..1000 {
-            let arguments = schedule.draw();
+            let arguments = schedule.draw_trial();
             let minutes = if is_submit(&arguments) { 7 } else { 1 };
             schedule.record(&arguments, Duration::from_mins(minutes));
             *(if minutes == 7 {
@@ -171,16 +178,16 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_not_tried_again() {
-        let mut schedule = Schedule::new(7, Some("chaos kill"), false);
-        let arguments = schedule.draw();
+        let mut schedule = SoakSchedule::new(7, Some("chaos kill"), false);
+        let arguments = schedule.draw_trial();
         assert_eq!(arguments[..3], ["chaos", "kill", "--seconds"]);
-        schedule.forget(&arguments);
+        schedule.remove(&arguments);
         assert!(schedule.is_empty());
     }
 
     #[test]
     fn the_same_seed_draws_the_same() {
-        let of = |seed| Schedule::new(seed, None, true).draw();
+        let of = |seed| SoakSchedule::new(seed, None, true).draw_trial();
         assert_eq!(of(3), of(3));
         assert_ne!(of(3), of(4));
     }

@@ -1,8 +1,8 @@
-//! Which statement a message stands for.
+//! The kind of statement in a message.
 
 use std::collections::HashMap;
 
-use crate::pgwire::{Message, strings};
+use crate::pgwire::{PgMessage, split_strings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
@@ -24,7 +24,7 @@ impl StatementKind {
         }
     }
 
-    pub(super) const fn place(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         match self {
             Self::Begin => 0,
             Self::Commit => 1,
@@ -33,13 +33,13 @@ impl StatementKind {
         }
     }
 
-    fn of(sql: &[u8]) -> Self {
+    fn classify(sql: &[u8]) -> Self {
         let text = String::from_utf8_lossy(sql).to_ascii_lowercase();
         let mut words = text.split(|letter: char| !letter.is_ascii_alphabetic());
         let first = words.find(|word| !word.is_empty()).unwrap_or_default();
         let is_last = |word: &str| text.trim_end_matches([';', ' ', '\n']).ends_with(word);
         match first {
-            // A savepoint's own statements leave the transaction open.
+            // Statements about a savepoint leave the transaction open.
             "rollback" if text.contains(" to ") => Self::Other,
             "rollback" | "abort" => Self::Rollback,
             "begin" | "start" if !is_last("commit") => Self::Begin,
@@ -49,24 +49,24 @@ impl StatementKind {
     }
 }
 
-/// The statements that a session has prepared, and the one that is about to be executed.
+/// The statements that a session has prepared, and the one to be executed.
 #[derive(Debug, Default)]
-pub(super) struct Statements {
+pub(super) struct PreparedStatements {
     prepared: HashMap<Vec<u8>, StatementKind>,
     bound: Option<StatementKind>,
     executed: Option<StatementKind>,
 }
 
-impl Statements {
-    /// Reads on; says what is executed once its group is complete.
-    pub(super) fn follow(&mut self, message: &Message) -> Option<StatementKind> {
-        let mut words = strings(message.content());
+impl PreparedStatements {
+    /// Reads a message; returns the executed statement once its group is complete.
+    pub(super) fn observe(&mut self, message: &PgMessage) -> Option<StatementKind> {
+        let mut words = split_strings(message.content());
         let (first, second) = (words.next(), words.next());
         let (first, second) = (first.unwrap_or_default(), second.unwrap_or_default());
         match message.tag {
-            b'Q' => return Some(StatementKind::of(first)),
+            b'Q' => return Some(StatementKind::classify(first)),
             b'P' => {
-                let kind = StatementKind::of(second);
+                let kind = StatementKind::classify(second);
                 self.prepared.insert(first.to_vec(), kind);
             }
             b'B' => {
@@ -86,14 +86,14 @@ mod tests {
     use super::*;
     use crate::pgwire;
 
-    fn message(tag: u8, content: &[u8]) -> Message {
-        let bytes = pgwire::message(tag, content);
-        Message { tag, bytes }
+    fn message(tag: u8, content: &[u8]) -> PgMessage {
+        let bytes = pgwire::encode_message(tag, content);
+        PgMessage { tag, bytes }
     }
 
     #[test]
     fn a_statement_is_known_by_its_first_word() {
-        let of = |sql: &str| StatementKind::of(sql.as_bytes());
+        let of = |sql: &str| StatementKind::classify(sql.as_bytes());
         assert_eq!(of("BEGIN"), StatementKind::Begin);
         assert_eq!(
             of(" begin isolation level repeatable read"),
@@ -108,16 +108,19 @@ mod tests {
 
     #[test]
     fn a_prepared_statement_is_known_when_it_is_executed() {
-        let mut statements = Statements::default();
-        assert_eq!(statements.follow(&message(b'P', b"s1\0commit\0\0\0")), None);
-        // Preparing executes nothing.
-        assert_eq!(statements.follow(&message(b'S', b"")), None);
+        let mut statements = PreparedStatements::default();
         assert_eq!(
-            statements.follow(&message(b'B', b"\0s1\0\0\0\0\0\0\0")),
+            statements.observe(&message(b'P', b"s1\0commit\0\0\0")),
             None
         );
-        assert_eq!(statements.follow(&message(b'E', b"\0\0\0\0\0")), None);
-        let kind = statements.follow(&message(b'S', b""));
+        // Preparing executes nothing.
+        assert_eq!(statements.observe(&message(b'S', b"")), None);
+        assert_eq!(
+            statements.observe(&message(b'B', b"\0s1\0\0\0\0\0\0\0")),
+            None
+        );
+        assert_eq!(statements.observe(&message(b'E', b"\0\0\0\0\0")), None);
+        let kind = statements.observe(&message(b'S', b""));
         assert_eq!(kind, Some(StatementKind::Commit));
     }
 }

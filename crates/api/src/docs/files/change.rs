@@ -1,39 +1,53 @@
 //! `PATCH` and `DELETE /files/{file_id}`.
 
-use domain::file::{Flaw, Status};
+use domain::file::{FileFailureReason, FileStatus};
 use serde_json::json;
 use utoipa::openapi::path::{Operation, OperationBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use super::create::no;
-use super::{OfFiles as _, examples, query, refusal};
-use crate::docs::answer;
+use super::create::expect_error;
+use super::{FileOperation as _, error_response, examples, query_parameter};
+use crate::docs::responses;
+use crate::file_access::errors;
 use crate::files::checked;
-use crate::harbour::refuse;
 
 pub(super) fn change() -> Operation {
     let bodies = [
         (
-            "More time and other tags",
+            "A longer time to live and new metadata",
             json!({"ttl_seconds": 7200, "metadata": {"order": 8}}),
         ),
-        ("Keep it until you say otherwise", json!({"pinned": true})),
+        (
+            "Keep the file until it is unpinned",
+            json!({"pinned": true}),
+        ),
     ];
-    let records = [("Changed", answer::value(&examples::ready()))];
-    let next = "It can no longer be changed.";
-    let state = [("Gone", refuse::state(Status::Expired, next))];
-    let wrong = [("Too short", no(checked::change(br#"{"ttl_seconds":60}"#)))];
+    let records = [("Changed", responses::to_json(&examples::ready_record()))];
+    let next = "A failed or expired file cannot be changed.";
+    let state = [("Expired", errors::invalid_state(FileStatus::Expired, next))];
+    let wrong = [(
+        "Too short",
+        expect_error(checked::parse_change(br#"{"ttl_seconds":60}"#)),
+    )];
     OperationBuilder::new()
         .operation_id(Some("changeFile"))
-        .summary(Some("Change how long a file lives, its tags, or pin it"))
-        .request_body(Some(super::body::<wire::file::request::ChangeFile>(bodies)))
+        .summary(Some("Change a file's time to live, metadata or pin"))
+        .request_body(Some(super::request_body::<
+            wire::file::request::ChangeFileRequest,
+        >(bodies)))
         .response(
             "200",
-            answer::with::<wire::file::FileRecord>("The record.", records),
+            responses::json_response::<wire::file::FileRecord>("The file record.", records),
         )
-        .of_a_file()
-        .response("409", refusal("The file has failed or expired.", state))
-        .response("422", refusal("Fields cannot stand; each is named.", wrong))
+        .with_file_id()
+        .response(
+            "409",
+            error_response("The file has failed or expired.", state),
+        )
+        .response(
+            "422",
+            error_response("Fields are invalid. All of them are listed.", wrong),
+        )
         .build()
 }
 
@@ -43,35 +57,39 @@ pub(super) fn delete() -> Operation {
         .default(Some(false.into()))
         .build();
     let records = [
-        ("Expired", answer::value(&examples::expired())),
+        ("Expired", responses::to_json(&examples::expired_record())),
         (
-            "A session, aborted",
-            answer::value(&examples::failed(Flaw::UploadAborted)),
+            "An aborted upload session",
+            responses::to_json(&examples::failed_record(FileFailureReason::UploadAborted)),
         ),
     ];
     let wrong = "/files?force=perhaps".parse().unwrap_or_default();
-    let wrong = [("Neither true nor false", no(checked::force(&wrong)))];
+    let wrong = [(
+        "Neither true nor false",
+        expect_error(checked::parse_force(&wrong)),
+    )];
     OperationBuilder::new()
         .operation_id(Some("deleteFile"))
         .summary(Some("Delete a file, or abort its upload"))
         .description(Some(
-            "A session is aborted and fails; a file expires and its bytes go, unless another file \
-             of the project shares them. Answered also while the store is away.",
+            "An open upload session is aborted and its status becomes failed. Any other file \
+             becomes expired, and its bytes are deleted unless another file of the project \
+             shares them. Works also while the object store is unavailable.",
         ))
-        .parameter(query(
+        .parameter(query_parameter(
             "force",
-            "Even while cargo in flight name it: they may fail.",
+            "Delete the file even if cargo in flight references it. That cargo may fail.",
             force,
         ))
         .response(
             "200",
-            answer::with::<wire::file::FileRecord>("The record.", records),
+            responses::json_response::<wire::file::FileRecord>("The file record.", records),
         )
-        .of_a_file()
+        .with_file_id()
         .response(
             "409",
-            refusal("It is in use.", [("In use", refuse::in_use())]),
+            error_response("The file is in use.", [("In use", errors::file_in_use())]),
         )
-        .response("422", refusal("The query cannot stand.", wrong))
+        .response("422", error_response("The query is invalid.", wrong))
         .build()
 }

@@ -1,15 +1,15 @@
 //! `POST /files/{file_id}/complete`.
 
-use domain::file::{Flaw, Status};
-use domain::upload::Form;
+use domain::file::{FileFailureReason, FileStatus};
+use domain::upload::UploadMethod;
 use serde_json::json;
 use utoipa::openapi::path::{Operation, OperationBuilder};
 
-use super::create::no;
-use super::{OfFiles as _, examples, refusal};
-use crate::docs::answer;
+use super::create::expect_error;
+use super::{FileOperation as _, error_response, examples};
+use crate::docs::responses;
+use crate::file_access::errors;
 use crate::files::checked;
-use crate::harbour::refuse;
 
 pub(super) fn complete() -> Operation {
     let part = |number: u32| {
@@ -19,55 +19,74 @@ pub(super) fn complete() -> Operation {
         })
     };
     let bodies = [
-        ("One POST", json!({})),
-        ("Every part", json!({"parts": [part(1), part(2)]})),
+        ("Single-shot upload", json!({})),
+        ("All parts", json!({"parts": [part(1), part(2)]})),
     ];
-    let ready = [("Ready", answer::value(&examples::ready()))];
-    let validating = [("Validating", answer::value(&examples::validating()))];
-    let over = "Only a session that is uploading can be completed.";
-    let state = [("Completed before", refuse::state(Status::Ready, over))];
-    let missing = checked::complete(br#"{"parts":[]}"#, Form::Multipart { parts: 2 });
+    let ready = [("Ready", responses::to_json(&examples::ready_record()))];
+    let validating = [(
+        "Validating",
+        responses::to_json(&examples::validating_record()),
+    )];
+    let over = "Only a file with status uploading can be completed.";
+    let state = [(
+        "Already completed",
+        errors::invalid_state(FileStatus::Ready, over),
+    )];
+    let missing = checked::parse_complete(br#"{"parts":[]}"#, UploadMethod::Multipart { parts: 2 });
     let problems = [
-        ("Other bytes", refuse::flaw(Flaw::ChecksumMismatch)),
-        ("Another media type", refuse::flaw(Flaw::MagicByteMismatch)),
-        ("Malware", refuse::flaw(Flaw::MalwareDetected)),
-        ("Nothing was uploaded", refuse::flaw(Flaw::UploadMissing)),
         (
-            "A part is missing from the list; the session stays open",
-            no(missing),
+            "Wrong checksum",
+            errors::validation_failed(FileFailureReason::ChecksumMismatch),
+        ),
+        (
+            "Wrong media type",
+            errors::validation_failed(FileFailureReason::MagicByteMismatch),
+        ),
+        (
+            "Malware",
+            errors::validation_failed(FileFailureReason::MalwareDetected),
+        ),
+        (
+            "No upload",
+            errors::validation_failed(FileFailureReason::UploadMissing),
+        ),
+        (
+            "A part is missing from the list. The session stays open",
+            expect_error(missing),
         ),
     ];
     OperationBuilder::new()
         .operation_id(Some("completeFile"))
-        .summary(Some(
-            "Say that everything is uploaded, and hear the verdict",
-        ))
+        .summary(Some("Complete an upload and wait for its validation"))
         .description(Some(
-            "The bytes are read once more: size, checksums, media type, structure, malware. The \
-             verdict is waited for a few seconds. If it takes longer, the answer is 202: poll the \
-             file, or complete it again to wait again.",
+            "The service reads the bytes and checks size, checksums, media type, structure and \
+             malware. It waits a few seconds for the verdict. If validation takes longer, the \
+             answer is 202: poll the file, or call complete again to wait again.",
         ))
-        .request_body(Some(super::body::<wire::file::request::CompleteFile>(
-            bodies,
-        )))
+        .request_body(Some(super::request_body::<
+            wire::file::request::CompleteFileRequest,
+        >(bodies)))
         .response(
             "200",
-            answer::with::<wire::file::FileRecord>("It is ready.", ready),
+            responses::json_response::<wire::file::FileRecord>("The file is ready.", ready),
         )
         .response(
             "202",
-            answer::with::<wire::file::FileRecord>("The verdict is still to come.", validating),
+            responses::json_response::<wire::file::FileRecord>(
+                "Validation is still running.",
+                validating,
+            ),
         )
-        .of_a_file()
-        .with_the_store()
+        .with_file_id()
+        .with_store_errors()
         .response(
             "409",
-            refusal("The file is not in a state to be completed.", state),
+            error_response("The file's status is not uploading or validating.", state),
         )
         .response(
             "422",
-            refusal(
-                "The file has failed; `error` is its failure_reason. Or the body cannot stand.",
+            error_response(
+                "Validation failed, and `error` is the failure_reason. Or the body is invalid.",
                 problems,
             ),
         )

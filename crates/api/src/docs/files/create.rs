@@ -1,166 +1,213 @@
 //! `POST /files` and `POST /files/{file_id}/parts`.
 
-use domain::file::Status;
-use domain::storage::StorageRefusal;
-use domain::upload::Form;
-use outbound::health::Condition;
+use domain::file::FileStatus;
+use domain::storage_quota::StorageRefusal;
+use domain::upload::UploadMethod;
+use outbound::health::DependencyHealth;
 use serde_json::{Value, json};
 use utoipa::openapi::path::{Operation, OperationBuilder};
 use utoipa::openapi::response::Response;
 
-use super::{OfFiles as _, examples, refusal, refused_for_now};
-use crate::docs::answer;
+use super::{FileOperation as _, error_response, examples, unavailable_response};
+use crate::api_error::{ApiError, FileApiError};
+use crate::docs::responses;
+use crate::file_access::errors;
 use crate::files::checked;
-use crate::harbour::refuse;
-use crate::problem::{FileProblem, Problem};
 
 pub(super) fn create() -> Operation {
     let sessions = [
         (
-            "Up to 8 MB: one POST",
-            answer::value(&examples::session(Some(examples::post()))),
+            "Up to 8 MB: single-shot upload",
+            responses::to_json(&examples::session(Some(examples::post_upload()))),
         ),
         (
-            "Larger: parts",
-            answer::value(&examples::session(Some(examples::parts()))),
+            "Larger: multipart upload",
+            responses::to_json(&examples::session(Some(examples::multipart_upload()))),
         ),
     ];
-    let known = [("Nothing to upload", answer::value(&examples::session(None)))];
-    let refused = Condition::Away("the object store cannot be reached: connection refused".into());
-    let scanner = "the scanner must find the test file that every scanner knows: clean";
-    let away = [
-        ("The store is away", refuse::store(&refused)),
-        ("There is no store", refuse::store(&Condition::Absent)),
-        ("The scanner cannot be relied on", refuse::scanner(scanner)),
-    ];
+    let known = [(
+        "Nothing to upload",
+        responses::to_json(&examples::session(None)),
+    )];
     let too_many = [(
-        "20 are open",
-        refuse::storage(StorageRefusal::TooManySessions),
+        "20 sessions are open",
+        errors::storage_refused(StorageRefusal::TooManySessions),
     )];
     OperationBuilder::new()
         .operation_id(Some("createFile"))
-        .summary(Some("Declare a file, and get a permission to upload it"))
+        .summary(Some("Create an upload session"))
         .description(Some(
-            "Bytes go to the store directly; then complete the session. Only the declared bytes \
-             become a ready file: size, SHA-256, media type, structure and malware are checked. \
-             The permission ends after 15 minutes and can be refreshed; the session ends after \
-             24 hours. If the project has these bytes already, there is nothing to upload.",
+            "Upload the bytes to the object store with the presigned grant, then complete the \
+             session. A file becomes ready only after its size, SHA-256, media type, structure \
+             and malware scan are checked. The grant expires after 15 minutes and can be \
+             refreshed. The session expires after 24 hours. If the project already has a ready \
+             file with the same bytes, no upload is needed.",
         ))
-        .request_body(Some(super::body::<wire::file::request::CreateFile>(
-            examples::creations(),
-        )))
+        .request_body(Some(super::request_body::<
+            wire::file::request::CreateFileRequest,
+        >(examples::create_requests())))
         .response(
             "201",
-            answer::with::<wire::file::Session>("Upload it now.", sessions),
+            responses::json_response::<wire::file::UploadSessionResponse>(
+                "The session is open.",
+                sessions,
+            ),
         )
         .response(
             "200",
-            answer::with::<wire::file::Session>("It is ready.", known),
+            responses::json_response::<wire::file::UploadSessionResponse>(
+                "The file is ready.",
+                known,
+            ),
         )
-        .of_files()
+        .with_file_errors()
         .response("403", forbidden())
-        .response("409", refusal("Too many uploads are open.", too_many))
+        .response(
+            "409",
+            error_response("Too many upload sessions are open.", too_many),
+        )
         .response(
             "413",
-            refusal("The file, or the body, is too large.", too_large()),
+            error_response("The file, or the body, is too large.", too_large()),
         )
         .response(
             "415",
-            refusal("Not a media type that is stored.", unsupported()),
+            error_response("The media type is not supported.", unsupported()),
         )
         .response(
             "422",
-            refusal("Fields cannot stand; each is named.", invalid()),
+            error_response("Fields are invalid. All of them are listed.", invalid()),
         )
-        .response("503", refused_for_now(away))
+        .response("503", unavailable_response(unavailable()))
         .build()
+}
+
+/// Why files cannot be uploaded at the moment.
+fn unavailable() -> [(&'static str, FileApiError); 3] {
+    let refused = DependencyHealth::Unreachable(
+        "the object store cannot be reached: connection refused".into(),
+    );
+    let scanner = "the scanner must find the EICAR test file: clean";
+    [
+        (
+            "The object store is unavailable",
+            errors::store_unavailable(&refused),
+        ),
+        (
+            "No object store is configured",
+            errors::store_unavailable(&DependencyHealth::NotConfigured),
+        ),
+        (
+            "The scanner does not work",
+            errors::scanner_unavailable(scanner),
+        ),
+    ]
 }
 
 pub(super) fn refresh() -> Operation {
     let refreshed = |upload| {
-        answer::value(&wire::file::Refreshed {
+        responses::to_json(&wire::file::RefreshedUploadResponse {
             id: examples::session(None).id,
-            status: Status::Uploading.as_str(),
+            status: FileStatus::Uploading.as_str(),
             upload,
         })
     };
     let answers = [
-        ("One POST", refreshed(examples::post())),
-        ("Parts", refreshed(examples::parts())),
+        ("Single-shot upload", refreshed(examples::post_upload())),
+        ("Multipart upload", refreshed(examples::multipart_upload())),
     ];
     let bodies = [
-        ("Every part, or the POST", json!({})),
+        ("All parts, or the single-shot upload", json!({})),
         ("Some parts", json!({"part_numbers": [1, 3]})),
     ];
-    let over = "Only a session that is uploading has something to refresh.";
-    let state = [("Already ready", refuse::state(Status::Ready, over))];
-    let parts = Form::Multipart { parts: 2 };
-    let wrong = checked::refresh(br#"{"part_numbers":[0]}"#, parts);
+    let over = "Grants can be refreshed only while the status is uploading.";
+    let state = [(
+        "Already ready",
+        errors::invalid_state(FileStatus::Ready, over),
+    )];
+    let parts = UploadMethod::Multipart { parts: 2 };
+    let wrong = checked::parse_refresh(br#"{"part_numbers":[0]}"#, parts);
     OperationBuilder::new()
         .operation_id(Some("refreshParts"))
-        .summary(Some("Get the permission to upload once more"))
+        .summary(Some("Refresh the presigned grants of an upload session"))
         .description(Some(
-            "The same conditions with more time: other bytes need another file.",
+            "The new grants have the same conditions and a new expiry. Different bytes need a new \
+             file.",
         ))
-        .request_body(Some(super::body::<wire::file::request::RefreshParts>(
-            bodies,
-        )))
+        .request_body(Some(super::request_body::<
+            wire::file::request::RefreshPartsRequest,
+        >(bodies)))
         .response(
             "200",
-            answer::with::<wire::file::Refreshed>("Go on.", answers),
+            responses::json_response::<wire::file::RefreshedUploadResponse>(
+                "The new grants.",
+                answers,
+            ),
         )
-        .of_a_file()
-        .with_the_store()
-        .response("409", refusal("The session is over.", state))
+        .with_file_id()
+        .with_store_errors()
+        .response(
+            "409",
+            error_response("The file's status is not uploading.", state),
+        )
         .response(
             "422",
-            refusal("There is no such part.", [("No such part", no(wrong))]),
+            error_response(
+                "The part number is invalid.",
+                [("No such part", expect_error(wrong))],
+            ),
         )
         .build()
 }
 
 fn forbidden() -> Response {
-    let inactive: Problem = domain::api_key::KeyRefusal::ProjectInactive.into();
+    let inactive: ApiError = domain::api_key::ApiKeyRefusal::ProjectInactive.into();
     let (most, stored) = (53_687_091_200, 53_687_000_000);
     let problems = [
-        ("The free plan on cloud", refuse::plan()),
+        ("The free plan on cloud", errors::plan_without_files()),
         (
             "Too many files",
-            refuse::storage(StorageRefusal::TooManyFiles { most: 10_000 }),
+            errors::storage_refused(StorageRefusal::TooManyFiles { most: 10_000 }),
         ),
         (
             "Too many bytes",
-            refuse::storage(StorageRefusal::TooManyBytes { most, stored }),
+            errors::storage_refused(StorageRefusal::TooManyBytes { most, stored }),
         ),
     ];
-    let shown = problems.map(|(summary, it)| (summary, answer::value(&it.into_refusal())));
-    let inactive = ("Inactive project", answer::value(&inactive.into_refusal()));
-    answer::with::<wire::detail::Refusal>(
-        "The project is inactive, or its plan does not allow it.",
+    let shown = problems.map(|(summary, it)| (summary, responses::to_json(&it.into_body())));
+    let inactive = (
+        "Inactive project",
+        responses::to_json(&inactive.into_body()),
+    );
+    responses::json_response::<wire::error_body::ErrorBody>(
+        "The project is inactive, or its plan does not allow this file.",
         [inactive].into_iter().chain(shown),
     )
     .build()
 }
 
-fn too_large() -> [(&'static str, FileProblem); 1] {
-    let body = declared(&json!("image/png"), &json!(20_971_521));
-    [("A large image", no(checked::create(&body)))]
+fn too_large() -> [(&'static str, FileApiError); 1] {
+    let body = declaration(&json!("image/png"), &json!(20_971_521));
+    [("A large image", expect_error(checked::parse_create(&body)))]
 }
 
-fn unsupported() -> [(&'static str, FileProblem); 1] {
-    let body = declared(&json!("application/zip"), &json!(100));
-    [("An archive", no(checked::create(&body)))]
+fn unsupported() -> [(&'static str, FileApiError); 1] {
+    let body = declaration(&json!("application/zip"), &json!(100));
+    [("An archive", expect_error(checked::parse_create(&body)))]
 }
 
-fn invalid() -> [(&'static str, FileProblem); 2] {
-    let body = declared(&json!("image/png"), &json!(0));
+fn invalid() -> [(&'static str, FileApiError); 2] {
+    let body = declaration(&json!("image/png"), &json!(0));
     [
-        ("Nothing to store", no(checked::create(&body))),
-        ("Not JSON", no(checked::create(b"{\"filename\": }"))),
+        ("Empty file", expect_error(checked::parse_create(&body))),
+        (
+            "Not JSON",
+            expect_error(checked::parse_create(b"{\"filename\": }")),
+        ),
     ]
 }
 
-fn declared(media_type: &Value, size_bytes: &Value) -> Vec<u8> {
+fn declaration(media_type: &Value, size_bytes: &Value) -> Vec<u8> {
     let (filename, sha256) = ("crane.png", "00".repeat(32));
     json!({
         "filename": filename, "media_type": media_type, "size_bytes": size_bytes, "sha256": sha256,
@@ -169,9 +216,9 @@ fn declared(media_type: &Value, size_bytes: &Value) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(super) fn no<T>(checked: Result<T, FileProblem>) -> FileProblem {
+pub(super) fn expect_error<T>(checked: Result<T, FileApiError>) -> FileApiError {
     match checked {
         Err(problem) => problem,
-        Ok(_) => Problem::internal("an example of a refusal was accepted").into(),
+        Ok(_) => ApiError::internal("an example of a refusal was accepted").into(),
     }
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-// Swagger UI has a dark mode but does not ask the browser for it.
+// Swagger UI has a dark mode but does not read the browser's preference.
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 paint();
@@ -9,7 +9,7 @@ dark.addEventListener("change", paint);
 SwaggerUIBundle({
   dom_id: "#swagger-ui",
   url: "openapi.json",
-  // The badge would send the description to someone else's server.
+  // The validator badge would send the document to another server.
   validatorUrl: null,
   deepLinking: true,
   persistAuthorization: true,

@@ -1,111 +1,114 @@
-//! What of a project's cargo is asked for, as the address says it.
+//! Filters of the cargo list, parsed from the query string.
 
 use chrono::NaiveDateTime;
-use domain::cargo::Status;
-use domain::id::{CargoId, KeyId};
+use domain::cargo::CargoStatus;
+use domain::id::{ApiKeyId, CargoId};
 use domain::time::Timestamp;
 use serde::Deserialize;
-use store::shard::trouble::Kind;
-use store::view::cargo::Listed;
+use store::shard::failure_index::FailureKind;
+use store::view::cargo::CargoListItem;
 
-/// Every part of the address, as it came; what is empty asks for nothing.
+/// The raw query parameters. Empty ones do not filter.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct CargoQuery {
     pub(crate) status: String,
     pub(crate) model: String,
     pub(crate) key: String,
     pub(crate) host: String,
-    /// An error's group.
+    /// The group of the error.
     pub(crate) group: String,
     pub(crate) range: String,
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) before: String,
-    /// A pasted id.
+    /// A cargo id from the search box.
     pub(crate) id: String,
 }
 
-/// The states that a list can be of.
+/// The statuses to filter by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stand {
-    Of(Status),
-    /// Completed with an error, whatever became of the callback.
+pub(crate) enum StatusFilter {
+    Exactly(CargoStatus),
+    /// Completed with an error, with any callback status.
     Failed,
 }
 
-impl Stand {
+impl StatusFilter {
     pub(crate) const ALL: [Self; 7] = [
-        Self::Of(Status::Pending),
-        Self::Of(Status::Batched),
-        Self::Of(Status::Processing),
-        Self::Of(Status::Completed),
+        Self::Exactly(CargoStatus::Pending),
+        Self::Exactly(CargoStatus::Batched),
+        Self::Exactly(CargoStatus::Processing),
+        Self::Exactly(CargoStatus::Completed),
         Self::Failed,
-        Self::Of(Status::Delivered),
-        Self::Of(Status::Undeliverable),
+        Self::Exactly(CargoStatus::Delivered),
+        Self::Exactly(CargoStatus::Undeliverable),
     ];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Of(Status::Pending) => "pending",
-            Self::Of(Status::Batched) => "batched",
-            Self::Of(Status::Processing) => "processing",
-            Self::Of(Status::Completed) => "completed",
+            Self::Exactly(CargoStatus::Pending) => "pending",
+            Self::Exactly(CargoStatus::Batched) => "batched",
+            Self::Exactly(CargoStatus::Processing) => "processing",
+            Self::Exactly(CargoStatus::Completed) => "completed",
             Self::Failed => "failed",
-            Self::Of(Status::Delivered) => "callback_delivered",
-            Self::Of(Status::Undeliverable) => "callback_failed",
+            Self::Exactly(CargoStatus::Delivered) => "callback_delivered",
+            Self::Exactly(CargoStatus::Undeliverable) => "callback_failed",
         }
     }
 
-    pub(crate) const fn words(self) -> &'static str {
+    pub(crate) const fn label(self) -> &'static str {
         match self {
-            Self::Of(Status::Delivered) => "callback delivered",
-            Self::Of(Status::Undeliverable) => "callback failed",
-            other @ (Self::Of(_) | Self::Failed) => other.as_str(),
+            Self::Exactly(CargoStatus::Delivered) => "callback delivered",
+            Self::Exactly(CargoStatus::Undeliverable) => "callback failed",
+            other @ (Self::Exactly(_) | Self::Failed) => other.as_str(),
         }
     }
 
-    /// The event that counts it.
-    pub(crate) const fn event(self) -> Option<&'static str> {
+    /// The usage event that counts this status.
+    pub(crate) const fn event_name(self) -> Option<&'static str> {
         match self {
             Self::Failed => Some("failed"),
-            Self::Of(Status::Delivered) => Some("delivered"),
-            Self::Of(Status::Undeliverable) => Some("callback_failed"),
-            Self::Of(
-                Status::Pending | Status::Batched | Status::Processing | Status::Completed,
+            Self::Exactly(CargoStatus::Delivered) => Some("delivered"),
+            Self::Exactly(CargoStatus::Undeliverable) => Some("callback_failed"),
+            Self::Exactly(
+                CargoStatus::Pending
+                | CargoStatus::Batched
+                | CargoStatus::Processing
+                | CargoStatus::Completed,
             ) => None,
         }
     }
 
-    /// Found among the troubles, not by looking through everything.
-    pub(crate) const fn trouble(self) -> Option<Kind> {
+    /// The failure index that lists this status, so that no scan is needed.
+    pub(crate) const fn failure_kind(self) -> Option<FailureKind> {
         match self {
-            Self::Failed => Some(Kind::Failed),
-            Self::Of(Status::Undeliverable) => Some(Kind::CallbackFailed),
-            Self::Of(
-                Status::Pending
-                | Status::Batched
-                | Status::Processing
-                | Status::Completed
-                | Status::Delivered,
+            Self::Failed => Some(FailureKind::Failed),
+            Self::Exactly(CargoStatus::Undeliverable) => Some(FailureKind::CallbackFailed),
+            Self::Exactly(
+                CargoStatus::Pending
+                | CargoStatus::Batched
+                | CargoStatus::Processing
+                | CargoStatus::Completed
+                | CargoStatus::Delivered,
             ) => None,
         }
     }
 
-    fn is_of(self, cargo: &Listed) -> bool {
+    fn matches(self, cargo: &CargoListItem) -> bool {
         match self {
-            Self::Of(status) => cargo.status() == status,
+            Self::Exactly(status) => cargo.status() == status,
             Self::Failed => cargo.success == Some(false),
         }
     }
 }
 
-/// The same, read.
+/// The parsed filters.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Filter {
-    pub(crate) stand: Option<Stand>,
+pub(crate) struct CargoFilter {
+    pub(crate) status: Option<StatusFilter>,
     pub(crate) model: Option<String>,
-    pub(crate) key: Option<KeyId>,
+    pub(crate) key: Option<ApiKeyId>,
     pub(crate) host: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) from: Option<Timestamp>,
@@ -113,35 +116,35 @@ pub(crate) struct Filter {
     pub(crate) before: Option<CargoId>,
 }
 
-impl Filter {
-    /// What cannot be read is passed over, like anything that nobody asked for.
-    pub(crate) fn read(asked: &Asked) -> Self {
+impl CargoFilter {
+    /// Ignores values that cannot be parsed.
+    pub(crate) fn parse(asked: &CargoQuery) -> Self {
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let stands = Stand::ALL.into_iter();
+        let statuses = StatusFilter::ALL.into_iter();
         Self {
-            stand: stands.into_iter().find(|it| it.as_str() == asked.status),
+            status: statuses.into_iter().find(|it| it.as_str() == asked.status),
             model: given(&asked.model),
             key: asked.key.parse().ok(),
             host: given(&asked.host).map(with_port),
             group: given(&asked.group),
-            from: moment(&asked.from),
-            to: moment(&asked.to),
+            from: parse_timestamp(&asked.from),
+            to: parse_timestamp(&asked.to),
             before: asked.before.parse().ok(),
         }
     }
 
-    /// Nothing but a time: every row that is read is shown.
-    pub(crate) const fn is_plain(&self) -> bool {
-        self.stand.is_none() && !self.is_of_rows()
+    /// Filters by time only, so every row read is shown.
+    pub(crate) const fn is_time_only(&self) -> bool {
+        self.status.is_none() && !self.has_column_filter()
     }
 
-    /// Asks for what stands in the rows of cargo.
-    pub(crate) const fn is_of_rows(&self) -> bool {
+    /// Filters by columns that have no index.
+    pub(crate) const fn has_column_filter(&self) -> bool {
         self.model.is_some() || self.key.is_some() || self.host.is_some()
     }
 
-    pub(crate) fn lets(&self, cargo: &Listed) -> bool {
-        self.stand.is_none_or(|stand| stand.is_of(cargo))
+    pub(crate) fn matches(&self, cargo: &CargoListItem) -> bool {
+        self.status.is_none_or(|status| status.matches(cargo))
             && self
                 .model
                 .as_ref()
@@ -151,7 +154,7 @@ impl Filter {
     }
 }
 
-/// Hosts are kept with their port; who names none means the one of https.
+/// Hosts are stored with their port. The default is 443.
 fn with_port(host: String) -> String {
     if host.contains(':') {
         host
@@ -160,23 +163,23 @@ fn with_port(host: String) -> String {
     }
 }
 
-/// A moment in UTC, as a form or an address writes it.
-fn moment(text: &str) -> Option<Timestamp> {
+/// A UTC time of a form field or query parameter.
+fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let text = text.trim().trim_end_matches('Z');
     ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"]
         .into_iter()
-        .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())
-        .map(|moment| moment.and_utc())
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
+        .map(|at| at.and_utc())
 }
 
-/// How an address and a form write a moment.
-pub(crate) fn minute(at: Timestamp) -> String {
+/// A UTC time as a form field or query parameter.
+pub(crate) fn format_minute(at: Timestamp) -> String {
     at.format("%Y-%m-%dT%H:%M").to_string()
 }
 
-impl Asked {
-    /// The address of the same list with some parts changed. It begins with the newest again.
-    pub(crate) fn with(&self, base: &str, changes: &[(&str, &str)]) -> String {
+impl CargoQuery {
+    /// The URL of the list with some parameters changed, starting at the newest cargo.
+    pub(crate) fn url_with(&self, base: &str, changes: &[(&str, &str)]) -> String {
         let parts = [
             ("status", &self.status),
             ("model", &self.model),
@@ -189,8 +192,8 @@ impl Asked {
         ];
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         for (name, value) in parts {
-            let other = changes.iter().find(|(which, _)| *which == name);
-            let value = other.map_or(value.as_str(), |(_, value)| value);
+            let change = changes.iter().find(|(changed, _)| *changed == name);
+            let value = change.map_or(value.as_str(), |(_, value)| value);
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
@@ -212,17 +215,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_keeps_what_is_not_changed_and_begins_anew() {
-        let asked = Asked {
+    fn a_link_keeps_unchanged_filters_and_drops_the_cursor() {
+        let asked = CargoQuery {
             status: "failed".to_owned(),
             model: "a&b".to_owned(),
             before: "crg_1".to_owned(),
-            ..Asked::default()
+            ..CargoQuery::default()
         };
         let shown = [
-            asked.with("/c", &[]),
-            asked.with("/c", &[("status", ""), ("model", "")]),
-            asked.with("/c", &[("host", "<x>"), ("before", "crg_2")]),
+            asked.url_with("/c", &[]),
+            asked.url_with("/c", &[("status", ""), ("model", "")]),
+            asked.url_with("/c", &[("host", "<x>"), ("before", "crg_2")]),
         ];
         assert_eq!(
             shown,
@@ -235,27 +238,27 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_asks_for_nothing() {
-        let asked = Asked {
+    fn invalid_parameters_are_ignored() {
+        let asked = CargoQuery {
             status: "asleep".to_owned(),
             key: "key_?".to_owned(),
             from: "yesterday".to_owned(),
             before: "1".to_owned(),
-            ..Asked::default()
+            ..CargoQuery::default()
         };
         let host = |host: &str| {
             let host = host.to_owned();
-            Filter::read(&Asked {
+            CargoFilter::parse(&CargoQuery {
                 host,
-                ..Asked::default()
+                ..CargoQuery::default()
             })
             .host
         };
         assert_eq!(host("a.example").as_deref(), Some("a.example:443"));
         assert_eq!(host("a.example:80").as_deref(), Some("a.example:80"));
-        let filter = Filter::read(&asked);
-        assert!(filter.is_plain() && filter.from.is_none() && filter.before.is_none());
-        let at = moment("2026-01-02T03:04").unwrap();
-        assert_eq!(moment(&minute(at)), Some(at));
+        let filter = CargoFilter::parse(&asked);
+        assert!(filter.is_time_only() && filter.from.is_none() && filter.before.is_none());
+        let at = parse_timestamp("2026-01-02T03:04").unwrap();
+        assert_eq!(parse_timestamp(&format_minute(at)), Some(at));
     }
 }

@@ -1,43 +1,43 @@
-//! What was loaded, as a picture whose columns choose their time.
+//! Loads over time as a chart. A click on a column selects its hour or day.
 
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use domain::time::Timestamp;
-use store::view::loads::{Column as Sums, Loads};
+use store::view::loads::{LoadChart, LoadCounts as Sums};
 
-use crate::chart::{self, Column};
-use crate::project::cargo::filter::{Asked, minute};
-use crate::project::cargo::window::Window;
+use crate::chart::{self, ChartColumn};
+use crate::project::cargo::filter::{CargoQuery, format_minute};
+use crate::project::cargo::time_window::TimeWindow;
 use crate::text::{Markup, count};
 
-const CLASSES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
-const OTHERS: &str = "s6";
+const MODEL_CLASSES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
+const OTHER_CLASS: &str = "s6";
 
 #[derive(Debug)]
-pub(crate) struct Histogram {
+pub(crate) struct LoadHistogram {
     pub(crate) loads: Markup,
-    /// What failed in each hour; nothing where nothing did.
-    pub(crate) troubles: Option<Markup>,
-    /// The colours: a class, and what it stands for.
+    /// Failures over time; none without failures.
+    pub(crate) failures: Option<Markup>,
+    /// Class and label of each colour.
     pub(crate) legend: Vec<(&'static str, String)>,
-    /// Times below the picture.
+    /// Labels of the time axis.
     pub(crate) axis: Vec<String>,
 }
 
-/// Without a choice of time, `choices` are the models of the whole window, most first.
+/// Without a selected time, `choices` are the models of the whole window, most used first.
 pub(crate) fn draw(
-    loads: &Loads,
-    window: &Window,
+    loads: &LoadChart,
+    window: &TimeWindow,
     choices: &[(String, u64)],
-    asked: &Asked,
+    asked: &CargoQuery,
     base: &str,
-) -> Histogram {
-    let models = match window.chosen {
+) -> LoadHistogram {
+    let models = match window.selected {
         None => choices.to_vec(),
-        Some(_) => most_first(loads),
+        Some(_) => rank_models(loads),
     };
-    let named: Vec<(&'static str, &str)> = CLASSES
+    let named: Vec<(&'static str, &str)> = MODEL_CLASSES
         .into_iter()
         .zip(models.iter().map(|(model, _)| model.as_str()))
         .collect();
@@ -47,24 +47,24 @@ pub(crate) fn draw(
     let mut at = window.from;
     while at < window.to {
         let sums = loads.columns.get(&at).unwrap_or(&nothing);
-        let column = Column {
+        let column = ChartColumn {
             label: label(at, step),
-            is_chosen: is_chosen(window, at, step),
+            is_selected: is_selected(window, at, step),
             href: None,
             parts: Vec::new(),
         };
         let href = || href(window, at, step, asked, base);
-        let went_wrong = in_trouble(sums);
-        troubles.push(Column {
-            href: (!went_wrong.is_empty()).then(href),
-            parts: went_wrong,
+        let failed = failure_parts(sums);
+        troubles.push(ChartColumn {
+            href: (!failed.is_empty()).then(href),
+            parts: failed,
             ..column.clone()
         });
-        columns.push(Column {
-            label: format!("{}\n{} loaded", column.label, count(loaded(sums))),
-            // An hour in which nothing was loaded leads nowhere.
-            href: (loaded(sums) > 0 || column.is_chosen).then(href),
-            parts: by_model(sums, &named),
+        columns.push(ChartColumn {
+            label: format!("{}\n{} loaded", column.label, count(loaded_count(sums))),
+            // Columns without loads have no link.
+            href: (loaded_count(sums) > 0 || column.is_selected).then(href),
+            parts: parts_by_model(sums, &named),
             ..column
         });
         at += step;
@@ -78,23 +78,23 @@ pub(crate) fn draw(
         .filter(|(class, _)| is_drawn(class))
         .map(|(class, model)| (*class, (*model).to_owned()))
         .collect();
-    if is_drawn(OTHERS) {
-        legend.push((OTHERS, "other models".to_owned()));
+    if is_drawn(OTHER_CLASS) {
+        legend.push((OTHER_CLASS, "other models".to_owned()));
     }
     let has_trouble = troubles
         .iter()
         .flat_map(|column| &column.parts)
         .next()
         .is_some();
-    Histogram {
-        loads: chart::columns("Loads by model over time", 96.0, &columns),
-        troubles: has_trouble.then(|| chart::columns("What failed over time", 28.0, &troubles)),
+    LoadHistogram {
+        loads: chart::column_chart("Loads by model over time", 96.0, &columns),
+        failures: has_trouble.then(|| chart::column_chart("Failures over time", 28.0, &troubles)),
         legend,
         axis: axis(window),
     }
 }
 
-fn most_first(loads: &Loads) -> Vec<(String, u64)> {
+fn rank_models(loads: &LoadChart) -> Vec<(String, u64)> {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     for (model, size) in loads.columns.values().flat_map(|sums| &sums.models) {
         *models.entry(model).or_default() += size;
@@ -107,11 +107,11 @@ fn most_first(loads: &Loads) -> Vec<(String, u64)> {
     models
 }
 
-fn loaded(sums: &Sums) -> u64 {
+fn loaded_count(sums: &Sums) -> u64 {
     sums.events.get("loaded").copied().unwrap_or_default()
 }
 
-fn by_model(sums: &Sums, named: &[(&'static str, &str)]) -> Vec<(&'static str, String, u64)> {
+fn parts_by_model(sums: &Sums, named: &[(&'static str, &str)]) -> Vec<(&'static str, String, u64)> {
     let size = |model: &str| sums.models.get(model).copied().unwrap_or_default();
     let mut parts: Vec<_> = named
         .iter()
@@ -119,17 +119,17 @@ fn by_model(sums: &Sums, named: &[(&'static str, &str)]) -> Vec<(&'static str, S
         .filter(|(_, _, size)| *size > 0)
         .collect();
     let shown: u64 = parts.iter().map(|(_, _, size)| size).sum();
-    let others = loaded(sums).saturating_sub(shown);
+    let others = loaded_count(sums).saturating_sub(shown);
     if others > 0 {
-        parts.push((OTHERS, "other models".to_owned(), others));
+        parts.push((OTHER_CLASS, "other models".to_owned(), others));
     }
     parts
 }
 
-fn in_trouble(sums: &Sums) -> Vec<(&'static str, String, u64)> {
+fn failure_parts(sums: &Sums) -> Vec<(&'static str, String, u64)> {
     [
         ("bad", "failed", "failed"),
-        ("warm", "callbacks given up", "callback_failed"),
+        ("warm", "callbacks failed", "callback_failed"),
     ]
     .into_iter()
     .filter_map(|(class, name, event)| {
@@ -151,25 +151,31 @@ fn label(at: Timestamp, step: TimeDelta) -> String {
     }
 }
 
-fn is_chosen(window: &Window, at: Timestamp, step: TimeDelta) -> bool {
+fn is_selected(window: &TimeWindow, at: Timestamp, step: TimeDelta) -> bool {
     window
-        .chosen
+        .selected
         .is_some_and(|(from, to)| from < at + step && to > at)
 }
 
-/// Chooses the column; the one that is chosen already is let go.
-fn href(window: &Window, at: Timestamp, step: TimeDelta, asked: &Asked, base: &str) -> String {
+/// Selects the column, or clears the selection if it is selected already.
+fn href(
+    window: &TimeWindow,
+    at: Timestamp,
+    step: TimeDelta,
+    asked: &CargoQuery,
+    base: &str,
+) -> String {
     let range = ("range", window.range.as_str());
-    if window.chosen == Some((at, at + step)) {
-        return asked.with(base, &[range, ("from", ""), ("to", "")]);
+    if window.selected == Some((at, at + step)) {
+        return asked.url_with(base, &[range, ("from", ""), ("to", "")]);
     }
-    let (from, to) = (minute(at), minute(at + step));
-    asked.with(base, &[range, ("from", &from), ("to", &to)])
+    let (from, to) = (format_minute(at), format_minute(at + step));
+    asked.url_with(base, &[range, ("from", &from), ("to", &to)])
 }
 
-fn axis(window: &Window) -> Vec<String> {
+fn axis(window: &TimeWindow) -> Vec<String> {
     let length = window.to - window.from;
-    let form = if window.range.per_day() {
+    let form = if window.range.is_per_day() {
         "%d %b"
     } else {
         "%d %b %H:%M"

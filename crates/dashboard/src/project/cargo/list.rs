@@ -1,108 +1,109 @@
-//! The list: dense, newest first, with what to choose by above it.
+//! The cargo list with histogram and filters, newest first.
 
 use std::collections::HashMap;
 
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use domain::cargo::{CallbackState, Status};
-use domain::id::{CargoId, KeyId};
+use domain::cargo::{CallbackState, CargoStatus};
+use domain::id::{ApiKeyId, CargoId};
 use domain::time::Timestamp;
-use store::view::cargo::{self, Listed};
-use store::view::loads::{self, Choices};
+use store::view::cargo::{self, CargoListItem};
+use store::view::loads::{self, LoadFilterChoices};
 
-use crate::no::No;
-use crate::page::{Here, Page, show};
-use crate::project::cargo::filter::{Asked, Filter, Stand};
-use crate::project::cargo::histogram::{self, Histogram};
-use crate::project::cargo::look::{self, Found};
-use crate::project::cargo::window::{Range, Window};
+use crate::access::{ClientInfo, ProjectAccess};
+use crate::page::{NavItem, PageLayout, render_page};
+use crate::page_error::PageError;
+use crate::project::cargo::filter::{CargoFilter, CargoQuery, StatusFilter};
+use crate::project::cargo::histogram::{self, LoadHistogram};
+use crate::project::cargo::search::{self, CargoSearchResults};
+use crate::project::cargo::time_window::{TimeRange, TimeWindow};
 use crate::project::key_names;
-use crate::seat::{InProject, Visitor};
-use crate::state::Desk;
+use crate::state::DashboardState;
 use crate::text;
 
-/// So many choices of one kind are offered.
-const OFFERED: usize = 8;
+/// Models or keys to choose from.
+const MAX_CHOICES: usize = 8;
 
 #[derive(Template)]
 #[template(path = "cargo_list.html")]
-struct List {
-    page: Page,
-    asked: Asked,
-    filter: Filter,
-    window: Window,
-    found: Found,
-    choices: Choices,
-    /// How what failed groups, where that is asked for.
+struct CargoListPage {
+    page: PageLayout,
+    query: CargoQuery,
+    filter: CargoFilter,
+    window: TimeWindow,
+    results: CargoSearchResults,
+    choices: LoadFilterChoices,
+    /// Failures by error group or host, if the list shows failures.
     groups: Vec<(String, u64)>,
-    histogram: Histogram,
-    keys: HashMap<KeyId, String>,
-    /// Nothing was loaded here, ever.
-    is_new: bool,
-    /// What was pasted is no id.
-    is_unread: bool,
+    histogram: LoadHistogram,
+    keys: HashMap<ApiKeyId, String>,
+    /// The project never loaded a cargo.
+    is_empty_project: bool,
+    /// The search box has no valid id.
+    is_invalid_id: bool,
 }
 
-impl List {
+impl CargoListPage {
     fn base(&self) -> String {
         format!("{}/cargo", self.page.base())
     }
 
-    fn with(&self, name: &str, value: &str) -> String {
+    fn link_with(&self, name: &str, value: &str) -> String {
         let change = (name, value);
         match name {
-            // An error's group and a host belong to one state.
-            "status" => self.asked.with(&self.base(), &[change, ("group", "")]),
+            // Error groups belong to one status.
+            "status" => self.query.url_with(&self.base(), &[change, ("group", "")]),
             "range" => {
                 let all = [change, ("from", ""), ("to", "")];
-                self.asked.with(&self.base(), &all)
+                self.query.url_with(&self.base(), &all)
             }
-            _ => self.asked.with(&self.base(), &[change]),
+            _ => self.query.url_with(&self.base(), &[change]),
         }
     }
 
-    fn before(&self, cargo: &CargoId) -> String {
+    fn older_link(&self, cargo: &CargoId) -> String {
         let cargo = cargo.to_string();
         let range = ("range", self.window.range.as_str());
-        self.asked.with(&self.base(), &[range, ("before", &cargo)])
+        self.query
+            .url_with(&self.base(), &[range, ("before", &cargo)])
     }
 
-    fn newest(&self) -> String {
-        self.asked.with(&self.base(), &[])
+    fn newest_link(&self) -> String {
+        self.query.url_with(&self.base(), &[])
     }
 
-    /// An id without its prefix: what small screens leave out, and the end, by which it is known.
-    fn halves(cargo: &Listed) -> (String, String) {
+    /// The id without its prefix, in two parts: small screens hide the first.
+    fn split_id(cargo: &CargoListItem) -> (String, String) {
         let digits = cargo.id.uuid().simple().to_string();
         let (mid, end) = digits.split_at_checked(24).unwrap_or_default();
         (mid.to_owned(), end.to_owned())
     }
 
-    fn key_name(&self, key: &KeyId) -> &str {
-        self.keys
-            .get(key)
-            .map_or("a key that is gone", String::as_str)
+    fn key_name(&self, key: &ApiKeyId) -> &str {
+        self.keys.get(key).map_or("deleted key", String::as_str)
     }
 
-    fn event(&self, stand: Stand) -> Option<u64> {
-        let count = self.choices.events.get(stand.event()?);
+    fn event_count(&self, status: StatusFilter) -> Option<u64> {
+        let count = self.choices.events.get(status.event_name()?);
         Some(count.copied().unwrap_or_default())
     }
 
     fn is_filtered(&self) -> bool {
-        !self.filter.is_plain() || self.window.chosen.is_some() || self.filter.before.is_some()
+        !self.filter.is_time_only()
+            || self.window.selected.is_some()
+            || self.filter.before.is_some()
     }
 
-    fn chosen(&self) -> Option<(String, String)> {
-        let (from, to) = self.window.chosen?;
+    fn selected(&self) -> Option<(String, String)> {
+        let (from, to) = self.window.selected?;
         let words = |at: Timestamp| at.format("%Y-%m-%d %H:%M").to_string();
         Some((words(from), words(to)))
     }
 
-    /// What the form beside the choices leaves as it is.
-    fn kept(&self) -> [(&'static str, &str); 5] {
-        let asked = &self.asked;
+    /// Filters that the time and host form keeps, as hidden fields.
+    fn hidden_fields(&self) -> [(&'static str, &str); 5] {
+        let asked = &self.query;
         [
             ("status", &asked.status),
             ("model", &asked.model),
@@ -112,118 +113,132 @@ impl List {
         ]
     }
 
-    fn is_key(&self, key: &KeyId) -> bool {
+    fn is_key(&self, key: &ApiKeyId) -> bool {
         self.filter.key == Some(*key)
     }
 
-    fn is_stand(&self, stand: Stand) -> bool {
-        self.filter.stand == Some(stand)
+    fn is_status(&self, status: StatusFilter) -> bool {
+        self.filter.status == Some(status)
     }
 
     fn is_failed(&self) -> bool {
-        self.filter.stand == Some(Stand::Failed)
+        self.filter.status == Some(StatusFilter::Failed)
     }
 
-    fn hosts(&self) -> bool {
-        self.filter.stand == Some(Stand::Of(Status::Undeliverable))
+    fn shows_hosts(&self) -> bool {
+        self.filter.status == Some(StatusFilter::Exactly(CargoStatus::Undeliverable))
     }
 
-    /// A class of chips, and the word.
-    fn state(cargo: &Listed) -> (&'static str, &'static str) {
+    /// Chip class and text.
+    fn state(cargo: &CargoListItem) -> (&'static str, &'static str) {
         match (cargo.status(), cargo.success) {
-            (Status::Pending, _) => ("calm", "pending"),
-            (Status::Batched, _) => ("busy", "batched"),
-            (Status::Processing, _) => ("busy", "processing"),
-            (Status::Completed | Status::Delivered | Status::Undeliverable, Some(false)) => {
-                ("bad", "failed")
-            }
-            (Status::Completed | Status::Delivered | Status::Undeliverable, Some(true) | None) => {
-                ("good", "completed")
-            }
+            (CargoStatus::Pending, _) => ("calm", "pending"),
+            (CargoStatus::Batched, _) => ("busy", "batched"),
+            (CargoStatus::Processing, _) => ("busy", "processing"),
+            (
+                CargoStatus::Completed | CargoStatus::Delivered | CargoStatus::Undeliverable,
+                Some(false),
+            ) => ("bad", "failed"),
+            (
+                CargoStatus::Completed | CargoStatus::Delivered | CargoStatus::Undeliverable,
+                Some(true) | None,
+            ) => ("good", "completed"),
         }
     }
 
-    fn callback(cargo: &Listed) -> (&'static str, &'static str) {
+    fn callback(cargo: &CargoListItem) -> (&'static str, &'static str) {
         match (cargo.callback, cargo.completed_at) {
             (CallbackState::Delivered, _) => ("good", "delivered"),
-            (CallbackState::Failed, _) => ("bad", "given up"),
-            (CallbackState::Open, Some(_)) => ("busy", "being sent"),
-            (CallbackState::Open, None) => ("calm", "later"),
+            (CallbackState::Failed, _) => ("bad", "failed"),
+            (CallbackState::Open, Some(_)) => ("busy", "sending"),
+            (CallbackState::Open, None) => ("calm", "not yet due"),
         }
     }
 }
 
 pub(crate) async fn page(
-    State(desk): State<Desk>,
-    within: InProject,
-    visitor: Visitor,
-    Query(asked): Query<Asked>,
-) -> Result<Response, No> {
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
+    client: ClientInfo,
+    Query(asked): Query<CargoQuery>,
+) -> Result<Response, PageError> {
     let pasted = asked.id.trim();
     if let Ok(cargo) = pasted.parse::<CargoId>() {
         let to = format!("/dashboard/project/{}/cargo/{cargo}", within.project.slug);
         return Ok(Redirect::to(&to).into_response());
     }
-    let list = read(&desk, &within, &visitor, &asked).await?;
-    Ok(show(&list))
+    let list = build_page(&state, &within, &client, &asked).await?;
+    Ok(render_page(&list))
 }
 
-async fn read(
-    desk: &Desk,
-    within: &InProject,
-    visitor: &Visitor,
-    asked: &Asked,
-) -> Result<List, No> {
+async fn build_page(
+    state: &DashboardState,
+    within: &ProjectAccess,
+    client: &ClientInfo,
+    asked: &CargoQuery,
+) -> Result<CargoListPage, PageError> {
     let (shard, project) = (within.shard(), within.id());
-    let filter = Filter::read(asked);
-    let last = cargo::last(shard, project).await?;
-    let window = Window::of(Range::parse(&asked.range), &filter, shard.clock.now(), last);
-    let meant = loads::Asked {
+    let filter = CargoFilter::parse(asked);
+    let last = cargo::find_last_loaded_at(shard, project).await?;
+    let window = TimeWindow::of(
+        TimeRange::parse(&asked.range),
+        &filter,
+        shard.clock.now(),
+        last,
+    );
+    let query = loads::LoadFilter {
         project,
         from: window.from,
         to: window.to,
         model: filter.model.as_deref(),
         key: filter.key,
     };
-    let (from, to) = window.listed();
-    // None of these waits for another.
+    let (from, to) = window.listed_range();
+    // These queries are independent of each other.
     let (found, loads, choices) = tokio::try_join!(
-        look::find(shard, project, &filter, &window),
-        loads::columns(shard, meant, window.range.per_day()),
-        loads::choices(shard, loads::Asked { from, to, ..meant }),
+        search::find(shard, project, &filter, &window),
+        loads::count_by_period(shard, query, window.range.is_per_day()),
+        loads::list_choices(shard, loads::LoadFilter { from, to, ..query }),
     )?;
     let (groups, keys) = tokio::try_join!(
-        groups(within, &filter, &window),
-        key_names::of(desk, within)
+        read_groups(within, &filter, &window),
+        key_names::read_key_names(state, within)
     )?;
-    let page = Page::of_project("Cargo", Here::Cargo, within, visitor);
+    let page = PageLayout::for_project("Cargo", NavItem::Cargo, within, client);
     let base = format!("{}/cargo", page.base());
     let histogram = histogram::draw(&loads, &window, &choices.models, asked, &base);
-    let is_newest = filter.before.is_none() && window.chosen.is_none();
-    Ok(List {
+    let is_newest = filter.before.is_none() && window.selected.is_none();
+    Ok(CargoListPage {
         page: if is_newest { page.live() } else { page },
         groups,
         keys,
-        is_new: last.is_none(),
-        is_unread: !asked.id.trim().is_empty(),
-        asked: asked.clone(),
+        is_empty_project: last.is_none(),
+        is_invalid_id: !asked.id.trim().is_empty(),
+        query: asked.clone(),
         filter,
         window,
-        found,
+        results: found,
         choices,
         histogram,
     })
 }
 
-async fn groups(
-    within: &InProject,
-    filter: &Filter,
-    window: &Window,
-) -> Result<Vec<(String, u64)>, No> {
-    let Some(kind) = filter.stand.and_then(Stand::trouble) else {
+async fn read_groups(
+    within: &ProjectAccess,
+    filter: &CargoFilter,
+    window: &TimeWindow,
+) -> Result<Vec<(String, u64)>, PageError> {
+    let Some(kind) = filter.status.and_then(StatusFilter::failure_kind) else {
         return Ok(Vec::new());
     };
-    let newest = Filter::default();
-    let span = window.span(&newest);
-    Ok(cargo::groups(within.shard(), within.id(), kind, span, look::MOST).await?)
+    let newest = CargoFilter::default();
+    let span = window.id_range(&newest);
+    Ok(cargo::group_failures(
+        within.shard(),
+        within.id(),
+        kind,
+        span,
+        search::MAX_EXAMINED,
+    )
+    .await?)
 }

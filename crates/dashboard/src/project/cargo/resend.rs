@@ -1,40 +1,40 @@
-//! A callback, sent again because somebody asks for it.
+//! Resends the callback of one cargo.
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use store::control::audit::{self, Act};
-use store::shard::resend::{self, Resent};
+use store::control::audit_log::{self, AuditEvent};
+use store::shard::resend::{self, ResendResult};
 
-use crate::no::No;
-use crate::project::cargo::raw::id;
-use crate::seat::InProject;
-use crate::state::Desk;
+use crate::access::ProjectAccess;
+use crate::page_error::PageError;
+use crate::project::cargo::downloads::parse_cargo_id;
+use crate::state::DashboardState;
 
-pub(crate) async fn one(
-    State(desk): State<Desk>,
-    within: InProject,
+pub(crate) async fn resend_callback(
+    State(state): State<DashboardState>,
+    within: ProjectAccess,
     Path((_, cargo)): Path<(String, String)>,
-) -> Result<Response, No> {
-    let cargo = id(&within, &cargo)?;
-    let act = Act {
-        organization: Some(within.place.organization),
+) -> Result<Response, PageError> {
+    let cargo = parse_cargo_id(&within, &cargo)?;
+    let act = AuditEvent {
+        organization: Some(within.scope.organization),
         project: Some(within.id()),
         action: "callback.resent",
         subject: cargo.to_string(),
-        detail: "the callback is sent again, once".to_owned(),
+        detail: "callback resent once".to_owned(),
     };
-    audit::announce(&desk.control, &within.author(), act, desk.clock.now()).await?;
+    audit_log::record(&state.control, &within.actor(), act, state.clock.now()).await?;
     let shard = within.shard();
-    match resend::one(shard, within.id(), cargo, shard.clock.now()).await? {
-        Resent::Queued | Resent::AlreadyDue => {
+    match resend::queue_one(shard, within.id(), cargo, shard.clock.now()).await? {
+        ResendResult::Queued | ResendResult::AlreadyDue => {
             let to = format!("/dashboard/project/{}/cargo/{cargo}", within.project.slug);
             Ok(Redirect::to(&to).into_response())
         }
-        Resent::NothingToSend => Err(No::Invalid(
-            "There is nothing to send: it is not completed yet, or it was loaded without a \
-             callback_url."
+        ResendResult::NothingToSend => Err(PageError::Invalid(
+            "There is no callback to send. The cargo is not completed yet, or it was loaded \
+             without a callback_url."
                 .to_owned(),
         )),
-        Resent::NotFound => Err(No::NotFound),
+        ResendResult::NotFound => Err(PageError::NotFound),
     }
 }

@@ -1,148 +1,160 @@
-//! The way of a file from its declaration to ready, as a list of what is done.
+//! The steps of a file from upload to ready.
 
-use domain::file::{Flaw, ScanStatus, Status, Structure};
-use store::shard::file::File;
-use store::view::files::Progress;
+use domain::file::{FileFailureReason, FileStatus, FileStructure, ScanStatus};
+use store::shard::file::FileRow;
+use store::view::files::FileProgress;
 
-use super::words;
+use super::explanations;
 use crate::text;
 
-/// How far a step is: its mark, and how it looks.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum StepStatus {
     Done,
-    UnderWay,
+    InProgress,
     Failed,
-    Ahead,
+    NotStarted,
 }
 
-impl Stand {
+impl StepStatus {
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::UnderWay => "under-way",
+            Self::InProgress => "in-progress",
             Self::Failed => "failed",
-            Self::Ahead => "ahead",
+            Self::NotStarted => "not-started",
         }
     }
 
-    pub(super) const fn word(self) -> &'static str {
+    pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::UnderWay => "under way",
+            Self::InProgress => "in progress",
             Self::Failed => "failed",
-            Self::Ahead => "not yet",
+            Self::NotStarted => "not started",
         }
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct FileStep {
     pub(super) name: &'static str,
-    pub(super) stand: Stand,
+    pub(super) status: StepStatus,
     pub(super) detail: String,
 }
 
-const NAMES: [&str; 6] = [
+const STEP_NAMES: [&str; 6] = [
     "Uploaded",
-    "Hashed",
-    "Recognised",
-    "Read",
+    "Checksum verified",
+    "Type verified",
+    "Parsed",
     "Scanned",
     "Ready",
 ];
 
-/// Which step a flaw stops a file at: what comes first explains what comes after.
-const fn stopped_at(flaw: Flaw) -> usize {
+/// The step at which a file with this flaw failed.
+const fn failed_step(flaw: FileFailureReason) -> usize {
     match flaw {
-        Flaw::UploadMissing | Flaw::UploadAborted | Flaw::UploadAbandoned => 0,
-        Flaw::SizeMismatch | Flaw::ChecksumMismatch => 1,
-        Flaw::MagicByteMismatch => 2,
-        Flaw::MalformedDocument
-        | Flaw::MalformedImage
-        | Flaw::MalformedVideo
-        | Flaw::TooManyPages
-        | Flaw::VideoTooLong
-        | Flaw::EncryptedDocument => 3,
-        Flaw::MalwareDetected | Flaw::ScanTimeout | Flaw::ScanLimitExceeded => 4,
+        FileFailureReason::UploadMissing
+        | FileFailureReason::UploadAborted
+        | FileFailureReason::UploadAbandoned => 0,
+        FileFailureReason::SizeMismatch | FileFailureReason::ChecksumMismatch => 1,
+        FileFailureReason::MagicByteMismatch => 2,
+        FileFailureReason::MalformedDocument
+        | FileFailureReason::MalformedImage
+        | FileFailureReason::MalformedVideo
+        | FileFailureReason::TooManyPages
+        | FileFailureReason::VideoTooLong
+        | FileFailureReason::EncryptedDocument => 3,
+        FileFailureReason::MalwareDetected
+        | FileFailureReason::ScanTimeout
+        | FileFailureReason::ScanLimitExceeded => 4,
     }
 }
 
-pub(super) fn of(file: &File, progress: &Progress) -> Vec<Step> {
-    let (reached, at_it) = match (file.status, file.failure_reason) {
-        (Status::Failed | Status::Expired, Some(flaw)) => (stopped_at(flaw), Stand::Failed),
-        (Status::Uploading, _) => (0, Stand::UnderWay),
-        (Status::Validating, _) => (1, Stand::UnderWay),
-        (Status::Ready | Status::Expired | Status::Failed, _) => (NAMES.len(), Stand::Done),
+pub(super) fn file_steps(file: &FileRow, progress: &FileProgress) -> Vec<FileStep> {
+    let (reached, reached_status) = match (file.status, file.failure_reason) {
+        (FileStatus::Failed | FileStatus::Expired, Some(flaw)) => {
+            (failed_step(flaw), StepStatus::Failed)
+        }
+        (FileStatus::Uploading, _) => (0, StepStatus::InProgress),
+        (FileStatus::Validating, _) => (1, StepStatus::InProgress),
+        (FileStatus::Ready | FileStatus::Expired | FileStatus::Failed, _) => {
+            (STEP_NAMES.len(), StepStatus::Done)
+        }
     };
-    let steps = NAMES.into_iter().enumerate();
-    let steps = steps.map(|(place, name)| {
-        // The checks of one pass over the bytes go on together.
-        let together = file.status == Status::Validating && (1..5).contains(&place);
-        let stand = if place < reached {
-            Stand::Done
-        } else if place == reached || together {
-            at_it
+    let steps = STEP_NAMES.into_iter().enumerate();
+    let steps = steps.map(|(index, name)| {
+        // One pass over the bytes makes these checks at the same time.
+        let is_concurrent = file.status == FileStatus::Validating && (1..5).contains(&index);
+        let status = if index < reached {
+            StepStatus::Done
+        } else if index == reached || is_concurrent {
+            reached_status
         } else {
-            Stand::Ahead
+            StepStatus::NotStarted
         };
-        let detail = detail(place, stand, file, progress);
-        Step {
+        let detail = detail(index, status, file, progress);
+        FileStep {
             name,
-            stand,
+            status,
             detail,
         }
     });
     steps.collect()
 }
 
-fn detail(place: usize, stand: Stand, file: &File, progress: &Progress) -> String {
-    let is_copy = file.object.is_some_and(|object| object != file.id);
-    match (stand, place) {
-        (Stand::Failed, _) => file
+fn detail(index: usize, status: StepStatus, file: &FileRow, progress: &FileProgress) -> String {
+    let is_deduplicated = file.object.is_some_and(|object| object != file.id);
+    match (status, index) {
+        (StepStatus::Failed, _) => file
             .failure_reason
-            .map(|flaw| words::of(flaw).why.to_owned())
+            .map(|flaw| explanations::explain(flaw).reason.to_owned())
             .unwrap_or_default(),
-        (Stand::UnderWay, 0) => {
-            "Waiting for the bytes, and for whoever sends them to say that all are there. \
-             After 24 hours the upload is abandoned."
+        (StepStatus::InProgress, 0) => {
+            "Waiting for the upload to complete. Uploads that are not completed within 24 hours \
+             fail."
                 .to_owned()
         }
-        (Stand::UnderWay, 1) if progress.is_claimed => {
-            "A worker reads the bytes now: all checks are made in one pass.".to_owned()
+        (StepStatus::InProgress, 1) if progress.is_claimed => {
+            "In progress. All checks run in one pass over the file.".to_owned()
         }
-        (Stand::UnderWay, 1) => "Waits for its turn.".to_owned(),
-        (Stand::UnderWay, 4) if progress.tries > 0 => format!(
-            "The scanner gave no verdict so far, asked {} times. It is asked again.",
+        (StepStatus::InProgress, 1) => "Queued.".to_owned(),
+        (StepStatus::InProgress, 4) if progress.tries > 0 => format!(
+            "No verdict from the malware scanner after {} attempts. Retrying.",
             progress.tries
         ),
-        (Stand::UnderWay | Stand::Ahead, _) => String::new(),
-        (Stand::Done, 0) if is_copy => {
-            "Nothing to send: the project had these bytes already.".to_owned()
+        (StepStatus::InProgress | StepStatus::NotStarted, _) => String::new(),
+        (StepStatus::Done, 0) if is_deduplicated => {
+            "Nothing was uploaded: the project already has a file with this content.".to_owned()
         }
-        (Stand::Done, 0) => text::bytes(file.size_bytes),
-        (Stand::Done, 1) => "Size and SHA-256 are as declared.".to_owned(),
-        (Stand::Done, 2) => format!("The bytes are {}.", file.media_type.as_str()),
-        (Stand::Done, 3) => progress.structure.as_ref().map(read).unwrap_or_default(),
-        (Stand::Done, 4) if file.scan_status == ScanStatus::Clean => {
-            "The malware scanner found nothing.".to_owned()
+        (StepStatus::Done, 0) => text::bytes(file.size_bytes),
+        (StepStatus::Done, 1) => "Size and SHA-256 match the declared values.".to_owned(),
+        (StepStatus::Done, 2) => format!("The content is {}.", file.media_type.as_str()),
+        (StepStatus::Done, 3) => progress
+            .structure
+            .as_ref()
+            .map(describe_structure)
+            .unwrap_or_default(),
+        (StepStatus::Done, 4) if file.scan_status == ScanStatus::Clean => {
+            "No malware found.".to_owned()
         }
-        (Stand::Done, 4) => format!("The scanner says {}.", file.scan_status.as_str()),
-        (Stand::Done, _) if file.status == Status::Expired => {
-            "It was; then its time was over, or it was deleted. Its bytes are gone.".to_owned()
+        (StepStatus::Done, 4) => format!("Scan status: {}.", file.scan_status.as_str()),
+        (StepStatus::Done, _) if file.status == FileStatus::Expired => {
+            "The file has expired or was deleted. Its content is gone.".to_owned()
         }
-        (Stand::Done, _) => "Cargo can name it.".to_owned(),
+        (StepStatus::Done, _) => "Cargo can reference this file.".to_owned(),
     }
 }
 
-/// What was read from the bytes.
-pub(super) fn read(structure: &Structure) -> String {
+/// The parsed structure, for people.
+pub(super) fn describe_structure(structure: &FileStructure) -> String {
     match *structure {
-        Structure::Image { width, height } => format!("{width} × {height} pixels"),
-        Structure::Pages(1) => "1 page".to_owned(),
-        Structure::Pages(pages) => format!("{pages} pages"),
-        Structure::Text => "Text in UTF-8".to_owned(),
-        Structure::Video { milliseconds } => {
+        FileStructure::Image { width, height } => format!("{width} × {height} pixels"),
+        FileStructure::Pages(1) => "1 page".to_owned(),
+        FileStructure::Pages(pages) => format!("{pages} pages"),
+        FileStructure::Text => "UTF-8 text".to_owned(),
+        FileStructure::Video { milliseconds } => {
             let long = i64::try_from(milliseconds).unwrap_or(i64::MAX);
             format!(
                 "{} of video",
@@ -158,9 +170,9 @@ mod tests {
 
     #[test]
     fn every_flaw_stops_a_file_before_it_is_ready() {
-        for flaw in Flaw::ALL {
-            assert!(stopped_at(*flaw) < NAMES.len() - 1, "{flaw:?}");
-            assert!(!words::of(*flaw).remedy.is_empty());
+        for flaw in FileFailureReason::ALL {
+            assert!(failed_step(*flaw) < STEP_NAMES.len() - 1, "{flaw:?}");
+            assert!(!explanations::explain(*flaw).remedy.is_empty());
         }
     }
 }

@@ -1,17 +1,17 @@
-//! A batch as Anthropic describes it.
+//! The batch object of Anthropic.
 
 use std::time::Duration;
 
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use crate::provider::Job;
-use crate::provider::call::CallFailure;
-use crate::provider::jobs::{Candidate, Ending, ResultFile, Sight};
-use crate::provider::pages::Page;
+use crate::provider::ProviderJobId;
+use crate::provider::batch_provider::{JobCandidate, JobEndReason, JobStatus, ResultLocation};
+use crate::provider::client::ProviderCallFailure;
+use crate::provider::job_listing::JobPage;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Batch {
+pub(super) struct AnthropicBatch {
     id: String,
     processing_status: String,
     #[serde(default)]
@@ -45,62 +45,69 @@ impl Counts {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct List {
-    data: Vec<Batch>,
+pub(super) struct AnthropicBatchList {
+    data: Vec<AnthropicBatch>,
     #[serde(default)]
     has_more: bool,
     #[serde(default)]
     last_id: Option<String>,
 }
 
-impl List {
-    pub(super) fn into_page(self) -> Page {
+impl AnthropicBatchList {
+    pub(super) fn into_page(self) -> JobPage {
         let last = self.last_id.or_else(|| Some(self.data.last()?.id.clone()));
-        Page {
-            jobs: self.data.into_iter().map(Batch::candidate).collect(),
+        JobPage {
+            jobs: self
+                .data
+                .into_iter()
+                .map(AnthropicBatch::into_candidate)
+                .collect(),
             next: last.filter(|_| self.has_more),
         }
     }
 }
 
-impl Batch {
-    pub(super) fn job(self) -> Job {
-        Job(self.id)
+impl AnthropicBatch {
+    pub(super) fn into_job_id(self) -> ProviderJobId {
+        ProviderJobId(self.id)
     }
 
-    fn candidate(self) -> Candidate {
-        Candidate {
+    fn into_candidate(self) -> JobCandidate {
+        JobCandidate {
             created_at: self.created_at,
             items: Some(self.request_counts.total()),
-            exact: false,
-            job: Job(self.id),
+            is_exact: false,
+            job: ProviderJobId(self.id),
         }
     }
 
-    pub(super) fn sight(self, hint: Option<Duration>) -> Result<Sight, CallFailure> {
+    pub(super) fn into_status(
+        self,
+        hint: Option<Duration>,
+    ) -> Result<JobStatus, ProviderCallFailure> {
         match self.processing_status.as_str() {
-            // Nothing but what is processed is counted before the end.
-            "in_progress" | "canceling" => Ok(Sight::Running {
-                hint,
+            // Until the batch ends, only `processing` is counted.
+            "in_progress" | "canceling" => Ok(JobStatus::Running {
+                retry_after: hint,
                 done: self.request_counts.done(),
                 total: self.request_counts.total(),
             }),
-            "ended" if self.archived_at.is_some() => Ok(Sight::Gone),
-            "ended" => Ok(Sight::Ended {
-                results: vec![ResultFile::OfJob],
-                why: self.why(),
+            "ended" if self.archived_at.is_some() => Ok(JobStatus::Gone),
+            "ended" => Ok(JobStatus::Ended {
+                results: vec![ResultLocation::Job],
+                end_reason: self.end_reason(),
             }),
-            _ => Err(CallFailure::Unreadable),
+            _ => Err(ProviderCallFailure::UnreadableResponse),
         }
     }
 
-    fn why(&self) -> Ending {
+    fn end_reason(&self) -> JobEndReason {
         if self.cancel_initiated_at.is_some() {
-            Ending::Cancelled
+            JobEndReason::Cancelled
         } else if self.request_counts.expired > 0 {
-            Ending::Expired
+            JobEndReason::Expired
         } else {
-            Ending::Completed
+            JobEndReason::Completed
         }
     }
 }

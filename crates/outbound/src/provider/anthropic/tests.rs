@@ -1,33 +1,38 @@
-//! Requests, results and batches of Anthropic.
+//! Requests, results and batch objects of Anthropic.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::batch::{Batch, List};
-use super::{answer, question};
-use crate::provider::Item;
-use crate::provider::jobs::Unreadable;
-use crate::provider::samples;
-use crate::provider::samples::{Shelf, about, completion, embedding, full_chat, key, saying, told};
+use super::batch::{AnthropicBatch, AnthropicBatchList};
+use super::{request_line, result_line};
+use crate::provider::BatchItem;
+use crate::provider::batch_provider::UnknownResultLine;
+use crate::provider::fixtures;
+use crate::provider::fixtures::{
+    FixtureMedia, chat_with_file, chat_with_role, completion_json, describe, embedding, full_chat,
+    key,
+};
 
-fn asked(item: &Item) -> String {
-    question::encode(item, "theirs", &Shelf)
-        .map_or_else(|unfit| format!("unfit: {unfit}"), samples::line)
+fn encoded_line(item: &BatchItem) -> String {
+    request_line::encode(item, "theirs", &FixtureMedia).map_or_else(
+        |unsupported| format!("unsupported: {unsupported}"),
+        fixtures::line_text,
+    )
 }
 
-fn result(result: &Value) -> String {
+fn described_result(result: &Value) -> String {
     let line = json!({"custom_id": key(), "result": result});
-    let (whose, end) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    assert_eq!(whose, key());
-    told(&end)
+    let (item, end) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    assert_eq!(item, key());
+    describe(&end)
 }
 
 #[test]
 fn a_request_keeps_every_parameter() {
-    insta::assert_snapshot!(asked(&full_chat()), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","params":{"model":"theirs","max_tokens":50,"system":"Be brief.","messages":[{"role":"user","content":"Hi\n\u0000\"é\""},{"role":"assistant","content":"Yes?"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"temperature":0.7,"top_p":0.9,"top_k":40,"stop_sequences":["END","\n"]}}"#);
-    assert_eq!(asked(&full_chat()), asked(&full_chat()));
+    insta::assert_snapshot!(encoded_line(&full_chat()), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","params":{"model":"theirs","max_tokens":50,"system":"Be brief.","messages":[{"role":"user","content":"Hi\n\u0000\"é\""},{"role":"assistant","content":"Yes?"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],"temperature":0.7,"top_p":0.9,"top_k":40,"stop_sequences":["END","\n"]}}"#);
+    assert_eq!(encoded_line(&full_chat()), encoded_line(&full_chat()));
 }
 
 #[test]
@@ -40,8 +45,8 @@ fn files_are_given_by_their_address_and_texts_as_they_are() {
         ("video", "video"),
         ("image", "gone"),
     ] {
-        let asked = asked(&about(kind, file));
-        let content = serde_json::from_str::<Value>(&asked).map_or(asked, |line| {
+        let encoded = encoded_line(&chat_with_file(kind, file));
+        let content = serde_json::from_str::<Value>(&encoded).map_or(encoded, |line| {
             line["params"]["messages"][0]["content"][0].to_string()
         });
         writeln!(rows, "{file}: {content}").unwrap();
@@ -50,15 +55,15 @@ fn files_are_given_by_their_address_and_texts_as_they_are() {
     image: {"type":"image","source":{"type":"url","url":"https://files.example/image?signature=1"}}
     pdf: {"type":"document","source":{"type":"url","url":"https://files.example/pdf?signature=1"}}
     csv: {"type":"document","source":{"type":"text","media_type":"text/plain","data":"a,b\n1,2"}}
-    video: unfit: the model does not read video
-    gone: unfit: the file gone is no longer there
+    video: unsupported: the model does not support video
+    gone: unsupported: file gone no longer exists
     "#);
 }
 
 #[test]
-fn what_would_fail_hours_later_is_unfit_now() {
-    insta::assert_snapshot!(asked(&saying("system")), @"unfit: a message's role must be user or assistant");
-    insta::assert_snapshot!(asked(&embedding(&json!("a"))), @"unfit: the provider has no embeddings");
+fn what_would_fail_hours_later_is_unsupported_now() {
+    insta::assert_snapshot!(encoded_line(&chat_with_role("system")), @"unsupported: a message's role must be user or assistant");
+    insta::assert_snapshot!(encoded_line(&embedding(&json!("a"))), @"unsupported: the provider does not offer embeddings");
 }
 
 #[test]
@@ -72,8 +77,8 @@ fn a_message_becomes_our_completion() {
             "cache_read_input_tokens": 300, "output_tokens": 4, "service_tier": "batch",
         },
     }}});
-    let (_, end) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    insta::assert_snapshot!(completion(end), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"model":"ours","stop_reason":"end_turn","usage":{"input_tokens":321,"output_tokens":4}}"#);
+    let (_, end) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    insta::assert_snapshot!(completion_json(end), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"model":"ours","stop_reason":"end_turn","usage":{"input_tokens":321,"output_tokens":4}}"#);
 }
 
 #[test]
@@ -93,8 +98,8 @@ fn every_reason_to_stop_has_its_name() {
             "content": [{"type": "text", "text": "t"}], "stop_reason": stop,
             "usage": {"input_tokens": 1, "output_tokens": 2},
         });
-        let told = result(&json!({"type": "succeeded", "message": message}));
-        writeln!(rows, "{stop}: {told}").unwrap();
+        let described = described_result(&json!({"type": "succeeded", "message": message}));
+        writeln!(rows, "{stop}: {described}").unwrap();
     }
     insta::assert_snapshot!(rows, @r#"
     end_turn: "t", EndTurn, 1 in, 2 out
@@ -102,8 +107,8 @@ fn every_reason_to_stop_has_its_name() {
     model_context_window_exceeded: "t", MaxTokens, 1 in, 2 out
     stop_sequence: "t", StopSequence, 1 in, 2 out
     refusal: "t", EndTurn, 1 in, 2 out
-    tool_use: failed: the model stopped for what is not offered: tool_use
-    pause_turn: failed: the model stopped for what is not offered: pause_turn
+    tool_use: failed: the model stopped for an unsupported feature: tool_use
+    pause_turn: failed: the model stopped for an unsupported feature: pause_turn
     news: "t", EndTurn, 1 in, 2 out
     "#);
 }
@@ -111,8 +116,8 @@ fn every_reason_to_stop_has_its_name() {
 #[test]
 fn a_refusal_without_a_word_is_a_failure() {
     let message = json!({"content": [], "stop_reason": "refusal"});
-    let told = result(&json!({"type": "succeeded", "message": message}));
-    assert_eq!(told, "failed: blocked by provider: refusal");
+    let described = described_result(&json!({"type": "succeeded", "message": message}));
+    assert_eq!(described, "failed: blocked by provider: refusal");
 }
 
 #[test]
@@ -133,11 +138,11 @@ fn every_result_has_its_end() {
     ] {
         let error =
             json!({"type": "error", "error": {"type": kind, "message": "m"}, "request_id": "r"});
-        let told = result(&json!({"type": "errored", "error": error}));
-        writeln!(rows, "{kind}: {told}").unwrap();
+        let described = described_result(&json!({"type": "errored", "error": error}));
+        writeln!(rows, "{kind}: {described}").unwrap();
     }
     for kind in ["expired", "canceled", "succeeded", "news"] {
-        writeln!(rows, "{kind}: {}", result(&json!({"type": kind}))).unwrap();
+        writeln!(rows, "{kind}: {}", described_result(&json!({"type": kind}))).unwrap();
     }
     insta::assert_snapshot!(rows, @r"
     invalid_request_error: failed: m
@@ -146,15 +151,15 @@ fn every_result_has_its_end() {
     authentication_error: account: authentication_error (status 401)
     billing_error: account: billing_error (status 402)
     permission_error: account: permission_error (status 403)
-    rate_limit_error: again: status 429
-    api_error: again: status 500
-    timeout_error: again: status 504
-    overloaded_error: again: status 529
-    news: again: status 500
-    expired: again: expired
-    canceled: again: cancelled
-    succeeded: again: the answer cannot be read
-    news: again: the answer cannot be read
+    rate_limit_error: retry: status 429
+    api_error: retry: status 500
+    timeout_error: retry: status 504
+    overloaded_error: retry: status 529
+    news: retry: status 500
+    expired: retry: expired
+    canceled: retry: cancelled
+    succeeded: retry: the response cannot be parsed
+    news: retry: the response cannot be parsed
     ");
 }
 
@@ -166,21 +171,21 @@ fn usage_that_is_missing_or_absurd_is_not_known() {
         json!({"input_tokens": 1, "cache_read_input_tokens": u64::MAX, "output_tokens": 1}),
     ] {
         let message = json!({"content": [], "stop_reason": "end_turn", "usage": usage});
-        let told = result(&json!({"type": "succeeded", "message": message}));
-        assert_eq!(told, "\"\", EndTurn, usage unknown", "{usage}");
+        let described = described_result(&json!({"type": "succeeded", "message": message}));
+        assert_eq!(described, "\"\", EndTurn, usage unknown", "{usage}");
     }
 }
 
 #[test]
-fn a_line_that_names_no_item_of_ours_is_unreadable() {
+fn a_line_without_a_valid_item_key_is_refused() {
     for line in [
         "",
         "{}",
         r#"{"custom_id":"unknown-1","result":{"type":"expired"}}"#,
     ] {
         assert_eq!(
-            answer::decode(line.as_bytes(), "ours"),
-            Err(Unreadable),
+            result_line::decode(line.as_bytes(), "ours"),
+            Err(UnknownResultLine),
             "{line}"
         );
     }
@@ -214,26 +219,28 @@ fn every_status_of_a_batch_is_understood() {
         ("ended", json!({"archived_at": "2026-11-15T12:00:00+00:00"})),
         ("news", json!({})),
     ] {
-        let batch: Batch = serde_json::from_value(batch(status, &extra)).unwrap();
-        let sight = batch.sight(Some(Duration::from_secs(10)));
-        writeln!(rows, "{status} {extra}: {sight:?}").unwrap();
+        let batch: AnthropicBatch = serde_json::from_value(batch(status, &extra)).unwrap();
+        let described = batch.into_status(Some(Duration::from_secs(10)));
+        writeln!(rows, "{status} {extra}: {described:?}").unwrap();
     }
     insta::assert_snapshot!(rows, @r#"
-    in_progress {}: Ok(Running { hint: Some(10s), done: 0, total: 5 })
-    canceling {}: Ok(Running { hint: Some(10s), done: 0, total: 5 })
-    ended {}: Ok(Ended { results: [OfJob], why: Completed })
-    ended {"request_counts":{"processing":0,"succeeded":3,"errored":1,"expired":1}}: Ok(Ended { results: [OfJob], why: Expired })
-    ended {"cancel_initiated_at":"2026-11-15T12:00:00+00:00"}: Ok(Ended { results: [OfJob], why: Cancelled })
+    in_progress {}: Ok(Running { retry_after: Some(10s), done: 0, total: 5 })
+    canceling {}: Ok(Running { retry_after: Some(10s), done: 0, total: 5 })
+    ended {}: Ok(Ended { results: [Job], end_reason: Completed })
+    ended {"request_counts":{"processing":0,"succeeded":3,"errored":1,"expired":1}}: Ok(Ended { results: [Job], end_reason: Expired })
+    ended {"cancel_initiated_at":"2026-11-15T12:00:00+00:00"}: Ok(Ended { results: [Job], end_reason: Cancelled })
     ended {"archived_at":"2026-11-15T12:00:00+00:00"}: Ok(Gone)
-    news {}: Err(Unreadable)
+    news {}: Err(UnreadableResponse)
     "#);
 }
 
 #[test]
-fn a_job_is_told_by_its_moment_and_the_sum_of_its_counts() {
+fn a_job_is_matched_by_creation_time_and_the_sum_of_its_counts() {
     let counts = json!({"request_counts": {"processing": 1, "succeeded": 2, "errored": 3, "canceled": 4, "expired": 5}});
     let list =
         json!({"data": [batch("ended", &counts)], "has_more": false, "last_id": "msgbatch_1"});
-    let page = serde_json::from_value::<List>(list).unwrap().into_page();
-    insta::assert_snapshot!(format!("{page:?}"), @r#"Page { jobs: [Candidate { job: Job("msgbatch_1"), created_at: 2026-11-15T12:00:00.123456Z, items: Some(15), exact: false }], next: None }"#);
+    let page = serde_json::from_value::<AnthropicBatchList>(list)
+        .unwrap()
+        .into_page();
+    insta::assert_snapshot!(format!("{page:?}"), @r#"JobPage { jobs: [JobCandidate { job: ProviderJobId("msgbatch_1"), created_at: 2026-11-15T12:00:00.123456Z, items: Some(15), is_exact: false }], next: None }"#);
 }

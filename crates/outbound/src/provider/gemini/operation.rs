@@ -1,4 +1,4 @@
-//! A batch as Gemini describes it: a long-running operation whose numbers are texts.
+//! The batch object of Gemini: a long-running operation, with numbers as strings.
 
 use std::time::Duration;
 
@@ -7,14 +7,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::provider::Job;
-use crate::provider::call::CallFailure;
-use crate::provider::jobs::{Candidate, Ending, JobFault, ResultFile, Sight, Sought};
-use crate::provider::no::{No, as_http};
-use crate::provider::pages::Page;
+use crate::provider::ProviderJobId;
+use crate::provider::batch_provider::{
+    JobCandidate, JobEndReason, JobFailureReason, JobSearch, JobStatus, ResultLocation,
+};
+use crate::provider::client::ProviderCallFailure;
+use crate::provider::job_listing::JobPage;
+use crate::provider::provider_error::{ProviderError, http_status_of_code};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Operation {
+pub(super) struct GeminiOperation {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -34,7 +36,7 @@ struct Metadata {
     state: String,
     create_time: Option<Timestamp>,
     batch_stats: Value,
-    /// The same as `response`; either may be there alone.
+    /// The same as `response`. Either may be missing.
     output: Output,
 }
 
@@ -42,50 +44,55 @@ struct Metadata {
 #[serde(default, rename_all = "camelCase")]
 struct Output {
     responses_file: Option<String>,
-    inlined_responses: Inlined,
-    inlined_embed_content_responses: Inlined,
+    inlined_responses: InlineResponses,
+    inlined_embed_content_responses: InlineResponses,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Inlined {
+struct InlineResponses {
     inlined_responses: Vec<Box<RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct List {
+pub(super) struct GeminiOperationList {
     #[serde(default)]
-    operations: Vec<Operation>,
+    operations: Vec<GeminiOperation>,
     #[serde(default)]
     next_page_token: Option<String>,
 }
 
-impl List {
-    pub(super) fn into_page(self, sought: &Sought) -> Page {
-        let jobs = self.operations.into_iter().map(|it| it.candidate(sought));
-        Page {
+impl GeminiOperationList {
+    pub(super) fn into_page(self, search: &JobSearch) -> JobPage {
+        let jobs = self
+            .operations
+            .into_iter()
+            .map(|it| it.into_candidate(search));
+        JobPage {
             jobs: jobs.collect(),
             next: self.next_page_token.filter(|token| !token.is_empty()),
         }
     }
 }
 
-impl Operation {
-    pub(super) fn job(self) -> Result<Job, CallFailure> {
+impl GeminiOperation {
+    pub(super) fn into_job_id(self) -> Result<ProviderJobId, ProviderCallFailure> {
         if self.name.is_empty() {
-            return Err(CallFailure::Unknown("the job has no name".to_owned()));
+            return Err(ProviderCallFailure::Indeterminate(
+                "the provider returned no job id".to_owned(),
+            ));
         }
-        Ok(Job(self.name))
+        Ok(ProviderJobId(self.name))
     }
 
-    fn candidate(self, sought: &Sought) -> Candidate {
-        Candidate {
-            // Without a moment it may be of any age: it is not passed over.
-            created_at: self.metadata.create_time.unwrap_or(sought.since),
+    fn into_candidate(self, search: &JobSearch) -> JobCandidate {
+        JobCandidate {
+            // Without a creation time the job may be of any age, so keep it.
+            created_at: self.metadata.create_time.unwrap_or(search.since),
             items: self.count("requestCount"),
-            exact: self.metadata.display_name == sought.label.0,
-            job: Job(self.name),
+            is_exact: self.metadata.display_name == search.label.0,
+            job: ProviderJobId(self.name),
         }
     }
 
@@ -94,69 +101,86 @@ impl Operation {
         count.as_u64().or_else(|| count.as_str()?.parse().ok())
     }
 
-    pub(super) fn sight(self, hint: Option<Duration>) -> Result<Sight, CallFailure> {
+    pub(super) fn into_status(
+        self,
+        hint: Option<Duration>,
+    ) -> Result<JobStatus, ProviderCallFailure> {
         let state = self.metadata.state.as_str();
-        // The interface and its libraries have different names for the same.
+        // The REST API and the client libraries use different prefixes.
         let state = state
             .trim_start_matches("BATCH_STATE_")
             .trim_start_matches("JOB_STATE_");
         let why = match state {
-            // What is not specified may be left out.
-            "" if self.done => return Err(CallFailure::Unreadable),
+            // Gemini may omit an unspecified state.
+            "" if self.done => return Err(ProviderCallFailure::UnreadableResponse),
             "" | "PENDING" | "QUEUED" | "RUNNING" | "UNSPECIFIED" | "CANCELLING" => {
                 let count = |name: &str| self.count(name).unwrap_or_default();
                 let done =
                     count("successfulRequestCount").saturating_add(count("failedRequestCount"));
                 let total = count("requestCount");
-                return Ok(Sight::Running { hint, done, total });
+                return Ok(JobStatus::Running {
+                    retry_after: hint,
+                    done,
+                    total,
+                });
             }
-            "SUCCEEDED" | "PARTIALLY_SUCCEEDED" => Ending::Completed,
-            "EXPIRED" => Ending::Expired,
-            "CANCELLED" => Ending::Cancelled,
+            "SUCCEEDED" | "PARTIALLY_SUCCEEDED" => JobEndReason::Completed,
+            "EXPIRED" => JobEndReason::Expired,
+            "CANCELLED" => JobEndReason::Cancelled,
             "FAILED" => {
-                let reason = self.fault();
-                return Ok(Sight::Failed { reason });
+                let reason = self.failure_reason();
+                return Ok(JobStatus::Failed { reason });
             }
-            _ => return Err(CallFailure::Unreadable),
+            _ => return Err(ProviderCallFailure::UnreadableResponse),
         };
-        Ok(Sight::Ended {
-            results: self.results(),
-            why,
+        Ok(JobStatus::Ended {
+            results: self.result_locations(),
+            end_reason: why,
         })
     }
 
-    fn fault(&self) -> JobFault {
-        let no = self.error.as_ref().map(No::of).unwrap_or_default();
-        if no.code == "RESOURCE_EXHAUSTED" || no.number.map(as_http) == Some(429) {
-            return JobFault::TokenLimit;
+    fn failure_reason(&self) -> JobFailureReason {
+        let error = self
+            .error
+            .as_ref()
+            .map(ProviderError::from_json)
+            .unwrap_or_default();
+        if error.code == "RESOURCE_EXHAUSTED"
+            || error.numeric_code.map(http_status_of_code) == Some(429)
+        {
+            return JobFailureReason::TokenLimit;
         }
-        JobFault::Other(no.words(no.number.map_or(500, as_http)))
+        JobFailureReason::Other(
+            error.message_or_default(error.numeric_code.map_or(500, http_status_of_code)),
+        )
     }
 
-    fn results(&self) -> Vec<ResultFile> {
+    fn result_locations(&self) -> Vec<ResultLocation> {
         let outputs = [&self.response, &self.metadata.output];
         let mut files = outputs.iter().filter_map(|it| it.responses_file.as_ref());
         if let Some(name) = files.find(|name| !name.is_empty()) {
-            return vec![ResultFile::Named(name.clone())];
+            return vec![ResultLocation::File(name.clone())];
         }
         let inline = outputs
             .iter()
-            .any(|output| output.inline().next().is_some());
-        inline.then_some(ResultFile::OfJob).into_iter().collect()
+            .any(|output| output.inline_results().next().is_some());
+        inline.then_some(ResultLocation::Job).into_iter().collect()
     }
 
-    /// Answers that stand in the job itself, each as a line.
-    pub(super) fn inline_lines(&self) -> impl Iterator<Item = String> {
+    /// The results inside the job, each as one line.
+    pub(super) fn inline_result_lines(&self) -> impl Iterator<Item = String> {
         let outputs = [&self.response, &self.metadata.output];
-        let told = outputs.into_iter().find(|it| it.inline().next().is_some());
-        let answers = told.into_iter().flat_map(Output::inline);
-        // Between tokens a document may be broken into lines; inside a text it cannot be.
+        let output = outputs
+            .into_iter()
+            .find(|it| it.inline_results().next().is_some());
+        let answers = output.into_iter().flat_map(Output::inline_results);
+        // JSON allows newlines between tokens, but not inside strings.
         answers.map(|answer| format!("{}\n", answer.get().replace(['\n', '\r'], " ")))
     }
 }
 
 impl Output {
-    fn inline(&self) -> impl Iterator<Item = &RawValue> {
+    fn inline_results(&self) -> impl Iterator<Item = &RawValue> {
         let chats = self.inlined_responses.inlined_responses.iter();
         let vectors = self
             .inlined_embed_content_responses

@@ -6,38 +6,44 @@ use std::time::Duration;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use super::operation::{List, Operation};
-use super::{answer, question};
-use crate::provider::Item;
-use crate::provider::jobs::{Label, Sought, Unreadable};
-use crate::provider::samples;
-use crate::provider::samples::{Shelf, about, completion, embedding, full_chat, key, saying, told};
+use super::operation::{GeminiOperation, GeminiOperationList};
+use super::{request_line, result_line};
+use crate::provider::BatchItem;
+use crate::provider::batch_provider::{JobSearch, SubmissionLabel, UnknownResultLine};
+use crate::provider::fixtures;
+use crate::provider::fixtures::{
+    FixtureMedia, chat_with_file, chat_with_role, completion_json, describe, embedding, full_chat,
+    key,
+};
 
-fn asked(item: &Item) -> String {
-    question::encode(item, &Shelf).map_or_else(|unfit| format!("unfit: {unfit}"), samples::line)
+fn encoded_line(item: &BatchItem) -> String {
+    request_line::encode(item, &FixtureMedia).map_or_else(
+        |unsupported| format!("unsupported: {unsupported}"),
+        fixtures::line_text,
+    )
 }
 
-fn result(field: &str, value: &Value) -> String {
+fn described_result(field: &str, value: &Value) -> String {
     let line = json!({"key": key(), field: value});
-    let (whose, end) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    assert_eq!(whose, key());
-    told(&end)
+    let (item, end) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    assert_eq!(item, key());
+    describe(&end)
 }
 
 #[test]
 fn a_request_keeps_every_parameter() {
-    insta::assert_snapshot!(asked(&full_chat()), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"Hi\n\u0000\"é\""}]},{"role":"model","parts":[{"text":"Yes?"}]},{"role":"user","parts":[{"text":"a"},{"text":"b"}]}],"generationConfig":{"maxOutputTokens":50,"temperature":0.7,"topP":0.9,"topK":40,"stopSequences":["END","\n"]}}}"#);
-    assert_eq!(asked(&full_chat()), asked(&full_chat()));
+    insta::assert_snapshot!(encoded_line(&full_chat()), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"Hi\n\u0000\"é\""}]},{"role":"model","parts":[{"text":"Yes?"}]},{"role":"user","parts":[{"text":"a"},{"text":"b"}]}],"generationConfig":{"maxOutputTokens":50,"temperature":0.7,"topP":0.9,"topK":40,"stopSequences":["END","\n"]}}}"#);
+    assert_eq!(encoded_line(&full_chat()), encoded_line(&full_chat()));
 }
 
 #[test]
 fn an_embedding_is_of_one_text() {
-    insta::assert_snapshot!(asked(&embedding(&json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
+    insta::assert_snapshot!(encoded_line(&embedding(&json!("a"))), @r#"{"key":"crg_019b76daa80070008070000000000001-a2","request":{"content":{"parts":[{"text":"a"}]}}}"#);
     assert_eq!(
-        asked(&embedding(&json!(["a"]))),
-        asked(&embedding(&json!("a")))
+        encoded_line(&embedding(&json!(["a"]))),
+        encoded_line(&embedding(&json!("a")))
     );
-    insta::assert_snapshot!(asked(&embedding(&json!(["a", "b"]))), @"unfit: the model embeds one text a request");
+    insta::assert_snapshot!(encoded_line(&embedding(&json!(["a", "b"]))), @"unsupported: the model accepts one text per embedding request");
 }
 
 #[test]
@@ -50,8 +56,8 @@ fn files_stand_in_the_line_and_texts_as_they_are() {
         ("video", "video"),
         ("image", "gone"),
     ] {
-        let asked = asked(&about(kind, file));
-        let content = serde_json::from_str::<Value>(&asked).map_or(asked, |line| {
+        let encoded = encoded_line(&chat_with_file(kind, file));
+        let content = serde_json::from_str::<Value>(&encoded).map_or(encoded, |line| {
             line["request"]["contents"][0]["parts"][0].to_string()
         });
         writeln!(rows, "{file}: {content}").unwrap();
@@ -61,9 +67,9 @@ fn files_stand_in_the_line_and_texts_as_they_are() {
     pdf: {"inlineData":{"mimeType":"application/pdf","data":"cGRm"}}
     csv: {"text":"a,b\n1,2"}
     video: {"inlineData":{"mimeType":"video/mp4","data":"dmlkZW8="}}
-    gone: unfit: the file gone is no longer there
+    gone: unsupported: file gone no longer exists
     "#);
-    insta::assert_snapshot!(asked(&saying("system")), @"unfit: a message's role must be user or assistant");
+    insta::assert_snapshot!(encoded_line(&chat_with_role("system")), @"unsupported: a message's role must be user or assistant");
 }
 
 #[test]
@@ -79,12 +85,12 @@ fn a_response_becomes_our_completion() {
         "modelVersion": "theirs", "responseId": "r",
     });
     let line = json!({"key": key(), "response": response});
-    let (_, end) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    insta::assert_snapshot!(completion(end), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"model":"ours","stop_reason":"end_turn","usage":{"input_tokens":11,"output_tokens":305}}"#);
+    let (_, end) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    insta::assert_snapshot!(completion_json(end), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"model":"ours","stop_reason":"end_turn","usage":{"input_tokens":11,"output_tokens":305}}"#);
     let line =
         json!({"key": key(), "response": {"embedding": {"values": [0.5, -1]}, "tokenCount": "3"}});
-    let (_, end) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    insta::assert_snapshot!(completion(end), @r#"{"id":"emb_019b76daa80070008070000000000001","type":"embedding","model":"ours","embeddings":[[0.5,-1.0]],"usage":{"input_tokens":3,"output_tokens":0}}"#);
+    let (_, end) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    insta::assert_snapshot!(completion_json(end), @r#"{"id":"emb_019b76daa80070008070000000000001","type":"embedding","model":"ours","embeddings":[[0.5,-1.0]],"usage":{"input_tokens":3,"output_tokens":0}}"#);
 }
 
 #[test]
@@ -107,18 +113,28 @@ fn every_reason_to_stop_has_its_name() {
         } else {
             json!([{"text": text}])
         };
-        let told = result(
+        let described = described_result(
             "response",
             &json!({
                 "candidates": [{"content": {"parts": parts}, "finishReason": stop}],
                 "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2},
             }),
         );
-        writeln!(rows, "{stop} {text:?}: {told}").unwrap();
+        writeln!(rows, "{stop} {text:?}: {described}").unwrap();
     }
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    writeln!(rows, "no candidate: {}", result("response", &blocked)).unwrap();
-    writeln!(rows, "nothing: {}", result("response", &json!({}))).unwrap();
+    writeln!(
+        rows,
+        "no candidate: {}",
+        described_result("response", &blocked)
+    )
+    .unwrap();
+    writeln!(
+        rows,
+        "nothing: {}",
+        described_result("response", &json!({}))
+    )
+    .unwrap();
     insta::assert_snapshot!(rows, @r#"
     STOP "t": "t", EndTurn, 1 in, 2 out
     MAX_TOKENS "t": "t", MaxTokens, 1 in, 2 out
@@ -129,9 +145,9 @@ fn every_reason_to_stop_has_its_name() {
     PROHIBITED_CONTENT "": failed: blocked by provider: PROHIBITED_CONTENT
     SPII "": failed: blocked by provider: SPII
     BLOCKLIST "": failed: blocked by provider: BLOCKLIST
-    MALFORMED_FUNCTION_CALL "": failed: the model stopped for what is not offered: MALFORMED_FUNCTION_CALL
+    MALFORMED_FUNCTION_CALL "": failed: the model stopped for an unsupported feature: MALFORMED_FUNCTION_CALL
     no candidate: failed: blocked by provider: SAFETY
-    nothing: again: the answer has no candidate
+    nothing: retry: the response has no candidate
     "#);
 }
 
@@ -140,23 +156,23 @@ fn every_error_has_its_end_by_either_name_and_number() {
     let mut rows = String::new();
     for code in [3, 5, 7, 8, 13, 14, 16, 1, 4, 400, 429, 500] {
         let error = json!({"code": code, "message": "m"});
-        let told = result("error", &error);
-        assert_eq!(result("status", &error), told);
-        writeln!(rows, "{code}: {told}").unwrap();
+        let described = described_result("error", &error);
+        assert_eq!(described_result("status", &error), described);
+        writeln!(rows, "{code}: {described}").unwrap();
     }
     insta::assert_snapshot!(rows, @r"
     3: failed: m
     5: failed: m
-    7: again: status 403
-    8: again: status 429
-    13: again: status 500
-    14: again: status 503
+    7: retry: status 403
+    8: retry: status 429
+    13: retry: status 500
+    14: retry: status 503
     16: account: status 401
-    1: again: status 499
-    4: again: status 504
+    1: retry: status 499
+    4: retry: status 504
     400: failed: m
-    429: again: status 429
-    500: again: status 500
+    429: retry: status 429
+    500: retry: status 500
     ");
 }
 
@@ -164,7 +180,7 @@ fn every_error_has_its_end_by_either_name_and_number() {
 fn zeros_are_left_out_but_usage_that_is_missing_or_absurd_is_not_known() {
     let of = |usage: Value| {
         let candidate = json!({"content": {"parts": [{"text": "t"}]}, "finishReason": "STOP"});
-        result(
+        described_result(
             "response",
             &json!({"candidates": [candidate], "usageMetadata": usage}),
         )
@@ -194,8 +210,8 @@ fn zeros_are_left_out_but_usage_that_is_missing_or_absurd_is_not_known() {
 #[test]
 fn an_answer_inside_the_job_has_its_key_in_its_metadata() {
     let line = json!({"metadata": {"key": key()}, "error": {"code": 14}});
-    let (whose, _) = answer::decode(line.to_string().as_bytes(), "ours").unwrap();
-    assert_eq!(whose, key());
+    let (item, _) = result_line::decode(line.to_string().as_bytes(), "ours").unwrap();
+    assert_eq!(item, key());
     for line in [
         "",
         "{}",
@@ -203,14 +219,14 @@ fn an_answer_inside_the_job_has_its_key_in_its_metadata() {
         r#"{"key":"unknown-1","response":{}}"#,
     ] {
         assert_eq!(
-            answer::decode(line.as_bytes(), "ours"),
-            Err(Unreadable),
+            result_line::decode(line.as_bytes(), "ours"),
+            Err(UnknownResultLine),
             "{line}"
         );
     }
 }
 
-fn operation(state: &str, extra: &Value) -> Operation {
+fn operation(state: &str, extra: &Value) -> GeminiOperation {
     let mut operation = json!({
         "name": "batches/1",
         "metadata": {
@@ -258,40 +274,40 @@ fn every_state_of_a_job_is_understood() {
         ("", json!({})),
         ("", json!({"done": true})),
     ] {
-        let sight = operation(state, &extra).sight(Some(Duration::from_secs(10)));
-        writeln!(rows, "{state} {extra}: {sight:?}").unwrap();
+        let status = operation(state, &extra).into_status(Some(Duration::from_secs(10)));
+        writeln!(rows, "{state} {extra}: {status:?}").unwrap();
     }
     insta::assert_snapshot!(rows, @r#"
-    BATCH_STATE_PENDING {}: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    JOB_STATE_RUNNING {}: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    BATCH_STATE_SUCCEEDED {"done":true,"response":{"responsesFile":"files/batch-1"}}: Ok(Ended { results: [Named("files/batch-1")], why: Completed })
-    BATCH_STATE_SUCCEEDED {"metadata":{"state":"BATCH_STATE_SUCCEEDED","output":{"responsesFile":"files/batch-1"}}}: Ok(Ended { results: [Named("files/batch-1")], why: Completed })
-    BATCH_STATE_SUCCEEDED {"response":{"inlinedResponses":{"inlinedResponses":[{"response":{}}]}}}: Ok(Ended { results: [OfJob], why: Completed })
-    BATCH_STATE_EXPIRED {"error":{"code":4,"message":"expired"}}: Ok(Ended { results: [], why: Expired })
-    BATCH_STATE_CANCELLED {"error":{"code":1}}: Ok(Ended { results: [], why: Cancelled })
+    BATCH_STATE_PENDING {}: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    JOB_STATE_RUNNING {}: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    BATCH_STATE_SUCCEEDED {"done":true,"response":{"responsesFile":"files/batch-1"}}: Ok(Ended { results: [File("files/batch-1")], end_reason: Completed })
+    BATCH_STATE_SUCCEEDED {"metadata":{"state":"BATCH_STATE_SUCCEEDED","output":{"responsesFile":"files/batch-1"}}}: Ok(Ended { results: [File("files/batch-1")], end_reason: Completed })
+    BATCH_STATE_SUCCEEDED {"response":{"inlinedResponses":{"inlinedResponses":[{"response":{}}]}}}: Ok(Ended { results: [Job], end_reason: Completed })
+    BATCH_STATE_EXPIRED {"error":{"code":4,"message":"expired"}}: Ok(Ended { results: [], end_reason: Expired })
+    BATCH_STATE_CANCELLED {"error":{"code":1}}: Ok(Ended { results: [], end_reason: Cancelled })
     BATCH_STATE_FAILED {"error":{"code":3,"message":"bad"}}: Ok(Failed { reason: Other("bad") })
     BATCH_STATE_FAILED {"error":{"code":8,"message":"too many tokens"}}: Ok(Failed { reason: TokenLimit })
     BATCH_STATE_FAILED {}: Ok(Failed { reason: Other("the provider answered with status 500") })
-    BATCH_STATE_NEWS {}: Err(Unreadable)
-     {}: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-     {"done":true}: Err(Unreadable)
+    BATCH_STATE_NEWS {}: Err(UnreadableResponse)
+     {}: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+     {"done":true}: Err(UnreadableResponse)
     "#);
 }
 
 #[test]
 fn answers_inside_the_job_become_lines() {
     let text = "{\n  \"response\": {\"inlinedResponses\": {\"inlinedResponses\": [\n    {\"response\":\r\n {\"a\": \"x\\ny\"}},\n {}\n  ]}}\n}";
-    let operation: Operation = serde_json::from_str(text).unwrap();
-    let lines: Vec<String> = operation.inline_lines().collect();
+    let operation: GeminiOperation = serde_json::from_str(text).unwrap();
+    let lines: Vec<String> = operation.inline_result_lines().collect();
     assert_eq!(lines, ["{\"response\":   {\"a\": \"x\\ny\"}}\n", "{}\n"]);
     let mirrored = json!({"metadata": {"output": {"inlinedEmbedContentResponses": {"inlinedResponses": [1]}}}});
-    let operation: Operation = serde_json::from_str(&mirrored.to_string()).unwrap();
-    assert_eq!(operation.inline_lines().collect::<Vec<_>>(), ["1\n"]);
+    let operation: GeminiOperation = serde_json::from_str(&mirrored.to_string()).unwrap();
+    assert_eq!(operation.inline_result_lines().collect::<Vec<_>>(), ["1\n"]);
 }
 
 #[test]
 fn a_job_is_known_by_its_display_name() {
-    let list: List = serde_json::from_str(
+    let list: GeminiOperationList = serde_json::from_str(
         &json!({"nextPageToken": "t", "operations": [
             {"name": "batches/1", "metadata": {"displayName": "sub_1", "createTime": "2026-11-15T12:00:00Z", "batchStats": {"requestCount": "3"}}},
             {"name": "batches/2", "metadata": {"displayName": "sub_2", "createTime": "2026-11-15T12:00:00Z"}},
@@ -299,17 +315,17 @@ fn a_job_is_known_by_its_display_name() {
         .to_string(),
     )
     .unwrap();
-    let sought = Sought {
-        label: Label("sub_1".to_owned()),
+    let search = JobSearch {
+        label: SubmissionLabel("sub_1".to_owned()),
         upload: None,
         items: 3,
         since: DateTime::default(),
     };
-    let page = list.into_page(&sought);
+    let page = list.into_page(&search);
     let jobs: Vec<_> = page
         .jobs
         .iter()
-        .map(|it| (it.job.0.as_str(), it.items, it.exact))
+        .map(|it| (it.job.0.as_str(), it.items, it.is_exact))
         .collect();
     assert_eq!(
         jobs,

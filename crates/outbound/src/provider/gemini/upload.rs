@@ -1,19 +1,21 @@
-//! The resumable upload: an address is asked for, and the bytes go there piece by piece.
+//! The resumable upload: request an upload URL, then send the file in chunks.
 
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::provider::call::{CallFailure, Caller, Effect, Payload, escaped};
-use crate::provider::jobs::{Label, Upload};
+use crate::provider::batch_provider::{ProviderFileId, SubmissionLabel};
+use crate::provider::client::{
+    ProviderCallFailure, ProviderClient, ProviderRequestBody, RetrySafety, escape_path,
+};
 use crate::provider::spool::Spool;
 
-const PIECE: u64 = 8 * 1024 * 1024;
-/// A file is looked at so often until it can be used.
-const LOOKS: u32 = 30;
+const CHUNK_BYTES: u64 = 8 * 1024 * 1024;
+/// Checks of the file's state before the upload fails.
+const MAX_STATUS_CHECKS: u32 = 30;
 
 #[derive(Debug, Deserialize)]
-struct Uploaded {
+struct UploadResponse {
     file: File,
 }
 
@@ -25,19 +27,27 @@ struct File {
 }
 
 pub(super) async fn upload(
-    caller: &Caller,
-    label: &Label,
+    caller: &ProviderClient,
+    label: &SubmissionLabel,
     spool: &Spool,
-) -> Result<Upload, CallFailure> {
-    let to = start(caller, label, spool).await?;
-    let file = send(caller, &to, spool).await?;
-    usable(caller, file).await
+) -> Result<ProviderFileId, ProviderCallFailure> {
+    let to = start_upload(caller, label, spool).await?;
+    let file = send_chunks(caller, &to, spool).await?;
+    wait_until_usable(caller, file).await
 }
 
-async fn start(caller: &Caller, label: &Label, spool: &Spool) -> Result<String, CallFailure> {
+async fn start_upload(
+    caller: &ProviderClient,
+    label: &SubmissionLabel,
+    spool: &Spool,
+) -> Result<String, ProviderCallFailure> {
     let body = json!({"file": {"displayName": label.0}});
     let call = caller
-        .post("/upload/v1beta/files", Payload::json(&body), Effect::None)
+        .post(
+            "/upload/v1beta/files",
+            ProviderRequestBody::json(&body),
+            RetrySafety::Safe,
+        )
         .header("x-goog-upload-protocol", "resumable")
         .header("x-goog-upload-command", "start")
         .header(
@@ -45,15 +55,19 @@ async fn start(caller: &Caller, label: &Label, spool: &Spool) -> Result<String, 
             spool.length().to_string(),
         )
         .header("x-goog-upload-header-content-type", "application/jsonl");
-    let answer = caller.ask(call).await?;
+    let answer = caller.send(call).await?;
     let to = answer.header("x-goog-upload-url").map(str::to_owned);
-    to.ok_or(CallFailure::Unreadable)
+    to.ok_or(ProviderCallFailure::UnreadableResponse)
 }
 
-async fn send(caller: &Caller, to: &str, spool: &Spool) -> Result<File, CallFailure> {
+async fn send_chunks(
+    caller: &ProviderClient,
+    to: &str,
+    spool: &Spool,
+) -> Result<File, ProviderCallFailure> {
     let mut offset = 0;
     loop {
-        let piece = spool.part(offset, PIECE);
+        let piece = spool.range(offset, CHUNK_BYTES);
         let next = offset + piece.length();
         let is_last = next >= spool.length();
         let command = if is_last {
@@ -62,30 +76,41 @@ async fn send(caller: &Caller, to: &str, spool: &Spool) -> Result<File, CallFail
             "upload"
         };
         let mut call = caller
-            .post(to, Payload::chunks(piece), Effect::None)
+            .post(
+                to,
+                ProviderRequestBody::from_spool(piece),
+                RetrySafety::Safe,
+            )
             .header("x-goog-upload-offset", offset.to_string())
             .header("x-goog-upload-command", command);
-        call.within = caller.patience.transfer;
+        call.timeout = caller.timeouts.transfer;
         if is_last {
-            return Ok(caller.read::<Uploaded>(call).await?.0.file);
+            return Ok(caller.send_and_parse::<UploadResponse>(call).await?.0.file);
         }
-        caller.ask(call).await?;
+        caller.send(call).await?;
         offset = next;
     }
 }
 
-/// A job must not name a file that is still being looked at.
-async fn usable(caller: &Caller, mut file: File) -> Result<Upload, CallFailure> {
-    for _ in 0..LOOKS {
+/// A job must not reference a file that is still `PROCESSING`.
+async fn wait_until_usable(
+    caller: &ProviderClient,
+    mut file: File,
+) -> Result<ProviderFileId, ProviderCallFailure> {
+    for _ in 0..MAX_STATUS_CHECKS {
         match file.state.as_str() {
-            "PROCESSING" => sleep(caller.patience.moment).await,
-            "FAILED" => return Err(CallFailure::unavailable("the upload was not taken")),
-            _ => return Ok(Upload(file.name)),
+            "PROCESSING" => sleep(caller.timeouts.file_poll_interval).await,
+            "FAILED" => {
+                return Err(ProviderCallFailure::unavailable(
+                    "the provider failed to process the uploaded file",
+                ));
+            }
+            _ => return Ok(ProviderFileId(file.name)),
         }
-        let path = format!("/v1beta/{}", escaped(&file.name));
-        file = caller.read(caller.get(path)).await?.0;
+        let path = format!("/v1beta/{}", escape_path(&file.name));
+        file = caller.send_and_parse(caller.get(path)).await?.0;
     }
-    Err(CallFailure::unavailable(
-        "the upload is still being looked at",
+    Err(ProviderCallFailure::unavailable(
+        "the provider is still processing the uploaded file",
     ))
 }

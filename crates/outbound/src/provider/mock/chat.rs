@@ -1,55 +1,55 @@
-//! Chat: the last user message, said back, with every limit of the request kept.
+//! Chat: echoes the last user message within all limits of the request.
 
 use std::borrow::Cow;
 
 use domain::id::CargoId;
 use domain::model::Model;
-use domain::outcome::{ChatCompletion, Completion, StopReason, Text, Usage};
-use domain::params::Chat;
+use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
+use domain::params::ChatParams;
 
-use super::directives::Asked;
+use super::directives::MockDirectives;
 use super::tokens;
 
-/// Words of one token each.
-const FILLER: [&str; 8] = [
-    "ship", "dock", "load", "tide", "crew", "bell", "rope", "hull",
+/// Each word is one token.
+const FILLER_WORDS: [&str; 8] = [
+    "ship", "dock", "load", "tide", "sail", "bell", "rope", "hull",
 ];
 
-/// The text of the last user message, its blocks in lines.
-pub(super) fn last_said(chat: &Chat) -> Cow<'_, str> {
+/// The text of the last user message, one line per block.
+pub(super) fn last_user_text(chat: &ChatParams) -> Cow<'_, str> {
     let last = chat.messages.iter().rfind(|message| message.role == "user");
     let mut texts = last.into_iter().flat_map(|message| message.content.texts());
-    let mut said = Cow::Borrowed(texts.next().unwrap_or_default());
+    let mut joined = Cow::Borrowed(texts.next().unwrap_or_default());
     for text in texts {
-        let said = said.to_mut();
-        said.push('\n');
-        said.push_str(text);
+        let joined = joined.to_mut();
+        joined.push('\n');
+        joined.push_str(text);
     }
-    said
+    joined
 }
 
 pub(super) fn complete(
     cargo: CargoId,
     model: &Model,
-    chat: &Chat,
-    said: String,
-    asked: &Asked,
+    chat: &ChatParams,
+    prompt: String,
+    directives: &MockDirectives,
 ) -> Completion {
-    let mut text = match asked.tokens {
-        // One beyond the limit is enough to see that it was cut.
-        Some(count) => filler(count.min(chat.max_tokens.saturating_add(1))),
-        None => said,
+    let mut text = match directives.tokens {
+        // One token more than the limit is enough to cause the cut.
+        Some(count) => filler_text(count.min(chat.max_tokens.saturating_add(1))),
+        None => prompt,
     };
     let mut stop_reason = StopReason::EndTurn;
-    if let Some(at) = first_stop(&text, &chat.stop_sequences) {
+    if let Some(at) = first_stop_sequence(&text, &chat.stop_sequences) {
         text.truncate(at);
         stop_reason = StopReason::StopSequence;
     }
-    if let Some(length) = tokens::cut(&text, chat.max_tokens).map(str::len) {
+    if let Some(length) = tokens::truncate(&text, chat.max_tokens).map(str::len) {
         text.truncate(length);
         stop_reason = StopReason::MaxTokens;
     }
-    let usage = Usage {
+    let usage = TokenUsage {
         input_tokens: input_tokens(chat),
         output_tokens: tokens::count(&text),
     };
@@ -57,21 +57,21 @@ pub(super) fn complete(
         id: format!("msg_{}", cargo.uuid().simple()),
         kind: "message".to_owned(),
         role: "assistant".to_owned(),
-        content: vec![Text::of(text)],
+        content: vec![CompletionText::of(text)],
         model: model.id.clone(),
-        stop_reason: asked.stop.unwrap_or(stop_reason),
+        stop_reason: directives.stop.unwrap_or(stop_reason),
         usage,
     })
 }
 
-fn first_stop(text: &str, sequences: &[String]) -> Option<usize> {
+fn first_stop_sequence(text: &str, sequences: &[String]) -> Option<usize> {
     let sequences = sequences.iter().filter(|sequence| !sequence.is_empty());
     sequences
         .filter_map(|sequence| text.find(sequence.as_str()))
         .min()
 }
 
-fn input_tokens(chat: &Chat) -> u64 {
+fn input_tokens(chat: &ChatParams) -> u64 {
     let system = chat.system.as_deref().into_iter();
     let texts = chat
         .messages
@@ -80,9 +80,9 @@ fn input_tokens(chat: &Chat) -> u64 {
     system.chain(texts).map(tokens::count).sum()
 }
 
-fn filler(count: u32) -> String {
+fn filler_text(count: u32) -> String {
     let mut text = String::new();
-    for (word, _) in FILLER.iter().cycle().zip(0..count) {
+    for (word, _) in FILLER_WORDS.iter().cycle().zip(0..count) {
         if !text.is_empty() {
             text.push(' ');
         }

@@ -1,18 +1,18 @@
-//! Embedding: for each text one vector of length one, the same for the same text.
+//! Embedding: one unit vector per text, the same for the same text.
 
 use domain::id::CargoId;
 use domain::model::Model;
-use domain::outcome::{Completion, EmbeddingCompletion, Outcome, Usage};
-use domain::params::Embedding;
+use domain::outcome::{Completion, EmbeddingCompletion, Outcome, TokenUsage};
+use domain::params::EmbeddingParams;
 
 use super::tokens;
 
 const DIMENSIONS: usize = 8;
-/// Of one request, as at `OpenAI`. An empty text takes three bytes of a request and its vector
-/// about a hundred of the answer.
+/// Per request, as at `OpenAI`. An empty text takes three bytes of the request, but its vector
+/// takes about a hundred bytes of the answer.
 const MAX_TEXTS: usize = 2048;
 
-pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Outcome {
+pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &EmbeddingParams) -> Outcome {
     let texts = embedding.input_text.texts();
     if texts.len() > MAX_TEXTS {
         return Outcome::Failure(format!("a request may have at most {MAX_TEXTS} texts"));
@@ -23,7 +23,7 @@ pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Out
         kind: "embedding".to_owned(),
         model: model.id.clone(),
         embeddings: texts.iter().map(|text| vector(text)).collect(),
-        usage: Usage {
+        usage: TokenUsage {
             input_tokens,
             output_tokens: 0,
         },
@@ -31,7 +31,7 @@ pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &Embedding) -> Out
 }
 
 fn vector(text: &str) -> Vec<f32> {
-    // FNV-1a, so that the same text has the same vector in every release.
+    // FNV-1a gives the same vector for the same text in every release.
     let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -1,24 +1,24 @@
-//! The mock as a stage sees it: submit, then poll until it has ended.
+//! The mock provider as a worker uses it: submit, then poll until the job has ended.
 
 use std::collections::VecDeque;
 
 use chrono::DateTime;
 use domain::id::{BatchId, Berth, CargoId};
-use domain::model::Kind;
+use domain::model::ModelKind;
 use domain::outcome::Completion;
 
 use super::*;
-use crate::provider::ManifestFailure;
+use crate::provider::BatchItemsFailure;
 
-/// What is read from the store, one list per time it is asked for.
-struct Listed(VecDeque<Vec<Item>>);
+/// Returns one list of items per read.
+struct ScriptedItems(VecDeque<Vec<BatchItem>>);
 
 #[async_trait]
-impl Manifest for Listed {
-    async fn open_items(&mut self) -> Result<Vec<Item>, ManifestFailure> {
+impl BatchItems for ScriptedItems {
+    async fn open_items(&mut self) -> Result<Vec<BatchItem>, BatchItemsFailure> {
         self.0
             .pop_front()
-            .ok_or_else(|| ManifestFailure("read too often".to_owned()))
+            .ok_or_else(|| BatchItemsFailure("read too often".to_owned()))
     }
 }
 
@@ -30,9 +30,9 @@ fn cargo(number: u64) -> CargoId {
     CargoId::new(at(0), Berth::new(7).unwrap(), number)
 }
 
-fn item(number: u64, params: &str) -> Item {
+fn item(number: u64, params: &str) -> BatchItem {
     let params = serde_json::from_str(params).unwrap();
-    Item {
+    BatchItem {
         cargo: cargo(number),
         attempt: 1,
         loaded_at: at(0),
@@ -40,7 +40,7 @@ fn item(number: u64, params: &str) -> Item {
     }
 }
 
-fn saying(number: u64, text: &str) -> Item {
+fn chat_item(number: u64, text: &str) -> BatchItem {
     let text = serde_json::to_string(text).unwrap();
     let messages = format!(r#"[{{"role":"user","content":{text}}}]"#);
     item(
@@ -49,32 +49,32 @@ fn saying(number: u64, text: &str) -> Item {
     )
 }
 
-fn submission(model: &str, mocking: Mocking) -> Submission {
+fn submission(model: &str, mocking: MockBehaviour) -> BatchSubmission {
     let model = Model {
-        mocking,
-        ..Model::plain(model, "mock", Kind::Chat)
+        mock_behaviour: mocking,
+        ..Model::plain(model, "mock", ModelKind::Chat)
     };
-    Submission {
+    BatchSubmission {
         batch: BatchId::new(at(0), Berth::new(7).unwrap(), 1),
         model,
     }
 }
 
-fn svc_mock() -> Submission {
-    submission(SVC_MOCK, Mocking::Echo)
+fn svc_mock() -> BatchSubmission {
+    submission(SVC_MOCK, MockBehaviour::Echo)
 }
 
-async fn poll(submission: &Submission, items: Vec<Item>, now: Timestamp) -> Polled {
-    let job = Job("mock_1".to_owned());
-    let mut listed = Listed([items].into());
-    let mock = Mock::new(Duration::from_mins(1));
-    mock.poll(&job, submission, &mut listed, now).await.unwrap()
+async fn poll(submission: &BatchSubmission, items: Vec<BatchItem>, now: Timestamp) -> PollResponse {
+    let job = ProviderJobId("mock_1".to_owned());
+    let mut items = ScriptedItems([items].into());
+    let mock = MockProvider::new(Duration::from_mins(1));
+    mock.poll(&job, submission, &mut items, now).await.unwrap()
 }
 
-/// The only outcome, long after any delay, as it is stored.
-async fn outcome(submission: &Submission, item: Item) -> String {
+/// The outcome of a single item after every delay, as it is stored.
+async fn outcome(submission: &BatchSubmission, item: BatchItem) -> String {
     let polled = poll(submission, vec![item], at(86_400_000)).await;
-    assert_eq!(polled.progress, Progress::Ended);
+    assert_eq!(polled.progress, PollProgress::Ended);
     match &polled.results[0].outcome {
         Outcome::Success(completion) => serde_json::to_string(completion).unwrap(),
         Outcome::Failure(text) => format!("failed: {text}"),
@@ -83,8 +83,8 @@ async fn outcome(submission: &Submission, item: Item) -> String {
 
 #[tokio::test]
 async fn a_batch_is_submitted_unread() {
-    let mut unread = Listed(VecDeque::new());
-    let mock = Mock::new(Duration::from_mins(1));
+    let mut unread = ScriptedItems(VecDeque::new());
+    let mock = MockProvider::new(Duration::from_mins(1));
     let submitted = mock.submit(&svc_mock(), &mut unread, at(5)).await.unwrap();
     insta::assert_snapshot!(submitted.job.0, @"mock_019b76daa80070008070000000000001");
     assert_eq!(submitted.next_poll_at, at(5));
@@ -93,20 +93,24 @@ async fn a_batch_is_submitted_unread() {
 #[tokio::test]
 async fn answers_come_when_each_is_ready() {
     let items = || {
-        let quick = saying(2, "quick [mock:delay=2s]");
-        vec![saying(1, "slow"), quick, saying(3, "[mock:delay=500ms]")]
+        let quick = chat_item(2, "quick [mock:delay=2s]");
+        vec![
+            chat_item(1, "slow"),
+            quick,
+            chat_item(3, "[mock:delay=500ms]"),
+        ]
     };
-    let cargo_of = |polled: &Polled| {
+    let cargo_of = |polled: &PollResponse| {
         let answered = polled.results.iter().map(|answer| answer.cargo);
         answered.collect::<Vec<_>>()
     };
-    let running = |milliseconds| Progress::Running {
+    let running = |milliseconds| PollProgress::Running {
         next_poll_at: at(milliseconds),
     };
 
     let polled = poll(&svc_mock(), items(), at(0)).await;
     assert_eq!((cargo_of(&polled), polled.progress), (vec![], running(500)));
-    // Never again at once, however near the next answer is.
+    // The next poll is never immediate, however near the next answer is.
     let polled = poll(&svc_mock(), items(), at(450)).await;
     assert_eq!((cargo_of(&polled), polled.progress), (vec![], running(550)));
     let polled = poll(&svc_mock(), items(), at(500)).await;
@@ -122,7 +126,7 @@ async fn answers_come_when_each_is_ready() {
     let polled = poll(&svc_mock(), items(), at(60_000)).await;
     assert_eq!(
         (cargo_of(&polled).len(), polled.progress),
-        (3, Progress::Ended)
+        (3, PollProgress::Ended)
     );
 }
 
@@ -131,19 +135,24 @@ async fn nothing_open_is_ended() {
     let polled = poll(&svc_mock(), Vec::new(), at(0)).await;
     assert_eq!(
         polled,
-        Polled {
+        PollResponse {
             results: Vec::new(),
-            progress: Progress::Ended
+            progress: PollProgress::Ended
         }
     );
 }
 
 #[tokio::test]
 async fn an_unreadable_manifest_fails_the_poll() {
-    let mut empty = Listed(VecDeque::new());
-    let mock = Mock::new(Duration::MAX);
+    let mut empty = ScriptedItems(VecDeque::new());
+    let mock = MockProvider::new(Duration::MAX);
     let polled = mock
-        .poll(&Job(String::new()), &svc_mock(), &mut empty, at(0))
+        .poll(
+            &ProviderJobId(String::new()),
+            &svc_mock(),
+            &mut empty,
+            at(0),
+        )
         .await;
     assert_eq!(polled, Err(PollFailure("read too often".to_owned())));
 }
@@ -171,37 +180,41 @@ async fn output_ends_before_the_first_stop_sequence() {
 
 #[tokio::test]
 async fn directives_steer_the_answer() {
-    let tokens = outcome(&svc_mock(), saying(1, "ignored [mock:tokens=9]")).await;
-    insta::assert_snapshot!(tokens, @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"ship dock load tide crew bell rope hull ship"}],"model":"svc-mock","stop_reason":"end_turn","usage":{"input_tokens":6,"output_tokens":9}}"#);
-    let many = outcome(&svc_mock(), saying(1, "[mock:tokens=500]")).await;
+    let tokens = outcome(&svc_mock(), chat_item(1, "ignored [mock:tokens=9]")).await;
+    insta::assert_snapshot!(tokens, @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"ship dock load tide sail bell rope hull ship"}],"model":"svc-mock","stop_reason":"end_turn","usage":{"input_tokens":6,"output_tokens":9}}"#);
+    let many = outcome(&svc_mock(), chat_item(1, "[mock:tokens=500]")).await;
     assert!(
         many.contains(r#""output_tokens":100"#) && many.contains("max_tokens"),
         "{many}"
     );
-    let stop = outcome(&svc_mock(), saying(1, "whole [mock:stop=stop_sequence]")).await;
+    let stop = outcome(&svc_mock(), chat_item(1, "whole [mock:stop=stop_sequence]")).await;
     insta::assert_snapshot!(stop, @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"whole"}],"model":"svc-mock","stop_reason":"stop_sequence","usage":{"input_tokens":9,"output_tokens":2}}"#);
-    let failed = outcome(&svc_mock(), saying(1, "[mock:fail=overloaded, try later]")).await;
+    let failed = outcome(
+        &svc_mock(),
+        chat_item(1, "[mock:fail=overloaded, try later]"),
+    )
+    .await;
     assert_eq!(failed, "failed: overloaded, try later");
 }
 
 #[tokio::test]
 async fn only_svc_mock_obeys_directives() {
-    let other = submission("harbour-1", Mocking::Echo);
-    let answer = outcome(&other, saying(1, "x [mock:fail=no]")).await;
-    insta::assert_snapshot!(answer, @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"x [mock:fail=no]"}],"model":"harbour-1","stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":5}}"#);
+    let other = submission("example-1", MockBehaviour::Echo);
+    let answer = outcome(&other, chat_item(1, "x [mock:fail=no]")).await;
+    insta::assert_snapshot!(answer, @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"x [mock:fail=no]"}],"model":"example-1","stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":5}}"#);
 }
 
 #[tokio::test]
 async fn a_failing_model_always_fails() {
-    let failing = submission("harbour-0", Mocking::Fail("out of order".to_owned()));
+    let failing = submission("example-0", MockBehaviour::Fail("out of order".to_owned()));
     assert_eq!(
-        outcome(&failing, saying(1, "x")).await,
+        outcome(&failing, chat_item(1, "x")).await,
         "failed: out of order"
     );
-    let waiting = poll(&failing, vec![saying(1, "x")], at(0)).await;
+    let waiting = poll(&failing, vec![chat_item(1, "x")], at(0)).await;
     assert_eq!(
         waiting.progress,
-        Progress::Running {
+        PollProgress::Running {
             next_poll_at: at(60_000)
         }
     );
@@ -209,7 +222,7 @@ async fn a_failing_model_always_fails() {
 
 #[tokio::test]
 async fn an_embedding_has_one_unit_vector_per_text() {
-    let vectors = submission("vectors", Mocking::Echo);
+    let vectors = submission("vectors", MockBehaviour::Echo);
     let params = r#"{"model":"vectors","input_text":["one","two words","one",""]}"#;
     let polled = poll(&vectors, vec![item(1, params)], at(60_000)).await;
     let Outcome::Success(Completion::Embedding(completion)) = &polled.results[0].outcome else {
@@ -229,7 +242,7 @@ async fn an_embedding_has_one_unit_vector_per_text() {
 
 #[tokio::test]
 async fn an_embedding_of_too_many_texts_fails() {
-    let vectors = submission("vectors", Mocking::Echo);
+    let vectors = submission("vectors", MockBehaviour::Echo);
     let texts = |count: usize| {
         let texts = serde_json::to_string(&vec![""; count]).unwrap();
         item(1, &format!(r#"{{"model":"vectors","input_text":{texts}}}"#))
@@ -244,13 +257,13 @@ async fn an_embedding_of_too_many_texts_fails() {
 async fn the_same_cargo_has_the_same_answer_after_a_crash() {
     let first = poll(
         &svc_mock(),
-        vec![saying(1, "again [mock:tokens=7]")],
+        vec![chat_item(1, "again [mock:tokens=7]")],
         at(60_000),
     )
     .await;
     let second = poll(
         &svc_mock(),
-        vec![saying(1, "again [mock:tokens=7]")],
+        vec![chat_item(1, "again [mock:tokens=7]")],
         at(99_000),
     )
     .await;

@@ -1,15 +1,15 @@
-//! A token of the mock: up to four characters of a word.
+//! The mock's tokenizer: a token is up to four characters of a word.
 
-const LONGEST: usize = 4;
+const MAX_TOKEN_CHARS: usize = 4;
 
 pub(super) fn count(text: &str) -> u64 {
-    ends(text).fold(0, |count, _| count + 1)
+    token_ends(text).fold(0, |count, _| count + 1)
 }
 
-/// The text up to the end of its `most`th token; nothing when it has no more than that.
-pub(super) fn cut(text: &str, most: u32) -> Option<&str> {
+/// The first `most` tokens of the text; `None` if it has no more than that.
+pub(super) fn truncate(text: &str, most: u32) -> Option<&str> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let mut ends = ends(text);
+    let mut ends = token_ends(text);
     let end = match most.checked_sub(1) {
         Some(before) => ends.nth(before)?,
         None => 0,
@@ -18,8 +18,8 @@ pub(super) fn cut(text: &str, most: u32) -> Option<&str> {
     text.get(..end)
 }
 
-/// Where each token ends.
-fn ends(text: &str) -> impl Iterator<Item = usize> {
+/// The end offset of each token.
+fn token_ends(text: &str) -> impl Iterator<Item = usize> {
     let mut letters = text.char_indices().peekable();
     std::iter::from_fn(move || {
         let mut length = 0;
@@ -29,7 +29,7 @@ fn ends(text: &str) -> impl Iterator<Item = usize> {
             }
             length += 1;
             let word_ends = letters.peek().is_none_or(|(_, next)| next.is_whitespace());
-            if length == LONGEST || word_ends {
+            if length == MAX_TOKEN_CHARS || word_ends {
                 return Some(start + letter.len_utf8());
             }
         }
@@ -60,13 +60,16 @@ mod tests {
     #[test]
     fn a_cut_text_has_exactly_so_many_tokens() {
         let text = " one  two three grüßen ";
-        assert_eq!(cut(text, 0), Some(""));
-        assert_eq!(cut(text, 2), Some(" one  two"));
-        assert_eq!(cut(text, 3), Some(" one  two thre"));
-        assert_eq!(cut(text, 5), Some(" one  two three grüß"));
-        assert_eq!((cut(text, 6), cut(text, 7), cut("", 0)), (None, None, None));
+        assert_eq!(truncate(text, 0), Some(""));
+        assert_eq!(truncate(text, 2), Some(" one  two"));
+        assert_eq!(truncate(text, 3), Some(" one  two thre"));
+        assert_eq!(truncate(text, 5), Some(" one  two three grüß"));
+        assert_eq!(
+            (truncate(text, 6), truncate(text, 7), truncate("", 0)),
+            (None, None, None)
+        );
         for most in 0..6 {
-            assert_eq!(count(cut(text, most).unwrap()), u64::from(most));
+            assert_eq!(count(truncate(text, most).unwrap()), u64::from(most));
         }
     }
 }

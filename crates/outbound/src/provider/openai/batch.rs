@@ -1,17 +1,19 @@
-//! A batch as `OpenAI` describes it.
+//! The batch object of `OpenAI`.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use serde::Deserialize;
 
-use crate::provider::Job;
-use crate::provider::call::CallFailure;
-use crate::provider::jobs::{Candidate, Ending, JobFault, ResultFile, Sight, Sought};
-use crate::provider::pages::Page;
+use crate::provider::ProviderJobId;
+use crate::provider::batch_provider::{
+    JobCandidate, JobEndReason, JobFailureReason, JobSearch, JobStatus, ResultLocation,
+};
+use crate::provider::client::ProviderCallFailure;
+use crate::provider::job_listing::JobPage;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Batch {
+pub(super) struct OpenAiBatch {
     #[serde(default)]
     id: String,
     #[serde(default)]
@@ -30,7 +32,7 @@ pub(super) struct Batch {
     request_counts: Option<Counts>,
     #[serde(default)]
     metadata: Option<Metadata>,
-    /// A batch that vanished is answered with this alone, and with success.
+    /// For a deleted batch, a 200 response contains only this field.
     #[serde(default)]
     error: Option<serde_json::Value>,
 }
@@ -52,11 +54,11 @@ struct Counts {
 #[derive(Debug, Deserialize)]
 struct Errors {
     #[serde(default)]
-    data: Vec<Fault>,
+    data: Vec<BatchError>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Fault {
+struct BatchError {
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
@@ -66,95 +68,103 @@ struct Fault {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct List {
-    data: Vec<Batch>,
+pub(super) struct OpenAiBatchList {
+    data: Vec<OpenAiBatch>,
     #[serde(default)]
     has_more: bool,
     #[serde(default)]
     last_id: Option<String>,
 }
 
-impl List {
-    pub(super) fn into_page(self, sought: &Sought) -> Page {
+impl OpenAiBatchList {
+    pub(super) fn into_page(self, search: &JobSearch) -> JobPage {
         let last = self.last_id.or_else(|| Some(self.data.last()?.id.clone()));
-        let jobs = self.data.into_iter().map(|batch| batch.candidate(sought));
-        Page {
+        let jobs = self
+            .data
+            .into_iter()
+            .map(|batch| batch.into_candidate(search));
+        JobPage {
             jobs: jobs.collect(),
             next: last.filter(|_| self.has_more),
         }
     }
 }
 
-impl Batch {
-    pub(super) fn job(self) -> Result<Job, CallFailure> {
+impl OpenAiBatch {
+    pub(super) fn into_job_id(self) -> Result<ProviderJobId, ProviderCallFailure> {
         if self.id.is_empty() {
-            return Err(CallFailure::Unknown("the job has no name".to_owned()));
+            return Err(ProviderCallFailure::Indeterminate(
+                "the provider returned no job id".to_owned(),
+            ));
         }
-        Ok(Job(self.id))
+        Ok(ProviderJobId(self.id))
     }
 
-    fn candidate(self, sought: &Sought) -> Candidate {
+    fn into_candidate(self, search: &JobSearch) -> JobCandidate {
         let label = self.metadata.and_then(|it| it.submission_id);
-        let by_label = label.is_some_and(|label| label == sought.label.0);
-        let upload = sought.upload.as_ref().map(|upload| upload.0.as_str());
+        let by_label = label.is_some_and(|label| label == search.label.0);
+        let upload = search.upload.as_ref().map(|upload| upload.0.as_str());
         let by_upload = upload.is_some() && self.input_file_id.as_deref() == upload;
         let items = self.request_counts.map(|counts| counts.total);
-        Candidate {
-            job: Job(self.id),
+        JobCandidate {
+            job: ProviderJobId(self.id),
             created_at: DateTime::from_timestamp(self.created_at, 0).unwrap_or_default(),
-            // Not counted before it is validated.
+            // The provider counts during validation.
             items: items.filter(|total| *total > 0),
-            exact: by_label || by_upload,
+            is_exact: by_label || by_upload,
         }
     }
 
-    pub(super) fn sight(self, hint: Option<Duration>) -> Result<Sight, CallFailure> {
+    pub(super) fn into_status(
+        self,
+        hint: Option<Duration>,
+    ) -> Result<JobStatus, ProviderCallFailure> {
         let counts = self.request_counts.unwrap_or_default();
         let why = match self.status.as_str() {
             "validating" | "in_progress" | "finalizing" | "cancelling" => {
-                return Ok(Sight::Running {
-                    hint,
+                return Ok(JobStatus::Running {
+                    retry_after: hint,
                     done: counts.completed.saturating_add(counts.failed),
                     total: counts.total,
                 });
             }
             "failed" => {
                 let faults = self.errors.map(|errors| errors.data).unwrap_or_default();
-                return Ok(Sight::Failed {
-                    reason: reason(&faults),
+                return Ok(JobStatus::Failed {
+                    reason: failure_reason(&faults),
                 });
             }
-            "completed" => Ending::Completed,
-            "expired" => Ending::Expired,
-            "cancelled" => Ending::Cancelled,
-            "" if self.error.is_some() => return Ok(Sight::Gone),
-            _ => return Err(CallFailure::Unreadable),
+            "completed" => JobEndReason::Completed,
+            "expired" => JobEndReason::Expired,
+            "cancelled" => JobEndReason::Cancelled,
+            "" if self.error.is_some() => return Ok(JobStatus::Gone),
+            _ => return Err(ProviderCallFailure::UnreadableResponse),
         };
-        // A clean batch may name its file of errors with an empty text.
+        // A batch without errors may have an empty `error_file_id`.
         let files = [self.output_file_id, self.error_file_id]
             .into_iter()
             .flatten();
-        let files = files.filter(|id| !id.is_empty()).map(ResultFile::Named);
-        Ok(Sight::Ended {
+        let files = files.filter(|id| !id.is_empty()).map(ResultLocation::File);
+        Ok(JobStatus::Ended {
             results: files.collect(),
-            why,
+            end_reason: why,
         })
     }
 }
 
-fn reason(faults: &[Fault]) -> JobFault {
-    let limit = |fault: &Fault| fault.code.as_deref() == Some("token_limit_exceeded");
+fn failure_reason(faults: &[BatchError]) -> JobFailureReason {
+    let limit = |fault: &BatchError| fault.code.as_deref() == Some("token_limit_exceeded");
     if faults.iter().any(limit) {
-        return JobFault::TokenLimit;
+        return JobFailureReason::TokenLimit;
     }
-    let words = |fault: &Fault| fault.message.clone().or_else(|| fault.code.clone());
+    let message = |fault: &BatchError| fault.message.clone().or_else(|| fault.code.clone());
     let lines: Vec<(u64, String)> = faults
         .iter()
-        .filter_map(|fault| Some((fault.line?, words(fault).unwrap_or_default())))
+        .filter_map(|fault| Some((fault.line?, message(fault).unwrap_or_default())))
         .collect();
     if !lines.is_empty() {
-        return JobFault::Lines(lines);
+        return JobFailureReason::InvalidLines(lines);
     }
-    let said = faults.first().and_then(words);
-    JobFault::Other(said.unwrap_or_else(|| "no reason was given".to_owned()))
+    let first = faults.first().and_then(message);
+    JobFailureReason::Other(first.unwrap_or_else(|| "the provider gave no reason".to_owned()))
 }

@@ -1,28 +1,28 @@
-//! Lines: one request of a job, and one result.
+//! JSONL lines of the batch API: one request, or one result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::provider::Item;
-use crate::provider::completions::{self, Dialect};
-use crate::provider::ending::ItemEnd;
-use crate::provider::jobs::Unreadable;
-use crate::provider::key::ItemKey;
+use crate::provider::BatchItem;
+use crate::provider::batch_provider::UnknownResultLine;
+use crate::provider::item_key::ItemKey;
+use crate::provider::item_result::ItemResult;
 use crate::provider::media::MediaSource;
-use crate::provider::media::Unfit;
-use crate::provider::no::No;
+use crate::provider::media::UnsupportedItem;
+use crate::provider::openai_compatible::{self, ApiDialect};
+use crate::provider::provider_error::ProviderError;
 
 pub(super) fn encode(
-    item: &Item,
+    item: &BatchItem,
     upstream: &str,
     media: &dyn MediaSource,
-) -> Result<Vec<u8>, Unfit> {
-    let body = completions::body(&item.params, upstream, media, Dialect::OpenAi)?;
+) -> Result<Vec<u8>, UnsupportedItem> {
+    let body = openai_compatible::request_body(&item.params, upstream, media, ApiDialect::OpenAi)?;
     let line = json!({
         "custom_id": item.key(),
         "method": "POST",
-        "url": format!("/v1{}", completions::path(item.params.kind())),
+        "url": format!("/v1{}", openai_compatible::endpoint_path(item.params.kind())),
         "body": body,
     });
     Ok(format!("{line}\n").into_bytes())
@@ -44,28 +44,28 @@ struct Response<'a> {
     body: &'a RawValue,
 }
 
-pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemEnd), Unreadable> {
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| Unreadable)?;
-    let key: ItemKey = line.custom_id.parse().map_err(|_| Unreadable)?;
+pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|_| UnknownResultLine)?;
+    let key: ItemKey = line.custom_id.parse().map_err(|_| UnknownResultLine)?;
     let end = match (line.response, line.error) {
         (Some(answer), _) if answer.status_code == 200 => {
-            completions::read(answer.body.get(), key, model)
+            openai_compatible::parse_response(answer.body.get(), key, model)
         }
-        // The error stands inside the answer, where one was given,
+        // If the request ran, the error is inside the response.
         (Some(answer), _) => {
-            let no = No::read(answer.body.get().as_bytes());
-            ItemEnd::refused(answer.status_code, &no)
+            let error = ProviderError::parse(answer.body.get().as_bytes());
+            ItemResult::from_provider_error(answer.status_code, &error)
         }
-        // and by itself when the request never ran: `batch_expired`, `batch_cancelled`.
+        // If it never ran, there is only an error: `batch_expired`, `batch_cancelled`.
         (None, Some(error)) => {
-            let code = No::of(&error).code;
-            ItemEnd::Again(if code.is_empty() {
-                "not run".to_owned()
+            let code = ProviderError::from_json(&error).code;
+            ItemResult::Retry(if code.is_empty() {
+                "the provider did not run the request".to_owned()
             } else {
                 code
             })
         }
-        (None, None) => ItemEnd::again("not run"),
+        (None, None) => ItemResult::retry("the provider did not run the request"),
     };
     Ok((key, end))
 }

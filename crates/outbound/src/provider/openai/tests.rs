@@ -1,4 +1,4 @@
-//! Lines and batches of `OpenAI`.
+//! JSONL lines and batch objects of `OpenAI`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,31 +6,35 @@ use std::time::Duration;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use super::batch::{Batch, List};
+use super::batch::{OpenAiBatch, OpenAiBatchList};
 use super::line;
-use crate::provider::jobs::{Label, Sought, Unreadable, Upload};
+use crate::provider::batch_provider::{
+    JobSearch, ProviderFileId, SubmissionLabel, UnknownResultLine,
+};
+use crate::provider::fixtures;
+use crate::provider::fixtures::{
+    FixtureMedia, chat_with_role, describe, embedding, full_chat, key,
+};
 use crate::provider::media::NoMedia;
-use crate::provider::samples;
-use crate::provider::samples::{Shelf, embedding, full_chat, key, saying, told};
 
-fn sight(batch: &Value) -> String {
-    let batch: Batch = serde_json::from_value(batch.clone()).unwrap();
-    format!("{:?}", batch.sight(Some(Duration::from_secs(10))))
+fn described_status(batch: &Value) -> String {
+    let batch: OpenAiBatch = serde_json::from_value(batch.clone()).unwrap();
+    format!("{:?}", batch.into_status(Some(Duration::from_secs(10))))
 }
 
 #[test]
 fn a_line_names_its_item_and_its_endpoint() {
-    let encoded = line::encode(&saying("user"), "theirs", &NoMedia).unwrap();
-    insta::assert_snapshot!(samples::line(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/chat/completions","body":{"model":"theirs","messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":5}}"#);
+    let encoded = line::encode(&chat_with_role("user"), "theirs", &NoMedia).unwrap();
+    insta::assert_snapshot!(fixtures::line_text(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/chat/completions","body":{"model":"theirs","messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":5}}"#);
     let encoded = line::encode(&embedding(&json!("a")), "theirs", &NoMedia).unwrap();
-    insta::assert_snapshot!(samples::line(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/embeddings","body":{"model":"theirs","input":"a","encoding_format":"float"}}"#);
+    insta::assert_snapshot!(fixtures::line_text(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/embeddings","body":{"model":"theirs","input":"a","encoding_format":"float"}}"#);
 }
 
 #[test]
 fn the_same_item_is_the_same_bytes() {
-    let encoded = || line::encode(&full_chat(), "theirs", &Shelf).unwrap();
+    let encoded = || line::encode(&full_chat(), "theirs", &FixtureMedia).unwrap();
     assert_eq!(encoded(), encoded());
-    samples::line(encoded());
+    fixtures::line_text(encoded());
 }
 
 #[test]
@@ -60,29 +64,29 @@ fn every_line_of_results_has_its_end() {
         (Value::Null, Value::Null),
     ] {
         let line = json!({"id": "b", "custom_id": key(), "response": response, "error": error});
-        let (whose, end) = line::decode(line.to_string().as_bytes(), "ours").unwrap();
-        assert_eq!(whose, key());
+        let (item, end) = line::decode(line.to_string().as_bytes(), "ours").unwrap();
+        assert_eq!(item, key());
         let status = &response["status_code"];
-        writeln!(rows, "{status} {}: {}", error["code"], told(&end)).unwrap();
+        writeln!(rows, "{status} {}: {}", error["code"], describe(&end)).unwrap();
     }
     insta::assert_snapshot!(rows, @r#"
     200 null: "t", EndTurn, 1 in, 2 out
     400 null: failed: m
     404 null: failed: m
     422 null: failed: m
-    429 null: again: status 429
+    429 null: retry: status 429
     429 null: account: insufficient_quota (status 429)
     401 null: account: invalid_api_key (status 401)
-    500 null: again: status 500
-    503 null: again: status 503
-    null "batch_expired": again: batch_expired
-    null "batch_cancelled": again: batch_cancelled
-    null null: again: not run
+    500 null: retry: status 500
+    503 null: retry: status 503
+    null "batch_expired": retry: batch_expired
+    null "batch_cancelled": retry: batch_cancelled
+    null null: retry: the provider did not run the request
     "#);
 }
 
 #[test]
-fn a_line_that_names_no_item_of_ours_is_unreadable() {
+fn a_line_without_a_valid_item_key_is_refused() {
     for line in [
         "",
         "{",
@@ -92,7 +96,7 @@ fn a_line_that_names_no_item_of_ours_is_unreadable() {
     ] {
         assert_eq!(
             line::decode(line.as_bytes(), "ours"),
-            Err(Unreadable),
+            Err(UnknownResultLine),
             "{line}"
         );
     }
@@ -109,8 +113,9 @@ fn every_status_of_a_batch_is_understood() {
         "cancelling",
         "news",
     ] {
-        let sight = sight(&json!({"id": "b", "status": status, "request_counts": counts}));
-        writeln!(rows, "{status}: {sight}").unwrap();
+        let described =
+            described_status(&json!({"id": "b", "status": status, "request_counts": counts}));
+        writeln!(rows, "{status}: {described}").unwrap();
     }
     for (status, output, errors) in [
         ("completed", json!("file-1"), json!("")),
@@ -121,25 +126,25 @@ fn every_status_of_a_batch_is_understood() {
     ] {
         let batch =
             json!({"id": "b", "status": status, "output_file_id": output, "error_file_id": errors});
-        writeln!(rows, "{status}: {}", sight(&batch)).unwrap();
+        writeln!(rows, "{status}: {}", described_status(&batch)).unwrap();
     }
     writeln!(
         rows,
         "vanished: {}",
-        sight(&json!({"error": {"message": "m"}}))
+        described_status(&json!({"error": {"message": "m"}}))
     )
     .unwrap();
     insta::assert_snapshot!(rows, @r#"
-    validating: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    in_progress: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    finalizing: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    cancelling: Ok(Running { hint: Some(10s), done: 4, total: 10 })
-    news: Err(Unreadable)
-    completed: Ok(Ended { results: [Named("file-1")], why: Completed })
-    completed: Ok(Ended { results: [Named("file-1"), Named("file-2")], why: Completed })
-    completed: Ok(Ended { results: [Named("file-2")], why: Completed })
-    expired: Ok(Ended { results: [Named("file-2")], why: Expired })
-    cancelled: Ok(Ended { results: [], why: Cancelled })
+    validating: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    in_progress: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    finalizing: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    cancelling: Ok(Running { retry_after: Some(10s), done: 4, total: 10 })
+    news: Err(UnreadableResponse)
+    completed: Ok(Ended { results: [File("file-1")], end_reason: Completed })
+    completed: Ok(Ended { results: [File("file-1"), File("file-2")], end_reason: Completed })
+    completed: Ok(Ended { results: [File("file-2")], end_reason: Completed })
+    expired: Ok(Ended { results: [File("file-2")], end_reason: Expired })
+    cancelled: Ok(Ended { results: [], end_reason: Cancelled })
     vanished: Ok(Gone)
     "#);
 }
@@ -157,25 +162,25 @@ fn a_batch_that_failed_says_why() {
         Value::Null,
     ] {
         let batch = json!({"id": "b", "status": "failed", "errors": errors});
-        writeln!(rows, "{}", sight(&batch)).unwrap();
+        writeln!(rows, "{}", described_status(&batch)).unwrap();
     }
     insta::assert_snapshot!(rows, @r#"
     Ok(Failed { reason: TokenLimit })
-    Ok(Failed { reason: Lines([(3, "bad"), (7, "mismatched_model")]) })
+    Ok(Failed { reason: InvalidLines([(3, "bad"), (7, "mismatched_model")]) })
     Ok(Failed { reason: Other("empty") })
-    Ok(Failed { reason: Other("no reason was given") })
+    Ok(Failed { reason: Other("the provider gave no reason") })
     "#);
 }
 
 #[test]
 fn a_job_is_known_by_its_label_or_its_upload() {
-    let sought = Sought {
-        label: Label("sub_1".to_owned()),
-        upload: Some(Upload("file-1".to_owned())),
+    let search = JobSearch {
+        label: SubmissionLabel("sub_1".to_owned()),
+        upload: Some(ProviderFileId("file-1".to_owned())),
         items: 3,
         since: DateTime::default(),
     };
-    let list: List = serde_json::from_value(json!({
+    let list: OpenAiBatchList = serde_json::from_value(json!({
         "object": "list", "has_more": true, "last_id": "c",
         "data": [
             {"id": "a", "created_at": 5, "input_file_id": "file-9", "metadata": {"submission_id": "sub_1"}, "request_counts": {"total": 0}},
@@ -184,12 +189,12 @@ fn a_job_is_known_by_its_label_or_its_upload() {
         ],
     }))
     .unwrap();
-    let page = list.into_page(&sought);
+    let page = list.into_page(&search);
     assert_eq!(page.next.as_deref(), Some("c"));
     let jobs: Vec<_> = page
         .jobs
         .iter()
-        .map(|it| (it.job.0.as_str(), it.items, it.exact))
+        .map(|it| (it.job.0.as_str(), it.items, it.is_exact))
         .collect();
     assert_eq!(
         jobs,

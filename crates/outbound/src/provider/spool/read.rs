@@ -1,4 +1,4 @@
-//! A spool read back: in blocks, or line by line.
+//! Reads a spool in blocks or line by line.
 
 use std::fs::File;
 use std::io;
@@ -9,55 +9,57 @@ use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use futures::stream;
 
-use super::{BLOCK, blocking};
+use super::{BLOCK_BYTES, run_blocking};
 
-/// What was there when it was asked for, in blocks. Any number of readers may read at once.
+/// A snapshot of the spool at the time of the call. Several readers may read at once.
 #[derive(Debug)]
-pub struct Chunks {
+pub struct SpoolChunks {
     file: Arc<File>,
     on_disk: u64,
     tail: Bytes,
-    at: u64,
+    position: u64,
     end: u64,
 }
 
-impl Chunks {
+impl SpoolChunks {
     pub(super) fn new(file: Arc<File>, on_disk: u64, tail: Bytes, from: u64, length: u64) -> Self {
         let all = on_disk + tail.len() as u64;
         Self {
             file,
             on_disk,
             tail,
-            at: from.min(all),
+            position: from.min(all),
             end: from.saturating_add(length).min(all),
         }
     }
 
     pub fn length(&self) -> u64 {
-        self.end - self.at
+        self.end - self.position
     }
 
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        if self.at >= self.end {
+        if self.position >= self.end {
             return Ok(None);
         }
-        let chunk = match self.at.checked_sub(self.on_disk) {
+        let chunk = match self.position.checked_sub(self.on_disk) {
             Some(from) => {
                 let until = self.end - self.on_disk;
                 let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
                 self.tail.slice(index(from)..index(until))
             }
-            None => self.read().await?,
+            None => self.read_block().await?,
         };
-        self.at += chunk.len() as u64;
+        self.position += chunk.len() as u64;
         Ok(Some(chunk))
     }
 
-    async fn read(&self) -> io::Result<Bytes> {
-        let (file, at) = (Arc::clone(&self.file), self.at);
+    async fn read_block(&self) -> io::Result<Bytes> {
+        let (file, at) = (Arc::clone(&self.file), self.position);
         let left = self.end.min(self.on_disk) - at;
-        let size = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
-        blocking(move || {
+        let size = usize::try_from(left)
+            .unwrap_or(BLOCK_BYTES)
+            .min(BLOCK_BYTES);
+        run_blocking(move || {
             let mut block = vec![0; size];
             file.read_exact_at(&mut block, at)?;
             Ok(block.into())
@@ -74,34 +76,34 @@ impl Chunks {
 }
 
 #[derive(Debug)]
-pub struct Lines {
-    chunks: Chunks,
-    rest: BytesMut,
-    /// So much of the rest holds no end of a line.
+pub struct SpoolLines {
+    chunks: SpoolChunks,
+    buffer: BytesMut,
+    /// The first bytes of the buffer, known to hold no line ending.
     searched: usize,
 }
 
-impl Lines {
-    pub(super) fn of(chunks: Chunks) -> Self {
+impl SpoolLines {
+    pub(super) fn new(chunks: SpoolChunks) -> Self {
         Self {
             chunks,
-            rest: BytesMut::new(),
+            buffer: BytesMut::new(),
             searched: 0,
         }
     }
 
-    /// The next line that is not blank. The last one needs no end.
+    /// The next line that is not blank. The last line needs no line ending.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
-            let line = match self.whole() {
+            let line = match self.take_complete_line() {
                 Some(line) => line,
                 None => match self.chunks.next().await? {
                     Some(chunk) => {
-                        self.rest.extend_from_slice(&chunk);
+                        self.buffer.extend_from_slice(&chunk);
                         continue;
                     }
-                    None if self.rest.is_empty() => return Ok(None),
-                    None => self.rest.split().freeze(),
+                    None if self.buffer.is_empty() => return Ok(None),
+                    None => self.buffer.split().freeze(),
                 },
             };
             if !line.trim_ascii().is_empty() {
@@ -110,13 +112,13 @@ impl Lines {
         }
     }
 
-    fn whole(&mut self) -> Option<Bytes> {
-        let unsearched = self.rest.get(self.searched..)?;
+    fn take_complete_line(&mut self) -> Option<Bytes> {
+        let unsearched = self.buffer.get(self.searched..)?;
         let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.rest.len();
+            self.searched = self.buffer.len();
             return None;
         };
-        let mut line = self.rest.split_to(self.searched + end + 1);
+        let mut line = self.buffer.split_to(self.searched + end + 1);
         self.searched = 0;
         line.truncate(line.len() - 1);
         if line.ends_with(b"\r") {

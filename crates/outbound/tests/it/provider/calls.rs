@@ -1,39 +1,42 @@
-//! What is told apart when a call goes wrong.
+//! Failures of provider calls, and how the client classifies them.
 
 use std::time::Duration;
 
-use outbound::provider::Job;
-use outbound::provider::call::{CallFailure, Patience};
-use outbound::provider::jobs::{Jobs as _, Sight};
+use outbound::provider::ProviderJobId;
+use outbound::provider::batch_provider::{BatchProvider as _, JobStatus};
+use outbound::provider::client::{ProviderCallFailure, ProviderTimeouts};
 use outbound::provider::openai::OpenAi;
 
-use super::{PATIENCE, base, every, gemini, openai, options, order, said, spooled};
-use crate::support::certificates::Authority;
-use crate::support::{Receiver, Reply, plain};
+use super::{
+    TIMEOUTS, base, batch_providers, gemini, job_request, openai, options,
+    plain_reply_with_headers, spool_items,
+};
+use crate::support::certificates::TestAuthority;
+use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
-fn job() -> Job {
-    Job("batch_1".to_owned())
+fn job() -> ProviderJobId {
+    ProviderJobId("batch_1".to_owned())
 }
 
 #[tokio::test]
 async fn what_may_have_been_created_is_unknown() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"id\":\"batch".to_vec();
     for reply in [
-        Reply::SendAndClose(Vec::new()),
-        Reply::SendAndReset(Vec::new()),
-        Reply::SendAndClose(half),
-        plain(500, ""),
-        plain(503, r#"{"error":{"message":"m"}}"#),
-        plain(529, ""),
-        plain(200, "nonsense"),
-        plain(200, "[]"),
+        ScriptedReply::SendAndClose(Vec::new()),
+        ScriptedReply::SendAndReset(Vec::new()),
+        ScriptedReply::SendAndClose(half),
+        plain_reply(500, ""),
+        plain_reply(503, r#"{"error":{"message":"m"}}"#),
+        plain_reply(529, ""),
+        plain_reply(200, "nonsense"),
+        plain_reply(200, "[]"),
     ] {
-        let receiver = Receiver::start([reply.clone()]).await;
-        for provider in every(&base(&receiver), PATIENCE) {
-            let spool = spooled(&*provider, &["a"]).await;
-            let created = provider.create(&order(1), &spool).await;
+        let receiver = ScriptedReceiver::start([reply.clone()]).await;
+        for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+            let spool = spool_items(&*provider, &["a"]).await;
+            let created = provider.create_job(&job_request(1), &spool).await;
             assert!(
-                matches!(created, Err(CallFailure::Unknown(_))),
+                matches!(created, Err(ProviderCallFailure::Indeterminate(_))),
                 "{reply:?} {provider:?} {created:?}"
             );
         }
@@ -42,30 +45,30 @@ async fn what_may_have_been_created_is_unknown() {
 
 #[tokio::test]
 async fn a_creation_that_is_not_answered_in_time_is_unknown() {
-    let hasty = Patience {
+    let hasty = ProviderTimeouts {
         call: Duration::from_millis(200),
         transfer: Duration::from_millis(200),
-        ..PATIENCE
+        ..TIMEOUTS
     };
-    let receiver = Receiver::start([Reply::Silence]).await;
-    for provider in every(&base(&receiver), hasty) {
-        let spool = spooled(&*provider, &["a"]).await;
-        let created = provider.create(&order(1), &spool).await;
-        let late = CallFailure::Unknown("no answer in time".to_owned());
+    let receiver = ScriptedReceiver::start([ScriptedReply::Silence]).await;
+    for provider in batch_providers(&base(&receiver), hasty) {
+        let spool = spool_items(&*provider, &["a"]).await;
+        let created = provider.create_job(&job_request(1), &spool).await;
+        let late = ProviderCallFailure::Indeterminate("no response before the timeout".to_owned());
         assert_eq!(created, Err(late), "{provider:?}");
     }
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_has_created_nothing() {
+async fn an_unreachable_provider_has_created_nothing() {
     let closed = {
-        let receiver = Receiver::start([plain(200, "")]).await;
+        let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
         base(&receiver)
     };
-    for provider in every(&closed, PATIENCE) {
-        let spool = spooled(&*provider, &["a"]).await;
-        let created = provider.create(&order(1), &spool).await;
-        let nothing = CallFailure::Unavailable {
+    for provider in batch_providers(&closed, TIMEOUTS) {
+        let spool = spool_items(&*provider, &["a"]).await;
+        let created = provider.create_job(&job_request(1), &spool).await;
+        let nothing = ProviderCallFailure::Unavailable {
             why: "connection refused".to_owned(),
             retry_after: None,
         };
@@ -76,15 +79,15 @@ async fn who_cannot_be_reached_has_created_nothing() {
 #[tokio::test]
 async fn a_question_that_was_not_answered_can_be_asked_again() {
     for reply in [
-        Reply::SendAndClose(Vec::new()),
-        plain(500, ""),
-        plain(504, "<html>"),
+        ScriptedReply::SendAndClose(Vec::new()),
+        plain_reply(500, ""),
+        plain_reply(504, "<html>"),
     ] {
-        let receiver = Receiver::start([reply.clone()]).await;
-        for provider in every(&base(&receiver), PATIENCE) {
-            let seen = provider.look(&job()).await;
+        let receiver = ScriptedReceiver::start([reply.clone()]).await;
+        for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+            let seen = provider.fetch_status(&job()).await;
             assert!(
-                matches!(seen, Err(CallFailure::Unavailable { .. })),
+                matches!(seen, Err(ProviderCallFailure::Unavailable { .. })),
                 "{reply:?} {provider:?} {seen:?}"
             );
         }
@@ -92,22 +95,25 @@ async fn a_question_that_was_not_answered_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_knows_is_gone_and_nonsense_is_not() {
+async fn an_unknown_job_is_gone_and_nonsense_is_not() {
     for status in [404, 410] {
-        let receiver = Receiver::start([plain(status, "")]).await;
-        for provider in every(&base(&receiver), PATIENCE) {
-            assert_eq!(provider.look(&job()).await, Ok(Sight::Gone));
+        let receiver = ScriptedReceiver::start([plain_reply(status, "")]).await;
+        for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+            assert_eq!(provider.fetch_status(&job()).await, Ok(JobStatus::Gone));
         }
     }
-    let receiver = Receiver::start([plain(200, "<html>")]).await;
-    for provider in every(&base(&receiver), PATIENCE) {
-        assert_eq!(provider.look(&job()).await, Err(CallFailure::Unreadable));
+    let receiver = ScriptedReceiver::start([plain_reply(200, "<html>")]).await;
+    for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+        assert_eq!(
+            provider.fetch_status(&job()).await,
+            Err(ProviderCallFailure::UnreadableResponse)
+        );
     }
 }
 
 #[tokio::test]
-async fn who_is_busy_says_for_how_long() {
-    let busy = |wait| Err(CallFailure::Busy { retry_after: wait });
+async fn a_rate_limited_call_says_when_to_retry() {
+    let busy = |wait| Err(ProviderCallFailure::RateLimited { retry_after: wait });
     let in_the_body = r#"{"error":{"code":429,"details":[{"retryDelay":"34s"}]}}"#;
     for (headers, body, wait) in [
         ("retry-after: 7\r\n", "", Some(Duration::from_secs(7))),
@@ -119,21 +125,28 @@ async fn who_is_busy_says_for_how_long() {
         ("", in_the_body, Some(Duration::from_secs(34))),
         ("", "", None),
     ] {
-        let receiver = Receiver::start([said(429, headers, body)]).await;
-        for provider in every(&base(&receiver), PATIENCE) {
-            let spool = spooled(&*provider, &["a"]).await;
-            assert_eq!(provider.create(&order(1), &spool).await, busy(wait));
+        let receiver =
+            ScriptedReceiver::start([plain_reply_with_headers(429, headers, body)]).await;
+        for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+            let spool = spool_items(&*provider, &["a"]).await;
+            assert_eq!(
+                provider.create_job(&job_request(1), &spool).await,
+                busy(wait)
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn a_wish_on_a_good_answer_is_passed_on() {
+async fn a_retry_after_header_on_a_success_is_passed_on() {
     let body = r#"{"id":"b","status":"in_progress","request_counts":{"total":9,"completed":2}}"#;
-    let receiver = Receiver::start([said(200, "retry-after: 10\r\n", body)]).await;
-    let seen = openai(&base(&receiver), PATIENCE).look(&job()).await;
-    let running = Sight::Running {
-        hint: Some(Duration::from_secs(10)),
+    let receiver =
+        ScriptedReceiver::start([plain_reply_with_headers(200, "retry-after: 10\r\n", body)]).await;
+    let seen = openai(&base(&receiver), TIMEOUTS)
+        .fetch_status(&job())
+        .await;
+    let running = JobStatus::Running {
+        retry_after: Some(Duration::from_secs(10)),
         done: 2,
         total: 9,
     };
@@ -141,19 +154,28 @@ async fn a_wish_on_a_good_answer_is_passed_on() {
 }
 
 #[tokio::test]
-async fn the_credential_is_in_no_word_of_ours() {
+async fn the_credential_is_in_no_text() {
     let body = r#"{"error":{"message":"bad request by sk-secret","code":"c"}}"#;
-    let receiver = Receiver::start([plain(400, body)]).await;
-    for provider in every(&base(&receiver), PATIENCE) {
-        let spool = spooled(&*provider, &["a"]).await;
-        let failure = provider.create(&order(1), &spool).await.unwrap_err();
-        assert!(matches!(failure, CallFailure::Refused { status: 400, .. }));
-        let words = format!("{provider:?} {failure:?} {failure}");
-        assert!(!words.contains("secret"), "{words}");
+    let receiver = ScriptedReceiver::start([plain_reply(400, body)]).await;
+    for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+        let spool = spool_items(&*provider, &["a"]).await;
+        let failure = provider
+            .create_job(&job_request(1), &spool)
+            .await
+            .unwrap_err();
+        assert!(matches!(
+            failure,
+            ProviderCallFailure::Refused { status: 400, .. }
+        ));
+        let text = format!("{provider:?} {failure:?} {failure}");
+        assert!(!text.contains("secret"), "{text}");
     }
-    let receiver = Receiver::start([plain(401, body)]).await;
-    for provider in every(&base(&receiver), PATIENCE) {
-        assert_eq!(provider.look(&job()).await, Err(CallFailure::Unauthorized));
+    let receiver = ScriptedReceiver::start([plain_reply(401, body)]).await;
+    for provider in batch_providers(&base(&receiver), TIMEOUTS) {
+        assert_eq!(
+            provider.fetch_status(&job()).await,
+            Err(ProviderCallFailure::Unauthorized)
+        );
     }
     for received in receiver.received() {
         assert!(received.head.contains("sk-secret"));
@@ -163,51 +185,61 @@ async fn the_credential_is_in_no_word_of_ours() {
 #[tokio::test]
 async fn a_job_that_has_ended_need_not_be_stopped() {
     for reply in [
-        plain(200, "{}"),
-        plain(400, ""),
-        plain(404, ""),
-        plain(409, ""),
+        plain_reply(200, "{}"),
+        plain_reply(400, ""),
+        plain_reply(404, ""),
+        plain_reply(409, ""),
     ] {
-        let receiver = Receiver::start([reply.clone()]).await;
-        for provider in every(&base(&receiver), PATIENCE) {
+        let receiver = ScriptedReceiver::start([reply.clone()]).await;
+        for provider in batch_providers(&base(&receiver), TIMEOUTS) {
             assert_eq!(provider.cancel(&job()).await, Ok(()), "{reply:?}");
         }
     }
-    let receiver = Receiver::start([plain(500, "")]).await;
-    let failed = gemini(&base(&receiver), PATIENCE).cancel(&job()).await;
-    assert!(matches!(failed, Err(CallFailure::Unavailable { .. })));
+    let receiver = ScriptedReceiver::start([plain_reply(500, "")]).await;
+    let failed = gemini(&base(&receiver), TIMEOUTS).cancel(&job()).await;
+    assert!(matches!(
+        failed,
+        Err(ProviderCallFailure::Unavailable { .. })
+    ));
 }
 
 #[tokio::test]
 async fn an_answer_without_end_is_not_read_for_ever() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n".to_vec();
-    let flood = Reply::Flood(head, vec![b' '; 1024 * 1024]);
-    let receiver = Receiver::start([flood]).await;
-    let provider = openai(&base(&receiver), PATIENCE);
-    let cut = CallFailure::Unavailable {
-        why: "the answer was cut off".to_owned(),
+    let flood = ScriptedReply::Flood(head, vec![b' '; 1024 * 1024]);
+    let receiver = ScriptedReceiver::start([flood]).await;
+    let provider = openai(&base(&receiver), TIMEOUTS);
+    let cut = ProviderCallFailure::Unavailable {
+        why: "the response was cut off".to_owned(),
         retry_after: None,
     };
-    assert_eq!(provider.look(&job()).await, Err(cut));
-    let spool = spooled(&provider, &["a"]).await;
-    let created = provider.create(&order(1), &spool).await;
-    assert!(matches!(created, Err(CallFailure::Unknown(_))));
+    assert_eq!(provider.fetch_status(&job()).await, Err(cut));
+    let spool = spool_items(&provider, &["a"]).await;
+    let created = provider.create_job(&job_request(1), &spool).await;
+    assert!(matches!(
+        created,
+        Err(ProviderCallFailure::Indeterminate(_))
+    ));
 }
 
 #[tokio::test]
-async fn a_provider_is_believed_whom_the_roots_vouch_for() {
-    let authority = Authority::new();
+async fn a_provider_with_a_trusted_certificate_is_accepted() {
+    let authority = TestAuthority::new();
     let acceptor = authority.acceptor(&["127.0.0.1"]);
-    let receiver = Receiver::listen("127.0.0.1", Some(acceptor), [plain(404, "")]).await;
+    let receiver =
+        ScriptedReceiver::listen("127.0.0.1", Some(acceptor), [plain_reply(404, "")]).await;
     let base = format!("https://127.0.0.1:{}", receiver.port());
-    let known = OpenAi::new(options(&base, PATIENCE), authority.roots()).unwrap();
-    assert_eq!(known.look(&job()).await, Ok(Sight::Gone));
-    let stranger = Authority::new().roots();
-    let stranger = OpenAi::new(options(&base, PATIENCE), stranger).unwrap();
-    let failed = CallFailure::Unavailable {
+    let known = OpenAi::new(options(&base, TIMEOUTS), authority.roots()).unwrap();
+    assert_eq!(known.fetch_status(&job()).await, Ok(JobStatus::Gone));
+    let untrusted = TestAuthority::new().roots();
+    let untrusted = OpenAi::new(options(&base, TIMEOUTS), untrusted).unwrap();
+    let failed = ProviderCallFailure::Unavailable {
         why: "TLS failed".to_owned(),
         retry_after: None,
     };
-    let spool = spooled(&stranger, &["a"]).await;
-    assert_eq!(stranger.create(&order(1), &spool).await, Err(failed));
+    let spool = spool_items(&untrusted, &["a"]).await;
+    assert_eq!(
+        untrusted.create_job(&job_request(1), &spool).await,
+        Err(failed)
+    );
 }

@@ -1,19 +1,19 @@
-//! Lines: what we send never changes by itself, and what comes back may be anything.
+//! Input lines must not change between releases, and result lines may contain anything.
 
 use std::fmt::Write as _;
 
-use outbound::provider::Item;
-use outbound::provider::jobs::ENCODER;
+use outbound::provider::BatchItem;
+use outbound::provider::batch_provider::ENCODER_VERSION;
 use outbound::provider::media::NoMedia;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{PATIENCE, every, item, spool};
+use super::{TIMEOUTS, batch_providers, item, spool};
 
-/// A job is rebuilt to be sent again, by whichever release is there then. If this fails, raise
-/// the number of the encoder.
+/// A later release may rebuild a job to submit it again. If this test fails, raise
+/// `ENCODER_VERSION`.
 #[tokio::test]
-async fn what_was_submitted_under_this_number_can_be_built_again() {
+async fn a_job_submitted_under_this_version_can_be_rebuilt() {
     let chat = json!({
         "model": "ours", "max_tokens": 50, "system": "Be brief.",
         "messages": [
@@ -23,12 +23,12 @@ async fn what_was_submitted_under_this_number_can_be_built_again() {
         ],
         "temperature": 0.1, "top_p": 1e-7, "top_k": 40, "stop_sequences": ["END"],
     });
-    let full = Item {
+    let full = BatchItem {
         params: serde_json::from_value(chat).unwrap(),
         ..item(2, "")
     };
-    let mut digests = format!("encoder {ENCODER}\n");
-    for provider in every("http://127.0.0.1:1", PATIENCE) {
+    let mut digests = format!("encoder {ENCODER_VERSION}\n");
+    for provider in batch_providers("http://127.0.0.1:1", TIMEOUTS) {
         let mut spool = spool().await;
         for item in [&item(1, "Hi"), &full] {
             let line = provider.encode(item, "theirs", &NoMedia).unwrap();
@@ -44,8 +44,8 @@ async fn what_was_submitted_under_this_number_can_be_built_again() {
     ");
 }
 
-/// A good line of each, in the order of `every`.
-fn good() -> [String; 3] {
+/// A valid result line of each provider, in the order of `batch_providers`.
+fn valid_result_lines() -> [String; 3] {
     let key = item(1, "").key().to_string();
     let body = json!({
         "choices": [{"message": {"content": "t"}, "finish_reason": "stop"}],
@@ -67,21 +67,21 @@ fn good() -> [String; 3] {
 }
 
 proptest! {
-    /// Whatever stands there, it is read or it is not; it is never taken for another's.
+    /// A changed line is decoded or refused, but never matched to another item.
     #[test]
-    fn a_line_with_other_bytes_in_it_is_nobody_elses(
+    fn a_changed_line_never_belongs_to_another_item(
         at: prop::sample::Index,
         with in prop::collection::vec(any::<u8>(), 0..8),
         length in 0_usize..30,
     ) {
-        for (provider, line) in every("http://127.0.0.1:1", PATIENCE).iter().zip(good()) {
-            let whose = |line: &[u8]| provider.decode(line, "ours").map(|(key, _)| key);
-            prop_assert_eq!(whose(line.as_bytes()), Ok(item(1, "").key()));
+        for (provider, line) in batch_providers("http://127.0.0.1:1", TIMEOUTS).iter().zip(valid_result_lines()) {
+            let item_of = |line: &[u8]| provider.decode_result(line, "ours").map(|(key, _)| key);
+            prop_assert_eq!(item_of(line.as_bytes()), Ok(item(1, "").key()));
             let at = at.index(line.len());
             let mut bytes = line.into_bytes();
             let end = (at + length).min(bytes.len());
             bytes.splice(at..end, with.iter().copied());
-            if let Ok(key) = whose(&bytes) {
+            if let Ok(key) = item_of(&bytes) {
                 let name = key.to_string();
                 prop_assert!(bytes.windows(name.len()).any(|part| part == name.as_bytes()));
             }

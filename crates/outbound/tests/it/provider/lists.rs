@@ -1,15 +1,15 @@
-//! Lists of jobs, read until they are older than what is sought.
+//! Job lists, read until the jobs are older than the search allows.
 
 use domain::time::to_wire;
-use outbound::provider::call::CallFailure;
-use outbound::provider::jobs::{Candidate, Jobs as _};
+use outbound::provider::batch_provider::{BatchProvider as _, JobCandidate};
+use outbound::provider::client::ProviderCallFailure;
 use serde_json::{Value, json};
 
-use super::{PATIENCE, anthropic, at, base, gemini, openai, sought};
-use crate::support::{Receiver, Reply, plain};
+use super::{TIMEOUTS, anthropic, at, base, gemini, job_search, openai};
+use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
-fn page(body: &Value) -> Reply {
-    plain(200, &body.to_string())
+fn page(body: &Value) -> ScriptedReply {
+    plain_reply(200, &body.to_string())
 }
 
 fn openai_batch(id: &str, seconds: i64, label: &str) -> Value {
@@ -23,12 +23,12 @@ fn anthropic_batch(id: &str, seconds: i64, items: u64) -> Value {
     })
 }
 
-fn ids(found: Result<Vec<Candidate>, CallFailure>) -> Vec<(String, bool)> {
+fn ids(found: Result<Vec<JobCandidate>, ProviderCallFailure>) -> Vec<(String, bool)> {
     let found = found.unwrap().into_iter();
-    found.map(|it| (it.job.0, it.exact)).collect()
+    found.map(|it| (it.job.0, it.is_exact)).collect()
 }
 
-fn paths(receiver: &Receiver) -> Vec<String> {
+fn paths(receiver: &ScriptedReceiver) -> Vec<String> {
     let heads = receiver.received().into_iter();
     heads
         .map(|it| it.head.split(' ').nth(1).unwrap().to_owned())
@@ -41,16 +41,16 @@ async fn pages_are_read_until_one_is_older() {
         page(&json!({"has_more": true, "last_id": "b", "data": [
             openai_batch("a", 50, "other"), openai_batch("b", 40, "other"),
         ]})),
-        // One that stands out of order does not end the search.
+        // An older job out of order does not end the search.
         page(&json!({"has_more": true, "last_id": "d", "data": [
             openai_batch("c", 5, "sub_1"), openai_batch("d", 20, "sub_1"),
         ]})),
         page(&json!({"has_more": true, "last_id": "e", "data": [openai_batch("e", 5, "sub_1")]})),
-        plain(500, ""),
+        plain_reply(500, ""),
     ];
-    let receiver = Receiver::start(script).await;
-    let provider = openai(&base(&receiver), PATIENCE);
-    let found = provider.find(&sought(1, at(10))).await;
+    let receiver = ScriptedReceiver::start(script).await;
+    let provider = openai(&base(&receiver), TIMEOUTS);
+    let found = provider.find_jobs(&job_search(1, at(10))).await;
     assert_eq!(ids(found), [("d".to_owned(), true)]);
     assert_eq!(
         paths(&receiver),
@@ -65,15 +65,19 @@ async fn pages_are_read_until_one_is_older() {
 #[tokio::test]
 async fn a_list_that_could_not_be_read_to_its_end_finds_nothing_out() {
     let first = page(&json!({"has_more": true, "data": [openai_batch("a", 50, "other")]}));
-    for broken in [plain(500, ""), plain(200, "nonsense"), plain(429, "")] {
-        let receiver = Receiver::start([first.clone(), broken]).await;
-        let provider = openai(&base(&receiver), PATIENCE);
-        assert!(provider.find(&sought(1, at(10))).await.is_err());
+    for broken in [
+        plain_reply(500, ""),
+        plain_reply(200, "nonsense"),
+        plain_reply(429, ""),
+    ] {
+        let receiver = ScriptedReceiver::start([first.clone(), broken]).await;
+        let provider = openai(&base(&receiver), TIMEOUTS);
+        assert!(provider.find_jobs(&job_search(1, at(10))).await.is_err());
     }
 }
 
 #[tokio::test]
-async fn without_a_label_a_job_is_told_by_its_moment_and_size() {
+async fn without_a_label_a_job_is_matched_by_creation_time_and_size() {
     let script = [
         page(&json!({"has_more": true, "last_id": "b", "data": [
             anthropic_batch("a", 50, 3), anthropic_batch("b", 40, 4),
@@ -82,9 +86,9 @@ async fn without_a_label_a_job_is_told_by_its_moment_and_size() {
             anthropic_batch("c", 10, 3), anthropic_batch("d", 9, 3),
         ]})),
     ];
-    let receiver = Receiver::start(script).await;
-    let provider = anthropic(&base(&receiver), PATIENCE);
-    let found = provider.find(&sought(3, at(10))).await;
+    let receiver = ScriptedReceiver::start(script).await;
+    let provider = anthropic(&base(&receiver), TIMEOUTS);
+    let found = provider.find_jobs(&job_search(3, at(10))).await;
     assert_eq!(
         ids(found),
         [("a".to_owned(), false), ("c".to_owned(), false)]
@@ -102,16 +106,16 @@ async fn gemini_gives_a_token_for_the_next_page() {
         page(&json!({"operations": [operation("batches/a", "other")], "nextPageToken": "t=1"})),
         page(&json!({"operations": [operation("batches/b", "sub_1")]})),
     ];
-    let receiver = Receiver::start(script).await;
-    let provider = gemini(&base(&receiver), PATIENCE);
-    let found = provider.find(&sought(3, at(10))).await;
+    let receiver = ScriptedReceiver::start(script).await;
+    let provider = gemini(&base(&receiver), TIMEOUTS);
+    let found = provider.find_jobs(&job_search(3, at(10))).await;
     assert_eq!(ids(found), [("batches/b".to_owned(), true)]);
     assert_eq!(
         paths(&receiver)[1],
         "/v1beta/batches?pageSize=50&pageToken=t%3D1"
     );
 
-    let receiver = Receiver::start([plain(200, "{}")]).await;
-    let provider = gemini(&base(&receiver), PATIENCE);
-    assert_eq!(ids(provider.find(&sought(3, at(10))).await), []);
+    let receiver = ScriptedReceiver::start([plain_reply(200, "{}")]).await;
+    let provider = gemini(&base(&receiver), TIMEOUTS);
+    assert_eq!(ids(provider.find_jobs(&job_search(3, at(10))).await), []);
 }

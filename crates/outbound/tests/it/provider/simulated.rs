@@ -1,37 +1,44 @@
-//! A simulator of every provider, with a clock that is moved by hand.
+//! Each batch provider against the simulator, whose clock the tests move by hand.
 
 use std::time::Duration;
 
 use domain::outcome::{Completion, Outcome};
 use domain::time::Timestamp;
-use outbound::provider::Job;
-use outbound::provider::call::CallFailure;
-use outbound::provider::ending::ItemEnd;
-use outbound::provider::jobs::{Jobs, ResultFile, Sight, Sought, Upload};
-use simulator::{Fault, FaultName, Options, Provider, Simulator};
+use outbound::provider::ProviderJobId;
+use outbound::provider::batch_provider::{
+    BatchProvider, JobSearch, JobStatus, ProviderFileId, ResultLocation,
+};
+use outbound::provider::client::ProviderCallFailure;
+use outbound::provider::item_result::ItemResult;
+use simulator::{FaultName, Options, SimulatedFault, SimulatedProvider, Simulator};
 
 use super::{
-    PATIENCE, SECRET, anthropic, gemini, item, label, openai, order, read_lines, spool, spooled,
+    SECRET, TIMEOUTS, anthropic, gemini, item, job_request, label, openai, read_lines, spool,
+    spool_items,
 };
 
-pub(super) const EVERY: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
+pub(super) const BATCH_PROVIDERS: [SimulatedProvider; 3] = [
+    SimulatedProvider::OpenAi,
+    SimulatedProvider::Anthropic,
+    SimulatedProvider::Gemini,
+];
 
-pub(super) struct Stage {
+pub(super) struct SimulatedBatchProvider {
     pub(super) simulator: Simulator,
-    pub(super) provider: Provider,
-    pub(super) jobs: Box<dyn Jobs>,
+    pub(super) provider: SimulatedProvider,
+    pub(super) jobs: Box<dyn BatchProvider>,
 }
 
-impl Stage {
-    pub(super) async fn of(provider: Provider) -> Self {
+impl SimulatedBatchProvider {
+    pub(super) async fn start(provider: SimulatedProvider) -> Self {
         let simulator = Simulator::start(Options::manual()).await.unwrap();
         let base = simulator.base_url(provider);
-        let jobs: Box<dyn Jobs> = match provider {
-            Provider::OpenAi | Provider::Server => {
-                Box::new(openai(&format!("{base}/v1"), PATIENCE))
+        let jobs: Box<dyn BatchProvider> = match provider {
+            SimulatedProvider::OpenAi | SimulatedProvider::Server => {
+                Box::new(openai(&format!("{base}/v1"), TIMEOUTS))
             }
-            Provider::Anthropic => Box::new(anthropic(&base, PATIENCE)),
-            Provider::Gemini => Box::new(gemini(&base, PATIENCE)),
+            SimulatedProvider::Anthropic => Box::new(anthropic(&base, TIMEOUTS)),
+            SimulatedProvider::Gemini => Box::new(gemini(&base, TIMEOUTS)),
         };
         Self {
             simulator,
@@ -40,19 +47,24 @@ impl Stage {
         }
     }
 
-    pub(super) async fn with(provider: Provider, faults: &[FaultName]) -> Self {
-        let stage = Self::of(provider).await;
-        stage.set(faults.iter().map(|name| Fault::of(*name)).collect());
+    pub(super) async fn with_faults(provider: SimulatedProvider, faults: &[FaultName]) -> Self {
+        let stage = Self::start(provider).await;
+        stage.set_faults(
+            faults
+                .iter()
+                .map(|name| SimulatedFault::new(*name))
+                .collect(),
+        );
         stage
     }
 
-    pub(super) async fn once(provider: Provider, fault: FaultName) -> Self {
-        let stage = Self::of(provider).await;
-        stage.set(vec![Fault::once(fault)]);
+    pub(super) async fn with_fault_once(provider: SimulatedProvider, fault: FaultName) -> Self {
+        let stage = Self::start(provider).await;
+        stage.set_faults(vec![SimulatedFault::once(fault)]);
         stage
     }
 
-    pub(super) fn set(&self, faults: Vec<Fault>) {
+    pub(super) fn set_faults(&self, faults: Vec<SimulatedFault>) {
         self.simulator.set_faults(self.provider, SECRET, faults);
     }
 
@@ -60,71 +72,81 @@ impl Stage {
         self.simulator.now()
     }
 
-    pub(super) fn created(&self) -> usize {
+    pub(super) fn created_jobs(&self) -> usize {
         self.simulator.jobs(self.provider, SECRET).len()
     }
 
-    pub(super) async fn submit(&self, texts: &[&str]) -> Result<Job, CallFailure> {
-        let spool = spooled(&*self.jobs, texts).await;
-        let mut order = order(texts.len() as u64);
+    pub(super) async fn submit(
+        &self,
+        texts: &[&str],
+    ) -> Result<ProviderJobId, ProviderCallFailure> {
+        let spool = spool_items(&*self.jobs, texts).await;
+        let mut order = job_request(texts.len() as u64);
         order.upload = self.jobs.upload(&label(), &spool).await?;
-        self.jobs.create(&order, &spool).await
+        self.jobs.create_job(&order, &spool).await
     }
 
-    /// Long after everything has ended.
-    pub(super) async fn end_of(&self, job: &Job) -> Sight {
+    /// The status after every job has ended.
+    pub(super) async fn final_status(&self, job: &ProviderJobId) -> JobStatus {
         self.simulator.advance(Duration::from_hours(49));
-        self.jobs.look(job).await.unwrap()
+        self.jobs.fetch_status(job).await.unwrap()
     }
 
-    pub(super) fn sought(&self, items: u64) -> Sought {
-        Sought {
+    pub(super) fn job_search(&self, items: u64) -> JobSearch {
+        JobSearch {
             label: label(),
-            upload: Some(Upload("file-1".to_owned())),
+            upload: Some(ProviderFileId("file-1".to_owned())),
             items,
             since: self.now() - Duration::from_mins(5),
         }
     }
 
-    /// Every result, by the number of its item.
-    pub(super) async fn results(&self, job: &Job, files: &[ResultFile]) -> Vec<(usize, String)> {
+    /// All results, ordered by the number of their item.
+    pub(super) async fn results(
+        &self,
+        job: &ProviderJobId,
+        files: &[ResultLocation],
+    ) -> Vec<(usize, String)> {
         let mut spool = spool().await;
         for file in files {
-            self.jobs.results(job, file, &mut spool).await.unwrap();
+            self.jobs
+                .download_results(job, file, &mut spool)
+                .await
+                .unwrap();
         }
         let mut found = Vec::new();
         for line in read_lines(&spool).await {
-            let Ok((key, end)) = self.jobs.decode(&line, "ours") else {
-                found.push((usize::MAX, "not ours".to_owned()));
+            let Ok((key, end)) = self.jobs.decode_result(&line, "ours") else {
+                found.push((usize::MAX, "unknown item".to_owned()));
                 continue;
             };
             let number = (0..100).find(|number| item(*number, "").key() == key);
-            found.push((usize::try_from(number.unwrap()).unwrap(), told(&end)));
+            found.push((usize::try_from(number.unwrap()).unwrap(), describe(&end)));
         }
         found.sort();
         found
     }
 
-    /// The results of a job that is run to its end.
+    /// Runs a job to its end and returns its results.
     pub(super) async fn run(&self, texts: &[&str]) -> Vec<(usize, String)> {
         let job = self.submit(texts).await.unwrap();
-        let seen = self.end_of(&job).await;
-        assert!(matches!(seen, Sight::Ended { .. }), "{seen:?}");
+        let seen = self.final_status(&job).await;
+        assert!(matches!(seen, JobStatus::Ended { .. }), "{seen:?}");
         let results = match seen {
-            Sight::Ended { results, .. } => results,
-            Sight::Running { .. } | Sight::Failed { .. } | Sight::Gone => Vec::new(),
+            JobStatus::Ended { results, .. } => results,
+            JobStatus::Running { .. } | JobStatus::Failed { .. } | JobStatus::Gone => Vec::new(),
         };
         self.results(&job, &results).await
     }
 }
 
-pub(super) fn told(end: &ItemEnd) -> String {
+pub(super) fn describe(end: &ItemResult) -> String {
     let (outcome, usage_known) = match end {
-        ItemEnd::Again(why) => return format!("again: {why}"),
-        ItemEnd::AccountFault(why) => return format!("account: {why}"),
-        ItemEnd::Outcome {
+        ItemResult::Retry(why) => return format!("retry: {why}"),
+        ItemResult::AccountFault(why) => return format!("account: {why}"),
+        ItemResult::Outcome {
             outcome,
-            usage_known,
+            is_usage_known: usage_known,
         } => (outcome, usage_known),
     };
     match outcome {

@@ -1,4 +1,4 @@
-//! An authority and its certificates, made while the test runs.
+//! A certificate authority and its certificates, created at run time.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-pub(crate) struct Authority {
+pub(crate) struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-impl Authority {
+impl TestAuthority {
     pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -26,7 +26,7 @@ impl Authority {
         roots
     }
 
-    /// A server's side with a certificate for these names.
+    /// A TLS acceptor with a certificate for these names.
     pub(crate) fn acceptor(&self, names: &[&str]) -> TlsAcceptor {
         self.sign(&params(names))
     }
@@ -47,7 +47,7 @@ impl Authority {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .unwrap();
-        // A server that would rather speak something else.
+        // The server prefers HTTP/2.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         TlsAcceptor::from(Arc::new(config))
     }

@@ -1,4 +1,4 @@
-//! clamd: the one of the tests, and ones set up as a test wants them, gone with the test.
+//! The clamd of the test run, and private ones with a test's own settings.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,26 +8,26 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use outbound::scanner::{Address, Scanner};
+use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
 
-use super::setting;
+use super::required_variable;
 
 const PROGRAM: &str = "clamd";
 /// `tcp://host:port` or `unix:/path`
-const SERVER: &str = "LONGSHORE_TEST_SCANNER";
-/// How long it may take to start; with one signature it takes less than a second.
-const START: Duration = Duration::from_mins(1);
-const AMPLE: Duration = Duration::from_mins(1);
+const SERVER_VARIABLE: &str = "LONGSHORE_TEST_SCANNER";
+/// With one signature clamd starts in less than a second.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a clamd must be told, or it calls clean what it has not looked at.
-pub(crate) const GOOD: [&str; 4] = [
+/// Without these settings clamd calls files clean that it did not scan.
+pub(crate) const REQUIRED_SETTINGS: [&str; 4] = [
     "StreamMaxLength 1100M",
     "MaxFileSize 1100M",
     "MaxScanSize 1100M",
     "AlertExceedsMax yes",
 ];
 
-/// In two halves, lest a scanner takes this program for it.
+/// In two halves, so that a scanner does not flag this program.
 pub(crate) fn eicar() -> Vec<u8> {
     let halves = [
         r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-STANDARD-",
@@ -36,30 +36,30 @@ pub(crate) fn eicar() -> Vec<u8> {
     halves.concat().into_bytes()
 }
 
-/// The scanner that the tests were given.
-pub(crate) fn scanner() -> Scanner {
-    let told = setting(SERVER);
-    let tcp = told
+/// The scanner of the test run.
+pub(crate) fn test_scanner() -> MalwareScanner {
+    let address = required_variable(SERVER_VARIABLE);
+    let tcp = address
         .strip_prefix("tcp://")
-        .map(|it| Address::Tcp(it.to_owned()));
-    let unix = || Address::Unix(told.trim_start_matches("unix:").into());
-    Scanner::new(tcp.unwrap_or_else(unix), AMPLE)
+        .map(|it| ClamdAddress::Tcp(it.to_owned()));
+    let unix = || ClamdAddress::Unix(address.trim_start_matches("unix:").into());
+    MalwareScanner::new(tcp.unwrap_or_else(unix), LONG_TIMEOUT)
 }
 
 #[derive(Debug)]
-pub(crate) struct Clamd {
+pub(crate) struct ClamdServer {
     folder: PathBuf,
     process: Child,
 }
 
-impl Clamd {
-    /// Knows one signature, that of the test file.
-    pub(crate) fn with(settings: &[&str]) -> Self {
+impl ClamdServer {
+    /// With one signature, that of the EICAR test file.
+    pub(crate) fn with_settings(settings: &[&str]) -> Self {
         let signature = format!("Local.Eicar:0:*:{}\n", hex::encode(eicar()));
-        Self::knowing(&signature, settings)
+        Self::with_signatures(&signature, settings)
     }
 
-    pub(crate) fn knowing(signatures: &str, settings: &[&str]) -> Self {
+    pub(crate) fn with_signatures(signatures: &str, settings: &[&str]) -> Self {
         let name = format!("longshore-clamd-{:016x}", rand::random::<u64>());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(folder.join("signatures")).unwrap();
@@ -85,21 +85,21 @@ impl Clamd {
         let began = Instant::now();
         while !clamd.answers() {
             assert_eq!(clamd.process.try_wait().unwrap(), None, "{PROGRAM} ended");
-            assert!(began.elapsed() < START, "{PROGRAM} does not answer");
+            assert!(began.elapsed() < START_TIMEOUT, "{PROGRAM} does not answer");
             sleep(Duration::from_millis(5));
         }
         clamd
     }
 
-    pub(crate) fn scanner(&self, timeout: Duration) -> Scanner {
-        Scanner::new(Address::Unix(self.folder.join("socket")), timeout)
+    pub(crate) fn scanner(&self, timeout: Duration) -> MalwareScanner {
+        MalwareScanner::new(ClamdAddress::Unix(self.folder.join("socket")), timeout)
     }
 
-    pub(crate) fn ample(&self) -> Scanner {
-        self.scanner(AMPLE)
+    pub(crate) fn patient_scanner(&self) -> MalwareScanner {
+        self.scanner(LONG_TIMEOUT)
     }
 
-    /// It holds its connections and does nothing.
+    /// Stops the process. Its connections stay open.
     pub(crate) fn freeze(&self) {
         let pid = self.process.id().to_string();
         let sent = Command::new("kill").args(["-STOP", &pid]).status().unwrap();
@@ -107,18 +107,18 @@ impl Clamd {
     }
 
     fn answers(&self) -> bool {
-        let asked = || {
+        let ping = || {
             let mut socket = UnixStream::connect(self.folder.join("socket"))?;
             socket.write_all(b"zPING\0")?;
             let mut answer = String::new();
             socket.read_to_string(&mut answer)?;
             std::io::Result::Ok(answer)
         };
-        asked().is_ok_and(|answer| answer.starts_with("PONG"))
+        ping().is_ok_and(|answer| answer.starts_with("PONG"))
     }
 }
 
-impl Drop for Clamd {
+impl Drop for ClamdServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

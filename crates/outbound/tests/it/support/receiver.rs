@@ -1,4 +1,4 @@
-//! A receiver that follows a script to the letter, however rude.
+//! An HTTP server for tests that sends scripted replies, valid or not.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,24 +12,24 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// What is done when a request has come in. The last of a script is repeated.
+/// The reaction to a request. The last reply of a script is repeated.
 #[derive(Debug, Clone)]
-pub(crate) enum Reply {
-    /// These bytes; the connection stays open.
+pub(crate) enum ScriptedReply {
+    /// Sends these bytes and keeps the connection open.
     Send(Vec<u8>),
-    /// These bytes, then the connection is closed without a farewell.
+    /// Sends these bytes and closes the connection.
     SendAndClose(Vec<u8>),
-    /// These bytes, then the connection is reset.
+    /// Sends these bytes and resets the connection.
     SendAndReset(Vec<u8>),
-    /// These bytes, then one more every now and then, without end.
+    /// Sends these bytes, then one byte at intervals, without end.
     Drip(Vec<u8>),
-    /// The first, then the second again and again as fast as it is read.
+    /// Sends the first, then repeats the second as fast as the client reads.
     Flood(Vec<u8>, Vec<u8>),
     Silence,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     /// Request line and headers.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
@@ -37,46 +37,46 @@ pub(crate) struct Received {
 }
 
 #[derive(Debug)]
-struct Log {
-    script: Mutex<VecDeque<Reply>>,
-    received: Mutex<Vec<Received>>,
+struct ReceiverLog {
+    script: Mutex<VecDeque<ScriptedReply>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     closed: Semaphore,
 }
 
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct ScriptedReceiver {
     address: SocketAddr,
-    log: Arc<Log>,
+    log: Arc<ReceiverLog>,
     accepting: JoinHandle<()>,
 }
 
-impl Drop for Receiver {
+impl Drop for ScriptedReceiver {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-/// A whole answer with a length.
-pub(crate) fn plain(status: u16, body: &str) -> Reply {
+/// A complete HTTP response with a length.
+pub(crate) fn plain_reply(status: u16, body: &str) -> ScriptedReply {
     let length = body.len();
-    let answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\n\r\n{body}");
-    Reply::Send(answer.into_bytes())
+    let answer = format!("HTTP/1.1 {status} Status\r\ncontent-length: {length}\r\n\r\n{body}");
+    ScriptedReply::Send(answer.into_bytes())
 }
 
-impl Receiver {
-    pub(crate) async fn start(script: impl IntoIterator<Item = Reply>) -> Self {
+impl ScriptedReceiver {
+    pub(crate) async fn start(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self::listen("127.0.0.1", None, script).await
     }
 
     pub(crate) async fn listen(
         host: &str,
         tls: Option<TlsAcceptor>,
-        script: impl IntoIterator<Item = Reply>,
+        script: impl IntoIterator<Item = ScriptedReply>,
     ) -> Self {
         let listener = TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let log = Arc::new(Log {
+        let log = Arc::new(ReceiverLog {
             script: Mutex::new(script.into_iter().collect()),
             received: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -98,7 +98,7 @@ impl Receiver {
         format!("http://{}/callback", self.address)
     }
 
-    pub(crate) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
         self.log.received.lock().unwrap().clone()
     }
 
@@ -107,12 +107,12 @@ impl Receiver {
     }
 
     /// Waits until one more connection has ended.
-    pub(crate) async fn one_closed(&self) {
+    pub(crate) async fn wait_for_close(&self) {
         self.log.closed.acquire().await.unwrap().forget();
     }
 }
 
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, log: Arc<Log>) {
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, log: Arc<ReceiverLog>) {
     while let Ok((tcp, _)) = listener.accept().await {
         log.connections.fetch_add(1, Ordering::SeqCst);
         let (tls, log) = (tls.clone(), Arc::clone(&log));
@@ -126,14 +126,14 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, log: Arc<Log>) 
     }
 }
 
-async fn serve_plain(mut tcp: TcpStream, log: &Log) {
-    if serve(&mut tcp, None, log).await == Farewell::Reset {
+async fn serve_plain(mut tcp: TcpStream, log: &ReceiverLog) {
+    if serve(&mut tcp, None, log).await == ConnectionEnd::Reset {
         tcp.set_zero_linger().unwrap();
     }
 }
 
-async fn serve_tls(tcp: TcpStream, tls: TlsAcceptor, log: &Log) {
-    // A client that does not trust us leaves here.
+async fn serve_tls(tcp: TcpStream, tls: TlsAcceptor, log: &ReceiverLog) {
+    // A client that does not trust the certificate closes here.
     if let Ok(mut stream) = tls.accept(tcp).await {
         let server_name = stream.get_ref().1.server_name().map(str::to_owned);
         serve(&mut stream, server_name, log).await;
@@ -141,18 +141,18 @@ async fn serve_tls(tcp: TcpStream, tls: TlsAcceptor, log: &Log) {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Farewell {
-    None,
+enum ConnectionEnd {
+    Close,
     Reset,
 }
 
 /// Answers requests until the script or the client ends it.
-async fn serve<S>(stream: &mut S, server_name: Option<String>, log: &Log) -> Farewell
+async fn serve<S>(stream: &mut S, server_name: Option<String>, log: &ReceiverLog) -> ConnectionEnd
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    while let Some((head, body)) = read(stream).await {
-        log.received.lock().unwrap().push(Received {
+    while let Some((head, body)) = read_request(stream).await {
+        log.received.lock().unwrap().push(ReceivedRequest {
             head,
             body,
             server_name: server_name.clone(),
@@ -166,53 +166,53 @@ where
             }
         };
         match reply.unwrap() {
-            Reply::Send(bytes) => send(stream, &bytes).await,
-            Reply::SendAndClose(bytes) => {
+            ScriptedReply::Send(bytes) => send(stream, &bytes).await,
+            ScriptedReply::SendAndClose(bytes) => {
                 send(stream, &bytes).await;
-                return Farewell::None;
+                return ConnectionEnd::Close;
             }
-            Reply::SendAndReset(bytes) => {
+            ScriptedReply::SendAndReset(bytes) => {
                 send(stream, &bytes).await;
-                return Farewell::Reset;
+                return ConnectionEnd::Reset;
             }
-            Reply::Drip(bytes) => {
+            ScriptedReply::Drip(bytes) => {
                 send(stream, &bytes).await;
                 drip(stream).await;
-                return Farewell::None;
+                return ConnectionEnd::Close;
             }
-            Reply::Flood(first, again) => {
+            ScriptedReply::Flood(first, repeated) => {
                 send(stream, &first).await;
-                while stream.write_all(&again).await.is_ok() {}
-                return Farewell::None;
+                while stream.write_all(&repeated).await.is_ok() {}
+                return ConnectionEnd::Close;
             }
-            Reply::Silence => {
-                // Until the client has had enough.
+            ScriptedReply::Silence => {
+                // Wait until the client closes.
                 let _ = stream.read(&mut [0]).await;
-                return Farewell::None;
+                return ConnectionEnd::Close;
             }
         }
     }
-    Farewell::None
+    ConnectionEnd::Close
 }
 
 async fn send<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8]) {
-    // The client may have left; the tests look at what it made of it.
+    // The client may have closed; the tests check what it received.
     let _ = stream.write_all(bytes).await;
     let _ = stream.flush().await;
 }
 
 async fn drip<S: AsyncWrite + Unpin>(stream: &mut S) {
-    let mut now_and_then = tokio::time::interval(Duration::from_millis(20));
+    let mut interval = tokio::time::interval(Duration::from_millis(20));
     loop {
-        now_and_then.tick().await;
+        interval.tick().await;
         if stream.write_all(b"x").await.is_err() || stream.flush().await.is_err() {
             return;
         }
     }
 }
 
-/// One request, or nothing when the client has closed.
-async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> Option<(String, Vec<u8>)> {
+/// One request, or `None` when the client has closed.
+async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);

@@ -1,4 +1,4 @@
-//! A real Redis for one test: on a port of its own, with nothing on disk, gone with the test.
+//! A real Redis for one test: on its own port, without persistence, killed with the test.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,28 +7,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "redis-server";
-/// How long it may take to start; it takes a few milliseconds.
-const START: Duration = Duration::from_secs(20);
+/// Redis usually starts in a few milliseconds.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
-pub(crate) struct Redis {
+pub(crate) struct RedisServer {
     port: u16,
-    more: Vec<String>,
+    extra_arguments: Vec<String>,
     process: Option<Child>,
 }
 
-impl Redis {
+impl RedisServer {
     pub(crate) fn new() -> Self {
-        Self::with(&[])
+        Self::with_arguments(&[])
     }
 
     /// With more arguments, such as `--requirepass` and a password.
-    pub(crate) fn with(more: &[&str]) -> Self {
-        // Another test may take the port between our look and Redis's.
+    pub(crate) fn with_arguments(more: &[&str]) -> Self {
+        // Another test may take the port before Redis binds it.
         loop {
             let mut redis = Self {
                 port: free_port(),
-                more: more.iter().map(|&argument| argument.to_owned()).collect(),
+                extra_arguments: more.iter().map(|&argument| argument.to_owned()).collect(),
                 process: None,
             };
             if redis.start() {
@@ -45,12 +45,12 @@ impl Redis {
         self.port
     }
 
-    /// Says whether it came up; it does not when the port was taken meanwhile.
+    /// False: the port was taken.
     pub(crate) fn start(&mut self) -> bool {
         let child = Command::new(PROGRAM)
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
-            .args(&self.more)
+            .args(&self.extra_arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
@@ -58,18 +58,20 @@ impl Redis {
         let child = self.process.insert(child.unwrap());
         let began = Instant::now();
         loop {
-            assert!(began.elapsed() < START, "{PROGRAM} does not answer");
+            assert!(began.elapsed() < START_TIMEOUT, "{PROGRAM} does not answer");
             if child.try_wait().unwrap().is_some() {
                 return false;
             }
-            if say(self.port, "PING").is_ok_and(|it| it.starts_with('+') || it.starts_with('-')) {
+            if send_command(self.port, "PING")
+                .is_ok_and(|it| it.starts_with('+') || it.starts_with('-'))
+            {
                 return true;
             }
             sleep(Duration::from_millis(2));
         }
     }
 
-    /// Ends it at once, as a crash would. What it counted is gone.
+    /// Kills the process, as a crash would. Its data is lost.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.process.take() {
             child.kill().unwrap();
@@ -77,18 +79,18 @@ impl Redis {
         }
     }
 
-    /// It holds its connections and does nothing.
+    /// Stops the process. Its connections stay open.
     pub(crate) fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    pub(crate) fn thaw(&self) {
+    pub(crate) fn resume(&self) {
         self.signal("-CONT");
     }
 
-    /// A command without spaces in its words, and the first piece of its answer.
-    pub(crate) fn say(&self, command: &str) -> String {
-        say(self.port, command).unwrap()
+    /// Sends an inline command and returns the start of the answer.
+    pub(crate) fn command(&self, command: &str) -> String {
+        send_command(self.port, command).unwrap()
     }
 
     fn signal(&self, signal: &str) {
@@ -98,7 +100,7 @@ impl Redis {
     }
 }
 
-impl Drop for Redis {
+impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }
@@ -109,9 +111,9 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn say(port: u16, command: &str) -> std::io::Result<String> {
+fn send_command(port: u16, command: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(START))?;
+    stream.set_read_timeout(Some(START_TIMEOUT))?;
     stream.write_all(format!("{command}\r\n").as_bytes())?;
     let mut answer = [0; 4096];
     let length = stream.read(&mut answer)?;

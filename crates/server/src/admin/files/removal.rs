@@ -1,4 +1,4 @@
-//! Whether bytes are removed from the bucket, and an operator's word that they may be again.
+//! Whether the removal of objects from the bucket is held, and its confirmation by an operator.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 use store::Shard;
 use store::shard::bucket_marker;
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::printer::Shown;
+use crate::admin::printer::AdminView;
 
-/// How removal stands on one shard.
+/// The state of removal on one shard.
 #[derive(Debug, Serialize)]
 struct RemovalView {
     shard: String,
@@ -19,11 +19,11 @@ struct RemovalView {
     confirmed: bool,
 }
 
-impl Shown for RemovalView {
+impl AdminView for RemovalView {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let state = match (&self.held_since, self.confirmed) {
             (Some(since), _) => format!("held since {since}"),
-            (None, true) => "confirmed: bytes are removed again".to_owned(),
+            (None, true) => "confirmed: objects are removed again".to_owned(),
             (None, false) => "not held".to_owned(),
         };
         let reason = self.reason.clone().unwrap_or_else(|| "-".to_owned());
@@ -35,37 +35,40 @@ impl Shown for RemovalView {
     }
 }
 
-pub(super) async fn show(desk: Desk<'_>) -> Result<(), AdminFailure> {
-    let mut views = Vec::with_capacity(desk.shards.len());
-    for shard in desk.shards {
+pub(super) async fn show(context: AdminContext<'_>) -> Result<(), AdminFailure> {
+    let mut views = Vec::with_capacity(context.shards.len());
+    for shard in context.shards {
         views.push(view(shard, false).await?);
     }
-    crate::admin::say(&desk.printer.many(&views)?)
+    crate::admin::print_output(&context.printer.render_many(&views)?)
 }
 
-pub(super) async fn confirm(desk: Desk<'_>, only: Option<&str>) -> Result<(), AdminFailure> {
-    let chosen: Vec<&Arc<Shard>> = desk
+pub(super) async fn confirm(
+    context: AdminContext<'_>,
+    only: Option<&str>,
+) -> Result<(), AdminFailure> {
+    let chosen: Vec<&Arc<Shard>> = context
         .shards
         .iter()
         .filter(|shard| only.is_none_or(|name| *name == *shard.name))
         .collect();
-    if let (Some(asked), true) = (only, chosen.is_empty()) {
-        let known: Vec<&str> = desk.shards.iter().map(|shard| &*shard.name).collect();
+    if let (Some(name), true) = (only, chosen.is_empty()) {
+        let known: Vec<&str> = context.shards.iter().map(|shard| &*shard.name).collect();
         return Err(AdminFailure::NoSuchShard {
-            asked: asked.to_owned(),
+            name: name.to_owned(),
             known: known.join(", "),
         });
     }
     let mut views = Vec::with_capacity(chosen.len());
     for shard in chosen {
-        let confirmed = bucket_marker::confirm(shard).await?;
+        let confirmed = bucket_marker::confirm_removal(shard).await?;
         views.push(view(shard, confirmed).await?);
     }
-    crate::admin::say(&desk.printer.many(&views)?)
+    crate::admin::print_output(&context.printer.render_many(&views)?)
 }
 
 async fn view(shard: &Shard, confirmed: bool) -> Result<RemovalView, AdminFailure> {
-    let held = bucket_marker::held(shard).await?;
+    let held = bucket_marker::find_hold(shard).await?;
     Ok(RemovalView {
         shard: shard.name.to_string(),
         held_since: held.as_ref().map(|hold| {

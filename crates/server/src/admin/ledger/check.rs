@@ -1,28 +1,31 @@
-//! The proof of the ledger. Nothing is changed.
+//! The consistency check of the ledger. It changes nothing.
 
 use std::fmt;
 
 use serde::Serialize;
-use store::shard::audit::{self, Fault, Report};
+use store::shard::ledger_audit::{self, LedgerAuditReport, LedgerFault};
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::proof::{self, FaultView, Place};
+use crate::admin::consistency_check::{self, FaultLocation, FaultView};
 
-pub(super) async fn run(desk: Desk<'_>) -> Result<(), AdminFailure> {
-    proof::prove(desk, async |shard| Ok(parts(audit::whole(shard).await?))).await
+pub(super) async fn run(context: AdminContext<'_>) -> Result<(), AdminFailure> {
+    consistency_check::check_shards(context, async |shard| {
+        Ok(split_report(ledger_audit::check_all(shard).await?))
+    })
+    .await
 }
 
-/// How much was looked at.
+/// How many rows were checked.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Examined {
+pub(super) struct ExaminedLedgerRows {
     accounts: u64,
     postings: u64,
     open_holds: u64,
     outcomes: u64,
 }
 
-impl fmt::Display for Examined {
+impl fmt::Display for ExaminedLedgerRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -32,28 +35,28 @@ impl fmt::Display for Examined {
     }
 }
 
-impl proof::Examined for Examined {
-    fn wrong(faults: usize) -> AdminFailure {
+impl consistency_check::ExaminedRows for ExaminedLedgerRows {
+    fn failure(faults: usize) -> AdminFailure {
         AdminFailure::LedgerFaults(faults)
     }
 }
 
-pub(super) fn parts(report: Report) -> (Examined, Vec<FaultView>) {
-    let examined = Examined {
-        accounts: report.examined.accounts,
-        postings: report.examined.postings,
-        open_holds: report.examined.open_holds,
-        outcomes: report.examined.outcomes,
+pub(super) fn split_report(report: LedgerAuditReport) -> (ExaminedLedgerRows, Vec<FaultView>) {
+    let examined = ExaminedLedgerRows {
+        accounts: report.counts.accounts,
+        postings: report.counts.postings,
+        open_holds: report.counts.open_holds,
+        outcomes: report.counts.outcomes,
     };
     (examined, report.faults.into_iter().map(view).collect())
 }
 
-fn view(fault: Fault) -> FaultView {
+fn view(fault: LedgerFault) -> FaultView {
     FaultView {
-        identity: fault.identity.as_str(),
-        broken: fault.identity.sentence(),
+        identity: fault.invariant.as_str(),
+        broken: fault.invariant.sentence(),
         organization_id: fault.organization.map(|id| id.to_string()),
-        at: Place::Ledger {
+        location: FaultLocation::Ledger {
             posting: fault.posting,
             cargo_id: fault.cargo.map(|id| id.to_string()),
         },

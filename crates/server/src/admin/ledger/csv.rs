@@ -1,12 +1,12 @@
-//! A statement for spreadsheets: RFC 4180, and nothing in it is ever a formula.
+//! A statement as CSV (RFC 4180), without cells that a spreadsheet would run as formulas.
 
-use domain::ledger::Kind;
+use domain::ledger::PostingKind;
 use domain::money::Money;
 use domain::time::to_wire;
-use store::shard::statement::{Line, Span};
+use store::shard::statement::{StatementLine, StatementRange};
 
 use crate::admin::AdminFailure;
-use crate::admin::ledger::form::{Form, Wanted};
+use crate::admin::ledger::formatter::{StatementFormatter, StatementRequest};
 
 const HEADINGS: [&str; 14] = [
     "number",
@@ -26,20 +26,20 @@ const HEADINGS: [&str; 14] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Csv;
+pub(super) struct CsvStatement;
 
-impl Form for Csv {
-    fn head(&mut self, _: Wanted, _: Span) -> Result<String, AdminFailure> {
+impl StatementFormatter for CsvStatement {
+    fn head(&mut self, _: StatementRequest, _: StatementRange) -> Result<String, AdminFailure> {
         Ok(record(&HEADINGS.map(str::to_owned)))
     }
 
-    fn line(&mut self, line: &Line) -> Result<String, AdminFailure> {
+    fn line(&mut self, line: &StatementLine) -> Result<String, AdminFailure> {
         let amount = |amount: Money| [amount.to_string(), amount.nanos().to_string()];
         let settled = |settled| match line.kind {
-            Kind::Settlement => amount(settled),
-            Kind::Deposit | Kind::Withdrawal => [String::new(), String::new()],
+            PostingKind::Settlement => amount(settled),
+            PostingKind::Deposit | PostingKind::Withdrawal => [String::new(), String::new()],
         };
-        let free = |text: &Option<String>| harmless(text.as_deref().unwrap_or_default());
+        let free_text = |text: &Option<String>| escape_formula(text.as_deref().unwrap_or_default());
         let mut fields = vec![
             line.number.to_string(),
             to_wire(line.at),
@@ -50,17 +50,17 @@ impl Form for Csv {
         fields.push(line.cargo.to_string());
         fields.extend(settled(line.entries.revenue));
         fields.extend(settled(line.entries.loss));
-        fields.extend([free(&line.reference), free(&line.note)]);
+        fields.extend([free_text(&line.reference), free_text(&line.note)]);
         Ok(record(&fields))
     }
 
-    fn tail(&mut self, _: Span) -> String {
+    fn tail(&mut self, _: StatementRange) -> String {
         String::new()
     }
 }
 
-/// What people wrote may begin like a formula, which a spreadsheet would carry out.
-pub(super) fn harmless(text: &str) -> String {
+/// Free text may start like a formula, which a spreadsheet would run.
+pub(super) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")
     } else {
@@ -69,11 +69,11 @@ pub(super) fn harmless(text: &str) -> String {
 }
 
 fn record(fields: &[String]) -> String {
-    let fields: Vec<String> = fields.iter().map(|field| quoted(field)).collect();
+    let fields: Vec<String> = fields.iter().map(|field| quote(field)).collect();
     fields.join(",") + "\r\n"
 }
 
-fn quoted(field: &str) -> String {
+fn quote(field: &str) -> String {
     if field.contains([',', '"', '\r', '\n']) || field.trim() != field {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

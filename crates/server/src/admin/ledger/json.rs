@@ -1,25 +1,29 @@
-//! A statement for scripts: one JSON object, a line of text for each posting.
+//! A statement as one JSON object, with each posting on its own line.
 
-use domain::ledger::Kind;
+use domain::ledger::PostingKind;
 use domain::money::Money;
 use domain::time::to_wire;
 use serde::Serialize;
-use store::shard::statement::{Line, Span};
+use store::shard::statement::{StatementLine, StatementRange};
 
 use crate::admin::AdminFailure;
-use crate::admin::ledger::form::{Form, Wanted};
+use crate::admin::ledger::formatter::{StatementFormatter, StatementRequest};
 
 #[derive(Debug, Default)]
-pub(super) struct Json {
-    began: bool,
+pub(super) struct JsonStatement {
+    has_postings: bool,
 }
 
-impl Form for Json {
-    fn head(&mut self, wanted: Wanted, span: Span) -> Result<String, AdminFailure> {
-        let head = Head {
-            organization_id: wanted.organization.to_string(),
-            since: wanted.since.map(to_wire),
-            until: wanted.until.map(to_wire),
+impl StatementFormatter for JsonStatement {
+    fn head(
+        &mut self,
+        request: StatementRequest,
+        span: StatementRange,
+    ) -> Result<String, AdminFailure> {
+        let head = StatementHead {
+            organization_id: request.organization.to_string(),
+            since: request.since.map(to_wire),
+            until: request.until.map(to_wire),
             currency: "USD",
             scale: 9,
             opening_balance: span.opening.nanos(),
@@ -28,28 +32,28 @@ impl Form for Json {
             closing_balance_dollars: span.closing.to_string(),
         };
         let text = serde_json::to_string(&head)?;
-        // The object stays open: its postings follow.
+        // The object stays open for its postings.
         let open = text.strip_suffix('}').unwrap_or(&text);
         Ok(format!("{open},\"postings\":["))
     }
 
-    fn line(&mut self, line: &Line) -> Result<String, AdminFailure> {
-        let comma = if self.began { "," } else { "" };
-        self.began = true;
+    fn line(&mut self, line: &StatementLine) -> Result<String, AdminFailure> {
+        let comma = if self.has_postings { "," } else { "" };
+        self.has_postings = true;
         Ok(format!(
             "{comma}\n{}",
-            serde_json::to_string(&Posting::from(line))?
+            serde_json::to_string(&StatementPosting::from(line))?
         ))
     }
 
-    fn tail(&mut self, _: Span) -> String {
-        let end = if self.began { "\n]}\n" } else { "]}\n" };
+    fn tail(&mut self, _: StatementRange) -> String {
+        let end = if self.has_postings { "\n]}\n" } else { "]}\n" };
         end.to_owned()
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Head {
+struct StatementHead {
     organization_id: String,
     since: Option<String>,
     until: Option<String>,
@@ -62,7 +66,7 @@ struct Head {
 }
 
 #[derive(Debug, Serialize)]
-struct Posting<'a> {
+struct StatementPosting<'a> {
     number: u64,
     at: String,
     kind: &'static str,
@@ -72,21 +76,21 @@ struct Posting<'a> {
     balance_dollars: String,
     cargo: u64,
     #[serde(flatten)]
-    settled: Option<Settled>,
+    settled: Option<SettlementAmounts>,
     reference: Option<&'a str>,
     note: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
-struct Settled {
+struct SettlementAmounts {
     revenue: i64,
     revenue_dollars: String,
     loss: i64,
     loss_dollars: String,
 }
 
-impl<'a> From<&'a Line> for Posting<'a> {
-    fn from(line: &'a Line) -> Self {
+impl<'a> From<&'a StatementLine> for StatementPosting<'a> {
+    fn from(line: &'a StatementLine) -> Self {
         let both = |amount: Money| (amount.nanos(), amount.to_string());
         let (credit, credit_dollars) = both(line.entries.credit);
         let (balance, balance_dollars) = both(line.balance);
@@ -101,7 +105,7 @@ impl<'a> From<&'a Line> for Posting<'a> {
             balance,
             balance_dollars,
             cargo: line.cargo,
-            settled: (line.kind == Kind::Settlement).then_some(Settled {
+            settled: (line.kind == PostingKind::Settlement).then_some(SettlementAmounts {
                 revenue,
                 revenue_dollars,
                 loss,

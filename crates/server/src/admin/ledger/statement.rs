@@ -1,76 +1,80 @@
-//! A statement, written page by page: a million postings never lie in memory at once.
+//! Writes a statement page by page: a million postings need not fit into memory.
 
 use std::io::{self, Write};
 
 use store::Shard;
 use store::shard::statement;
 
+use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
-use crate::admin::Desk;
-use crate::admin::PAGE;
-use crate::admin::ledger::StatementForm;
-use crate::admin::ledger::csv::Csv;
-use crate::admin::ledger::form::{Form, Wanted};
-use crate::admin::ledger::json::Json;
-use crate::admin::ledger::text::Text;
+use crate::admin::ROWS_PER_PAGE;
+use crate::admin::ledger::StatementFormat;
+use crate::admin::ledger::csv::CsvStatement;
+use crate::admin::ledger::formatter::{StatementFormatter, StatementRequest};
+use crate::admin::ledger::json::JsonStatement;
+use crate::admin::ledger::text::TextStatement;
 use crate::admin::organization;
 
 pub(super) async fn write(
-    wanted: Wanted,
-    form: StatementForm,
-    desk: Desk<'_>,
+    request: StatementRequest,
+    form: StatementFormat,
+    context: AdminContext<'_>,
 ) -> Result<(), AdminFailure> {
-    let (_, shard) = organization::home(wanted.organization, desk).await?;
+    let (_, shard) = organization::find_with_shard(request.organization, context).await?;
     match form {
-        StatementForm::Text => stream(wanted, shard, Text).await,
-        StatementForm::Csv => stream(wanted, shard, Csv).await,
-        StatementForm::Json => stream(wanted, shard, Json::default()).await,
+        StatementFormat::Text => stream(request, shard, TextStatement).await,
+        StatementFormat::Csv => stream(request, shard, CsvStatement).await,
+        StatementFormat::Json => stream(request, shard, JsonStatement::default()).await,
     }
 }
 
-async fn stream(wanted: Wanted, shard: &Shard, mut form: impl Form) -> Result<(), AdminFailure> {
-    let failed = |source| AdminFailure::Unanswered {
+async fn stream(
+    request: StatementRequest,
+    shard: &Shard,
+    mut formatter: impl StatementFormatter,
+) -> Result<(), AdminFailure> {
+    let failed = |source| AdminFailure::ShardFailed {
         shard: shard.name.to_string(),
         source,
     };
-    let Wanted {
+    let StatementRequest {
         organization,
         since,
         until,
-    } = wanted;
-    let span = statement::span(shard, organization, since, until).await;
+    } = request;
+    let span = statement::find_range(shard, organization, since, until).await;
     let span = span.map_err(failed)?;
-    let mut text = form.head(wanted, span)?;
+    let mut text = formatter.head(request, span)?;
     let mut from = span.first;
     while from < span.end {
-        let page = statement::page(shard, organization, span, from, PAGE).await;
+        let page = statement::list_lines(shard, organization, span, from, ROWS_PER_PAGE).await;
         let page = page.map_err(failed)?;
         let Some(last) = page.last() else { break };
         from = last.number + 1;
         for line in &page {
-            text.push_str(&form.line(line)?);
+            text.push_str(&formatter.line(line)?);
         }
-        if put(&text)? == Reader::Gone {
+        if write_output(&text)? == OutputPipe::Closed {
             return Ok(());
         }
         text.clear();
     }
-    text.push_str(&form.tail(span));
-    put(&text).map(|_| ())
+    text.push_str(&formatter.tail(span));
+    write_output(&text).map(|_| ())
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Reader {
-    There,
-    /// It has seen enough, such as `head`.
-    Gone,
+enum OutputPipe {
+    Open,
+    /// The reader closed the pipe, as `head` does.
+    Closed,
 }
 
-fn put(text: &str) -> Result<Reader, AdminFailure> {
+fn write_output(text: &str) -> Result<OutputPipe, AdminFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(AdminFailure::Unwritten(error)),
+        Ok(()) => Ok(OutputPipe::Open),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(OutputPipe::Closed),
+        Err(error) => Err(AdminFailure::StatementNotWritten(error)),
     }
 }

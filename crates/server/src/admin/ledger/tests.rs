@@ -1,18 +1,18 @@
-//! The three forms of a statement, and what a check says.
+//! The three formats of a statement, and the output of a check.
 
 use domain::id::{Berth, CargoId};
-use domain::ledger::{Entries, Kind};
+use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
-use store::shard::audit::{self, Fault, Identity, Report};
-use store::shard::statement::{Line, Span};
+use store::shard::ledger_audit::{self, LedgerAuditReport, LedgerFault, LedgerInvariant};
+use store::shard::statement::{StatementLine, StatementRange};
 
-use super::check::{Examined, parts};
-use super::csv::{Csv, harmless};
-use super::form::Form;
-use super::json::Json;
-use super::text::Text;
+use super::check::{ExaminedLedgerRows, split_report};
+use super::csv::{CsvStatement, escape_formula};
+use super::formatter::StatementFormatter;
+use super::json::JsonStatement;
+use super::text::TextStatement;
 use super::*;
-use crate::admin::proof::{Checked, Proved};
+use crate::admin::consistency_check::{ConsistencyReport, ShardConsistency};
 
 fn moment(second: i64) -> Timestamp {
     Timestamp::from_timestamp_micros(1_767_225_600_000_000 + second * 1_000_000).unwrap()
@@ -22,42 +22,46 @@ fn organization() -> OrganizationId {
     OrganizationId::new(moment(0), Berth::new(5).unwrap(), 1)
 }
 
-fn line(number: u64, kind: Kind, entries: Entries, balance: i64) -> Line {
-    Line {
+fn line(number: u64, kind: PostingKind, entries: DoubleEntry, balance: i64) -> StatementLine {
+    StatementLine {
         number,
         at: moment(i64::try_from(number).unwrap()),
         kind,
         entries,
         balance: Money(balance),
-        cargo: if kind == Kind::Settlement { 12 } else { 0 },
+        cargo: if kind == PostingKind::Settlement {
+            12
+        } else {
+            0
+        },
         reference: None,
         note: None,
     }
 }
 
-fn lines() -> Vec<Line> {
-    let paid_in = Line {
+fn lines() -> Vec<StatementLine> {
+    let paid_in = StatementLine {
         reference: Some("invoice-1007".to_owned()),
         note: Some("=HYPERLINK(\"x\"), \"quoted\"".to_owned()),
         ..line(
             2,
-            Kind::Deposit,
-            Entries::deposit(Money(250_000_000_000)),
+            PostingKind::Deposit,
+            DoubleEntry::deposit(Money(250_000_000_000)),
             260_500_000_000,
         )
     };
-    let settled = Entries::settlement(Money(28_200), Money(1));
-    let paid_out = Entries::withdrawal(Money(60_000_000_000));
+    let settled = DoubleEntry::settlement(Money(28_200), Money(1));
+    let paid_out = DoubleEntry::withdrawal(Money(60_000_000_000));
     vec![
         paid_in,
-        line(3, Kind::Settlement, settled, 260_499_971_800),
-        line(4, Kind::Withdrawal, paid_out, 200_499_971_800),
+        line(3, PostingKind::Settlement, settled, 260_499_971_800),
+        line(4, PostingKind::Withdrawal, paid_out, 200_499_971_800),
     ]
 }
 
-fn statement(mut form: impl Form, lines: &[Line]) -> String {
+fn statement(mut formatter: impl StatementFormatter, lines: &[StatementLine]) -> String {
     let end = 2 + u64::try_from(lines.len()).unwrap();
-    let span = Span {
+    let span = StatementRange {
         first: 2,
         end,
         opening: Money(10_500_000_000),
@@ -65,21 +69,21 @@ fn statement(mut form: impl Form, lines: &[Line]) -> String {
             .last()
             .map_or(Money(10_500_000_000), |line| line.balance),
     };
-    let wanted = Wanted {
+    let request = StatementRequest {
         organization: organization(),
         since: Some(moment(0)),
         until: None,
     };
-    let mut text = form.head(wanted, span).unwrap();
+    let mut text = formatter.head(request, span).unwrap();
     for line in lines {
-        text.push_str(&form.line(line).unwrap());
+        text.push_str(&formatter.line(line).unwrap());
     }
-    text + &form.tail(span)
+    text + &formatter.tail(span)
 }
 
 #[test]
 fn people_get_columns() {
-    insta::assert_snapshot!(statement(Text, &lines()), @r#"
+    insta::assert_snapshot!(statement(TextStatement, &lines()), @r#"
     org_019b76daa80070008050000000000001 from 2026-01-01T00:00:00.000000Z, in US dollars
 
       NUMBER  AT                           KIND             CREDIT             BALANCE          CARGO      REVENUE                LOSS         REFERENCE             NOTE
@@ -91,7 +95,7 @@ fn people_get_columns() {
 
     postings: 3
     "#);
-    insta::assert_snapshot!(statement(Text, &[]), @r"
+    insta::assert_snapshot!(statement(TextStatement, &[]), @r"
     org_019b76daa80070008050000000000001 from 2026-01-01T00:00:00.000000Z, in US dollars
 
       NUMBER  AT                           KIND             CREDIT             BALANCE          CARGO      REVENUE                LOSS         REFERENCE             NOTE
@@ -104,7 +108,7 @@ fn people_get_columns() {
 
 #[test]
 fn spreadsheets_get_records_without_formulas() {
-    let text = statement(Csv, &lines());
+    let text = statement(CsvStatement, &lines());
     assert!(text.lines().count() == 4 && text.ends_with("\r\n"));
     insta::assert_snapshot!(text.replace('\r', ""), @r#"
     number,at,kind,credit_dollars,credit_nanodollars,balance_dollars,balance_nanodollars,cargo,revenue_dollars,revenue_nanodollars,loss_dollars,loss_nanodollars,reference,note
@@ -120,13 +124,13 @@ fn spreadsheets_get_records_without_formulas() {
         ("\tx", "'\tx"),
         ("x=1", "x=1"),
     ] {
-        assert_eq!(harmless(text), shown);
+        assert_eq!(escape_formula(text), shown);
     }
 }
 
 #[test]
 fn scripts_get_one_object() {
-    let text = statement(Json::default(), &lines());
+    let text = statement(JsonStatement::default(), &lines());
     insta::assert_snapshot!(text, @r#"
     {"organization_id":"org_019b76daa80070008050000000000001","since":"2026-01-01T00:00:00.000000Z","until":null,"currency":"USD","scale":9,"opening_balance":10500000000,"opening_balance_dollars":"10.50","closing_balance":200499971800,"closing_balance_dollars":"200.4999718","postings":[
     {"number":2,"at":"2026-01-01T00:00:02.000000Z","kind":"deposit","credit":250000000000,"credit_dollars":"250.00","balance":260500000000,"balance_dollars":"260.50","cargo":0,"reference":"invoice-1007","note":"=HYPERLINK(\"x\"), \"quoted\""},
@@ -134,22 +138,25 @@ fn scripts_get_one_object() {
     {"number":4,"at":"2026-01-01T00:00:04.000000Z","kind":"withdrawal","credit":-60000000000,"credit_dollars":"-60.00","balance":200499971800,"balance_dollars":"200.4999718","cargo":0,"reference":null,"note":null}
     ]}
     "#);
-    for text in [text, statement(Json::default(), &[])] {
+    for text in [text, statement(JsonStatement::default(), &[])] {
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
     }
 }
 
-fn checked(faults: Vec<Fault>) -> Checked<Examined> {
-    let examined = audit::Examined {
+fn checked(faults: Vec<LedgerFault>) -> ConsistencyReport<ExaminedLedgerRows> {
+    let examined = ledger_audit::LedgerAuditCounts {
         accounts: 3,
         postings: 12,
         open_holds: 4,
         outcomes: 20,
     };
     let clean = faults.is_empty();
-    let (examined, faults) = parts(Report { examined, faults });
-    let shards = vec![Proved::of("north", examined, faults)];
-    Checked { clean, shards }
+    let (examined, faults) = split_report(LedgerAuditReport {
+        counts: examined,
+        faults,
+    });
+    let shards = vec![ShardConsistency::new("north", examined, faults)];
+    ConsistencyReport { clean, shards }
 }
 
 #[test]
@@ -164,8 +171,8 @@ fn a_clean_ledger_says_what_was_examined() {
 
 #[test]
 fn a_fault_is_named_and_ends_with_a_failure() {
-    let spoiled = checked(vec![Fault {
-        identity: Identity::Charge,
+    let spoiled = checked(vec![LedgerFault {
+        invariant: LedgerInvariant::Charge,
         organization: Some(organization()),
         posting: None,
         cargo: Some(CargoId::new(moment(0), Berth::new(5).unwrap(), 2)),
@@ -178,19 +185,20 @@ fn a_fault_is_named_and_ends_with_a_failure() {
       charge: org_019b76daa80070008050000000000001 crg_019b76daa80070008050000000000002 expected charged 30000, found charged 29999; a charge is what was used at the prices of the hold, at most the hold, and nothing where cargo failed
     ");
     insta::assert_snapshot!(serde_json::to_string(&spoiled).unwrap(), @r#"{"clean":false,"shards":[{"shard":"north","clean":false,"accounts":3,"postings":12,"open_holds":4,"outcomes":20,"failure":null,"faults":[{"identity":"charge","broken":"a charge is what was used at the prices of the hold, at most the hold, and nothing where cargo failed","organization_id":"org_019b76daa80070008050000000000001","posting":null,"cargo_id":"crg_019b76daa80070008050000000000002","expected":"charged 30000","found":"charged 29999"}]}]}"#);
-    insta::assert_snapshot!(spoiled.verdict().unwrap_err(), @r#"the ledger is not in order, faults: 1; nothing was changed. Keep what was printed, and see "When a fault is found" in docs/credit-and-ledger.md"#);
+    insta::assert_snapshot!(spoiled.verdict().unwrap_err(), @r#"the ledger is inconsistent, faults: 1; nothing was changed. Keep this output, and see "When a fault is found" in docs/credit-and-ledger.md"#);
 }
 
 #[test]
 fn a_shard_that_does_not_answer_is_not_clean() {
     let mut unread = checked(Vec::new());
-    unread
-        .shards
-        .push(Proved::failed("south", "the database failed".to_owned()));
+    unread.shards.push(ShardConsistency::failed(
+        "south",
+        "the database failed".to_owned(),
+    ));
     insta::assert_snapshot!(unread.text(), @r"
     shard north: clean
       accounts 3, postings 12, open holds 4, outcomes 20
-    shard south: not examined: the database failed
+    shard south: not checked: the database failed
     ");
-    insta::assert_snapshot!(unread.verdict().unwrap_err(), @"shard south could not be examined: `longshored doctor` says more");
+    insta::assert_snapshot!(unread.verdict().unwrap_err(), @"shard south could not be checked: `longshored doctor` says more");
 }

@@ -1,29 +1,33 @@
-//! A statement for people: columns that stand under each other, amounts by their point.
+//! A statement for people: aligned columns, amounts aligned at the decimal point.
 
-use domain::ledger::Kind;
+use domain::ledger::PostingKind;
 use domain::money::Money;
 use domain::time::to_wire;
-use store::shard::statement::{Line, Span};
+use store::shard::statement::{StatementLine, StatementRange};
 
 use crate::admin::AdminFailure;
-use crate::admin::ledger::form::{Form, Wanted};
+use crate::admin::ledger::formatter::{StatementFormatter, StatementRequest};
 
-/// As wide as "2026-01-01T00:00:00.000000Z".
-const MOMENT: usize = 27;
-/// Before the point, and all the decimals there are.
-const WHOLE: usize = 8;
-const DECIMALS: usize = 9;
-const AMOUNT: usize = WHOLE + 1 + DECIMALS;
+/// The width of "2026-01-01T00:00:00.000000Z".
+const TIMESTAMP_WIDTH: usize = 27;
+/// Characters before and after the decimal point.
+const WHOLE_WIDTH: usize = 8;
+const DECIMALS_WIDTH: usize = 9;
+const AMOUNT_WIDTH: usize = WHOLE_WIDTH + 1 + DECIMALS_WIDTH;
 
 #[derive(Debug)]
-pub(super) struct Text;
+pub(super) struct TextStatement;
 
-impl Form for Text {
-    fn head(&mut self, wanted: Wanted, span: Span) -> Result<String, AdminFailure> {
-        let since = wanted
+impl StatementFormatter for TextStatement {
+    fn head(
+        &mut self,
+        request: StatementRequest,
+        span: StatementRange,
+    ) -> Result<String, AdminFailure> {
+        let since = request
             .since
             .map(|moment| format!(" from {}", to_wire(moment)));
-        let until = wanted
+        let until = request
             .until
             .map(|moment| format!(" up to {}", to_wire(moment)));
         let headings = row(
@@ -35,17 +39,17 @@ impl Form for Text {
         );
         Ok(format!(
             "{}{}{}, in US dollars\n\n{headings}{}",
-            wanted.organization,
+            request.organization,
             since.unwrap_or_default(),
             until.unwrap_or_default(),
             balance("opening", span.opening)
         ))
     }
 
-    fn line(&mut self, line: &Line) -> Result<String, AdminFailure> {
+    fn line(&mut self, line: &StatementLine) -> Result<String, AdminFailure> {
         let settled = |settled| match line.kind {
-            Kind::Settlement => amount(settled),
-            Kind::Deposit | Kind::Withdrawal => String::new(),
+            PostingKind::Settlement => amount(settled),
+            PostingKind::Deposit | PostingKind::Withdrawal => String::new(),
         };
         let cargo = match line.cargo {
             0 => String::new(),
@@ -64,7 +68,7 @@ impl Form for Text {
         ))
     }
 
-    fn tail(&mut self, span: Span) -> String {
+    fn tail(&mut self, span: StatementRange) -> String {
         let count = span.end - span.first;
         format!("{}\npostings: {count}\n", balance("closing", span.closing))
     }
@@ -90,20 +94,21 @@ fn row(
     [reference, note]: [&str; 2],
 ) -> String {
     let row = format!(
-        "{number:>8}  {at:<MOMENT$}  {kind:<10}  {credit:<AMOUNT$}  {balance:<AMOUNT$}  {cargo:>6}  \
-         {revenue:<AMOUNT$}  {loss:<AMOUNT$}  {reference:<20}  {note}"
+        "{number:>8}  {at:<TIMESTAMP_WIDTH$}  {kind:<10}  {credit:<AMOUNT_WIDTH$}  \
+         {balance:<AMOUNT_WIDTH$}  {cargo:>6}  {revenue:<AMOUNT_WIDTH$}  {loss:<AMOUNT_WIDTH$}  \
+         {reference:<20}  {note}"
     );
     row.trim_end().to_owned() + "\n"
 }
 
-/// The points stand under each other.
+/// Aligned at the decimal point.
 fn amount(amount: Money) -> String {
     let text = amount.to_string();
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
-    format!("{whole:>WHOLE$}.{decimals}")
+    format!("{whole:>WHOLE_WIDTH$}.{decimals}")
 }
 
-/// Ends where the cents end.
+/// Right-aligned with the cents.
 fn heading(text: &str) -> String {
-    format!("{text:>width$}", width = WHOLE + 3)
+    format!("{text:>width$}", width = WHOLE_WIDTH + 3)
 }

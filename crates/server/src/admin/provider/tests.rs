@@ -1,4 +1,4 @@
-//! How accounts are shown to people and scripts.
+//! How provider accounts are shown to people and to scripts.
 
 use domain::time::Timestamp;
 
@@ -22,23 +22,23 @@ fn moment() -> Timestamp {
     Timestamp::from_timestamp_micros(1_767_225_600_000_000).unwrap()
 }
 
-fn standing(name: &str, open_jobs: i64) -> Standing {
-    Standing {
+fn standing(name: &str, open_jobs: i64) -> ProviderStatus {
+    ProviderStatus {
         name: name.to_owned(),
         paused_at: None,
         reason: None,
         retry_at: None,
         open_jobs,
         enqueued_tokens: open_jobs * 1_000,
-        most_enqueued_tokens: None,
+        max_enqueued_tokens: None,
         submitting: None,
     }
 }
 
-fn told() -> Vec<Told> {
-    let paused = Standing {
+fn answers() -> Vec<ShardAnswer> {
+    let paused = ProviderStatus {
         paused_at: Some(moment()),
-        reason: Some("the account cannot pay".to_owned()),
+        reason: Some("provider account is out of credit (billing limit reached)".to_owned()),
         retry_at: Some(moment()),
         ..standing("openai-main", 0)
     };
@@ -56,34 +56,34 @@ fn told() -> Vec<Told> {
 
 #[test]
 fn people_see_a_row_for_each_account_and_shard() {
-    let page = shown(&accounts(FILE), &told(), Printer::Text).unwrap();
+    let page = render(&accounts(FILE), &answers(), Printer::Text).unwrap();
     insta::assert_snapshot!(page, @r"
-    PROVIDER     KIND             SHARD  JOBS  TOKENS            QUESTIONS  JOB AT MOST          PRICE  CREDENTIAL               BASE                         STATE
+    PROVIDER     KIND             SHARD  JOBS  TOKENS            QUESTIONS  MAX JOB              PRICE  CREDENTIAL               BASE                         STATE
     openai-main  openai           north  12    12000 of 1500000  48         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    open
-    openai-main  openai           south  0     0 of 500000       16         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    paused since 2026-01-01T00:00:00.000000Z, tried again at 2026-01-01T00:00:00.000000Z: the account cannot pay
+    openai-main  openai           south  0     0 of 500000       16         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    paused since 2026-01-01T00:00:00.000000Z, next retry at 2026-01-01T00:00:00.000000Z: provider account is out of credit (billing limit reached)
     our-vllm     server           north  0     0                 32         10000 / 200000000 B  1      -                        http://gpu.internal:8000/v1  open
     our-vllm     server           south  0     0                 32         10000 / 200000000 B  1      -                        http://gpu.internal:8000/v1  open
     left-behind  not in the file  north  1     1000              -          -                    -      -                        -                            open
     ");
-    insta::assert_snapshot!(shown(&accounts(""), &[], Printer::Text).unwrap(), @"none");
+    insta::assert_snapshot!(render(&accounts(""), &[], Printer::Text).unwrap(), @"none");
 }
 
 #[test]
 fn a_shard_that_does_not_answer_hides_no_account() {
-    let told = [("south".to_owned(), Err("away".to_owned()))];
-    let page = shown(&accounts(FILE), &told, Printer::Text).unwrap();
+    let answers = [("south".to_owned(), Err("unreachable".to_owned()))];
+    let page = render(&accounts(FILE), &answers, Printer::Text).unwrap();
     insta::assert_snapshot!(page, @r"
-    PROVIDER     KIND    SHARD  JOBS  TOKENS        QUESTIONS  JOB AT MOST          PRICE  CREDENTIAL               BASE                         STATE
+    PROVIDER     KIND    SHARD  JOBS  TOKENS        QUESTIONS  MAX JOB              PRICE  CREDENTIAL               BASE                         STATE
     openai-main  openai  north  0     0 of 1500000  48         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    open
-    openai-main  openai  south  0     0 of 500000   16         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    not known: away
+    openai-main  openai  south  0     0 of 500000   16         50000 / 200000000 B  0.5    variable OPENAI_API_KEY  https://api.openai.com/v1    unknown: unreachable
     our-vllm     server  north  0     0             32         10000 / 200000000 B  1      -                        http://gpu.internal:8000/v1  open
-    our-vllm     server  south  0     0             32         10000 / 200000000 B  1      -                        http://gpu.internal:8000/v1  not known: away
+    our-vllm     server  south  0     0             32         10000 / 200000000 B  1      -                        http://gpu.internal:8000/v1  unknown: unreachable
     ");
 }
 
 #[test]
 fn scripts_get_an_array_without_secrets() {
-    let page = shown(&accounts(FILE), &told(), Printer::Json).unwrap();
+    let page = render(&accounts(FILE), &answers(), Printer::Json).unwrap();
     assert!(!page.contains("sk-secret"));
     let page: serde_json::Value = serde_json::from_str(&page).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&page[0]).unwrap(), @r#"
@@ -122,7 +122,7 @@ fn scripts_get_an_array_without_secrets() {
           "enqueued_tokens_limit": 500000,
           "questions_limit": 16,
           "paused_at": "2026-01-01T00:00:00.000000Z",
-          "reason": "the account cannot pay",
+          "reason": "provider account is out of credit (billing limit reached)",
           "retry_at": "2026-01-01T00:00:00.000000Z",
           "open_jobs": 0,
           "enqueued_tokens": 0,
@@ -135,17 +135,17 @@ fn scripts_get_an_array_without_secrets() {
 
 #[test]
 fn a_resumed_account_names_its_shards() {
-    let resumed = |shards: &[&str]| Resumed {
+    let resumed = |shards: &[&str]| ResumeView {
         name: "openai-main".to_owned(),
         resumed: shards.iter().map(|it| (*it).to_owned()).collect(),
     };
-    insta::assert_snapshot!(Printer::Text.one(&resumed(&["north"])).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Text.render_one(&resumed(&["north"])).unwrap(), @r"
     provider  openai-main
     resumed   on north
     ");
-    insta::assert_snapshot!(Printer::Text.one(&resumed(&[])).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Text.render_one(&resumed(&[])).unwrap(), @r"
     provider  openai-main
-    resumed   nowhere: it was not paused
+    resumed   no: it was not paused on any shard
     ");
-    insta::assert_snapshot!(Printer::Json.one(&resumed(&["north"])).unwrap(), @r#"{"name":"openai-main","resumed":["north"]}"#);
+    insta::assert_snapshot!(Printer::Json.render_one(&resumed(&["north"])).unwrap(), @r#"{"name":"openai-main","resumed":["north"]}"#);
 }

@@ -1,31 +1,31 @@
-//! An account as it is shown: what the file says of it, and what each shard does.
+//! How a provider account is shown: its entry in the file, and its state on each shard.
 
 use domain::money::Money;
 use domain::time::to_wire;
 use serde::Serialize;
-use store::shard::provider::Standing;
+use store::shard::provider::ProviderStatus;
 
-use crate::admin::printer::{Shown, or_dash};
-use crate::providers::Account;
-use crate::providers::limits::Limits;
+use crate::admin::printer::{AdminView, or_dash};
+use crate::providers::ProviderAccount;
+use crate::providers::limits::ProviderLimits;
 
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct ProviderView {
     pub(super) name: String,
-    /// These are nothing of an account that is no longer in the file.
+    /// This and the next four are none for an account that is no longer in the file.
     kind: Option<&'static str>,
     base_url: Option<String>,
-    /// Where it comes from, never what it is.
+    /// Its source, never the credential.
     credential: Option<String>,
     price_factor: Option<String>,
-    limits: Option<Limits>,
-    pub(super) shards: Vec<OnShard>,
+    limits: Option<ProviderLimits>,
+    pub(super) shards: Vec<ProviderOnShard>,
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct OnShard {
+pub(super) struct ProviderOnShard {
     shard: String,
-    /// What it may have; nothing when the file gives it none.
+    /// This and the next two are the shard's share; none if the file gives it no share.
     weight: Option<u64>,
     enqueued_tokens_limit: Option<u64>,
     questions_limit: Option<usize>,
@@ -34,37 +34,37 @@ pub(super) struct OnShard {
     retry_at: Option<String>,
     open_jobs: i64,
     enqueued_tokens: i64,
-    /// Why nothing is known of it.
+    /// Why the shard's state is unknown.
     pub(super) failure: Option<String>,
 }
 
-impl From<&Account> for View {
-    fn from(account: &Account) -> Self {
+impl From<&ProviderAccount> for ProviderView {
+    fn from(account: &ProviderAccount) -> Self {
         let shards = account.weights.iter().map(|(shard, weight)| {
             let share = account.shares.get(shard);
             let is_limited = account.limits.enqueued_tokens.is_some();
             let tokens = share.filter(|_| is_limited);
-            OnShard {
+            ProviderOnShard {
                 weight: Some(*weight),
-                enqueued_tokens_limit: tokens.map(|share| share.most_enqueued_tokens),
-                questions_limit: share.map(|share| share.most_questions),
-                ..OnShard::without_share(shard)
+                enqueued_tokens_limit: tokens.map(|share| share.max_enqueued_tokens),
+                questions_limit: share.map(|share| share.max_concurrent_requests),
+                ..ProviderOnShard::without_share(shard)
             }
         });
         Self {
             name: account.name.clone(),
             kind: Some(account.kind.as_str()),
-            base_url: Some(account.base.to_string()),
+            base_url: Some(account.base_url.to_string()),
             credential: account.source.as_ref().map(ToString::to_string),
-            price_factor: Some(factor(account.price_factor)),
+            price_factor: Some(format_factor(account.price_factor)),
             limits: Some(account.limits),
             shards: shards.collect(),
         }
     }
 }
 
-/// Such as 0.5, without a second nought.
-fn factor(factor: Money) -> String {
+/// Such as 0.5, without trailing zeros.
+fn format_factor(factor: Money) -> String {
     let text = factor.to_string();
     let short = text.trim_end_matches('0').trim_end_matches('.');
     if short.is_empty() {
@@ -74,8 +74,8 @@ fn factor(factor: Money) -> String {
     }
 }
 
-impl View {
-    pub(super) fn gone(name: &str) -> Self {
+impl ProviderView {
+    pub(super) fn not_in_file(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             kind: None,
@@ -88,12 +88,12 @@ impl View {
     }
 
     /// At most one.
-    pub(super) fn on(&mut self, shard: &str) -> impl Iterator<Item = &mut OnShard> {
+    pub(super) fn on_shard(&mut self, shard: &str) -> impl Iterator<Item = &mut ProviderOnShard> {
         self.shards.iter_mut().filter(move |it| it.shard == shard)
     }
 }
 
-impl OnShard {
+impl ProviderOnShard {
     pub(super) fn without_share(shard: &str) -> Self {
         Self {
             shard: shard.to_owned(),
@@ -101,7 +101,7 @@ impl OnShard {
         }
     }
 
-    pub(super) fn told(&mut self, standing: &Standing) {
+    pub(super) fn update(&mut self, standing: &ProviderStatus) {
         self.paused_at = standing.paused_at.map(to_wire);
         self.reason.clone_from(&standing.reason);
         self.retry_at = standing.retry_at.map(to_wire);
@@ -111,14 +111,14 @@ impl OnShard {
 
     fn state(&self) -> String {
         if let Some(failure) = &self.failure {
-            return format!("not known: {failure}");
+            return format!("unknown: {failure}");
         }
         let Some(since) = &self.paused_at else {
             return "open".to_owned();
         };
         let mut state = format!("paused since {since}");
         if let Some(retry) = &self.retry_at {
-            state = format!("{state}, tried again at {retry}");
+            state = format!("{state}, next retry at {retry}");
         }
         match &self.reason {
             Some(reason) => format!("{state}: {reason}"),
@@ -128,45 +128,46 @@ impl OnShard {
 }
 
 /// For people: a row for each account on each shard.
-pub(super) fn rows(views: &[View]) -> Vec<Row<'_>> {
+pub(super) fn rows(views: &[ProviderView]) -> Vec<ProviderRow<'_>> {
     let rows = views.iter().flat_map(|view| {
-        let row = |place| Row { view, place };
+        let row = |on_shard| ProviderRow { view, on_shard };
         view.shards.iter().map(row)
     });
     rows.collect()
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Row<'a> {
-    view: &'a View,
-    place: &'a OnShard,
+pub(super) struct ProviderRow<'a> {
+    view: &'a ProviderView,
+    on_shard: &'a ProviderOnShard,
 }
 
-impl Shown for Row<'_> {
+impl AdminView for ProviderRow<'_> {
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let Self { view, place } = self;
+        let Self { view, on_shard } = self;
         let limits = view.limits.as_ref();
-        let of = |now: i64, most: Option<u64>| match most {
-            Some(most) => format!("{now} of {most}"),
+        let of = |now: i64, max: Option<u64>| match max {
+            Some(max) => format!("{now} of {max}"),
             None => now.to_string(),
         };
-        let job = |limits: &Limits| format!("{} / {} B", limits.job_items, limits.job_bytes);
-        let questions = place.questions_limit.map(|most| most.to_string());
+        let job =
+            |limits: &ProviderLimits| format!("{} / {} B", limits.job_items, limits.job_bytes);
+        let questions = on_shard.questions_limit.map(|max| max.to_string());
         vec![
             ("provider", view.name.clone()),
             ("kind", view.kind.unwrap_or("not in the file").to_owned()),
-            ("shard", place.shard.clone()),
-            ("jobs", place.open_jobs.to_string()),
+            ("shard", on_shard.shard.clone()),
+            ("jobs", on_shard.open_jobs.to_string()),
             (
                 "tokens",
-                of(place.enqueued_tokens, place.enqueued_tokens_limit),
+                of(on_shard.enqueued_tokens, on_shard.enqueued_tokens_limit),
             ),
             ("questions", or_dash(questions.as_ref())),
-            ("job at most", or_dash(limits.map(job).as_ref())),
+            ("max job", or_dash(limits.map(job).as_ref())),
             ("price", or_dash(view.price_factor.as_ref())),
             ("credential", or_dash(view.credential.as_ref())),
             ("base", or_dash(view.base_url.as_ref())),
-            ("state", place.state()),
+            ("state", on_shard.state()),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! How savings look.
+//! How savings are printed.
 
 use domain::id::Berth;
 use domain::money::Money;
@@ -7,41 +7,43 @@ use domain::saving::Saving;
 use super::*;
 use crate::admin::printer::Printer;
 
-fn sums() -> Sums {
+fn sums() -> SavingsSums {
     let organization = |number| {
         let moment = Timestamp::from_timestamp_micros(1_767_225_600_000_000).unwrap();
         OrganizationId::new(moment, Berth::new(5).unwrap(), number)
     };
-    let sum = |cargo, charged, realtime| Sum {
+    let sum = |cargo, charged, realtime| SavingsSum {
         cargo,
         charged: Money(charged),
         saving: Saving::between(Money(realtime), Money(charged)),
     };
-    let unknown = Sum {
+    let unknown = SavingsSum {
         saving: Saving::default(),
         ..sum(2, 500, 0)
     };
     let of = |number, model: &str| (Some(organization(number)), model.to_owned());
     BTreeMap::from([
         (
-            of(1, "harbour-large"),
+            of(1, "example-large"),
             sum(1000, 2_500_000_000, 5_000_000_000),
         ),
         (of(1, "unknown"), unknown),
-        (of(2, "harbour-large"), sum(1, 2, 3)),
-        (of(2, "harbour-small"), sum(1, 4, 3)),
+        (of(2, "example-large"), sum(1, 2, 3)),
+        (of(2, "example-small"), sum(1, 4, 3)),
     ])
 }
 
 #[test]
 fn savings_for_people() {
-    let text = View::new(None, sums()).shown(Printer::Text).unwrap();
+    let text = SavingsView::new(None, sums())
+        .render(Printer::Text)
+        .unwrap();
     insta::assert_snapshot!(text, @"
     ORGANIZATION                          MODEL          CARGO  CHARGED          REALTIME         SAVED            PERCENT
-    org_019b76daa80070008050000000000001  harbour-large  1000   2.50 USD         5.00 USD         2.50 USD         50.0
+    org_019b76daa80070008050000000000001  example-large  1000   2.50 USD         5.00 USD         2.50 USD         50.0
     org_019b76daa80070008050000000000001  unknown        2      0.0000005 USD    -                -                -
-    org_019b76daa80070008050000000000002  harbour-large  1      0.000000002 USD  0.000000003 USD  0.000000001 USD  33.3
-    org_019b76daa80070008050000000000002  harbour-small  1      0.000000004 USD  0.000000003 USD  0.00 USD         0.0
+    org_019b76daa80070008050000000000002  example-large  1      0.000000002 USD  0.000000003 USD  0.000000001 USD  33.3
+    org_019b76daa80070008050000000000002  example-small  1      0.000000004 USD  0.000000003 USD  0.00 USD         0.0
     total                                                1004   2.500000506 USD  5.000000006 USD  2.500000001 USD  50.0
     ");
 }
@@ -49,12 +51,16 @@ fn savings_for_people() {
 #[test]
 fn savings_for_scripts() {
     let since = argument::day("2026-01-31").unwrap();
-    let json = View::new(Some(since), sums()).shown(Printer::Json).unwrap();
-    insta::assert_snapshot!(json, @r#"{"since":"2026-01-31T00:00:00.000000Z","currency":"USD","scale":9,"savings":[{"organization_id":"org_019b76daa80070008050000000000001","model":"harbour-large","cargo":1000,"charged":2500000000,"realtime":5000000000,"saved":2500000000,"percent":"50.0"},{"organization_id":"org_019b76daa80070008050000000000001","model":"unknown","cargo":2,"charged":500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_019b76daa80070008050000000000002","model":"harbour-large","cargo":1,"charged":2,"realtime":3,"saved":1,"percent":"33.3"},{"organization_id":"org_019b76daa80070008050000000000002","model":"harbour-small","cargo":1,"charged":4,"realtime":3,"saved":0,"percent":"0.0"}],"total":{"cargo":1004,"charged":2500000506,"realtime":5000000006,"saved":2500000001,"percent":"50.0"}}"#);
+    let json = SavingsView::new(Some(since), sums())
+        .render(Printer::Json)
+        .unwrap();
+    insta::assert_snapshot!(json, @r#"{"since":"2026-01-31T00:00:00.000000Z","currency":"USD","scale":9,"savings":[{"organization_id":"org_019b76daa80070008050000000000001","model":"example-large","cargo":1000,"charged":2500000000,"realtime":5000000000,"saved":2500000000,"percent":"50.0"},{"organization_id":"org_019b76daa80070008050000000000001","model":"unknown","cargo":2,"charged":500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_019b76daa80070008050000000000002","model":"example-large","cargo":1,"charged":2,"realtime":3,"saved":1,"percent":"33.3"},{"organization_id":"org_019b76daa80070008050000000000002","model":"example-small","cargo":1,"charged":4,"realtime":3,"saved":0,"percent":"0.0"}],"total":{"cargo":1004,"charged":2500000506,"realtime":5000000006,"saved":2500000001,"percent":"50.0"}}"#);
 }
 
 #[test]
 fn nothing_was_saved_where_nothing_was_charged() {
-    let text = View::new(None, Sums::new()).shown(Printer::Text).unwrap();
+    let text = SavingsView::new(None, SavingsSums::new())
+        .render(Printer::Text)
+        .unwrap();
     assert_eq!(text, "none\n");
 }

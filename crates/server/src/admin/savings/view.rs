@@ -1,4 +1,4 @@
-//! Savings as they are shown: a line for each organization and model, and one for all.
+//! How savings are shown: a line per organization and model, and a total.
 
 use std::ops::Add;
 
@@ -9,16 +9,16 @@ use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
 
 use crate::admin::AdminFailure;
-use crate::admin::printer::{Printer, Shown, dollars, or_dash};
+use crate::admin::printer::{AdminView, Printer, dollars, or_dash};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Sum {
+pub(super) struct SavingsSum {
     pub(super) cargo: u64,
     pub(super) charged: Money,
     pub(super) saving: Saving,
 }
 
-impl Add for Sum {
+impl Add for SavingsSum {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -32,16 +32,16 @@ impl Add for Sum {
 
 /// In nano-dollars.
 #[derive(Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct SavingsView {
     since: Option<String>,
     currency: &'static str,
     scale: u8,
-    savings: Vec<Line>,
+    savings: Vec<SavingsLine>,
     total: Amounts,
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct SavingsLine {
     organization_id: Option<String>,
     model: String,
     #[serde(flatten)]
@@ -52,21 +52,24 @@ struct Line {
 struct Amounts {
     cargo: u64,
     charged: i64,
-    /// These are nothing where no realtime price was known.
+    /// This and the next two are none if no realtime price was known.
     realtime: Option<i64>,
     saved: Option<i64>,
     percent: Option<String>,
 }
 
-type Summed = ((Option<OrganizationId>, String), Sum);
+type SavingsEntry = ((Option<OrganizationId>, String), SavingsSum);
 
-impl View {
-    pub(super) fn new(since: Option<Timestamp>, sums: impl IntoIterator<Item = Summed>) -> Self {
-        let mut total = Sum::default();
+impl SavingsView {
+    pub(super) fn new(
+        since: Option<Timestamp>,
+        sums: impl IntoIterator<Item = SavingsEntry>,
+    ) -> Self {
+        let mut total = SavingsSum::default();
         let mut savings = Vec::new();
         for ((organization, model), sum) in sums {
             total = total + sum;
-            savings.push(Line {
+            savings.push(SavingsLine {
                 organization_id: organization.map(|id| id.to_string()),
                 model,
                 amounts: Amounts::from(sum),
@@ -81,24 +84,24 @@ impl View {
         }
     }
 
-    pub(super) fn shown(self, printer: Printer) -> Result<String, AdminFailure> {
+    pub(super) fn render(self, printer: Printer) -> Result<String, AdminFailure> {
         if printer == Printer::Json {
             return Ok(serde_json::to_string(&self)? + "\n");
         }
         let mut lines = self.savings;
         if !lines.is_empty() {
-            lines.push(Line {
+            lines.push(SavingsLine {
                 organization_id: Some("total".to_owned()),
                 model: String::new(),
                 amounts: self.total,
             });
         }
-        printer.many(&lines)
+        printer.render_many(&lines)
     }
 }
 
-impl From<Sum> for Amounts {
-    fn from(sum: Sum) -> Self {
+impl From<SavingsSum> for Amounts {
+    fn from(sum: SavingsSum) -> Self {
         let Saving { realtime, saved } = sum.saving;
         let is_known = !realtime.is_zero();
         Self {
@@ -118,7 +121,7 @@ fn percent(part: Money, whole: Money) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-impl Shown for Line {
+impl AdminView for SavingsLine {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let amounts = &self.amounts;
         let money = |nanos: Option<i64>| or_dash(nanos.map(|it| dollars(Money(it))).as_ref());

@@ -1,4 +1,4 @@
-//! Routes: in their order, to who is there, and as the pages show them.
+//! Routes: their order, their errors, and the examples in the documentation.
 
 use domain::model::Catalogue;
 
@@ -23,7 +23,7 @@ fn with_providers(text: &str) -> Result<Catalogue, String> {
 fn routes_are_read_in_their_order() {
     let text = r#"
         [[model]]
-        id = "quay"
+        id = "demo"
         kind = "chat"
         routes = [
             { provider = "openai-main", upstream = "gpt-5-mini" },
@@ -33,24 +33,24 @@ fn routes_are_read_in_their_order() {
         ]
     "#;
     let catalogue = with_providers(text).unwrap();
-    let routes = catalogue.find("quay").unwrap().routes.iter();
-    let told: Vec<_> = routes
-        .map(|it| (it.provider.as_str(), it.upstream.as_str(), it.via))
+    let routes = catalogue.find("demo").unwrap().routes.iter();
+    let read: Vec<_> = routes
+        .map(|it| (it.provider.as_str(), it.upstream_model.as_str(), it.via))
         .collect();
     let expected = [
-        ("openai-main", "gpt-5-mini", Via::Batch),
-        ("our-vllm", "qwen", Via::Realtime),
-        ("openai-main", "quay", Via::Realtime),
-        ("claude-south", "claude", Via::Batch),
+        ("openai-main", "gpt-5-mini", InferenceMode::Batch),
+        ("our-vllm", "qwen", InferenceMode::Realtime),
+        ("openai-main", "demo", InferenceMode::Realtime),
+        ("claude-south", "claude", InferenceMode::Batch),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(read, expected);
     let one =
         r#"model = [{ id = "a", provider = "our-vllm", upstream = "b", kind = "embedding" }]"#;
     let catalogue = with_providers(one).unwrap();
     let only = Route {
         provider: "our-vllm".to_owned(),
-        upstream: "b".to_owned(),
-        via: Via::Realtime,
+        upstream_model: "b".to_owned(),
+        via: InferenceMode::Realtime,
         shards: Vec::new(),
     };
     assert_eq!(catalogue.find("a").unwrap().routes, Routes::from(only));
@@ -84,27 +84,28 @@ fn every_route_that_leads_nowhere_has_its_line() {
         ]
     "#;
     insta::assert_snapshot!(with_providers(text).unwrap_err(), @r"
-    model `neither`: provider is missing; or give routes
+    model `neither`: provider or routes is missing
     model `both`: provider and routes are both given; leave one out
-    model `none`: routes has none
-    model `beside`: upstream stands beside routes; each route has its own
+    model `none`: routes is empty
+    model `beside`: upstream and routes are both given; set upstream in each route
     model `unknown`: there is no provider `openai-man`; did you mean openai-main?
     model `unknown`: there is no provider `bedrock`; use one of mock, claude-south, gemini-main, openai-main, our-vllm
-    model `twice`: provider `openai-main` has two routes by batch
+    model `twice`: provider `openai-main` has two routes with via = batch
     model `ways`: via `fast` is neither batch nor realtime
-    model `ways`: provider `our-vllm` cannot be asked by batch
-    model `ways`: provider `gemini-main` cannot be asked by realtime
-    model `ways`: provider `mock` cannot be asked by realtime
-    model `vectors`: provider `claude-south` (anthropic) has no embeddings
-    model `media`: provider `openai-main` (openai) reads no video, but the model has video
-    model `media`: provider `claude-south` (anthropic) reads no video, but the model has video
-    model `media`: provider `our-vllm` (server) reads no PDF documents, but the model has documents
-    model `lonely`: no route serves shard `north`: add one to a provider that has it in its shards
-    model `svc-mock`: svc-mock is a free chat model of the mock provider that answers
+    model `ways`: provider `our-vllm` does not support via = batch
+    model `ways`: provider `gemini-main` does not support via = realtime
+    model `ways`: provider `mock` does not support via = realtime
+    model `vectors`: provider `claude-south` (anthropic) does not support embeddings
+    model `media`: provider `openai-main` (openai) cannot read video, but the model has video
+    model `media`: provider `claude-south` (anthropic) cannot read video, but the model has video
+    model `media`: provider `our-vllm` (server) cannot read PDF documents, but the model has documents
+    model `lonely`: no route serves shard `north`: add a route to a provider that lists it in shards
+    model `svc-mock`: svc-mock must be a free chat model of the mock provider, without mock.fail
     ");
 }
 
-/// What a page tells people to paste: its blocks of TOML, and what its scripts write to a file.
+/// The text that a documentation page offers for pasting: TOML blocks, and files that its scripts
+/// write.
 fn pasted(page: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut block: Option<String> = None;

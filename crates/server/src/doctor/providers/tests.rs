@@ -1,10 +1,10 @@
-//! Accounts that let us in, that do not, and that are paused.
+//! Accounts that accept the credential, that do not, and that are paused.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::doctor::{Report, State, text};
+use crate::doctor::{DoctorReport, FindingState, render_text};
 use crate::providers::tests::accounts;
 
 const LIST: &str = r#"{"data":[{"id":"qwen"}]}"#;
@@ -13,13 +13,13 @@ fn moment() -> Timestamp {
     Timestamp::from_timestamp_micros(1_767_225_600_000_000).unwrap()
 }
 
-fn told(found: Findings) -> String {
-    let ok = found.list.iter().all(|it| it.state != State::Wrong);
+fn rendered(found: DependencyFindings) -> String {
+    let ok = found.list.iter().all(|it| it.state != FindingState::Wrong);
     let findings = found.list;
-    text(&Report { ok, findings })
+    render_text(&DoctorReport { ok, findings })
 }
 
-fn account(kind: &str, base: &str) -> Account {
+fn account(kind: &str, base: &str) -> ProviderAccount {
     let text = format!(
         "[[provider]]\nname = \"p\"\nkind = \"{kind}\"\nbase_url = \"{base}\"\n\
          credential_env = \"OPENAI_API_KEY\"\nshards = {{ north = 1 }}\n"
@@ -27,14 +27,14 @@ fn account(kind: &str, base: &str) -> Account {
     accounts(&text).find("p").unwrap().clone()
 }
 
-/// Answers every question in the same words; its address, without a path.
+/// A provider that gives the same answer to every request; returns its URL without a path.
 async fn provider(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let mut asked = [0; 4_096];
-            let _read = stream.read(&mut asked).await;
+            let mut request = [0; 4_096];
+            let _read = stream.read(&mut request).await;
             let length = body.len();
             let answer = format!(
                 "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
@@ -46,43 +46,50 @@ async fn provider(status: &'static str, body: &'static str) -> String {
 }
 
 #[tokio::test]
-async fn who_lets_us_in_is_well() {
+async fn an_account_that_accepts_the_credential_is_ok() {
     let base = provider("200 OK", LIST).await;
-    let models = ask(&account("server", &format!("{base}/v1")), moment()).await;
+    let models = query_account(&account("server", &format!("{base}/v1")), moment()).await;
     assert_eq!(models, Ok(Some(BTreeSet::from(["qwen".to_owned()]))));
     let base = provider("200 OK", r#"{"data":[],"has_more":false}"#).await;
-    assert_eq!(ask(&account("anthropic", &base), moment()).await, Ok(None));
+    assert_eq!(
+        query_account(&account("anthropic", &base), moment()).await,
+        Ok(None)
+    );
     let base = provider("200 OK", "{}").await;
-    assert_eq!(ask(&account("gemini", &base), moment()).await, Ok(None));
+    assert_eq!(
+        query_account(&account("gemini", &base), moment()).await,
+        Ok(None)
+    );
 }
 
 #[tokio::test]
-async fn who_does_not_is_wrong_and_says_how_to_mend_it() {
-    let no = r#"{"error":{"message":"bad key sk-secret-0123456789","code":"invalid_api_key"}}"#;
-    let mut found = Findings::of("provider p");
+async fn an_account_that_fails_is_an_error_with_a_fix() {
+    let refusal =
+        r#"{"error":{"message":"bad key sk-secret-0123456789","code":"invalid_api_key"}}"#;
+    let mut found = DependencyFindings::new("provider p");
     for (status, body) in [
-        ("401 Unauthorized", no),
+        ("401 Unauthorized", refusal),
         ("402 Payment Required", ""),
         ("404 Not Found", ""),
         ("503 Service Unavailable", ""),
     ] {
         let base = provider(status, body).await;
-        let answer = ask(&account("openai", &format!("{base}/v1")), moment()).await;
+        let answer = query_account(&account("openai", &format!("{base}/v1")), moment()).await;
         let shown = account("openai", "http://openai.internal/v1");
-        judge(&mut found, &shown, &answer, None);
+        report_answer(&mut found, &shown, &answer, None);
     }
-    insta::assert_snapshot!(told(found), @r"
+    insta::assert_snapshot!(rendered(found), @r"
     provider p
-      WRONG   reachable           http://openai.internal/v1: the credential is not accepted
-              to mend it: put a credential that is good into the variable OPENAI_API_KEY, restart longshored work
-      WRONG   reachable           http://openai.internal/v1: the account cannot pay
-              to mend it: pay the provider, then: longshored admin provider resume p
-      WRONG   reachable           http://openai.internal/v1: not there
-              to mend it: correct base_url and kind in SVC_PROVIDERS_FILE
-      WRONG   reachable           http://openai.internal/v1: unavailable: status 503
-              to mend it: look whether it is up, and at the network between here and there; until then its cargo waits, or takes another route
+      ERROR   reachable           http://openai.internal/v1: the provider rejected the credential
+              fix: put a valid credential into the variable OPENAI_API_KEY and restart `longshored work`
+      ERROR   reachable           http://openai.internal/v1: provider account is out of credit (billing limit reached)
+              fix: pay the provider, then run `longshored admin provider resume p`
+      ERROR   reachable           http://openai.internal/v1: not found at the provider
+              fix: correct base_url and kind in SVC_PROVIDERS_FILE
+      ERROR   reachable           http://openai.internal/v1: provider unavailable: status 503
+              fix: check that the provider is up and that the network reaches it; until then its cargo waits, or takes another route
 
-    4 wrong
+    errors: 4
     ");
 }
 
@@ -90,66 +97,66 @@ async fn who_does_not_is_wrong_and_says_how_to_mend_it() {
 fn models_that_it_does_not_list_are_named() {
     let shown = account("server", "http://gpu.internal:8000/v1");
     let catalogue = |upstream: &str| {
-        let mut model = domain::model::Model::plain("quay", "p", domain::model::Kind::Chat);
+        let mut model = domain::model::Model::plain("demo", "p", domain::model::ModelKind::Chat);
         model.routes = domain::route::Routes::from(domain::route::Route {
             provider: "p".to_owned(),
-            upstream: upstream.to_owned(),
-            via: domain::route::Via::Realtime,
+            upstream_model: upstream.to_owned(),
+            via: domain::route::InferenceMode::Realtime,
             shards: Vec::new(),
         });
         Catalogue::new([model])
     };
-    let mut found = Findings::of("provider p");
-    credential(&mut found, &shown);
+    let mut found = DependencyFindings::new("provider p");
+    report_credential(&mut found, &shown);
     let listed = Ok(Some(BTreeSet::from(["qwen".to_owned()])));
-    judge(&mut found, &shown, &listed, Some(&catalogue("qwen")));
-    judge(&mut found, &shown, &listed, Some(&catalogue("llama")));
-    insta::assert_snapshot!(told(found), @r"
+    report_answer(&mut found, &shown, &listed, Some(&catalogue("qwen")));
+    report_answer(&mut found, &shown, &listed, Some(&catalogue("llama")));
+    insta::assert_snapshot!(rendered(found), @r"
     provider p
-      ok      credential          there, from the variable OPENAI_API_KEY
-      ok      reachable           http://gpu.internal:8000/v1 answers and lets us in
-      ok      models              all 1 that the catalogue names are there
-      ok      reachable           http://gpu.internal:8000/v1 answers and lets us in
-      warning models              it does not list llama
-              to mend it: correct upstream in SVC_MODELS_FILE, or load the model there
+      ok      credential          read from the variable OPENAI_API_KEY
+      ok      reachable           http://gpu.internal:8000/v1 answers and accepts the credential
+      ok      models              all models of the catalogue are offered: 1
+      ok      reachable           http://gpu.internal:8000/v1 answers and accepts the credential
+      warning models              does not list llama
+              fix: correct upstream in SVC_MODELS_FILE, or load the model on the server
 
-    nothing is wrong; 1 to look at
+    no errors; warnings: 1
     ");
 }
 
 #[test]
-fn a_paused_account_is_worth_a_warning() {
-    let standing = |paused_at| Standing {
+fn a_paused_account_is_a_warning() {
+    let standing = |paused_at| ProviderStatus {
         name: "p".to_owned(),
         paused_at,
-        reason: Some("the credential is not accepted".to_owned()),
+        reason: Some("the provider rejected the credential".to_owned()),
         retry_at: None,
         open_jobs: 0,
         enqueued_tokens: 0,
-        most_enqueued_tokens: None,
+        max_enqueued_tokens: None,
         submitting: None,
     };
     let account = account("server", "http://gpu.internal:8000/v1");
-    let mut found = Findings::of("provider p");
-    for told in [
+    let mut found = DependencyFindings::new("provider p");
+    for listed in [
         Some(vec![standing(Some(moment()))]),
         Some(vec![standing(None)]),
         Some(Vec::new()),
         None,
     ] {
-        // It has no share of the other, which may be away.
-        let standings = vec![("north".to_owned(), told), ("south".to_owned(), None)];
-        paused(&mut found, &account, &standings);
+        // The account has no share of the shard south, which does not answer.
+        let standings = vec![("north".to_owned(), listed), ("south".to_owned(), None)];
+        check_paused(&mut found, &account, &standings);
     }
-    insta::assert_snapshot!(told(found), @r"
+    insta::assert_snapshot!(rendered(found), @r"
     provider p
-      warning paused              on shard north since 2026-01-01T00:00:00.000000Z: the credential is not accepted
-              to mend it: mend that, then: longshored admin provider resume p
+      warning paused              on shard north since 2026-01-01T00:00:00.000000Z: the provider rejected the credential
+              fix: remove the cause, then run `longshored admin provider resume p`
       ok      paused              no
       ok      paused              no
-      warning paused              not known on shard north, which did not answer
-              to mend it: mend the shard first
+      warning paused              unknown on shard north, which did not answer
+              fix: see the errors of that shard
 
-    nothing is wrong; 2 to look at
+    no errors; warnings: 2
     ");
 }

@@ -1,4 +1,4 @@
-//! A browser without a screen: it keeps its cookie, and sends forms as its pages made them.
+//! A test browser: it keeps its cookies, and sends forms with their CSRF token.
 
 use std::sync::Arc;
 
@@ -6,111 +6,128 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use dashboard::{Acting, Api, Desk, House, Options, Parts};
+use dashboard::{
+    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+};
 use domain::id::{Berth, OrganizationId, PersonId, SessionId};
-use domain::limit::Limits;
 use domain::organization::Plan;
 use domain::person::Role;
-use domain::token::Token;
+use domain::plan_limits::LimitsByPlan;
+use domain::secret_token::SecretToken;
 use http::header::{CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE};
 use http_body_util::BodyExt as _;
 use store::Shard;
-use store::control::audit::Author;
+use store::control::audit_log::Actor;
 use store::control::person::{self, NewPerson};
-use store::control::session::{self, NewSession};
+use store::control::session::{self, NewLoginSession};
 use store::control::{member, project};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::support::{Customer, Service};
+use crate::support::{Customer, TestService};
 
-pub(crate) const PUBLIC: &str = "https://dash.example";
+pub(crate) const PUBLIC_URL: &str = "https://dash.example";
 
-/// The API, asked as the server asks it.
+/// Calls the API in-process, as the server does.
 #[derive(Debug)]
-struct Inside(Router);
+struct InProcessApi(Router);
 
 #[async_trait::async_trait]
-impl Api for Inside {
-    async fn ask(&self, by: Acting, mut request: Request) -> Response {
-        let caller =
-            api::caller::Caller::acting(by.organization, by.project, by.key, by.plan, by.berth);
+impl ApiService for InProcessApi {
+    async fn call(&self, by: CallerIdentity, mut request: Request) -> Response {
+        let caller = api::caller::Caller::on_behalf_of(
+            by.organization,
+            by.project,
+            by.key,
+            by.plan,
+            by.berth,
+        );
         request.extensions_mut().insert(caller);
         self.0.clone().oneshot(request).await.unwrap()
     }
 }
 
-pub(crate) fn pages(service: &Service, house: Option<Arc<dyn House>>) -> Router {
+pub(crate) fn dashboard_router(
+    service: &TestService,
+    identity_provider: Option<Arc<dyn IdentityProvider>>,
+) -> Router {
     let shards = vec![service.north.clone(), service.south.clone()];
-    pages_on(service, shards, house)
+    dashboard_router_on(service, shards, identity_provider)
 }
 
-fn pages_on(service: &Service, shards: Vec<Arc<Shard>>, house: Option<Arc<dyn House>>) -> Router {
-    dashboard::router(&Desk::new(Parts {
+fn dashboard_router_on(
+    service: &TestService,
+    shards: Vec<Arc<Shard>>,
+    identity_provider: Option<Arc<dyn IdentityProvider>>,
+) -> Router {
+    dashboard::router(&DashboardState::new(DashboardDeps {
         control: service.control.clone(),
         shards,
         catalogue: service.catalogue.subscribe(),
-        limits: watch::channel(Limits::default()).1,
+        limits: watch::channel(LimitsByPlan::default()).1,
         clock: service.clock.clone(),
-        api: Arc::new(Inside(service.router.clone())),
-        house,
+        api: Arc::new(InProcessApi(service.router.clone())),
+        identity_provider,
         stop: CancellationToken::new(),
         options: Options {
-            public_url: PUBLIC.to_owned(),
+            public_url: PUBLIC_URL.to_owned(),
             store_origin: Some("https://store.example".to_owned()),
-            proxies: Vec::new(),
-            first_plan: Plan::Pro,
-            linger: chrono::TimeDelta::zero(),
+            trusted_proxies: Vec::new(),
+            setup_plan: Plan::Pro,
+            batch_linger: chrono::TimeDelta::zero(),
         },
     }))
 }
 
 #[derive(Debug)]
 pub(crate) struct Browser {
-    pages: Router,
-    pub(crate) token: Option<Token>,
-    elsewhere: String,
+    router: Router,
+    pub(crate) token: Option<SecretToken>,
+    login_attempt_cookie: String,
 }
 
-/// A page, or where it sends us.
+/// A page or a redirect.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct PageResponse {
     pub(crate) status: u16,
-    pub(crate) to: String,
+    pub(crate) location: String,
     pub(crate) html: String,
     pub(crate) headers: http::HeaderMap,
 }
 
 impl Browser {
-    pub(crate) fn new(service: &Service) -> Self {
+    pub(crate) fn new(service: &TestService) -> Self {
         Self {
-            pages: pages(service, None),
+            router: dashboard_router(service, None),
             token: None,
-            elsewhere: String::new(),
+            login_attempt_cookie: String::new(),
         }
     }
 
-    /// One who can sign in at another house.
-    pub(crate) fn with_house(service: &Service, house: Arc<dyn House>) -> Self {
+    /// A browser whose dashboard offers sign-in with OIDC.
+    pub(crate) fn with_identity_provider(
+        service: &TestService,
+        identity_provider: Arc<dyn IdentityProvider>,
+    ) -> Self {
         Self {
-            pages: pages(service, Some(house)),
+            router: dashboard_router(service, Some(identity_provider)),
             ..Self::new(service)
         }
     }
 
-    /// The same somebody, whose pages read from these shards.
-    pub(crate) fn on(self, service: &Service, shards: Vec<Arc<Shard>>) -> Self {
+    /// The same browser, whose pages read from these shards.
+    pub(crate) fn with_shards(self, service: &TestService, shards: Vec<Arc<Shard>>) -> Self {
         Self {
-            pages: pages_on(service, shards, None),
+            router: dashboard_router_on(service, shards, None),
             ..self
         }
     }
 
-    /// Somebody with this role in the customer's organization, signed in.
-    pub(crate) async fn of(service: &Service, customer: &Customer, role: Role) -> Self {
-        let person = somebody(service, false).await;
-        let by = Author::console();
+    /// A signed-in member of the customer's organization, with this role.
+    pub(crate) async fn member(service: &TestService, customer: &Customer, role: Role) -> Self {
+        let person = create_person(service, false).await;
+        let by = Actor::console();
         member::add(
             &service.control,
             customer.organization,
@@ -124,21 +141,21 @@ impl Browser {
         Self::signed_in(service, person).await
     }
 
-    pub(crate) async fn operator(service: &Service) -> Self {
-        let person = somebody(service, true).await;
+    pub(crate) async fn operator(service: &TestService) -> Self {
+        let person = create_person(service, true).await;
         Self::signed_in(service, person).await
     }
 
-    async fn signed_in(service: &Service, person: PersonId) -> Self {
-        let token = Token::of(rand::random());
-        let new = NewSession {
+    async fn signed_in(service: &TestService, person: PersonId) -> Self {
+        let token = SecretToken::from_random(rand::random());
+        let new = NewLoginSession {
             digest: token.digest(),
             id: SessionId::new(service.now(), Berth::new(0).unwrap(), rand::random()),
             person,
             address: "192.0.2.1",
             agent: "test",
         };
-        session::begin(&service.control, &new, &Author::console(), service.now())
+        session::begin(&service.control, &new, &Actor::console(), service.now())
             .await
             .unwrap();
         Self {
@@ -148,83 +165,91 @@ impl Browser {
     }
 
     pub(crate) fn cookie(&self) -> String {
-        let token = self.token.as_ref().map(Token::reveal);
-        let (token, left) = (token.unwrap_or_default(), &self.elsewhere);
-        format!("__Host-session={token}; elsewhere={left}")
+        let token = self.token.as_ref().map(SecretToken::reveal);
+        let (token, attempt) = (token.unwrap_or_default(), &self.login_attempt_cookie);
+        format!("__Host-session={token}; oidc={attempt}")
     }
 
-    pub(crate) async fn ask(&mut self, request: http::request::Builder, body: String) -> Seen {
+    pub(crate) async fn request(
+        &mut self,
+        request: http::request::Builder,
+        body: String,
+    ) -> PageResponse {
         let request = request.header(COOKIE, self.cookie());
         let request = request.body(Body::from(body)).unwrap();
-        let answer = self.pages.clone().oneshot(request).await.unwrap();
-        let (parts, body) = answer.into_parts();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         for line in parts.headers.get_all(SET_COOKIE) {
             let value = line.to_str().unwrap().split(';').next().unwrap();
             if let Some(token) = value.strip_prefix("__Host-session=") {
-                self.token = Token::parse(token);
+                self.token = SecretToken::parse(token);
             }
-            if let Some(left) = value.strip_prefix("elsewhere=") {
-                left.clone_into(&mut self.elsewhere);
+            if let Some(attempt) = value.strip_prefix("oidc=") {
+                attempt.clone_into(&mut self.login_attempt_cookie);
             }
         }
         let to = parts
             .headers
             .get(LOCATION)
             .map(|to| to.to_str().unwrap().to_owned());
-        Seen {
+        PageResponse {
             status: parts.status.as_u16(),
-            to: to.unwrap_or_default(),
+            location: to.unwrap_or_default(),
             html: String::from_utf8(bytes.to_vec()).unwrap(),
             headers: parts.headers,
         }
     }
 
-    pub(crate) async fn see(&mut self, path: &str) -> Seen {
-        self.ask(Request::get(path), String::new()).await
+    pub(crate) async fn get(&mut self, path: &str) -> PageResponse {
+        self.request(Request::get(path), String::new()).await
     }
 
-    /// A form of one of our pages, with its seal.
-    pub(crate) async fn send(&mut self, path: &str, fields: &[(&str, &str)]) -> Seen {
-        let seal = self.token.as_ref().map(Token::seal).unwrap_or_default();
+    /// Sends a form with its CSRF token.
+    pub(crate) async fn post_form(&mut self, path: &str, fields: &[(&str, &str)]) -> PageResponse {
+        let csrf_token = self
+            .token
+            .as_ref()
+            .map(SecretToken::csrf_token)
+            .unwrap_or_default();
         let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields).append_pair("seal", &seal);
+        form.extend_pairs(fields).append_pair("seal", &csrf_token);
         let request = Request::post(path)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header("sec-fetch-site", "same-origin");
-        self.ask(request, form.finish()).await
+        self.request(request, form.finish()).await
     }
 }
 
-pub(crate) async fn somebody(service: &Service, is_operator: bool) -> PersonId {
+pub(crate) async fn create_person(service: &TestService, is_operator: bool) -> PersonId {
     let now = service.now();
     let id = PersonId::new(now, Berth::new(0).unwrap(), rand::random());
     let new = NewPerson {
         id,
-        name: "Somebody".to_owned(),
+        name: "Test Person".to_owned(),
         email: format!("{id}@people.example").parse().unwrap(),
         password: None,
         is_operator,
     };
-    person::create(&service.control, &new, &Author::console(), now)
+    person::create(&service.control, &new, &Actor::console(), now)
         .await
         .unwrap();
     id
 }
 
-/// The name of the customer's project in addresses.
-pub(crate) async fn slug(service: &Service, customer: &Customer) -> String {
+/// The slug of the customer's project.
+pub(crate) async fn project_slug(service: &TestService, customer: &Customer) -> String {
     let project = project::find(&service.control, customer.project)
         .await
         .unwrap();
     project.unwrap().slug.to_string()
 }
 
-pub(crate) fn path_of(template: &str, organization: OrganizationId, slug: &str) -> String {
+pub(crate) fn fill_path(template: &str, organization: OrganizationId, slug: &str) -> String {
     let path = template
         .replace("{organization}", &organization.to_string())
         .replace("{project}", slug);
-    // Whatever else a route names: the gate stands before it.
+    // Any other parameter may have any value: the gate refuses the request first.
     let mut filled = String::new();
     let mut rest = path.as_str();
     while let Some((before, after)) = rest.split_once('{') {

@@ -1,126 +1,139 @@
-//! Files on pages: uploaded through the API that pages ask, shown, changed and deleted.
+//! Files on pages: uploaded through the API, shown, changed and deleted.
 
 use axum::extract::Request;
 use domain::person::Role;
-use domain::token::Token;
+use domain::secret_token::SecretToken;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use crate::dashboard::browser::{Browser, Seen, slug};
+use crate::dashboard::browser::{Browser, PageResponse, project_slug};
 use crate::files_scan::samples;
-use crate::support::Service;
-use crate::support::files::{declare, upload};
+use crate::support::TestService;
+use crate::support::files::{create_file_request, upload};
 
-/// As a script of our pages posts.
-async fn post(browser: &mut Browser, path: &str, body: &Value) -> Seen {
-    let seal = browser.token.as_ref().map(Token::seal).unwrap_or_default();
+/// Posts JSON as the script of a page does.
+async fn post_json(browser: &mut Browser, path: &str, body: &Value) -> PageResponse {
+    let csrf_token = browser
+        .token
+        .as_ref()
+        .map(SecretToken::csrf_token)
+        .unwrap_or_default();
     let request = Request::post(path)
         .header(CONTENT_TYPE, "application/json")
-        .header("x-form-seal", seal)
+        .header("x-form-seal", csrf_token)
         .header("sec-fetch-site", "same-origin");
-    browser.ask(request, body.to_string()).await
+    browser.request(request, body.to_string()).await
 }
 
-fn read(seen: &Seen) -> Value {
+fn parse_json(seen: &PageResponse) -> Value {
     serde_json::from_str(&seen.html).unwrap()
 }
 
 #[tokio::test]
 async fn a_page_uploads_what_a_caller_could() {
-    let mut service = Service::with_files().await;
-    let customer = service.customer().await;
-    let mut dev = Browser::of(&service, &customer, Role::Developer).await;
-    let project = format!("/dashboard/project/{}", slug(&service, &customer).await);
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let project = format!(
+        "/dashboard/project/{}",
+        project_slug(&service, &customer).await
+    );
     let files = format!("{project}/files");
-    assert!(dev.see(&files).await.html.contains("No file yet"));
+    assert!(dev.get(&files).await.html.contains("No files yet"));
 
     let bytes = samples::text(1000);
-    let mut wanted = declare(&bytes, "text/plain");
-    wanted["filename"] = json!("<b>notes</b>.txt");
-    let made = post(&mut dev, &format!("{project}/api/files"), &wanted).await;
+    let mut declaration = create_file_request(&bytes, "text/plain");
+    declaration["filename"] = json!("<b>notes</b>.txt");
+    let made = post_json(&mut dev, &format!("{project}/api/files"), &declaration).await;
     assert_eq!(made.status, 201, "{}", made.html);
-    let session = read(&made);
+    let session = parse_json(&made);
     let id = session["id"].as_str().unwrap();
-    let again = post(
+    let again = post_json(
         &mut dev,
         &format!("{project}/api/files/{id}/parts"),
         &json!({}),
     )
     .await;
-    assert_eq!(read(&again)["upload"]["type"], "post");
+    assert_eq!(parse_json(&again)["upload"]["type"], "post");
     upload(&session["upload"], &bytes).await;
-    let answer = service.complete(&customer, id, &json!({})).await;
+    let answer = service.complete_upload(&customer, id, &json!({})).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
-    let record = dev.see(&format!("{project}/api/files/{id}")).await;
-    assert_eq!(read(&record)["status"], "ready");
-    let late = post(
+    let record = dev.get(&format!("{project}/api/files/{id}")).await;
+    assert_eq!(parse_json(&record)["status"], "ready");
+    let late = post_json(
         &mut dev,
         &format!("{project}/api/files/{id}/complete"),
         &json!({}),
     )
     .await;
     assert_eq!(
-        (late.status, &read(&late)["error"]),
+        (late.status, &parse_json(&late)["error"]),
         (409, &json!("invalid_state"))
     );
 
-    let list = dev.see(&files).await.html;
+    let list = dev.get(&files).await.html;
     assert!(list.contains("&#60;b&#62;notes") && !list.contains("<b>notes"));
     assert!(
-        dev.see(&format!("{files}?status=failed"))
+        dev.get(&format!("{files}?status=failed"))
             .await
             .html
-            .contains("No file is like this")
+            .contains("No files match the filters")
     );
-    let one = dev.see(&format!("{files}/{id}")).await.html;
-    assert!(one.contains("The malware scanner found nothing"), "{one}");
-    let content = dev.see(&format!("{files}/{id}/content")).await;
+    let one = dev.get(&format!("{files}/{id}")).await.html;
+    assert!(one.contains("No malware found"), "{one}");
+    let content = dev.get(&format!("{files}/{id}/content")).await;
     assert_eq!(content.status, 303);
-    assert!(content.to.starts_with("http"), "{}", content.to);
+    assert!(content.location.starts_with("http"), "{}", content.location);
 
     let changed = dev
-        .send(&format!("{files}/{id}/change"), &[("pinned", "true")])
+        .post_form(&format!("{files}/{id}/change"), &[("pinned", "true")])
         .await;
     assert_eq!(changed.status, 303);
-    assert_eq!(service.file(&customer, id).await["pinned"], true);
+    assert_eq!(service.get_file(&customer, id).await["pinned"], true);
     let short = dev
-        .send(&format!("{files}/{id}/change"), &[("ttl_seconds", "5")])
+        .post_form(&format!("{files}/{id}/change"), &[("ttl_seconds", "5")])
         .await;
     assert_eq!(short.status, 422);
     assert!(short.html.contains("ttl_seconds"), "{}", short.html);
-    let deleted = dev.send(&format!("{files}/{id}/delete"), &[]).await;
+    let deleted = dev.post_form(&format!("{files}/{id}/delete"), &[]).await;
     assert_eq!(deleted.status, 303);
-    assert_eq!(service.file(&customer, id).await["status"], "expired");
-    let gone = dev.see(&format!("{files}/{id}/content")).await;
+    assert_eq!(service.get_file(&customer, id).await["status"], "expired");
+    let gone = dev.get(&format!("{files}/{id}/content")).await;
     assert_eq!(gone.status, 409);
 }
 
 #[tokio::test]
 async fn a_deactivated_project_takes_nothing_from_pages_either() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
-    let mut owner = Browser::of(&service, &customer, Role::Owner).await;
-    let project = format!("/dashboard/project/{}", slug(&service, &customer).await);
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let mut owner = Browser::member(&service, &customer, Role::Owner).await;
+    let project = format!(
+        "/dashboard/project/{}",
+        project_slug(&service, &customer).await
+    );
     owner
-        .send(&format!("{project}/settings/deactivate"), &[])
+        .post_form(&format!("{project}/settings/deactivate"), &[])
         .await;
-    let wanted = declare(&samples::text(10), "text/plain");
-    let made = post(&mut owner, &format!("{project}/api/files"), &wanted).await;
+    let declaration = create_file_request(&samples::text(10), "text/plain");
+    let made = post_json(&mut owner, &format!("{project}/api/files"), &declaration).await;
     assert_eq!(
-        (made.status, &read(&made)["error"]),
+        (made.status, &parse_json(&made)["error"]),
         (403, &json!("project_inactive"))
     );
 }
 
 #[tokio::test]
-async fn a_viewer_looks_and_uploads_nothing() {
-    let service = Service::with_files().await;
-    let customer = service.customer().await;
-    let mut viewer = Browser::of(&service, &customer, Role::Viewer).await;
-    let project = format!("/dashboard/project/{}", slug(&service, &customer).await);
-    let seen = viewer.see(&format!("{project}/files")).await;
+async fn a_viewer_sees_files_and_uploads_nothing() {
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let mut viewer = Browser::member(&service, &customer, Role::Viewer).await;
+    let project = format!(
+        "/dashboard/project/{}",
+        project_slug(&service, &customer).await
+    );
+    let seen = viewer.get(&format!("{project}/files")).await;
     assert_eq!(seen.status, 200);
     assert!(!seen.html.contains("upload.js"));
-    let made = post(&mut viewer, &format!("{project}/api/files"), &json!({})).await;
+    let made = post_json(&mut viewer, &format!("{project}/api/files"), &json!({})).await;
     assert_eq!(made.status, 403);
 }

@@ -1,33 +1,33 @@
-//! Small valid files of every media type, each time other bytes.
+//! Small valid files of every media type, with different bytes at every call.
 
 use std::fmt::Write as _;
 
 use domain::file::MediaType;
 
-pub(crate) fn unique() -> String {
+pub(crate) fn unique_text() -> String {
     format!("{:016x}", rand::random::<u64>())
 }
 
-pub(crate) fn of(media_type: MediaType) -> Vec<u8> {
+pub(crate) fn valid_file(media_type: MediaType) -> Vec<u8> {
     match media_type {
         MediaType::Jpeg => jpeg(),
         MediaType::Png => png(),
         MediaType::Gif => gif(),
         MediaType::Webp => webp(),
         MediaType::Pdf => pdf(3),
-        MediaType::Text => format!("Manifest {}\n", unique()).into_bytes(),
-        MediaType::Csv => format!("crate,weight\n{},12\n", unique()).into_bytes(),
-        MediaType::Markdown => format!("# Manifest\n\n- {}\n", unique()).into_bytes(),
-        MediaType::Mp4 => iso(b"isom\0\0\x02\0isomiso2avc1mp41"),
-        MediaType::QuickTime => iso(b"qt  \0\0\x02\0qt  "),
+        MediaType::Text => format!("Manifest {}\n", unique_text()).into_bytes(),
+        MediaType::Csv => format!("crate,weight\n{},12\n", unique_text()).into_bytes(),
+        MediaType::Markdown => format!("# Manifest\n\n- {}\n", unique_text()).into_bytes(),
+        MediaType::Mp4 => iso_media(b"isom\0\0\x02\0isomiso2avc1mp41"),
+        MediaType::QuickTime => iso_media(b"qt  \0\0\x02\0qt  "),
         MediaType::Webm => ebml("webm"),
         MediaType::Matroska => ebml("matroska"),
     }
 }
 
-/// Text of so many bytes.
+/// Text of this size.
 pub(crate) fn text(size: usize) -> Vec<u8> {
-    let mut text = format!("Manifest {}\n", unique()).into_bytes();
+    let mut text = format!("Manifest {}\n", unique_text()).into_bytes();
     let line = b"one crate of oranges, one crate of lemons\n";
     while text.len() < size {
         text.extend_from_slice(line);
@@ -36,7 +36,7 @@ pub(crate) fn text(size: usize) -> Vec<u8> {
     text
 }
 
-/// The industry's harmless test virus, in two halves so that this file is none.
+/// The EICAR test file, in two halves so that scanners do not report this source file.
 pub(crate) fn eicar() -> Vec<u8> {
     [
         br"X5O!P%@AP[4\PZX54(P^)7CC)7}".as_slice(),
@@ -56,7 +56,7 @@ fn length(bytes: &[u8]) -> u32 {
 }
 
 fn jpeg() -> Vec<u8> {
-    let comment = unique();
+    let comment = unique_text();
     let size = u16::try_from(comment.len() + 2).unwrap().to_be_bytes();
     [
         hex("ffd8ffe000104a46494600010100000100010000"),
@@ -74,7 +74,7 @@ fn png() -> Vec<u8> {
         .flat_map(|_| [vec![0], rand::random::<[u8; 12]>().to_vec()].concat())
         .collect();
     let size = u16::try_from(pixels.len()).unwrap();
-    // One block of zlib that is stored as it is.
+    // One uncompressed zlib block.
     let stored = [
         b"\x78\x01\x01".as_slice(),
         &size.to_le_bytes(),
@@ -119,7 +119,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 }
 
 fn gif() -> Vec<u8> {
-    let comment = unique();
+    let comment = unique_text();
     let size = u8::try_from(comment.len()).unwrap();
     [
         b"GIF89a".to_vec(),
@@ -139,7 +139,7 @@ fn webp() -> Vec<u8> {
         b"WEBP".to_vec(),
         chunk(b"VP8X", &hex("04000000000000000000")),
         chunk(b"VP8L", &hex("2f00000000071011fd0f4444ff03")),
-        chunk(b"XMP ", unique().as_bytes()),
+        chunk(b"XMP ", unique_text().as_bytes()),
     ];
     chunk(b"RIFF", &body.concat())
 }
@@ -155,7 +155,7 @@ pub(crate) fn pdf(pages: usize) -> Vec<u8> {
     ];
     let page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Resources << >> >>";
     objects.resize(pages + 2, page.to_owned());
-    let mut out = format!("%PDF-1.4\n%{}\n", unique());
+    let mut out = format!("%PDF-1.4\n%{}\n", unique_text());
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
     for (number, body) in (1..).zip(&objects) {
         writeln!(table, "{:010} 00000 n ", out.len()).unwrap();
@@ -172,8 +172,8 @@ fn atom(name: [u8; 4], parts: &[&[u8]]) -> Vec<u8> {
     [&(length(&body) + 8).to_be_bytes(), name.as_slice(), &body].concat()
 }
 
-/// Numbers of four bytes each.
-fn words(numbers: &[u32]) -> Vec<u8> {
+/// Encodes big-endian numbers of four bytes each.
+fn encode_u32s(numbers: &[u32]) -> Vec<u8> {
     numbers
         .iter()
         .flat_map(|number| number.to_be_bytes())
@@ -181,39 +181,42 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 }
 
 /// One frame of 16 by 16, shown for a second.
-fn iso(brands: &[u8]) -> Vec<u8> {
+fn iso_media(brands: &[u8]) -> Vec<u8> {
     let frame = hex("00000006658882025e4f");
     let head = [
         atom(*b"ftyp", &[brands]),
-        atom(*b"free", &[unique().as_bytes()]),
+        atom(*b"free", &[unique_text().as_bytes()]),
     ]
     .concat();
     let media = atom(*b"mdat", &[&frame[..]]);
-    let matrix = words(&[0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]);
+    let matrix = encode_u32s(&[0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]);
     let table = atom(
         *b"stbl",
         &[
-            &description(),
-            &atom(*b"stts", &[&words(&[0, 1, 1, 1000])]),
-            &atom(*b"stsc", &[&words(&[0, 1, 1, 1, 1])]),
-            &atom(*b"stsz", &[&words(&[0, 0, 1, length(&frame)])]),
-            &atom(*b"stco", &[&words(&[0, 1, length(&head) + 8])]),
+            &sample_description(),
+            &atom(*b"stts", &[&encode_u32s(&[0, 1, 1, 1000])]),
+            &atom(*b"stsc", &[&encode_u32s(&[0, 1, 1, 1, 1])]),
+            &atom(*b"stsz", &[&encode_u32s(&[0, 0, 1, length(&frame)])]),
+            &atom(*b"stco", &[&encode_u32s(&[0, 1, length(&head) + 8])]),
         ],
     );
     let reference = atom(
         *b"dref",
-        &[&words(&[0, 1]), &atom(*b"url ", &[&words(&[1])])],
+        &[
+            &encode_u32s(&[0, 1]),
+            &atom(*b"url ", &[&encode_u32s(&[1])]),
+        ],
     );
     let info = atom(
         *b"minf",
         &[
-            &atom(*b"vmhd", &[&words(&[1, 0, 0])]),
+            &atom(*b"vmhd", &[&encode_u32s(&[1, 0, 0])]),
             &atom(*b"dinf", &[&reference]),
             &table,
         ],
     );
     let handler = [
-        words(&[0, 0]),
+        encode_u32s(&[0, 0]),
         b"vide".to_vec(),
         vec![0; 12],
         b"video\0".to_vec(),
@@ -224,15 +227,18 @@ fn iso(brands: &[u8]) -> Vec<u8> {
             &atom(
                 *b"tkhd",
                 &[
-                    &words(&[3, 0, 0, 1, 0, 1000, 0, 0, 0, 0]),
+                    &encode_u32s(&[3, 0, 0, 1, 0, 1000, 0, 0, 0, 0]),
                     &matrix,
-                    &words(&[16 << 16, 16 << 16]),
+                    &encode_u32s(&[16 << 16, 16 << 16]),
                 ],
             ),
             &atom(
                 *b"mdia",
                 &[
-                    &atom(*b"mdhd", &[&words(&[0, 0, 0, 1000, 1000, 0x55c4_0000])]),
+                    &atom(
+                        *b"mdhd",
+                        &[&encode_u32s(&[0, 0, 0, 1000, 1000, 0x55c4_0000])],
+                    ),
                     &atom(*b"hdlr", &[&handler.concat()]),
                     &info,
                 ],
@@ -245,9 +251,9 @@ fn iso(brands: &[u8]) -> Vec<u8> {
             &atom(
                 *b"mvhd",
                 &[
-                    &words(&[0, 0, 0, 1000, 1000, 0x10000, 0x0100_0000, 0, 0]),
+                    &encode_u32s(&[0, 0, 0, 1000, 1000, 0x10000, 0x0100_0000, 0, 0]),
                     &matrix,
-                    &words(&[0, 0, 0, 0, 0, 0, 2]),
+                    &encode_u32s(&[0, 0, 0, 0, 0, 0, 2]),
                 ],
             ),
             &track,
@@ -256,13 +262,13 @@ fn iso(brands: &[u8]) -> Vec<u8> {
     [head, media, movie].concat()
 }
 
-/// More than 50 MB, most of it nothing.
+/// A video of more than 50 MB, mostly padding.
 pub(crate) fn large_video() -> Vec<u8> {
     let padding = vec![0; 52 << 20];
-    [of(MediaType::Mp4), atom(*b"free", &[&padding])].concat()
+    [valid_file(MediaType::Mp4), atom(*b"free", &[&padding])].concat()
 }
 
-fn description() -> Vec<u8> {
+fn sample_description() -> Vec<u8> {
     let sps = hex("6742c00aa6117a1000000300100000030328f1226118");
     let pps = hex("68c8420f2c80");
     let avcc = atom(
@@ -285,7 +291,7 @@ fn description() -> Vec<u8> {
         hex("0018ffff"),
     ];
     let entry = atom(*b"avc1", &[&entry.concat(), &avcc]);
-    atom(*b"stsd", &[&words(&[0, 1]), &entry])
+    atom(*b"stsd", &[&encode_u32s(&[0, 1]), &entry])
 }
 
 fn element(id: &str, body: &[u8]) -> Vec<u8> {
@@ -308,7 +314,7 @@ fn ebml(doctype: &str) -> Vec<u8> {
         element("2ad7b1", b"\x0f\x42\x40"),
         element("4489", &1000_f64.to_be_bytes()),
         element("4d80", b"test"),
-        element("5741", unique().as_bytes()),
+        element("5741", unique_text().as_bytes()),
     ];
     let video = [element("b0", b"\x10"), element("ba", b"\x10")].concat();
     let track = [

@@ -1,91 +1,93 @@
-//! The gate: every task of the tested nodes waits here until the scheduler lets it go on.
+//! The gate: every task of the tested nodes waits here until the scheduler releases it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use store::pool::intercept::{Interceptor, Statement, Verdict};
+use store::pool::intercept::{InterceptAction, InterceptedStatement, Interceptor};
 use tokio::sync::{Notify, oneshot};
 
 tokio::task_local! {
-    /// The stage that a task runs; tasks that a stage spawned have none.
+    /// The stage that a task runs. Tasks that a stage spawned have none.
     pub(super) static STAGE: &'static str;
 }
 
 /// What a task is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Point {
+pub(super) enum GatePoint {
     /// Begin the next step of its stage.
     Step,
     /// Send a statement.
-    Statement(Statement),
-    /// Take the answer of a statement that has run.
+    Statement(InterceptedStatement),
+    /// Receive the answer to a statement that has run.
     Answer,
-    /// Call a provider or a receiver: nothing has happened yet.
+    /// Call a provider or a receiver. The call has had no effect yet.
     Call(&'static str),
-    /// Take the reply of a call that had its effect.
+    /// Receive the reply to a call that has had its effect.
     Reply(&'static str),
 }
 
-/// How a task goes on.
+/// How a task continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum GateDecision {
     Continue,
-    /// It goes on and does not wait before so many statements that follow.
+    /// It continues, and does not wait before this many of its next statements.
     Burst(u32),
-    /// Nothing is sent, and the connection is lost.
+    /// The statement or call is not sent, and the connection is lost.
     Fail,
-    /// It happens, and its answer is lost.
+    /// It takes effect, and its answer is lost.
     LoseAnswer,
-    /// It happens, and the task waits once more before it has the answer.
+    /// It takes effect, and the task waits once more before it receives the answer.
     HoldAnswer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
+pub(super) struct GateTicket {
     pub(super) number: u64,
     pub(super) node: usize,
     pub(super) stage: &'static str,
-    pub(super) point: Point,
+    pub(super) point: GatePoint,
 }
 
-impl fmt::Display for Ticket {
+impl fmt::Display for GateTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (node, stage) = (self.node, self.stage);
         match self.point {
-            Point::Step => write!(f, "node {node} {stage}: step"),
-            Point::Statement(Statement::Other) => write!(f, "node {node} {stage}: statement"),
-            Point::Statement(other) => write!(f, "node {node} {stage}: {other:?}"),
-            Point::Answer => write!(f, "node {node} {stage}: answer"),
-            Point::Call(what) => write!(f, "node {node} {stage}: call {what}"),
-            Point::Reply(what) => write!(f, "node {node} {stage}: reply of {what}"),
+            GatePoint::Step => write!(f, "node {node} {stage}: step"),
+            GatePoint::Statement(InterceptedStatement::Other) => {
+                write!(f, "node {node} {stage}: statement")
+            }
+            GatePoint::Statement(other) => write!(f, "node {node} {stage}: {other:?}"),
+            GatePoint::Answer => write!(f, "node {node} {stage}: answer"),
+            GatePoint::Call(what) => write!(f, "node {node} {stage}: call {what}"),
+            GatePoint::Reply(what) => write!(f, "node {node} {stage}: reply of {what}"),
         }
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Gate {
-    state: Mutex<State>,
-    /// Something arrived here, or a statement has run.
+pub(super) struct TaskGate {
+    state: Mutex<GateState>,
+    /// Notified when a task arrives at the gate or a statement has run.
     pub(super) changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: BTreeMap<u64, (Ticket, oneshot::Sender<Decision>)>,
-    next: u64,
-    /// Only steps wait; everything inside a step goes on at once.
+struct GateState {
+    waiting: BTreeMap<u64, (GateTicket, oneshot::Sender<GateDecision>)>,
+    next_number: u64,
+    /// If open, only steps wait. Everything inside a step continues immediately.
     is_open: bool,
-    /// Tasks that wait once more when their statement has run.
-    held: HashSet<tokio::task::Id>,
-    /// How many statements of a task need not wait.
+    /// Tasks that wait once more after their statement has run.
+    holding_answer: HashSet<tokio::task::Id>,
+    /// How many of a task's next statements do not wait.
     bursts: HashMap<tokio::task::Id, u32>,
 }
 
-impl State {
-    fn passes(&mut self, point: Point) -> bool {
-        if self.is_open || !matches!(point, Point::Statement(_)) {
-            return self.is_open && point != Point::Step;
+impl GateState {
+    fn may_pass(&mut self, point: GatePoint) -> bool {
+        if self.is_open || !matches!(point, GatePoint::Statement(_)) {
+            return self.is_open && point != GatePoint::Step;
         }
         let left = tokio::task::try_id().and_then(|id| self.bursts.get_mut(&id));
         left.is_some_and(|left| {
@@ -96,21 +98,21 @@ impl State {
     }
 }
 
-impl Gate {
-    /// Waits for the scheduler.
-    pub(super) async fn pass(&self, node: usize, point: Point) -> Decision {
+impl TaskGate {
+    /// Waits until the scheduler decides.
+    pub(super) async fn pass(&self, node: usize, point: GatePoint) -> GateDecision {
         let (decide, decided) = oneshot::channel();
         let name = STAGE.try_with(|name| *name).unwrap_or("task");
         let number = {
             let mut state = self.lock();
-            if state.passes(point) {
+            if state.may_pass(point) {
                 drop(state);
                 self.changed.notify_one();
-                return Decision::Continue;
+                return GateDecision::Continue;
             }
-            let number = state.next;
-            state.next += 1;
-            let ticket = Ticket {
+            let number = state.next_number;
+            state.next_number += 1;
+            let ticket = GateTicket {
                 number,
                 node,
                 stage: name,
@@ -120,87 +122,91 @@ impl Gate {
             number
         };
         self.changed.notify_one();
-        let _place = Place { gate: self, number };
-        let decision = decided.await.unwrap_or(Decision::Continue);
-        if let (Decision::Burst(count), Some(id)) = (decision, tokio::task::try_id()) {
+        let _guard = TicketGuard { gate: self, number };
+        let decision = decided.await.unwrap_or(GateDecision::Continue);
+        if let (GateDecision::Burst(count), Some(id)) = (decision, tokio::task::try_id()) {
             self.lock().bursts.insert(id, count);
-            return Decision::Continue;
+            return GateDecision::Continue;
         }
         decision
     }
 
-    /// Who waits, in an order that does not depend on who came first.
-    pub(super) fn waiting(&self) -> Vec<Ticket> {
+    /// The waiting tasks, in an order that does not depend on their arrival across stages.
+    pub(super) fn waiting_tickets(&self) -> Vec<GateTicket> {
         let state = self.lock();
-        let mut tickets: Vec<Ticket> = state.waiting.values().map(|(ticket, _)| *ticket).collect();
+        let mut tickets: Vec<GateTicket> =
+            state.waiting.values().map(|(ticket, _)| *ticket).collect();
         tickets.sort_by_key(|it| (it.node, it.stage, it.number));
         tickets
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn waiting_count(&self) -> usize {
         self.lock().waiting.len()
     }
 
-    pub(super) fn let_go(&self, ticket: Ticket, decision: Decision) {
+    pub(super) fn release(&self, ticket: GateTicket, decision: GateDecision) {
         let waiting = self.lock().waiting.remove(&ticket.number);
         if let Some((_, decide)) = waiting {
-            // A task that was dropped meanwhile needs no answer.
+            // The task may have been dropped meanwhile.
             let _ = decide.send(decision);
         }
     }
 
-    /// From now on only steps wait, or everything again.
+    /// Opened, the gate stops only steps. Closed, it stops statements and calls too.
     pub(super) fn set_open(&self, is_open: bool) {
         let mut state = self.lock();
         state.is_open = is_open;
         state.bursts.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap()
     }
 }
 
-/// A task that is dropped while it waits leaves no ticket behind.
-struct Place<'a> {
-    gate: &'a Gate,
+/// Removes the ticket of a task that is dropped while it waits.
+struct TicketGuard<'a> {
+    gate: &'a TaskGate,
     number: u64,
 }
 
-impl Drop for Place<'_> {
+impl Drop for TicketGuard<'_> {
     fn drop(&mut self) {
         self.gate.lock().waiting.remove(&self.number);
         self.gate.changed.notify_one();
     }
 }
 
-/// Leads the statements of one node to the gate.
+/// Makes every statement of one node wait at the gate.
 #[derive(Debug)]
-pub(super) struct Statements {
+pub(super) struct GateInterceptor {
     pub(super) node: usize,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<TaskGate>,
 }
 
 #[async_trait::async_trait]
-impl Interceptor for Statements {
-    async fn before(&self, statement: Statement) -> Verdict {
-        let point = Point::Statement(statement);
+impl Interceptor for GateInterceptor {
+    async fn before(&self, statement: InterceptedStatement) -> InterceptAction {
+        let point = GatePoint::Statement(statement);
         match self.gate.pass(self.node, point).await {
-            Decision::Continue | Decision::Burst(_) => Verdict::Run,
-            Decision::Fail => Verdict::Fail,
-            Decision::LoseAnswer => Verdict::LoseAnswer,
-            Decision::HoldAnswer => {
-                self.gate.lock().held.extend(tokio::task::try_id());
-                Verdict::Run
+            GateDecision::Continue | GateDecision::Burst(_) => InterceptAction::Run,
+            GateDecision::Fail => InterceptAction::Fail,
+            GateDecision::LoseAnswer => InterceptAction::LoseAnswer,
+            GateDecision::HoldAnswer => {
+                self.gate
+                    .lock()
+                    .holding_answer
+                    .extend(tokio::task::try_id());
+                InterceptAction::Run
             }
         }
     }
 
-    async fn after(&self, _: Statement) {
+    async fn after(&self, _: InterceptedStatement) {
         self.gate.changed.notify_one();
         let id = tokio::task::try_id();
-        if id.is_some_and(|id| self.gate.lock().held.remove(&id)) {
-            self.gate.pass(self.node, Point::Answer).await;
+        if id.is_some_and(|id| self.gate.lock().holding_answer.remove(&id)) {
+            self.gate.pass(self.node, GatePoint::Answer).await;
         }
     }
 }

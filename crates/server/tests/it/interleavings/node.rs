@@ -1,4 +1,4 @@
-//! One set of workers: every stage is a task that takes a step whenever the scheduler says so.
+//! One worker set: every stage is a task that takes a step when the scheduler releases it.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use domain::time::Clock as _;
 use tokio::task::JoinHandle;
 use workers::lease::Lease;
 use workers::stage::Stage;
-use workers::{Crew, Parts};
+use workers::{WorkerSet, WorkerSetDeps};
 
-use super::gate::{Gate, Point, STAGE};
-use super::log::Log;
-use crate::database::HandMoved;
+use super::event_log::EventLog;
+use super::gate::{GatePoint, STAGE, TaskGate};
+use crate::database::ManualClock;
 
-pub(super) struct Node {
+pub(super) struct SteppedNode {
     pub(super) lease: Lease,
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// What the tasks of a node share.
+/// The state that the tasks of a node share.
 #[derive(Debug, Clone)]
-pub(super) struct Context {
+pub(super) struct SteppedNodeContext {
     pub(super) node: usize,
-    pub(super) gate: Arc<Gate>,
-    pub(super) clock: Arc<HandMoved>,
-    pub(super) log: Arc<Log>,
+    pub(super) gate: Arc<TaskGate>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) log: Arc<EventLog>,
 }
 
-impl Node {
-    pub(super) async fn start(parts: Parts, context: Context) -> Self {
-        let crew = Box::pin(Crew::join(parts)).await.unwrap();
-        let Crew {
+impl SteppedNode {
+    pub(super) async fn start(deps: WorkerSetDeps, context: SteppedNodeContext) -> Self {
+        let workers = Box::pin(WorkerSet::join(deps)).await.unwrap();
+        let WorkerSet {
             gather,
             dispatch,
             collect,
@@ -38,7 +38,7 @@ impl Node {
             sweep,
             lease,
             ..
-        } = crew;
+        } = workers;
         let tasks = vec![
             spawn_stage(gather, &context),
             spawn_stage(dispatch, &context),
@@ -47,13 +47,13 @@ impl Node {
             spawn_stage(resend, &context),
             spawn_stage(sweep, &context),
             spawn_renewal(lease.clone(), context.clone()),
-            spawn_burial(lease.clone(), context),
+            spawn_takeover(lease.clone(), context),
         ];
         Self { lease, tasks }
     }
 
-    /// A stage that panicked has ended; no other has.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether all tasks still run. Only a panic ends a task.
+    pub(super) fn is_running(&self) -> bool {
         self.tasks.iter().all(|task| !task.is_finished())
     }
 
@@ -62,56 +62,58 @@ impl Node {
             task.abort();
         }
         for task in self.tasks {
-            // Cancelled, as it should be.
+            // The task was aborted above.
             let _ = task.await;
         }
     }
 }
 
-/// As the loop of `workers::stage`, which waits by the real clock.
-fn spawn_stage(mut stage: impl Stage + 'static, context: &Context) -> JoinHandle<()> {
+/// Like the loop of `workers::stage`, which waits by the real clock.
+fn spawn_stage(mut stage: impl Stage + 'static, context: &SteppedNodeContext) -> JoinHandle<()> {
     let (name, context) = (stage.name(), context.clone());
     tokio::spawn(STAGE.scope(name, async move {
         let mut failed = false;
         loop {
-            context.gate.pass(context.node, Point::Step).await;
+            context.gate.pass(context.node, GatePoint::Step).await;
             let now = context.clock.now();
             let step = async {
                 if failed {
-                    stage.mend().await?;
+                    stage.recover().await?;
                 }
                 stage.advance(now).await
             };
-            let ended = step.await;
-            failed = ended.is_err();
-            context.log.ended(context.node, name, &ended);
+            let result = step.await;
+            failed = result.is_err();
+            context.log.record_step(context.node, name, &result);
         }
     }))
 }
 
-fn spawn_renewal(lease: Lease, context: Context) -> JoinHandle<()> {
+fn spawn_renewal(lease: Lease, context: SteppedNodeContext) -> JoinHandle<()> {
     tokio::spawn(STAGE.scope("renew", async move {
         loop {
-            context.gate.pass(context.node, Point::Step).await;
-            let ended = lease.renew().await;
-            context.log.ended(context.node, "renew", &ended);
-            if ended.is_ok() {
-                context.log.renewed(context.node);
+            context.gate.pass(context.node, GatePoint::Step).await;
+            let result = lease.renew().await;
+            context.log.record_step(context.node, "renew", &result);
+            if result.is_ok() {
+                context.log.record_renewal(context.node);
             }
         }
     }))
 }
 
-fn spawn_burial(lease: Lease, context: Context) -> JoinHandle<()> {
-    tokio::spawn(STAGE.scope("bury", async move {
+fn spawn_takeover(lease: Lease, context: SteppedNodeContext) -> JoinHandle<()> {
+    tokio::spawn(STAGE.scope("claim-takeover", async move {
         loop {
-            context.gate.pass(context.node, Point::Step).await;
+            context.gate.pass(context.node, GatePoint::Step).await;
             let step = async {
-                lease.bury_dead().await?;
-                lease.free_orphans().await
+                lease.fence_expired_nodes().await?;
+                lease.free_orphaned_claims().await
             };
-            let ended = step.await;
-            context.log.ended(context.node, "bury", &ended);
+            let result = step.await;
+            context
+                .log
+                .record_step(context.node, "claim-takeover", &result);
         }
     }))
 }

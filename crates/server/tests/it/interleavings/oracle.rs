@@ -1,17 +1,17 @@
-//! What must be so when a seed has come to its end.
+//! The invariants at the end of a seed.
 
 use std::collections::HashMap;
 
 use domain::id::CargoId;
-use store::shard::audit;
+use store::shard::ledger_audit;
 
-use super::guards;
-use super::provider::Account;
-use super::receiver::Post;
+use super::fake_provider::FakeProviderAccount;
+use super::guard_triggers;
+use super::recording_receiver::ReceivedCallback;
 use super::scheduler::Scheduler;
 
-/// Each says what is wrong, in a row for each case.
-const QUESTIONS: [&str; 6] = [
+/// Each query returns one row for each violation.
+const VIOLATION_QUERIES: [&str; 6] = [
     "select format('cargo %s has no outcome, or a failure', c.id)
      from shard.cargo c left join shard.outcome o on o.cargo = c.id
      where c.organization = any(ORGANIZATIONS) and o.success is not true",
@@ -43,69 +43,73 @@ const QUESTIONS: [&str; 6] = [
 ];
 
 impl Scheduler<'_> {
-    /// Everything that is not as it must be.
-    pub(super) async fn judge(&self, account: &Account) -> Vec<String> {
-        let shard = &self.world.database.shard;
-        let mut wrong = self.world.ask::<String>(guards::VIOLATIONS).await;
-        for question in QUESTIONS {
-            let question = question.replace("ORGANIZATIONS", &self.organizations());
-            wrong.extend(self.world.ask::<String>(&question).await);
+    /// Lists every violation of an invariant.
+    pub(super) async fn find_violations(&self, account: &FakeProviderAccount) -> Vec<String> {
+        let shard = &self.fixture.database.shard;
+        let mut violations = self
+            .fixture
+            .query_column::<String>(guard_triggers::SELECT_VIOLATIONS)
+            .await;
+        for query in VIOLATION_QUERIES {
+            let query = query.replace("ORGANIZATIONS", &self.organizations_sql());
+            violations.extend(self.fixture.query_column::<String>(&query).await);
         }
-        let report = audit::whole(shard).await.unwrap();
-        wrong.extend(report.faults.iter().map(ToString::to_string));
-        wrong.extend(self.lost_jobs(account).await);
-        wrong.extend(self.callbacks().await);
+        let report = ledger_audit::check_all(shard).await.unwrap();
+        violations.extend(report.faults.iter().map(ToString::to_string));
+        violations.extend(self.find_lost_jobs(account).await);
+        violations.extend(self.check_callbacks().await);
         if self.plan.is_calm() {
-            wrong.extend(self.log.failed_steps());
+            violations.extend(self.log.failed_steps());
         }
-        wrong
+        violations
     }
 
-    /// Jobs that no batch knows of and that nobody asked to stop. One that was not listed when it
-    /// was looked for, and whose creator was never answered, cannot be known.
-    async fn lost_jobs(&self, account: &Account) -> Vec<String> {
+    /// Lists jobs that no batch has and that no node asked to cancel. A job is excused if it was
+    /// not listed during the search and its creator never received an answer.
+    async fn find_lost_jobs(&self, account: &FakeProviderAccount) -> Vec<String> {
         let known = "select job from shard.batch where job is not null";
-        let known: Vec<String> = self.world.ask(known).await;
+        let known: Vec<String> = self.fixture.query_column(known).await;
         let jobs = account.lock();
         let lost = jobs.iter().filter(|job| {
             let is_excused = job.was_hidden && !job.was_answered;
-            !known.contains(&job.id) && !job.was_stopped && !is_excused
+            !known.contains(&job.id) && !job.was_cancel_requested && !is_excused
         });
-        let lost = lost.map(|job| format!("{} runs, and no batch knows of it", job.id));
+        let lost = lost.map(|job| format!("{} runs, and no batch has it", job.id));
         lost.collect()
     }
 
-    /// A callback is acknowledged at least once, and made again only after something went wrong.
-    async fn callbacks(&self) -> Vec<String> {
+    /// A callback is acknowledged at least once, and repeated only after a fault.
+    async fn check_callbacks(&self) -> Vec<String> {
         let posts = self.receiver.lock().clone();
-        let attempts = self.attempts().await;
-        let mut wrong = Vec::new();
+        let attempts = self.count_attempts().await;
+        let mut violations = Vec::new();
         for cargo in self.customers.iter().flat_map(|it| &it.cargo) {
-            let made: Vec<&Post> = posts.iter().filter(|it| it.cargo == *cargo).collect();
+            let made: Vec<&ReceivedCallback> =
+                posts.iter().filter(|it| it.cargo == *cargo).collect();
             if !made.iter().any(|it| it.is_acknowledged) {
-                wrong.push(format!("the callback of {cargo} was never acknowledged"));
+                violations.push(format!("the callback of {cargo} was never acknowledged"));
             }
             let recorded = attempts.get(cargo).copied().unwrap_or_default();
             let unrecorded = made.len().saturating_sub(recorded);
-            let troubled = made
+            let faulty = made
                 .iter()
-                .filter(|it| self.log.was_troubled(it.node, it.turn));
-            if unrecorded > troubled.count() {
+                .filter(|it| self.log.had_fault_since(it.node, it.turn));
+            if unrecorded > faulty.count() {
                 let (all, recorded) = (made.len(), recorded);
-                wrong.push(format!("the callback of {cargo} was made {all} times, recorded {recorded} times, and nothing went wrong"));
+                violations.push(format!("the callback of {cargo} was made {all} times, recorded {recorded} times, without a fault"));
             }
         }
-        wrong
+        violations
     }
 
-    async fn attempts(&self) -> HashMap<CargoId, usize> {
+    async fn count_attempts(&self) -> HashMap<CargoId, usize> {
         let attempts = format!(
             "select a.cargo from shard.attempt a join shard.cargo c on c.id = a.cargo
              where c.organization = any({})",
-            self.organizations()
+            self.organizations_sql()
         );
         let mut counts = HashMap::new();
-        for cargo in self.world.ask(&attempts).await {
+        for cargo in self.fixture.query_column(&attempts).await {
             *counts.entry(CargoId::from_uuid(cargo)).or_default() += 1;
         }
         counts

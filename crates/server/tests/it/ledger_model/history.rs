@@ -1,67 +1,68 @@
-//! Random histories: what is done next, and how it goes wrong.
+//! Draws random histories: the next operations, and the faults that hit them.
 
 use chrono::TimeDelta;
 use domain::id::{BatchId, Berth, CargoId};
 use domain::idempotency;
-use domain::model::Kind;
+use domain::model::ModelKind;
 use domain::money::Money;
-use domain::outcome::Usage;
+use domain::outcome::TokenUsage;
 use domain::time::Timestamp;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
-use store::shard::credit::{Direction, Payment};
+use store::shard::credit::{Payment, PaymentDirection};
 
-use super::operation::{Given, Load, OURS, Operation, Record, SOLD};
-use super::oracle::Oracle;
+use super::operation::{
+    GeneratedOutcome, LIVE_CLAIM, LedgerOperation, LoadOperation, RecordOperation, TEST_MODELS,
+};
+use super::oracle::LedgerOracle;
 
-/// With more than this in the queue something is gathered in every round.
-const BACKLOG: usize = 1500;
-/// With more batches than this one is worked on in every round, with twice as many two.
-const BATCHES: usize = 15;
-/// The most loads in a group.
-const GROUP: usize = 40;
+/// With more waiting cargo than this, every round gathers.
+const BACKLOG_THRESHOLD: usize = 1500;
+/// For each this many open batches, every round records outcomes one more time.
+const BATCHES_PER_RECORD: usize = 15;
+const MAX_LOADS_PER_GROUP: usize = 40;
 
-/// How a round is disturbed.
+/// The fault of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Crash {
-    Never,
-    /// Clients are gone before they are answered.
-    Gone,
-    /// Connections are cut while everything is under way.
-    Cut,
+pub(super) enum RoundFault {
+    None,
+    /// Clients disconnect before they receive the answer.
+    ClientsDropped,
+    /// Connections to PostgreSQL are cut during the round.
+    ConnectionsCut,
 }
 
-/// What becomes of one client of a disturbed round.
+/// The fault of one client in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Lives,
-    /// It is gone after so many steps, and what it holds is dropped where it stands.
-    GoneAfter(u32),
-    /// It ends, but its answer is lost; of loads that of every other one.
-    Unheard,
+pub(super) enum ClientFault {
+    None,
+    /// Its future is dropped after this many polls.
+    DroppedAfter(u32),
+    /// It ends, but its answer is lost. In a group of loads, every other answer is lost.
+    AnswerLost,
 }
 
-impl Fate {
-    pub(super) const fn steps(self) -> Option<u32> {
+impl ClientFault {
+    pub(super) const fn polls_before_drop(self) -> Option<u32> {
         match self {
-            Self::GoneAfter(steps) => Some(steps),
-            Self::Lives | Self::Unheard => None,
+            Self::DroppedAfter(polls) => Some(polls),
+            Self::None | Self::AnswerLost => None,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct History {
+pub(super) struct HistoryGenerator {
     pub(super) random: StdRng,
-    tags: u64,
+    tag_count: u64,
 }
 
-impl History {
+impl HistoryGenerator {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             random: StdRng::seed_from_u64(seed),
-            tags: 0,
+            tag_count: 0,
         }
     }
 
@@ -69,93 +70,105 @@ impl History {
         self.random.random_ratio(1, many)
     }
 
-    fn tag(&mut self, what: &str) -> String {
-        self.tags += 1;
-        format!("{what} {}", self.tags)
+    fn next_tag(&mut self, what: &str) -> String {
+        self.tag_count += 1;
+        format!("{what} {}", self.tag_count)
     }
 
-    pub(super) fn crash(&mut self) -> Crash {
+    pub(super) fn draw_round_fault(&mut self) -> RoundFault {
         match self.random.random_range(0..10) {
-            0 => Crash::Cut,
-            1 | 2 => Crash::Gone,
-            _ => Crash::Never,
+            0 => RoundFault::ConnectionsCut,
+            1 | 2 => RoundFault::ClientsDropped,
+            _ => RoundFault::None,
         }
     }
 
-    pub(super) fn fate(&mut self, crash: Crash) -> Fate {
-        match crash {
-            Crash::Never | Crash::Cut => Fate::Lives,
-            Crash::Gone if self.one_in(3) => Fate::Unheard,
-            Crash::Gone => Fate::GoneAfter(self.random.random_range(1..40)),
+    pub(super) fn draw_client_fault(&mut self, fault: RoundFault) -> ClientFault {
+        match fault {
+            RoundFault::None | RoundFault::ConnectionsCut => ClientFault::None,
+            RoundFault::ClientsDropped if self.one_in(3) => ClientFault::AnswerLost,
+            RoundFault::ClientsDropped => {
+                ClientFault::DroppedAfter(self.random.random_range(1..40))
+            }
         }
     }
 
-    /// What happens at the same time, by one client or by several.
-    pub(super) fn round(
+    /// Draws the operations that one or several clients run concurrently.
+    pub(super) fn draw_round(
         &mut self,
-        oracle: &Oracle,
-        crash: Crash,
+        oracle: &LedgerOracle,
+        fault: RoundFault,
         now: Timestamp,
-    ) -> Vec<Operation> {
+    ) -> Vec<LedgerOperation> {
         let mut round = Vec::new();
         for _ in 0..self.random.random_range(1..=4) {
             match self.random.random_range(0..100) {
-                0..35 => round.push(self.load(oracle, crash, now)),
+                0..35 => round.push(self.draw_loads(oracle, fault, now)),
                 35..47 => {
                     for _ in 0..self.random.random_range(1..=4) {
-                        round.push(self.pay(oracle));
+                        round.push(self.draw_payment(oracle));
                     }
                 }
-                47..80 => self.record(oracle, &mut round),
-                80..83 => self.release(oracle, &mut round),
-                83..87 => self.move_on(oracle, &mut round, now),
-                _ => self.gather(&mut round, now),
+                47..80 => self.draw_records(oracle, &mut round),
+                80..83 => self.draw_releases(oracle, &mut round),
+                83..87 => self.draw_batch_end(oracle, &mut round, now),
+                _ => self.draw_gather(&mut round, now),
             }
         }
-        if oracle.waiting.len() > BACKLOG || oracle.batches.is_empty() {
-            self.gather(&mut round, now);
+        if oracle.waiting.len() > BACKLOG_THRESHOLD || oracle.batches.is_empty() {
+            self.draw_gather(&mut round, now);
         }
         if self.one_in(100) {
-            round.push(Operation::Audit);
+            round.push(LedgerOperation::Audit);
         }
-        for _ in 0..oracle.batches.len() / BATCHES {
-            self.record(oracle, &mut round);
+        for _ in 0..oracle.batches.len() / BATCHES_PER_RECORD {
+            self.draw_records(oracle, &mut round);
         }
         round
     }
 
-    fn load(&mut self, oracle: &Oracle, crash: Crash, now: Timestamp) -> Operation {
-        let count = self.random.random_range(1..=GROUP);
-        let mut loads: Vec<Load> = Vec::with_capacity(count);
+    fn draw_loads(
+        &mut self,
+        oracle: &LedgerOracle,
+        fault: RoundFault,
+        now: Timestamp,
+    ) -> LedgerOperation {
+        let count = self.random.random_range(1..=MAX_LOADS_PER_GROUP);
+        let mut loads: Vec<LoadOperation> = Vec::with_capacity(count);
         for _ in 0..count {
             if self.one_in(20)
-                && let Some(repeated) = self.repeat(oracle, &loads, now)
+                && let Some(repeated) = self.draw_repeated_load(oracle, &loads, now)
             {
                 loads.push(repeated);
                 continue;
             }
-            let mut load = self.fresh(oracle);
-            // Without a name nobody could tell what became of it.
-            if crash != Crash::Never || self.random.random() {
-                load.key = Some(self.tag("key"));
+            let mut load = self.draw_new_load(oracle);
+            // Without a key, the test could not find out whether the load was stored.
+            if fault != RoundFault::None || self.random.random() {
+                load.key = Some(self.next_tag("key"));
             }
             loads.push(load);
         }
-        Operation::Load(loads)
+        LedgerOperation::Load(loads)
     }
 
-    /// The same again under its key, from this group or from before; now and then with another body.
-    fn repeat(&mut self, oracle: &Oracle, group: &[Load], now: Timestamp) -> Option<Load> {
+    /// Repeats a load of this group or an earlier round under its key, sometimes with another body.
+    fn draw_repeated_load(
+        &mut self,
+        oracle: &LedgerOracle,
+        group: &[LoadOperation],
+        now: Timestamp,
+    ) -> Option<LoadOperation> {
         let mut load = if self.random.random() {
-            // The oldest may be forgotten before this round is over.
-            let name = oracle.named.iter().rev();
+            // The oracle may forget the oldest keys during this round.
+            let name = oracle.key_order.iter().rev();
             let name = name.take(500).nth(self.random.random_range(0..500))?;
-            let keyed = oracle.keys.get(name)?;
-            // A key is kept for a day; near its end nobody knows.
-            if now - keyed.at > idempotency::KEPT - TimeDelta::minutes(1) {
+            let earlier = oracle.keyed_loads.get(name)?;
+            // A key is stored for a day. Near its expiry the result is not certain.
+            if now - earlier.at > idempotency::IDEMPOTENCY_KEY_RETENTION - TimeDelta::minutes(1) {
                 return None;
             }
-            keyed.load.clone()
+            earlier.load.clone()
         } else {
             group.choose(&mut self.random)?.clone()
         };
@@ -167,30 +180,29 @@ impl History {
         Some(load)
     }
 
-    fn fresh(&mut self, oracle: &Oracle) -> Load {
-        let sold = &SOLD[self.random.random_range(0..SOLD.len())];
+    fn draw_new_load(&mut self, oracle: &LedgerOracle) -> LoadOperation {
+        let model = &TEST_MODELS[self.random.random_range(0..TEST_MODELS.len())];
         let length = self.random.random_range(1..300_usize);
         let text = "x".repeat(length);
         let bytes = u64::try_from(length).unwrap();
-        let model = sold.id;
-        let (body, hold) = match sold.kind {
-            Kind::Chat => {
-                let most = self.random.random_range(1..2000_u64);
+        let id = model.id;
+        let (body, hold) = match model.kind {
+            ModelKind::Chat => {
+                let max_tokens = self.random.random_range(1..2000_u64);
                 let body = format!(
-                    r#"{{"params":{{"model":"{model}","max_tokens":{most},"messages":[{{"role":"user","content":"{text}"}}]}}}}"#
+                    r#"{{"params":{{"model":"{id}","max_tokens":{max_tokens},"messages":[{{"role":"user","content":"{text}"}}]}}}}"#
                 );
-                // The role is read too, and a text is said to stand around them all.
-                (body, sold.hold(bytes + 4, 2, most))
+                // The hold also counts the role, and the overhead of a second text.
+                (body, model.expected_hold(bytes + 4, 2, max_tokens))
             }
-            Kind::Embedding => {
-                let body = format!(
-                    r#"{{"params":{{"model":"{model}","input_text":["{text}","{text}"]}}}}"#
-                );
-                (body, sold.hold(2 * bytes, 2, 0))
+            ModelKind::Embedding => {
+                let body =
+                    format!(r#"{{"params":{{"model":"{id}","input_text":["{text}","{text}"]}}}}"#);
+                (body, model.expected_hold(2 * bytes, 2, 0))
             }
         };
-        Load {
-            organization: self.organization(oracle),
+        LoadOperation {
+            organization: self.draw_organization(oracle),
             body,
             key: None,
             process: self.random.random_range(0..2),
@@ -198,49 +210,49 @@ impl History {
         }
     }
 
-    /// One of them gets half of everything.
-    fn organization(&mut self, oracle: &Oracle) -> usize {
+    /// The first organization gets more than half of all operations.
+    fn draw_organization(&mut self, oracle: &LedgerOracle) -> usize {
         if self.random.random() {
             return 0;
         }
         self.random.random_range(0..oracle.accounts.len())
     }
 
-    fn pay(&mut self, oracle: &Oracle) -> Operation {
-        let organization = self.organization(oracle);
+    fn draw_payment(&mut self, oracle: &LedgerOracle) -> LedgerOperation {
+        let organization = self.draw_organization(oracle);
         let direction = if self.one_in(4) {
-            Direction::Out
+            PaymentDirection::Out
         } else {
-            Direction::In
+            PaymentDirection::In
         };
         let amount = Money(self.random.random_range(1..4_000_000));
         let reference = match self.random.random_range(0..4) {
-            // From few, so that some come again.
+            // From a small range, so that some references repeat.
             0 => Some(format!("invoice {}", self.random.random_range(0..40))),
-            1 => Some(self.tag("invoice")),
+            1 => Some(self.next_tag("invoice")),
             _ => None,
         };
         let mut payment = Payment {
             amount,
             direction,
             reference,
-            note: Some(self.tag("payment")),
+            note: Some(self.next_tag("payment")),
         };
         let name = payment.reference.clone().map(|name| (organization, name));
-        if let Some(earlier) = name.and_then(|name| oracle.references.get(&name))
+        if let Some(earlier) = name.and_then(|name| oracle.payments_by_reference.get(&name))
             && self.random.random()
         {
             payment.amount = earlier.amount;
             payment.direction = earlier.direction;
         }
-        Operation::Pay {
+        LedgerOperation::Pay {
             organization,
             payment,
         }
     }
 
-    /// Outcomes of a batch; sometimes by two at once.
-    fn record(&mut self, oracle: &Oracle, round: &mut Vec<Operation>) {
+    /// Draws outcomes of a batch, sometimes from two clients at once.
+    fn draw_records(&mut self, oracle: &LedgerOracle, round: &mut Vec<LedgerOperation>) {
         let batches: Vec<_> = oracle.batches.keys().copied().collect();
         let Some(batch) = batches.choose(&mut self.random).copied() else {
             return;
@@ -249,42 +261,47 @@ impl History {
         let times = if self.one_in(5) { 2 } else { 1 };
         for _ in 0..times {
             let share = *[0.2, 0.6, 1.0].choose(&mut self.random).unwrap();
-            let mut given = Vec::new();
+            let mut outcomes = Vec::new();
             for id in cargo {
-                let is_open = oracle.cargo[id].ended.is_none();
-                // What has its outcome already is only given now and then.
+                let is_open = oracle.cargo[id].outcome.is_none();
+                // Cargo that already has an outcome is drawn only sometimes.
                 if self.random.random_bool(if is_open { share } else { 0.1 }) {
-                    self.give(oracle, *id, &mut given);
+                    self.draw_outcomes(oracle, *id, &mut outcomes);
                 }
             }
-            if given.is_empty() {
+            if outcomes.is_empty() {
                 continue;
             }
-            let mut record = Record {
+            let mut record = RecordOperation {
                 batch: Some(batch),
-                claim: OURS,
-                given,
-                tag: self.tag("record"),
+                claim: LIVE_CLAIM,
+                outcomes,
+                tag: self.next_tag("record"),
             };
             match self.random.random_range(0..40) {
                 0 => record.claim.epoch += 1,
-                1 if !oracle.over.is_empty() => {
-                    let late = self.random.random_range(0..oracle.over.len());
-                    record.batch = Some(oracle.over[late]);
+                1 if !oracle.ended_batches.is_empty() => {
+                    let index = self.random.random_range(0..oracle.ended_batches.len());
+                    record.batch = Some(oracle.ended_batches[index]);
                 }
                 _ => {}
             }
-            round.push(Operation::Record(record));
+            round.push(LedgerOperation::Record(record));
         }
-        if cargo.iter().all(|id| oracle.cargo[id].ended.is_some()) {
-            round.push(Operation::End(batch));
+        if cargo.iter().all(|id| oracle.cargo[id].outcome.is_some()) {
+            round.push(LedgerOperation::End(batch));
         }
     }
 
-    /// An outcome in the right attempt, mostly; now and then late, or twice and not the same.
-    fn give(&mut self, oracle: &Oracle, id: CargoId, given: &mut Vec<Given>) {
+    /// Usually draws one outcome of the current attempt; sometimes of another attempt, or two.
+    fn draw_outcomes(
+        &mut self,
+        oracle: &LedgerOracle,
+        id: CargoId,
+        outcomes: &mut Vec<GeneratedOutcome>,
+    ) {
         let cargo = &oracle.cargo[&id];
-        let most = cargo.hold.map_or(100, |hold| hold.tokens);
+        let held = cargo.hold.map_or(100, |hold| hold.tokens);
         let times = if self.one_in(30) { 2 } else { 1 };
         for _ in 0..times {
             let attempt = match self.random.random_range(0..30) {
@@ -292,17 +309,17 @@ impl History {
                 1 => cargo.attempt + 1,
                 _ => cargo.attempt,
             };
-            let most = match self.random.random_range(0..20) {
+            let max_tokens = match self.random.random_range(0..20) {
                 0 => 0,
-                1 => most * 3,
+                1 => held * 3,
                 2 => 1_000_000_000,
-                _ => most / 2,
+                _ => held / 2,
             };
-            let usage = Usage {
-                input_tokens: self.random.random_range(0..=most),
-                output_tokens: self.random.random_range(0..=most),
+            let usage = TokenUsage {
+                input_tokens: self.random.random_range(0..=max_tokens),
+                output_tokens: self.random.random_range(0..=max_tokens),
             };
-            given.push(Given {
+            outcomes.push(GeneratedOutcome {
                 cargo: id,
                 attempt,
                 success: self.random.random_ratio(4, 5),
@@ -311,41 +328,47 @@ impl History {
         }
     }
 
-    /// Some of what waits fails, as at its deadline; who names a cargo that is under way is late.
-    fn release(&mut self, oracle: &Oracle, round: &mut Vec<Operation>) {
-        let mut given = Vec::new();
-        let most = self.random.random_range(1..20);
+    /// Fails some waiting cargo, as sweep does at the deadline. It also names one cargo in a batch,
+    /// which the store must skip.
+    fn draw_releases(&mut self, oracle: &LedgerOracle, round: &mut Vec<LedgerOperation>) {
+        let mut outcomes = Vec::new();
+        let count = self.random.random_range(1..20);
         let skipped = self.random.random_range(0..=oracle.waiting.len());
-        let waiting = oracle.waiting.iter().skip(skipped).take(most);
+        let waiting = oracle.waiting.iter().skip(skipped).take(count);
         let batched = oracle.batches.values().flatten().take(1);
         for id in waiting.chain(batched) {
-            self.give(oracle, *id, &mut given);
+            self.draw_outcomes(oracle, *id, &mut outcomes);
         }
-        for one in &mut given {
-            one.success = false;
-            one.usage = Usage::default();
+        for outcome in &mut outcomes {
+            outcome.success = false;
+            outcome.usage = TokenUsage::default();
         }
-        let tag = self.tag("record");
-        round.push(Operation::Record(Record {
+        let tag = self.next_tag("record");
+        round.push(LedgerOperation::Record(RecordOperation {
             batch: None,
-            claim: OURS,
-            given,
+            claim: LIVE_CLAIM,
+            outcomes,
             tag,
         }));
     }
 
-    /// A batch ends before its outcomes, or is halved.
-    fn move_on(&mut self, oracle: &Oracle, round: &mut Vec<Operation>, now: Timestamp) {
+    /// Ends a batch before all its outcomes, or splits it.
+    fn draw_batch_end(
+        &mut self,
+        oracle: &LedgerOracle,
+        round: &mut Vec<LedgerOperation>,
+        now: Timestamp,
+    ) {
         let batches: Vec<_> = oracle.batches.iter().collect();
         let Some((batch, cargo)) = batches.choose(&mut self.random).copied() else {
             return;
         };
         if self.random.random() {
-            round.push(Operation::End(*batch));
+            round.push(LedgerOperation::End(*batch));
         } else {
-            let halves = [self.batch(now), self.batch(now)];
+            let halves = [self.draw_batch_id(now), self.draw_batch_id(now)];
             let (batch, cargo) = (*batch, cargo.clone());
-            round.push(Operation::Halve {
+            round.push(LedgerOperation::Split {
                 batch,
                 cargo,
                 halves,
@@ -353,22 +376,22 @@ impl History {
         }
     }
 
-    fn gather(&mut self, round: &mut Vec<Operation>, now: Timestamp) {
-        // Two would only be in each other's way.
+    fn draw_gather(&mut self, round: &mut Vec<LedgerOperation>, now: Timestamp) {
+        // Two gathers in one round would block each other.
         if round
             .iter()
-            .any(|it| matches!(it, Operation::Gather { .. }))
+            .any(|it| matches!(it, LedgerOperation::Gather { .. }))
         {
             return;
         }
-        round.push(Operation::Gather {
-            model: self.random.random_range(0..SOLD.len()),
-            most: self.random.random_range(1..60),
-            batch: self.batch(now),
+        round.push(LedgerOperation::Gather {
+            model: self.random.random_range(0..TEST_MODELS.len()),
+            max: self.random.random_range(1..60),
+            batch: self.draw_batch_id(now),
         });
     }
 
-    fn batch(&mut self, now: Timestamp) -> BatchId {
+    fn draw_batch_id(&mut self, now: Timestamp) -> BatchId {
         BatchId::new(now, Berth::new(0).unwrap(), self.random.random())
     }
 }

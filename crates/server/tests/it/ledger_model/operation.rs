@@ -1,49 +1,48 @@
-//! What can happen in a history, and what came of it.
+//! The operations of a history and their results.
 
 use std::fmt;
 
 use domain::id::{BatchId, CargoId};
-use domain::model::{Kind, Price};
+use domain::model::{ModelKind, Price};
 use domain::money::Money;
-use domain::outcome::Usage;
-use store::shard::credit::{Paid, Payment};
+use domain::outcome::TokenUsage;
+use store::shard::credit::{Payment, PaymentResult};
 use store::shard::node::Claim;
 
-/// Prices are for so many tokens.
-const MILLION: i128 = 1_000_000;
-/// Tokens that are held for around each text.
-const AROUND: u64 = 8;
+/// Prices are per this many tokens.
+const TOKENS_PER_PRICE: i128 = 1_000_000;
+const OVERHEAD_TOKENS_PER_TEXT: u64 = 8;
 
-/// Whoever works on batches here; everyone else is late.
-pub(super) const OURS: Claim = Claim {
+/// The claim that holds every batch. Writes with another claim are fenced.
+pub(super) const LIVE_CLAIM: Claim = Claim {
     node: uuid::Uuid::from_u128(1),
     epoch: 1,
 };
 
-/// What can be loaded for.
+/// A model that the history loads for.
 #[derive(Debug)]
-pub(super) struct Sold {
+pub(super) struct TestModel {
     pub(super) id: &'static str,
-    pub(super) kind: Kind,
-    /// Nano-dollars per million tokens, read and written.
+    pub(super) kind: ModelKind,
+    /// Nano-dollars per million input and output tokens.
     pub(super) price: Option<(i64, i64)>,
 }
 
-/// Free, free but counted, round prices, odd ones, less than a nano-dollar a token, and vectors.
-pub(super) const SOLD: [Sold; 6] = [
-    sold("svc-mock", Kind::Chat, None),
-    sold("gratis", Kind::Chat, None),
-    sold("priced", Kind::Chat, Some((100_000_000, 400_000_000))),
-    sold("odd", Kind::Chat, Some((333_333_333, 777_777_777))),
-    sold("crumbs", Kind::Chat, Some((100_000, 300_001))),
-    sold("vectors", Kind::Embedding, Some((123_456_789, 0))),
+/// Free, free with a quota, round prices, odd prices, tiny prices, and embeddings.
+pub(super) const TEST_MODELS: [TestModel; 6] = [
+    test_model("svc-mock", ModelKind::Chat, None),
+    test_model("gratis", ModelKind::Chat, None),
+    test_model("priced", ModelKind::Chat, Some((100_000_000, 400_000_000))),
+    test_model("odd", ModelKind::Chat, Some((333_333_333, 777_777_777))),
+    test_model("crumbs", ModelKind::Chat, Some((100_000, 300_001))),
+    test_model("vectors", ModelKind::Embedding, Some((123_456_789, 0))),
 ];
 
-const fn sold(id: &'static str, kind: Kind, price: Option<(i64, i64)>) -> Sold {
-    Sold { id, kind, price }
+const fn test_model(id: &'static str, kind: ModelKind, price: Option<(i64, i64)>) -> TestModel {
+    TestModel { id, kind, price }
 }
 
-impl Sold {
+impl TestModel {
     pub(super) fn price(&self) -> Option<Price> {
         self.price.map(|(input, output)| Price {
             input: Money(input),
@@ -51,157 +50,162 @@ impl Sold {
         })
     }
 
-    /// What is expected to be set aside for a load; nothing for the mock model.
-    pub(super) fn hold(&self, bytes: u64, texts: u64, written: u64) -> Option<Hold> {
+    /// The expected hold of a load. The mock model has none.
+    pub(super) fn expected_hold(
+        &self,
+        bytes: u64,
+        texts: u64,
+        output: u64,
+    ) -> Option<ExpectedHold> {
         if self.id == "svc-mock" {
             return None;
         }
-        let read = bytes + AROUND * texts;
-        let exactly = worth(self.price, read, written);
-        let whole = exactly / MILLION + i128::from(exactly % MILLION != 0);
-        Some(Hold {
-            amount: i64::try_from(whole).unwrap(),
+        let input = bytes + OVERHEAD_TOKENS_PER_TEXT * texts;
+        let exact = exact_cost(self.price, input, output);
+        let rounded_up = exact / TOKENS_PER_PRICE + i128::from(exact % TOKENS_PER_PRICE != 0);
+        Some(ExpectedHold {
+            amount: i64::try_from(rounded_up).unwrap(),
             price: self.price,
-            tokens: read + written,
+            tokens: input + output,
         })
     }
 }
 
 /// In millionths of a nano-dollar.
-fn worth(price: Option<(i64, i64)>, read: u64, written: u64) -> i128 {
-    let (input, output) = price.unwrap_or_default();
-    i128::from(read) * i128::from(input) + i128::from(written) * i128::from(output)
+fn exact_cost(price: Option<(i64, i64)>, input: u64, output: u64) -> i128 {
+    let (input_price, output_price) = price.unwrap_or_default();
+    i128::from(input) * i128::from(input_price) + i128::from(output) * i128::from(output_price)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(super) struct ExpectedHold {
     pub(super) amount: i64,
     pub(super) price: Option<(i64, i64)>,
     pub(super) tokens: u64,
 }
 
-impl Hold {
-    /// What is charged for, lost on and counted of some work.
-    pub(super) fn settled(&self, given: &Given) -> (i64, i64, u64) {
-        if !given.success {
+impl ExpectedHold {
+    /// The charge, the loss and the counted tokens of an outcome.
+    pub(super) fn expected_settlement(&self, outcome: &GeneratedOutcome) -> (i64, i64, u64) {
+        if !outcome.success {
             return (0, 0, 0);
         }
-        let Usage {
+        let TokenUsage {
             input_tokens,
             output_tokens,
-        } = given.usage;
-        let exactly = worth(self.price, input_tokens, output_tokens);
-        let nearest = i64::try_from((exactly + MILLION / 2) / MILLION).unwrap();
-        let charged = nearest.min(self.amount);
+        } = outcome.usage;
+        let exact = exact_cost(self.price, input_tokens, output_tokens);
+        let cost = i64::try_from((exact + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE).unwrap();
+        let charged = cost.min(self.amount);
         let tokens = (input_tokens + output_tokens).min(self.tokens);
-        (charged, nearest - charged, tokens)
+        (charged, cost - charged, tokens)
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Load {
+pub(super) struct LoadOperation {
     pub(super) organization: usize,
     pub(super) body: String,
     pub(super) key: Option<String>,
-    /// Which of the serve processes is asked.
+    /// The index of the serve process that receives it.
     pub(super) process: usize,
-    pub(super) hold: Option<Hold>,
+    pub(super) hold: Option<ExpectedHold>,
 }
 
-impl fmt::Debug for Load {
+impl fmt::Debug for LoadOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (organization, key, length) = (self.organization, &self.key, self.body.len());
         write!(f, "[{organization} {key:?} {length} bytes {:?}]", self.hold)
     }
 }
 
-/// What a provider is said to have given for a cargo.
+/// An outcome that the history draws for a cargo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct GeneratedOutcome {
     pub(super) cargo: CargoId,
     pub(super) attempt: u32,
     pub(super) success: bool,
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Operation {
+pub(super) enum LedgerOperation {
     Pay {
         organization: usize,
-        /// Its note is like no other, so that it can be found again.
+        /// Its note is unique, so that its posting can be found.
         payment: Payment,
     },
-    Load(Vec<Load>),
-    Record(Record),
+    Load(Vec<LoadOperation>),
+    Record(RecordOperation),
     Gather {
         model: usize,
-        most: usize,
+        max: usize,
         batch: BatchId,
     },
-    /// What has no outcome goes back to wait.
+    /// Ends a batch. Its cargo without an outcome wait again.
     End(BatchId),
-    Halve {
+    Split {
         batch: BatchId,
         cargo: Vec<CargoId>,
         halves: [BatchId; 2],
     },
-    /// The proof that runs by itself must find nothing, whatever is under way.
+    /// The ledger audit must find no fault, even during other operations.
     Audit,
 }
 
-/// Outcomes that someone wants to store.
+/// An attempt to store outcomes.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
-    /// None for what waits in the queue.
+pub(super) struct RecordOperation {
+    /// None for waiting cargo.
     pub(super) batch: Option<BatchId>,
     pub(super) claim: Claim,
-    pub(super) given: Vec<Given>,
-    /// Stands in every body, so that what was stored by whom can be read.
+    pub(super) outcomes: Vec<GeneratedOutcome>,
+    /// The body of every outcome, which shows which operation stored it.
     pub(super) tag: String,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Fact {
-    Paid(Paid),
-    /// It was cut off, and nothing had happened.
+pub(super) enum OperationResult {
+    Paid(PaymentResult),
+    /// The answer was lost, and the payment was not posted.
     NotPaid,
-    Loaded(Vec<Loaded>),
-    /// Everything that could be stored, was.
-    Stored(Vec<Given>),
-    /// It was cut off, and so much (all or nothing) had happened.
-    StoredOrNot(Vec<Given>),
-    /// The claim was not theirs, or no longer.
-    Moved,
+    Loaded(Vec<LedgerLoadResult>),
+    /// All outcomes that could be stored.
+    Stored(Vec<GeneratedOutcome>),
+    /// The answer was lost. These outcomes were stored: all or none.
+    StoredWithoutAnswer(Vec<GeneratedOutcome>),
+    /// The claim did not hold the batch, or no longer.
+    Fenced,
     Gathered(Vec<CargoId>),
     Ended,
-    Sound,
+    AuditPassed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loaded {
+pub(super) enum LedgerLoadResult {
     New(CargoId),
     Replay(CargoId),
-    /// Its first answer was lost; this is what the second one says.
-    Found(CargoId),
-    NoCredit {
+    /// The first answer was lost. A retry with the same key returned this cargo.
+    FoundOnRetry(CargoId),
+    InsufficientCredit {
         required: i64,
         available: i64,
     },
-    NoQuota {
+    QuotaExceeded {
         monthly: u64,
-        spoken_for: u64,
+        committed_tokens: u64,
         required: u64,
     },
     KeyReused,
 }
 
-impl Operation {
-    /// Every cargo that is touched counts, and everything else once.
+impl LedgerOperation {
+    /// The number of cargo, or one for an operation without a list of cargo.
     pub(super) fn size(&self) -> u64 {
         let size = match self {
             Self::Load(loads) => loads.len(),
-            Self::Record(record) => record.given.len(),
-            Self::Pay { .. } | Self::Gather { .. } | Self::End(_) | Self::Halve { .. } => 1,
+            Self::Record(record) => record.outcomes.len(),
+            Self::Pay { .. } | Self::Gather { .. } | Self::End(_) | Self::Split { .. } => 1,
             Self::Audit => 0,
         };
         u64::try_from(size).unwrap()

@@ -1,67 +1,69 @@
-//! The oracle: what must stand in the rows, kept in memory in the simplest way.
+//! The oracle: the expected rows, in the simplest form in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use chrono::NaiveDate;
-use domain::account::month;
+use domain::account::first_day_of_month;
 use domain::id::{BatchId, CargoId};
 use domain::time::Timestamp;
-use store::shard::credit::{Direction, Paid, Payment};
+use store::shard::credit::{Payment, PaymentDirection, PaymentResult};
 
-use super::operation::{Fact, Given, Hold, Load, Loaded, Operation};
-use super::window::{Refused, Window};
+use super::balance_window::{BalanceWindow, ObservedRefusal};
+use super::operation::{
+    ExpectedHold, GeneratedOutcome, LedgerLoadResult, LedgerOperation, LoadOperation,
+    OperationResult,
+};
 
-/// So many batches that are over are remembered, to be late for.
-const BATCHES: usize = 64;
-/// So many idempotency keys are remembered, to be used again.
-const KEYS: usize = 1000;
+/// How many ended batches are remembered, for writes that come too late.
+const MAX_ENDED_BATCHES: usize = 64;
+/// How many idempotency keys are remembered, for loads that repeat them.
+const MAX_IDEMPOTENCY_KEYS: usize = 1000;
 
 #[derive(Debug, Default)]
-pub(super) struct Oracle {
-    pub(super) accounts: Vec<Account>,
-    pub(super) cargo: HashMap<CargoId, Cargo>,
+pub(super) struct LedgerOracle {
+    pub(super) accounts: Vec<ExpectedAccount>,
+    pub(super) cargo: HashMap<CargoId, ExpectedCargo>,
     pub(super) waiting: BTreeSet<CargoId>,
     pub(super) batches: BTreeMap<BatchId, Vec<CargoId>>,
-    pub(super) over: VecDeque<BatchId>,
-    pub(super) keys: HashMap<(usize, String), Keyed>,
-    pub(super) named: VecDeque<(usize, String)>,
-    pub(super) references: HashMap<(usize, String), Payment>,
-    /// Ended since rows were last compared.
-    pub(super) ended: Vec<CargoId>,
-    /// How often the work came to more than was held.
-    pub(super) beyond: usize,
+    pub(super) ended_batches: VecDeque<BatchId>,
+    pub(super) keyed_loads: HashMap<(usize, String), KeyedLoad>,
+    pub(super) key_order: VecDeque<(usize, String)>,
+    pub(super) payments_by_reference: HashMap<(usize, String), Payment>,
+    /// Cargo that ended since the last comparison.
+    pub(super) newly_ended: Vec<CargoId>,
+    /// How many outcomes cost more than their hold.
+    pub(super) over_hold_count: usize,
 }
 
-/// A load that stands under an idempotency key.
+/// The first load with an idempotency key.
 #[derive(Debug)]
-pub(super) struct Keyed {
+pub(super) struct KeyedLoad {
     cargo: CargoId,
-    pub(super) load: Load,
+    pub(super) load: LoadOperation,
     pub(super) at: Timestamp,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct ExpectedAccount {
     pub(super) posted: i64,
     pub(super) held: i64,
     pub(super) quota: Option<u64>,
-    pub(super) months: BTreeMap<NaiveDate, Month>,
-    /// What has been seen in the ledger, and found right.
+    pub(super) tokens_by_month: BTreeMap<NaiveDate, ExpectedMonthlyTokens>,
+    /// The number of postings that were compared.
     pub(super) postings: u64,
     pub(super) balance: i64,
-    /// What must come next there, in whatever order.
-    pub(super) expected: Vec<Line>,
+    /// The postings that must follow, in any order.
+    pub(super) expected_postings: Vec<ExpectedPosting>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Month {
+pub(super) struct ExpectedMonthlyTokens {
     pub(super) used: u64,
     pub(super) reserved: u64,
 }
 
-/// A posting, as it must be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ExpectedPosting {
     pub(super) kind: &'static str,
     pub(super) at: Timestamp,
     /// Credit, revenue, loss, funding.
@@ -72,77 +74,88 @@ pub(super) struct Line {
 }
 
 #[derive(Debug)]
-pub(super) struct Cargo {
+pub(super) struct ExpectedCargo {
     pub(super) organization: usize,
-    pub(super) hold: Option<Hold>,
-    pub(super) loaded_at: NaiveDate,
+    pub(super) hold: Option<ExpectedHold>,
+    pub(super) loaded_in_month: NaiveDate,
     pub(super) attempt: u32,
     /// None while it waits.
     pub(super) batch: Option<BatchId>,
-    pub(super) ended: Option<Ended>,
+    pub(super) outcome: Option<ExpectedOutcome>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub(super) given: Given,
+pub(super) struct ExpectedOutcome {
+    pub(super) generated: GeneratedOutcome,
     pub(super) charged: Option<i64>,
 }
 
-pub(super) type Checked = Result<(), String>;
+pub(super) type OracleCheckResult = Result<(), String>;
 
-impl Account {
+impl ExpectedAccount {
     pub(super) fn available(&self) -> i64 {
         self.posted - self.held
     }
 
-    pub(super) fn month(&self, month: NaiveDate) -> Month {
-        self.months.get(&month).copied().unwrap_or_default()
+    pub(super) fn tokens_in_month(&self, month: NaiveDate) -> ExpectedMonthlyTokens {
+        self.tokens_by_month
+            .get(&month)
+            .copied()
+            .unwrap_or_default()
     }
 }
 
-impl Oracle {
-    /// Follows what happened together at `now`, in whatever order it happened.
-    pub(super) fn follow(&mut self, round: &[(Operation, Fact)], now: Timestamp) -> Checked {
+impl LedgerOracle {
+    /// Applies the operations of a round, which ran concurrently, and checks their results.
+    pub(super) fn apply_round(
+        &mut self,
+        round: &[(LedgerOperation, OperationResult)],
+        now: Timestamp,
+    ) -> OracleCheckResult {
         let windows = self.accounts.iter();
-        let mut windows: Vec<_> = windows.map(|it| Window::of(it, month(now))).collect();
-        for (operation, fact) in round {
-            match (operation, fact) {
-                (Operation::Load(loads), Fact::Loaded(loaded)) => {
-                    self.load(loads, loaded, now, &mut windows)?;
+        let mut windows: Vec<_> = windows
+            .map(|it| BalanceWindow::new(it, first_day_of_month(now)))
+            .collect();
+        for (operation, result) in round {
+            match (operation, result) {
+                (LedgerOperation::Load(loads), OperationResult::Loaded(loaded)) => {
+                    self.apply_loads(loads, loaded, now, &mut windows)?;
                 }
                 (
-                    Operation::Pay {
+                    LedgerOperation::Pay {
                         organization,
                         payment,
                     },
-                    fact,
+                    result,
                 ) => {
-                    self.pay(*organization, payment, fact, now, &mut windows)?;
+                    self.apply_payment(*organization, payment, result, now, &mut windows)?;
                 }
                 _ => {}
             }
         }
-        for (operation, fact) in round {
-            self.paid_before(operation, fact)?;
+        for (operation, result) in round {
+            self.check_payment(operation, result)?;
         }
-        self.record(round, now, &mut windows)?;
-        for (operation, fact) in round {
-            match (operation, fact) {
-                (Operation::End(batch), Fact::Ended) => self.end(*batch),
-                (Operation::Halve { batch, halves, .. }, Fact::Ended) => {
-                    self.halve(*batch, *halves);
+        self.apply_records(round, now, &mut windows)?;
+        for (operation, result) in round {
+            match (operation, result) {
+                (LedgerOperation::End(batch), OperationResult::Ended) => self.end_batch(*batch),
+                (LedgerOperation::Split { batch, halves, .. }, OperationResult::Ended) => {
+                    self.split_batch(*batch, *halves);
                 }
                 _ => {}
             }
         }
-        for (operation, fact) in round {
-            if let (Operation::Gather { batch, .. }, Fact::Gathered(cargo)) = (operation, fact) {
-                self.gather(*batch, cargo)?;
+        for (operation, result) in round {
+            if let (LedgerOperation::Gather { batch, .. }, OperationResult::Gathered(cargo)) =
+                (operation, result)
+            {
+                self.apply_gather(*batch, cargo)?;
             }
         }
-        for (operation, fact) in round {
-            for (organization, refused) in Refused::of(operation, fact) {
-                windows[organization].allows(&refused)?;
+        for (operation, result) in round {
+            for (organization, refused) in ObservedRefusal::from_result(operation, result) {
+                windows[organization].check_refusal(&refused)?;
             }
         }
         for (number, account) in self.accounts.iter().enumerate() {
@@ -153,143 +166,161 @@ impl Oracle {
         Ok(())
     }
 
-    fn load(
+    fn apply_loads(
         &mut self,
-        loads: &[Load],
-        loaded: &[Loaded],
+        loads: &[LoadOperation],
+        loaded: &[LedgerLoadResult],
         now: Timestamp,
-        windows: &mut [Window],
-    ) -> Checked {
-        // Under one key the new one may be any of them.
+        windows: &mut [BalanceWindow],
+    ) -> OracleCheckResult {
+        // Of several loads with one key, any can be the new one.
         let mut answers: Vec<_> = loads.iter().zip(loaded).collect();
         answers.sort_by_key(|(_, loaded)| match loaded {
-            Loaded::New(_) => 0,
-            Loaded::Found(_) => 1,
-            Loaded::Replay(_)
-            | Loaded::NoCredit { .. }
-            | Loaded::NoQuota { .. }
-            | Loaded::KeyReused => 2,
+            LedgerLoadResult::New(_) => 0,
+            LedgerLoadResult::FoundOnRetry(_) => 1,
+            LedgerLoadResult::Replay(_)
+            | LedgerLoadResult::InsufficientCredit { .. }
+            | LedgerLoadResult::QuotaExceeded { .. }
+            | LedgerLoadResult::KeyReused => 2,
         });
         for (load, loaded) in answers {
             let name = load
                 .key
                 .as_ref()
                 .map(|key| (load.organization, key.clone()));
-            let earlier = name.as_ref().and_then(|name| self.keys.get(name));
-            let right = match (loaded, earlier) {
-                (Loaded::New(_) | Loaded::Found(_), None) => true,
-                (Loaded::Replay(id) | Loaded::Found(id), Some(first)) => {
-                    *id == first.cargo && first.load.body == load.body
-                }
-                (Loaded::KeyReused, Some(first)) => first.load.body != load.body,
-                (Loaded::Replay(_) | Loaded::KeyReused, None) | (Loaded::New(_), Some(_)) => false,
-                // In this very round it may have been refused before it was taken.
-                (Loaded::NoCredit { .. } | Loaded::NoQuota { .. }, earlier) => {
-                    earlier.is_none_or(|first| first.at == now)
-                }
+            let earlier = name.as_ref().and_then(|name| self.keyed_loads.get(name));
+            let is_right = match (loaded, earlier) {
+                (LedgerLoadResult::New(_) | LedgerLoadResult::FoundOnRetry(_), None) => true,
+                (
+                    LedgerLoadResult::Replay(id) | LedgerLoadResult::FoundOnRetry(id),
+                    Some(first),
+                ) => *id == first.cargo && first.load.body == load.body,
+                (LedgerLoadResult::KeyReused, Some(first)) => first.load.body != load.body,
+                (LedgerLoadResult::Replay(_) | LedgerLoadResult::KeyReused, None)
+                | (LedgerLoadResult::New(_), Some(_)) => false,
+                // In the same round it may have been refused before the other load was stored.
+                (
+                    LedgerLoadResult::InsufficientCredit { .. }
+                    | LedgerLoadResult::QuotaExceeded { .. },
+                    earlier,
+                ) => earlier.is_none_or(|first| first.at == now),
             };
-            if !right {
-                return Err(format!("{load:?} came to {loaded:?} after {earlier:?}"));
+            if !is_right {
+                return Err(format!("{load:?} returned {loaded:?} after {earlier:?}"));
             }
-            let (Loaded::New(id) | Loaded::Found(id)) = *loaded else {
+            let (LedgerLoadResult::New(id) | LedgerLoadResult::FoundOnRetry(id)) = *loaded else {
                 continue;
             };
             if earlier.is_some() {
                 continue;
             }
             if let Some(name) = name {
-                self.remember(name, id, load, now);
+                self.remember_key(name, id, load, now);
             }
             let account = &mut self.accounts[load.organization];
             if let Some(hold) = load.hold {
                 account.held += hold.amount;
-                account.months.entry(month(now)).or_default().reserved += hold.tokens;
-                windows[load.organization].placed(&hold);
+                account
+                    .tokens_by_month
+                    .entry(first_day_of_month(now))
+                    .or_default()
+                    .reserved += hold.tokens;
+                windows[load.organization].place_hold(&hold);
             }
-            let cargo = Cargo {
+            let cargo = ExpectedCargo {
                 organization: load.organization,
                 hold: load.hold,
-                loaded_at: month(now),
+                loaded_in_month: first_day_of_month(now),
                 attempt: 1,
                 batch: None,
-                ended: None,
+                outcome: None,
             };
             self.waiting.insert(id);
             if self.cargo.insert(id, cargo).is_some() {
-                return Err(format!("{id} was given twice"));
+                return Err(format!("the id {id} was returned for two loads"));
             }
         }
         Ok(())
     }
 
-    fn remember(&mut self, name: (usize, String), cargo: CargoId, load: &Load, at: Timestamp) {
+    fn remember_key(
+        &mut self,
+        name: (usize, String),
+        cargo: CargoId,
+        load: &LoadOperation,
+        at: Timestamp,
+    ) {
         let load = load.clone();
-        self.named.push_back(name.clone());
-        self.keys.insert(name, Keyed { cargo, load, at });
-        if self.named.len() > KEYS {
-            let oldest = self.named.pop_front().unwrap();
-            self.keys.remove(&oldest);
+        self.key_order.push_back(name.clone());
+        self.keyed_loads.insert(name, KeyedLoad { cargo, load, at });
+        if self.key_order.len() > MAX_IDEMPOTENCY_KEYS {
+            let oldest = self.key_order.pop_front().unwrap();
+            self.keyed_loads.remove(&oldest);
         }
     }
 
-    /// What was not posted must have been posted before, or be another payment's reference.
-    fn paid_before(&self, operation: &Operation, fact: &Fact) -> Checked {
+    /// A payment that was not posted must be a repetition, or must reuse a reference.
+    fn check_payment(
+        &self,
+        operation: &LedgerOperation,
+        result: &OperationResult,
+    ) -> OracleCheckResult {
         let (
-            Operation::Pay {
+            LedgerOperation::Pay {
                 organization,
                 payment,
             },
-            Fact::Paid(paid),
-        ) = (operation, fact)
+            OperationResult::Paid(paid),
+        ) = (operation, result)
         else {
             return Ok(());
         };
         let name = payment.reference.clone().map(|name| (*organization, name));
-        let first = name.and_then(|name| self.references.get(&name));
+        let first = name.and_then(|name| self.payments_by_reference.get(&name));
         let same = first
             .map(|first| (first.amount, first.direction) == (payment.amount, payment.direction));
-        let right = match paid {
-            Paid::Posted { .. } => true,
-            Paid::Before { .. } => same == Some(true),
-            Paid::ReferenceUsed { .. } => same == Some(false),
-            // In this very round it may have been refused before another one came.
-            Paid::TooLittle { .. } => payment.direction == Direction::Out,
-            Paid::TooMuch | Paid::NoAccount => false,
+        let is_right = match paid {
+            PaymentResult::Posted { .. } => true,
+            PaymentResult::AlreadyPosted { .. } => same == Some(true),
+            PaymentResult::ReferenceUsed { .. } => same == Some(false),
+            // In the same round it may have been refused before another payment was posted.
+            PaymentResult::InsufficientCredit { .. } => payment.direction == PaymentDirection::Out,
+            PaymentResult::BalanceOverflow | PaymentResult::NoAccount => false,
         };
-        if right {
+        if is_right {
             Ok(())
         } else {
-            Err(format!("{payment:?} came to {paid:?} after {first:?}"))
+            Err(format!("{payment:?} returned {paid:?} after {first:?}"))
         }
     }
 
-    fn pay(
+    fn apply_payment(
         &mut self,
         organization: usize,
         payment: &Payment,
-        fact: &Fact,
+        result: &OperationResult,
         now: Timestamp,
-        windows: &mut [Window],
-    ) -> Checked {
+        windows: &mut [BalanceWindow],
+    ) -> OracleCheckResult {
         let name = payment.reference.as_ref();
         let name = name.map(|reference| (organization, reference.clone()));
-        if !matches!(fact, Fact::Paid(Paid::Posted { .. })) {
+        if !matches!(result, OperationResult::Paid(PaymentResult::Posted { .. })) {
             return Ok(());
         }
         if let Some(name) = name
-            && let Some(earlier) = self.references.insert(name, payment.clone())
+            && let Some(earlier) = self.payments_by_reference.insert(name, payment.clone())
         {
             return Err(format!("{payment:?} was posted after {earlier:?}"));
         }
         let amount = payment.amount.nanos();
         let (kind, credit) = match payment.direction {
-            Direction::In => ("deposit", amount),
-            Direction::Out => ("withdrawal", -amount),
+            PaymentDirection::In => ("deposit", amount),
+            PaymentDirection::Out => ("withdrawal", -amount),
         };
         let account = &mut self.accounts[organization];
         account.posted += credit;
-        windows[organization].paid(credit);
-        account.expected.push(Line {
+        windows[organization].apply_payment(credit);
+        account.expected_postings.push(ExpectedPosting {
             kind,
             at: now,
             entries: [credit, 0, 0, -credit],
@@ -300,10 +331,10 @@ impl Oracle {
         Ok(())
     }
 
-    fn end(&mut self, batch: BatchId) {
-        for id in self.forget(batch) {
+    fn end_batch(&mut self, batch: BatchId) {
+        for id in self.remove_batch(batch) {
             let cargo = self.cargo.get_mut(&id).unwrap();
-            if cargo.ended.is_none() && cargo.batch == Some(batch) {
+            if cargo.outcome.is_none() && cargo.batch == Some(batch) {
                 cargo.batch = None;
                 cargo.attempt += 1;
                 self.waiting.insert(id);
@@ -311,13 +342,13 @@ impl Oracle {
         }
     }
 
-    fn halve(&mut self, batch: BatchId, halves: [BatchId; 2]) {
-        let cargo = self.forget(batch);
+    fn split_batch(&mut self, batch: BatchId, halves: [BatchId; 2]) {
+        let cargo = self.remove_batch(batch);
         let (first, second) = cargo.split_at(cargo.len() / 2);
         for (half, part) in halves.into_iter().zip([first, second]) {
             for id in part {
                 let cargo = self.cargo.get_mut(id).unwrap();
-                if cargo.ended.is_none() && cargo.batch == Some(batch) {
+                if cargo.outcome.is_none() && cargo.batch == Some(batch) {
                     cargo.batch = Some(half);
                 }
             }
@@ -325,18 +356,18 @@ impl Oracle {
         }
     }
 
-    fn forget(&mut self, batch: BatchId) -> Vec<CargoId> {
-        self.over.push_back(batch);
-        if self.over.len() > BATCHES {
-            self.over.pop_front();
+    fn remove_batch(&mut self, batch: BatchId) -> Vec<CargoId> {
+        self.ended_batches.push_back(batch);
+        if self.ended_batches.len() > MAX_ENDED_BATCHES {
+            self.ended_batches.pop_front();
         }
         self.batches.remove(&batch).unwrap_or_default()
     }
 
-    fn gather(&mut self, batch: BatchId, picked: &[CargoId]) -> Checked {
+    fn apply_gather(&mut self, batch: BatchId, picked: &[CargoId]) -> OracleCheckResult {
         for id in picked {
             if !self.waiting.remove(id) {
-                return Err(format!("{id} was gathered and did not wait"));
+                return Err(format!("{id} was gathered but was not waiting"));
             }
             self.cargo.get_mut(id).unwrap().batch = Some(batch);
         }

@@ -1,21 +1,22 @@
-//! Asking for a job that was taken.
+//! Polling a job that the provider accepted.
 
-use simulator::{Fault, FaultName, Pace, Provider};
+use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 
-use super::play::Scene;
+use super::scenario::ProviderScenario;
 
 /// A job takes ten minutes.
-fn slow() -> Pace {
-    Pace {
+fn slow_pace() -> SimulatedPace {
+    SimulatedPace {
         running_ms: 600_000,
-        ..Pace::default()
+        ..SimulatedPace::default()
     }
 }
 
 #[tokio::test]
 async fn a_burst_of_500_at_poll() {
-    let scene = Scene::of([Fault::of(FaultName::Poll500).times(3)]);
-    insta::assert_snapshot!(scene.everywhere().await, @"
+    let scenario =
+        ProviderScenario::with_faults([SimulatedFault::new(FaultName::Poll500).times(3)]);
+    insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -26,8 +27,9 @@ async fn a_burst_of_500_at_poll() {
 
 #[tokio::test]
 async fn a_burst_of_429_at_poll() {
-    let scene = Scene::of([Fault::of(FaultName::Poll429).times(3)]);
-    insta::assert_snapshot!(scene.everywhere().await, @"
+    let scenario =
+        ProviderScenario::with_faults([SimulatedFault::new(FaultName::Poll429).times(3)]);
+    insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -37,9 +39,9 @@ async fn a_burst_of_429_at_poll() {
 }
 
 #[tokio::test]
-async fn a_job_is_out_of_sight_for_a_moment() {
-    let scene = Scene::of([Fault::of(FaultName::Vanish).times(2)]);
-    insta::assert_snapshot!(scene.everywhere().await, @"
+async fn a_job_is_missing_for_a_moment() {
+    let scenario = ProviderScenario::with_faults([SimulatedFault::new(FaultName::Vanish).times(2)]);
+    insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -50,8 +52,8 @@ async fn a_job_is_out_of_sight_for_a_moment() {
 
 #[tokio::test]
 async fn a_job_vanishes() {
-    let scene = Scene::of([Fault::of(FaultName::Vanish).times(5)]);
-    insta::assert_snapshot!(scene.everywhere().await, @"
+    let scenario = ProviderScenario::with_faults([SimulatedFault::new(FaultName::Vanish).times(5)]);
+    insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
@@ -61,12 +63,12 @@ async fn a_job_vanishes() {
 }
 
 #[tokio::test]
-async fn anthropic_says_when_to_ask_again() {
-    let scene = Scene {
-        pace: slow(),
-        ..Scene::of([Fault::of(FaultName::RetryAfter).times(3)])
+async fn anthropic_says_when_to_poll_again() {
+    let scenario = ProviderScenario {
+        pace: slow_pace(),
+        ..ProviderScenario::with_faults([SimulatedFault::new(FaultName::RetryAfter).times(3)])
     };
-    insta::assert_snapshot!(scene.with(&[Provider::Anthropic]).await, @"
+    insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Anthropic]).await, @"
     anthropic:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -76,9 +78,10 @@ async fn anthropic_says_when_to_ask_again() {
 }
 
 #[tokio::test]
-async fn nobody_can_ask_for_a_job_until_the_deadline() {
-    let scene = Scene::of([Fault::of(FaultName::Poll500)]).for_long();
-    insta::assert_snapshot!(scene.everywhere().await, @"
+async fn a_job_cannot_be_polled_until_the_deadline() {
+    let scenario =
+        ProviderScenario::with_faults([SimulatedFault::new(FaultName::Poll500)]).over_a_day();
+    insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
     PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0

@@ -1,27 +1,27 @@
-//! Claims that a test makes by itself, without a crew.
+//! Claims that a test makes directly, without a worker set.
 
 use domain::time::Timestamp;
-use store::shard::batch::{self, Claimed, Queue, Turn};
+use store::shard::batch::{self, BatchClaimQuota, BatchQueue, ClaimedBatchRow};
 use store::shard::node::{self, Claim};
 use store::{Error, Shard};
 
-/// Claims batches that are to be submitted, of any lane, as a node that lives.
+/// Claims gathered batches of any lane for this node. The node joins first if it is not alive.
 pub(crate) async fn claim_gathered(
     shard: &Shard,
     claim: Claim,
-    most: usize,
+    max: usize,
     now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
+) -> Result<Vec<ClaimedBatchRow>, Error> {
     if node::renew(shard, claim, 3600.0).await.is_err() {
         assert_eq!(
             node::join(shard, claim.node, "by hand", 3600.0).await?,
             claim
         );
     }
-    let turn = Turn {
-        lanes: batch::due_lanes(shard, Queue::Gathered, now).await?,
-        most,
+    let quota = BatchClaimQuota {
+        lanes: batch::list_due_lanes(shard, BatchQueue::Gathered, now).await?,
+        max,
         only_sent: false,
     };
-    batch::claim_gathered(shard, claim, &[turn], now).await
+    batch::claim_gathered(shard, claim, &[quota], now).await
 }

@@ -1,37 +1,37 @@
-//! Prices, credit and what stands in an account.
+//! Prices, credit and account balances.
 
 use std::sync::Arc;
 
 use domain::account::Account;
-use domain::model::{Catalogue, Kind, Mocking, Model, Price, Prices};
+use domain::model::{Catalogue, MockBehaviour, Model, ModelKind, Price, Prices};
 use domain::money::Money;
 use serde_json::{Value, json};
 use store::shard::account;
-use store::shard::credit::{self, Direction, Paid, Payment};
+use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
 
-use crate::support::{Customer, Service};
+use crate::support::{Customer, TestService};
 
-/// Dollars for a million tokens: 100 nano-dollars for one that is read, 400 for one that is written.
+/// Per million tokens. One input token costs 100 nano-dollars, one output token 400.
 pub(crate) const PRICE: Price = Price {
     input: Money(100_000_000),
     output: Money(400_000_000),
 };
 
-impl Service {
-    /// A service whose catalogue also has what costs something.
+impl TestService {
+    /// A service whose catalogue also has models with prices.
     pub(crate) async fn with_prices() -> Self {
         let service = Self::new().await;
-        service.sell(priced("priced", Kind::Chat, PRICE));
-        service.sell(priced("priced-vectors", Kind::Embedding, PRICE));
-        service.sell(Model {
-            mocking: Mocking::Fail("the provider said no".to_owned()),
-            ..priced("priced-failing", Kind::Chat, PRICE)
+        service.add_model(priced_model("priced", ModelKind::Chat, PRICE));
+        service.add_model(priced_model("priced-vectors", ModelKind::Embedding, PRICE));
+        service.add_model(Model {
+            mock_behaviour: MockBehaviour::Fail("the provider said no".to_owned()),
+            ..priced_model("priced-failing", ModelKind::Chat, PRICE)
         });
         service
     }
 
-    /// Adds a model to the catalogue, or changes it.
-    pub(crate) fn sell(&self, model: Model) {
+    /// Adds a model to the catalogue, or replaces it.
+    pub(crate) fn add_model(&self, model: Model) {
         self.catalogue.send_modify(|catalogue| {
             let models = catalogue.models().cloned().chain([model]);
             *catalogue = Arc::new(Catalogue::new(models));
@@ -41,28 +41,28 @@ impl Service {
     pub(crate) async fn add_credit(&self, customer: &Customer, amount: Money) {
         let payment = Payment {
             amount,
-            direction: Direction::In,
+            direction: PaymentDirection::In,
             reference: None,
             note: None,
         };
         let paid = credit::pay(&self.north, customer.organization, &payment, self.now()).await;
-        assert!(matches!(paid, Ok(Paid::Posted { .. })), "{paid:?}");
+        assert!(matches!(paid, Ok(PaymentResult::Posted { .. })), "{paid:?}");
     }
 
-    pub(crate) async fn limit_tokens(&self, customer: &Customer, monthly: u64) {
+    pub(crate) async fn set_monthly_tokens(&self, customer: &Customer, monthly: u64) {
         let changed =
             account::set_monthly_tokens(&self.north, customer.organization, Some(monthly)).await;
         assert!(changed.unwrap());
     }
 
-    pub(crate) async fn account(&self, customer: &Customer) -> Account {
+    pub(crate) async fn read_account(&self, customer: &Customer) -> Account {
         let account = account::find(&self.north, customer.organization).await;
         account.unwrap().unwrap()
     }
 
-    /// What stands in the account, in one line.
-    pub(crate) async fn books(&self, customer: &Customer) -> String {
-        let account = self.account(customer).await;
+    /// The account's balance and monthly tokens, in one line.
+    pub(crate) async fn describe_account(&self, customer: &Customer) -> String {
+        let account = self.read_account(customer).await;
         let tokens = account.tokens;
         format!(
             "posted {} held {} postings {} | {} used {} reserved {}",
@@ -76,7 +76,7 @@ impl Service {
     }
 }
 
-pub(crate) fn priced(id: &str, kind: Kind, batch: Price) -> Model {
+pub(crate) fn priced_model(id: &str, kind: ModelKind, batch: Price) -> Model {
     Model {
         prices: Some(Prices {
             batch,
@@ -87,7 +87,7 @@ pub(crate) fn priced(id: &str, kind: Kind, batch: Price) -> Model {
 }
 
 /// A chat without a callback.
-pub(crate) fn ask(model: &str, text: &str, max_tokens: u32) -> Value {
+pub(crate) fn model_chat_request(model: &str, text: &str, max_tokens: u32) -> Value {
     json!({"params": {
         "model": model, "max_tokens": max_tokens,
         "messages": [{"role": "user", "content": text}],

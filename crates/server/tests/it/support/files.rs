@@ -1,101 +1,105 @@
-//! A service with files: the real store, the real scanner, the real probe.
+//! A service with files: a real object store, a real malware scanner and the real probe.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use api::harbour::{Desk, FilesOptions};
+use api::file_access::{FileService, FileServiceOptions};
 use axum::body::Body;
 use axum::http::Request;
 use chrono::TimeDelta;
 use domain::file::MediaType;
-use outbound::health::{Condition, FilesHealth};
-use outbound::objects::{Objects, PostGrant};
+use outbound::health::{DependencyHealth, FilesHealth};
+use outbound::object_store::{ObjectStore, PostGrant};
 use outbound::probe::Prober;
 use serde_json::{Value, json};
 use store::shard::file::audit;
 use tokio::sync::watch;
-use workers::stage::{Stage as _, Step};
-use workers::{Files, Slots};
+use workers::stage::{Stage as _, StepResult};
+use workers::{FileStageDeps, ScanSlots};
 
+use crate::files_scan::fixture::test_scanner;
 use crate::files_scan::samples;
-use crate::files_scan::world::scanner;
 use crate::storage;
-use crate::support::http::{Answer, send};
-use crate::support::limited::Limited;
-use crate::support::{Customer, Service};
+use crate::support::http::{AppResponse, send};
+use crate::support::test_limits::TestLimits;
+use crate::support::{Customer, TestService};
 
-const WELL: FilesHealth = FilesHealth {
-    store: Condition::Well,
-    scanner: Condition::Well,
+const ALL_HEALTHY: FilesHealth = FilesHealth {
+    store: DependencyHealth::Healthy,
+    scanner: DependencyHealth::Healthy,
 };
 
-/// Where files of a test lie. Its health is said by hand.
+/// The object store and the malware scanner of a test. The test sets their health.
 #[derive(Debug)]
-pub(crate) struct Harbour {
-    pub(crate) objects: Objects,
+pub(crate) struct TestFileBackends {
+    pub(crate) object_store: ObjectStore,
     pub(crate) health: watch::Sender<FilesHealth>,
     pub(crate) complete_wait: Duration,
 }
 
-impl Harbour {
+impl TestFileBackends {
     pub(crate) async fn new() -> Self {
         Self {
-            objects: storage::objects().await,
-            health: watch::channel(WELL).0,
+            object_store: storage::object_store().await,
+            health: watch::channel(ALL_HEALTHY).0,
             complete_wait: Duration::from_secs(20),
         }
     }
 
-    pub(super) fn desk(&self) -> Desk {
-        let options = options(self.complete_wait);
-        Desk::new(Some(self.objects.clone()), self.health.subscribe(), options)
+    pub(super) fn file_service(&self) -> FileService {
+        let options = file_service_options(self.complete_wait);
+        FileService::new(
+            Some(self.object_store.clone()),
+            self.health.subscribe(),
+            options,
+        )
     }
 
-    pub(super) fn files(&self) -> Files {
-        Files {
-            objects: self.objects.clone(),
-            scanner: scanner(),
+    pub(super) fn file_stage_deps(&self) -> FileStageDeps {
+        FileStageDeps {
+            objects: self.object_store.clone(),
+            scanner: test_scanner(),
             prober: Prober::new(PathBuf::from(env!("CARGO_BIN_EXE_longshored"))),
-            slots: Slots { small: 8, large: 2 },
-            abandon: TimeDelta::days(1),
-            patrol: TimeDelta::hours(1),
+            slots: ScanSlots { small: 8, large: 2 },
+            abandon_after: TimeDelta::days(1),
+            patrol_interval: TimeDelta::hours(1),
             grace: TimeDelta::zero(),
             health: self.health.subscribe(),
         }
     }
 }
 
-/// As on cloud.
-const fn options(complete_wait: Duration) -> FilesOptions {
-    FilesOptions {
-        free_plan: false,
-        complete_wait,
+/// The options of the cloud deployment.
+const fn file_service_options(complete_wait: Duration) -> FileServiceOptions {
+    FileServiceOptions {
+        allows_free_plan: false,
+        verdict_timeout: complete_wait,
     }
 }
 
-/// A service that has no store.
-pub(super) fn closed() -> Desk {
-    Desk::closed(options(Duration::ZERO))
+/// For a service without an object store.
+pub(super) fn file_service_without_store() -> FileService {
+    FileService::without_store(file_service_options(Duration::ZERO))
 }
 
-/// What `POST /files` takes for these bytes.
-pub(crate) fn declare(bytes: &[u8], media_type: &str) -> Value {
+/// The body of `POST /files` for these bytes.
+pub(crate) fn create_file_request(bytes: &[u8], media_type: &str) -> Value {
     json!({
         "filename": "sample.bin", "media_type": media_type, "size_bytes": bytes.len(),
         "sha256": hex::encode(storage::digest(bytes).0),
     })
 }
 
-/// One whose bytes never come.
-pub(crate) fn sized(size: usize) -> Value {
-    let mut body = declare(b"never sent", "text/plain");
+/// The body of `POST /files` for a file of this size that is never uploaded.
+pub(crate) fn create_file_request_of_size(size: usize) -> Value {
+    let mut body = create_file_request(b"never sent", "text/plain");
     body["size_bytes"] = json!(size);
     body["sha256"] = json!(format!("{:064x}", rand::random::<u128>()));
     body
 }
 
-/// A chat that names files: each as a kind of block and an id.
-pub(crate) fn question(model: &str, files: &[(&str, &str)]) -> Value {
+/// A chat that references files, each given as a block type and a file id.
+pub(crate) fn file_chat_request(model: &str, files: &[(&str, &str)]) -> Value {
     let blocks = files
         .iter()
         .map(|(kind, id)| json!({"type": kind, "source": {"file_id": id}}));
@@ -106,22 +110,22 @@ pub(crate) fn question(model: &str, files: &[(&str, &str)]) -> Value {
     }})
 }
 
-impl Service {
+impl TestService {
     pub(crate) async fn with_files() -> Self {
-        Self::with_harbour(Limited::default(), Some(Harbour::new().await)).await
+        Self::with_file_backends(TestLimits::default(), Some(TestFileBackends::new().await)).await
     }
 
-    pub(crate) fn harbour(&self) -> &Harbour {
-        self.harbour.as_ref().unwrap()
+    pub(crate) fn file_backends(&self) -> &TestFileBackends {
+        self.file_backends.as_ref().unwrap()
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn send_json(
         &self,
         customer: &Customer,
         method: &str,
         path: &str,
         body: &Value,
-    ) -> Answer {
+    ) -> AppResponse {
         let request = Request::builder().method(method).uri(path);
         let request = request.header("X-API-Key", &customer.key);
         let body = if body.is_null() {
@@ -132,30 +136,37 @@ impl Service {
         self.send(request.body(Body::from(body)).unwrap()).await
     }
 
-    pub(crate) async fn post_file(&self, customer: &Customer, body: &Value) -> Answer {
-        self.ask(customer, "POST", "/files", body).await
+    pub(crate) async fn post_file(&self, customer: &Customer, body: &Value) -> AppResponse {
+        self.send_json(customer, "POST", "/files", body).await
     }
 
-    /// A session for these bytes.
-    pub(crate) async fn session(
+    /// Creates an upload session for these bytes.
+    pub(crate) async fn create_upload_session(
         &self,
         customer: &Customer,
         bytes: &[u8],
         media_type: &str,
     ) -> Value {
-        let answer = self.post_file(customer, &declare(bytes, media_type)).await;
+        let answer = self
+            .post_file(customer, &create_file_request(bytes, media_type))
+            .await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.body
     }
 
-    pub(crate) async fn file(&self, customer: &Customer, id: &str) -> Value {
+    pub(crate) async fn get_file(&self, customer: &Customer, id: &str) -> Value {
         let answer = self.get(customer, &format!("/files/{id}")).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.body
     }
 
-    /// Completes while the north crew scans.
-    pub(crate) async fn complete(&mut self, customer: &Customer, id: &str, body: &Value) -> Answer {
+    /// Completes an upload while the north worker set scans.
+    pub(crate) async fn complete_upload(
+        &mut self,
+        customer: &Customer,
+        id: &str,
+        body: &Value,
+    ) -> AppResponse {
         let request = Request::post(format!("/files/{id}/complete"));
         let request = request.header("X-API-Key", &customer.key);
         let request = request.body(Body::from(body.to_string())).unwrap();
@@ -169,45 +180,51 @@ impl Service {
         }
     }
 
-    /// The id of a ready file with these bytes.
-    pub(crate) async fn ready(
+    /// Uploads these bytes, and returns the id of the ready file.
+    pub(crate) async fn upload_ready_file(
         &mut self,
         customer: &Customer,
         bytes: &[u8],
         media_type: &str,
     ) -> String {
-        let session = self.session(customer, bytes, media_type).await;
+        let session = self
+            .create_upload_session(customer, bytes, media_type)
+            .await;
         upload(&session["upload"], bytes).await;
         let id = session["id"].as_str().unwrap().to_owned();
-        let answer = self.complete(customer, &id, &json!({})).await;
+        let answer = self.complete_upload(customer, &id, &json!({})).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         id
     }
 
-    pub(crate) async fn ready_image(&mut self, customer: &Customer) -> String {
-        let bytes = samples::of(MediaType::Png);
-        self.ready(customer, &bytes, "image/png").await
+    pub(crate) async fn upload_ready_image(&mut self, customer: &Customer) -> String {
+        let bytes = samples::valid_file(MediaType::Png);
+        self.upload_ready_file(customer, &bytes, "image/png").await
     }
 
     pub(crate) async fn sweep_files(&mut self) {
         let now = self.now();
-        while self.crews[0].sweep_files.step(now).await.unwrap() != Step::Idle {}
+        while self.worker_sets[0].sweep_files.step(now).await.unwrap() != StepResult::Idle {}
     }
 
-    /// Every count of the north shard is right.
-    pub(crate) async fn prove_files(&self) {
+    /// Asserts that the file audit of the north shard finds no fault.
+    pub(crate) async fn check_file_invariants(&self) {
         let faults = audit::check(&self.north).await.unwrap();
         assert_eq!(faults, []);
     }
 }
 
-async fn scan(service: &mut Service) {
+async fn scan(service: &mut TestService) {
     let now = service.clock.advance(Duration::ZERO);
-    service.crews[0].scan.settle(now).await.unwrap();
+    service.worker_sets[0]
+        .scan
+        .run_until_idle(now)
+        .await
+        .unwrap();
 }
 
-/// Sends bytes as a caller does with what `POST /files` answered.
-pub(crate) async fn post(upload: &Value, bytes: &[u8]) -> storage::Answered {
+/// Uploads bytes with the grant that `POST /files` returned.
+pub(crate) async fn post_upload(upload: &Value, bytes: &[u8]) -> storage::RawResponse {
     let fields = upload["fields"].as_object().unwrap().iter();
     let grant = PostGrant {
         url: upload["url"].as_str().unwrap().to_owned(),
@@ -216,15 +233,15 @@ pub(crate) async fn post(upload: &Value, bytes: &[u8]) -> storage::Answered {
             .collect(),
         expires_at: <_>::default(),
     };
-    storage::post(&grant, bytes).await
+    storage::post_form(&grant, bytes).await
 }
 
 pub(crate) async fn upload(upload: &Value, bytes: &[u8]) {
-    let sent = post(upload, bytes).await;
+    let sent = post_upload(upload, bytes).await;
     assert_eq!(sent.status / 100, 2, "{sent:?}");
 }
 
-/// PUTs every part and says what complete takes.
+/// Uploads every part, and returns the body for complete.
 pub(crate) async fn put_parts(upload: &Value, bytes: &[u8]) -> Value {
     let size = usize::try_from(upload["part_size_bytes"].as_u64().unwrap()).unwrap();
     let parts = upload["parts"].as_array().unwrap();
@@ -242,7 +259,7 @@ pub(crate) async fn put_part(
     upload: &Value,
     part: &Value,
     chunk: &[u8],
-) -> (String, storage::Answered) {
+) -> (String, storage::RawResponse) {
     let sum = checksum(chunk);
     let header = upload["checksum_header"].as_str().unwrap();
     let url = part["url"].as_str().unwrap();

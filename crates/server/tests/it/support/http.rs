@@ -1,4 +1,4 @@
-//! Requests in-process, and answers in the form of a snapshot.
+//! In-process requests, and their responses in a form for snapshots.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
@@ -6,15 +6,15 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::support::{Customer, Service};
+use crate::support::{Customer, TestService};
 
-pub(crate) struct Answer {
+pub(crate) struct AppResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl AppResponse {
     pub(crate) fn cargo_id(&self) -> String {
         assert_eq!(self.status, 202, "{}", self.body);
         self.body["cargo_id"].as_str().unwrap().to_owned()
@@ -22,7 +22,7 @@ impl Answer {
 }
 
 /// Status and body, as the contract shows them.
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for AppResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -33,23 +33,28 @@ impl std::fmt::Display for Answer {
     }
 }
 
-impl Service {
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+impl TestService {
+    pub(crate) async fn send(&self, request: Request<Body>) -> AppResponse {
         send(self.router.clone(), request).await
     }
 
-    pub(crate) async fn get(&self, customer: &Customer, path: &str) -> Answer {
+    pub(crate) async fn get(&self, customer: &Customer, path: &str) -> AppResponse {
         let request = Request::get(path).header("X-API-Key", &customer.key);
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
-    pub(crate) async fn post_load(&self, customer: &Customer, body: &Value) -> Answer {
+    pub(crate) async fn post_load(&self, customer: &Customer, body: &Value) -> AppResponse {
         let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
         self.send(request.body(Body::from(body.to_string())).unwrap())
             .await
     }
 
-    pub(crate) async fn load_named(&self, customer: &Customer, name: &str, body: &Value) -> Answer {
+    pub(crate) async fn post_load_with_key(
+        &self,
+        customer: &Customer,
+        name: &str,
+        body: &Value,
+    ) -> AppResponse {
         let request = Request::post("/cargo/load")
             .header("X-API-Key", &customer.key)
             .header("Idempotency-Key", name);
@@ -77,21 +82,21 @@ impl Service {
     }
 }
 
-/// Asks one of the service's processes.
-pub(crate) async fn send(router: axum::Router, request: Request<Body>) -> Answer {
+/// Sends a request to one of the service's processes.
+pub(crate) async fn send(router: axum::Router, request: Request<Body>) -> AppResponse {
     let answer = router.oneshot(request).await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    Answer {
+    AppResponse {
         status,
         headers,
         body,
     }
 }
 
-/// A chat for `svc-mock`, called back where said.
-pub(crate) fn chat(text: &str, callback_url: Option<&str>) -> Value {
+/// A load of a chat for `svc-mock`.
+pub(crate) fn chat_request(text: &str, callback_url: Option<&str>) -> Value {
     let params = json!({
         "model": "svc-mock", "max_tokens": 64,
         "messages": [{"role": "user", "content": text}],

@@ -1,45 +1,45 @@
-//! What a crew of the tests is made of.
+//! The dependencies of a worker set in tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::delivery::Schedule;
 use domain::model::Catalogue;
-use outbound::callback::Callbacks;
+use domain::retry_schedule::RetrySchedule;
+use outbound::callback::HttpCallbackClient;
 use outbound::provider::Provider;
-use outbound::provider::mock::Mock;
+use outbound::provider::mock::MockProvider;
 use store::Shard;
 use tokio::sync::watch;
-use workers::{CallbackLimits, Packing, Providers};
+use workers::{CallbackLimits, PackingLimits, Providers};
 
 use crate::support::MOCK_DELAY;
 
-pub(super) fn worker_parts(
+pub(super) fn worker_set_deps(
     shard: Arc<Shard>,
     catalogue: watch::Receiver<Arc<Catalogue>>,
-) -> workers::Parts {
-    let mock: Arc<dyn Provider> = Arc::new(Mock::new(MOCK_DELAY));
-    let callbacks = Callbacks::new(outbound::callback::Options {
+) -> workers::WorkerSetDeps {
+    let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(MOCK_DELAY));
+    let callbacks = HttpCallbackClient::new(outbound::callback::Options {
         timeout: Duration::from_secs(2),
-        allow: vec!["127.0.0.0/16".parse().unwrap()],
+        allowed_ranges: vec!["127.0.0.0/16".parse().unwrap()],
     });
-    workers::Parts {
+    workers::WorkerSetDeps {
         shard,
         catalogue,
         providers: Arc::new(Providers(HashMap::from([(
             "mock".to_owned(),
-            workers::Access::Mock(mock),
+            workers::ProviderAccess::Mock(mock),
         )]))),
         callbacks: Arc::new(callbacks.unwrap()),
         files: None,
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
             name: "test".to_owned(),
-            // Nothing renews it here: claims are made by nodes that are alive.
-            lease: Duration::from_hours(1),
-            packing: Packing {
-                most_items: 10,
+            // No test renews the lease, and only a live node can claim.
+            lease_duration: Duration::from_hours(1),
+            packing: PackingLimits {
+                max_items: 10,
                 linger: chrono::TimeDelta::zero(),
             },
             account_slots: workers::AccountSlots::default(),
@@ -48,10 +48,10 @@ pub(super) fn worker_parts(
                 per_destination: 16,
                 payload_bytes: 1 << 20,
             },
-            schedule: Schedule::default(),
+            retry_schedule: RetrySchedule::default(),
             retention: chrono::TimeDelta::days(30),
-            spools: std::env::temp_dir(),
-            drain: Duration::from_secs(5),
+            spool_dir: std::env::temp_dir(),
+            drain_timeout: Duration::from_secs(5),
         },
     }
 }

@@ -1,26 +1,26 @@
 //! The rows of attempts.
 
-use domain::callback_health::Tally;
+use domain::callback_health::CallbackTally;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
-use super::Ended;
+use super::EndedAttempt;
 use crate::Error;
 use crate::Transaction;
-use crate::shard::callback_health::Delta;
+use crate::shard::callback_health::CallbackDelta;
 
-/// Writes the attempts down, and with them how they add to the health of their hosts.
+/// Writes the attempts, and adds them to the health counts of their hosts.
 pub(super) async fn log(
     tx: &mut Transaction,
-    ended: &[&Ended],
-    health: &Tally,
+    ended: &[&EndedAttempt],
+    health: &CallbackTally,
     now: Timestamp,
 ) -> Result<(), Error> {
     if ended.is_empty() {
         return Ok(());
     }
     let columns = Columns::of(ended);
-    let delta = Delta::of(health, now);
+    let delta = CallbackDelta::of(health, now);
     sqlx::query!(
         "with logged as (
              insert into shard.attempt (cargo, number, started_at, ended_at, status, error, answer)
@@ -72,14 +72,14 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(ended: &[&Ended]) -> Self {
+    fn of(ended: &[&EndedAttempt]) -> Self {
         let mut columns = Self::default();
         for attempt in ended {
             columns.cargo.push(attempt.cargo.uuid());
             columns
                 .number
                 .push(i16::try_from(attempt.number).unwrap_or(i16::MAX));
-            columns.is_resend.push(attempt.verdict.is_resend());
+            columns.is_resend.push(attempt.result.is_resend());
             columns.started_at.push(attempt.started_at);
             columns.ended_at.push(attempt.ended_at);
             columns

@@ -1,42 +1,43 @@
-//! Claims on batches, in turns: each account has a number of its own.
+//! Claims on batches. Each provider account has a quota per claim, so that all get their share.
 //!
-//! A claim is made only as a live node and epoch, and holds that row until it is committed. It
-//! returns ids: the cargo are read afterwards, so that no lock waits for a client to read them.
+//! Only a live node with its current epoch can claim. The claim locks the node's row until it is
+//! committed. The statement returns ids only; the cargo is read afterwards, without locks.
 
 use std::collections::HashMap;
 
 use domain::id::{BatchId, CargoId};
 use domain::lane::LaneId;
-use domain::route::Via;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
-use super::{Claimed, ours};
+use super::{ClaimedBatchRow, check_fencing};
 use crate::Error;
 use crate::Shard;
 use crate::shard::node::Claim;
 
-/// What a stage takes batches from.
+/// The queue from which a stage claims batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
-    /// Those that are to be submitted.
+pub enum BatchQueue {
+    /// Batches to submit.
     Gathered,
-    /// Those whose provider is to be asked, of lanes that go one way.
-    Running(Via),
+    /// Submitted batches to poll, of lanes with this inference mode.
+    Running(InferenceMode),
 }
 
-/// How many batches of some lanes are claimed: the lanes of one account.
+/// How many batches may be claimed from some lanes: the lanes of one provider account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct BatchClaimQuota {
     pub lanes: Vec<LaneId>,
-    pub most: usize,
-    /// Only those that a provider may have, or that are to leave it: there is no room for others.
+    pub max: usize,
+    /// Only batches that the provider may have, or that are to be cancelled: the account has no
+    /// room for others.
     pub only_sent: bool,
 }
 
-/// The turns as columns: one row for each lane, and one for each turn.
+/// The quotas as arrays of columns: one row per lane, and one per quota.
 #[derive(Debug, Default)]
-struct Turns {
+struct QuotaColumns {
     lanes: Vec<i32>,
     turn_of_lane: Vec<i32>,
     numbers: Vec<i32>,
@@ -44,8 +45,8 @@ struct Turns {
     only_sent: Vec<bool>,
 }
 
-impl Turns {
-    fn of(turns: &[Turn]) -> Self {
+impl QuotaColumns {
+    fn of(turns: &[BatchClaimQuota]) -> Self {
         let mut columns = Self::default();
         for (number, turn) in (0_i32..).zip(turns) {
             columns.lanes.extend(turn.lanes.iter().map(|lane| lane.0));
@@ -53,17 +54,21 @@ impl Turns {
             columns.numbers.push(number);
             columns
                 .most
-                .push(i32::try_from(turn.most).unwrap_or(i32::MAX));
+                .push(i32::try_from(turn.max).unwrap_or(i32::MAX));
             columns.only_sent.push(turn.only_sent);
         }
         columns
     }
 }
 
-/// The lanes that have batches to be claimed now. A look costs less than a claim of nothing.
-pub async fn due_lanes(shard: &Shard, queue: Queue, now: Timestamp) -> Result<Vec<LaneId>, Error> {
+/// The lanes that have batches to claim now. This read costs less than a claim of nothing.
+pub async fn list_due_lanes(
+    shard: &Shard,
+    queue: BatchQueue,
+    now: Timestamp,
+) -> Result<Vec<LaneId>, Error> {
     let lanes = match queue {
-        Queue::Gathered => {
+        BatchQueue::Gathered => {
             sqlx::query_scalar!(
                 "select distinct lane from shard.batch
                  where state in ('gathered', 'submitting') and node is null
@@ -73,7 +78,7 @@ pub async fn due_lanes(shard: &Shard, queue: Queue, now: Timestamp) -> Result<Ve
             .fetch_all(&shard.pool)
             .await?
         }
-        Queue::Running(via) => {
+        BatchQueue::Running(via) => {
             sqlx::query_scalar!(
                 "select distinct lane from shard.batch
                  where state = 'running' and node is null and next_poll_at <= $1
@@ -88,14 +93,14 @@ pub async fn due_lanes(shard: &Shard, queue: Queue, now: Timestamp) -> Result<Ve
     Ok(lanes.into_iter().map(LaneId).collect())
 }
 
-/// Takes batches that are to be submitted, the oldest of each turn first, and writes the intent.
+/// Claims batches to submit, the oldest of each quota first, and marks them as submitting.
 pub async fn claim_gathered(
     shard: &Shard,
     claim: Claim,
-    turns: &[Turn],
+    turns: &[BatchClaimQuota],
     now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
-    let turns = Turns::of(turns);
+) -> Result<Vec<ClaimedBatchRow>, Error> {
+    let turns = QuotaColumns::of(turns);
     let claimed = sqlx::query_scalar!(
         "with me as materialized (
              select 1 from shard.node
@@ -132,17 +137,17 @@ pub async fn claim_gathered(
     )
     .fetch_all(&shard.pool)
     .await?;
-    read(shard, claimed).await
+    read_claimed(shard, claimed).await
 }
 
-/// Takes batches whose provider is to be asked, those of each turn that are due longest first.
-pub async fn claim_due(
+/// Claims submitted batches to poll, those of each quota that are due longest first.
+pub async fn claim_running(
     shard: &Shard,
     claim: Claim,
-    turns: &[Turn],
+    turns: &[BatchClaimQuota],
     now: Timestamp,
-) -> Result<Vec<Claimed>, Error> {
-    let turns = Turns::of(turns);
+) -> Result<Vec<ClaimedBatchRow>, Error> {
+    let turns = QuotaColumns::of(turns);
     let claimed = sqlx::query_scalar!(
         "with me as materialized (
              select 1 from shard.node
@@ -173,11 +178,11 @@ pub async fn claim_due(
     )
     .fetch_all(&shard.pool)
     .await?;
-    read(shard, claimed).await
+    read_claimed(shard, claimed).await
 }
 
-/// What was claimed, the oldest first: ids sort by time.
-async fn read(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<Claimed>, Error> {
+/// The claimed batches, oldest first: ids sort by time.
+async fn read_claimed(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<ClaimedBatchRow>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -190,7 +195,7 @@ async fn read(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<Claimed>, Error> 
     .await?;
     let mut rows: HashMap<Uuid, _> = rows.into_iter().map(|row| (row.id, row)).collect();
     let batches = ids.into_iter().filter_map(|id| rows.remove(&id));
-    let batches = batches.map(|row| Claimed {
+    let batches = batches.map(|row| ClaimedBatchRow {
         id: row.id.into(),
         lane: LaneId(row.lane),
         cargo: row.cargo.into_iter().map(CargoId::from_uuid).collect(),
@@ -200,9 +205,9 @@ async fn read(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<Claimed>, Error> 
     Ok(batches.collect())
 }
 
-/// Gives back a batch whose processing failed; it may be claimed again at `again_at`. One that
-/// made the worker panic counts as taken over.
-pub async fn give_back(
+/// Releases a batch whose processing failed; it may be claimed again at `again_at`. If the worker
+/// panicked, a takeover is counted.
+pub async fn release(
     shard: &Shard,
     batch: BatchId,
     claim: Claim,
@@ -221,21 +226,21 @@ pub async fn give_back(
     )
     .execute(&shard.pool)
     .await?;
-    ours(changed.rows_affected())
+    check_fencing(changed.rows_affected())
 }
 
-/// Frees what this claim holds in a queue and the worker does not know of: the answer to a claim
-/// can be lost.
-pub async fn free_unknown(
+/// Frees batches that this claim holds in a queue and the worker does not know of: the answer to
+/// a claim can be lost.
+pub async fn free_unknown_claims(
     shard: &Shard,
     claim: Claim,
-    queue: Queue,
+    queue: BatchQueue,
     known: &[BatchId],
 ) -> Result<u64, Error> {
     let known: Vec<Uuid> = known.iter().map(|id| id.uuid()).collect();
     let (state, via) = match queue {
-        Queue::Gathered => ("submitting", None),
-        Queue::Running(via) => ("running", Some(via.as_str())),
+        BatchQueue::Gathered => ("submitting", None),
+        BatchQueue::Running(via) => ("running", Some(via.as_str())),
     };
     let freed = sqlx::query!(
         "update shard.batch set node = null, epoch = null

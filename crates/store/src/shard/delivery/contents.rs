@@ -1,4 +1,4 @@
-//! What claimed deliveries send. Sizes are known before bodies are unpacked, or even read.
+//! The contents of claimed deliveries. Sizes are known before bodies are unpacked, or even read.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::body;
-use crate::shard::waiting::bounds;
+use crate::shard::waiting::id_bounds;
 
-/// A packed body up to this size is read with its row, a longer one only when there is room for it.
+/// A packed body up to this size is read with its row; a larger one only when memory is free.
 const MAX_INLINE_BYTES: i32 = 8 * 1024;
 
 /// The callback of a completed cargo as it is stored.
@@ -18,14 +18,14 @@ const MAX_INLINE_BYTES: i32 = 8 * 1024;
 pub struct StoredCallback {
     pub url: String,
     pub success: bool,
-    /// The size of the outcome when it is unpacked. Nothing: the row is corrupt.
+    /// The size of the unpacked outcome. None: the row is corrupt.
     pub unpacked_size: Option<usize>,
     codec: i16,
     body: Option<Vec<u8>>,
 }
 
 impl StoredCallback {
-    /// Whether the body has yet to be read, by [`bodies`].
+    /// Whether the body has yet to be read, by [`read_bodies`].
     pub const fn lacks_body(&self) -> bool {
         self.body.is_none()
     }
@@ -45,13 +45,13 @@ impl StoredCallback {
     }
 }
 
-/// Where the callbacks of some cargo go and how large they are; short bodies come along.
-pub async fn contents(
+/// The URLs and sizes of the callbacks of some cargo, with the bodies of small ones.
+pub async fn read_callbacks(
     shard: &Shard,
     cargo: &[CargoId],
 ) -> Result<HashMap<CargoId, StoredCallback>, Error> {
     let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&cargo);
+    let (first, last) = id_bounds(&cargo);
     let rows = sqlx::query!(
         r#"select c.id, c.callback_url as "url!", o.success, o.codec,
                octet_length(o.body) as "length!",
@@ -83,9 +83,12 @@ pub async fn contents(
 }
 
 /// The packed bodies of some outcomes.
-pub async fn bodies(shard: &Shard, cargo: &[CargoId]) -> Result<HashMap<CargoId, Vec<u8>>, Error> {
+pub async fn read_bodies(
+    shard: &Shard,
+    cargo: &[CargoId],
+) -> Result<HashMap<CargoId, Vec<u8>>, Error> {
     let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
-    let (first, last) = bounds(&cargo);
+    let (first, last) = id_bounds(&cargo);
     let rows = sqlx::query!(
         "select cargo, body from shard.outcome
          where cargo = any($1) and cargo >= $2 and cargo <= $3",

@@ -1,4 +1,4 @@
-//! Looks for destinations with something due, without walking over dead rows each time.
+//! Finds destinations with something due, without reading over dead rows each time.
 
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -7,30 +7,30 @@ use super::Destination;
 use crate::Error;
 use crate::Shard;
 
-/// A destination with something due, and since when.
+/// A destination with something due, and the earliest due time.
 #[derive(Debug, Clone)]
 pub struct DueDestination {
     pub destination: Destination,
     pub due_from: Timestamp,
 }
 
-/// What a look at every destination has found so far.
+/// One page of a scan over all destinations.
 #[derive(Debug, Clone, Default)]
-pub struct DueLook {
+pub struct DueDestinationPage {
     pub due: Vec<DueDestination>,
-    /// Where the next look continues; nothing when this one has come to the end.
+    /// Where the next page starts; None at the end.
     pub last: Option<Destination>,
 }
 
-/// The next `limit` destinations after `after`: one step of the index each.
+/// The next `limit` destinations after `after`: one index lookup each.
 ///
-/// While an old transaction is open, each step also walks over the dead rows of its destination.
-pub async fn destinations(
+/// While an old transaction is open, each lookup also reads over the dead rows of its destination.
+pub async fn list_due_destinations(
     shard: &Shard,
     after: Option<&Destination>,
     limit: usize,
     now: Timestamp,
-) -> Result<DueLook, Error> {
+) -> Result<DueDestinationPage, Error> {
     let organization = after.map_or(Uuid::nil(), |after| after.organization.uuid());
     let rows = sqlx::query!(
         r#"with recursive hop as (
@@ -55,18 +55,18 @@ pub async fn destinations(
     let is_whole = rows.len() < limit;
     let found: Vec<DueDestination> = rows
         .into_iter()
-        .map(|row| due(row.organization, row.host, row.due_at))
+        .map(|row| due_destination(row.organization, row.host, row.due_at))
         .collect();
     let last = found.last().map(|found| found.destination.clone());
     let due = found.into_iter().filter(|found| found.due_from <= now);
-    Ok(DueLook {
+    Ok(DueDestinationPage {
         due: due.collect(),
         last: last.filter(|_| !is_whole),
     })
 }
 
-/// Who became due after `after` and by `now`.
-pub async fn newly_due(
+/// The destinations with deliveries that became due after `after` and by `now`.
+pub async fn list_newly_due(
     shard: &Shard,
     after: Timestamp,
     now: Timestamp,
@@ -82,12 +82,12 @@ pub async fn newly_due(
     .await?;
     let found = rows
         .into_iter()
-        .map(|row| due(row.organization, row.host, row.due_at));
+        .map(|row| due_destination(row.organization, row.host, row.due_at));
     Ok(found.collect())
 }
 
-/// The nodes that are alive and their epochs. When this changes, claims may have become free.
-pub async fn living_nodes(shard: &Shard) -> Result<Vec<(Uuid, i32)>, Error> {
+/// The live nodes and their epochs. When this changes, claims may have become free.
+pub async fn list_live_nodes(shard: &Shard) -> Result<Vec<(Uuid, i32)>, Error> {
     let rows = sqlx::query!(
         "select node, epoch from shard.node where dead_at is null order by node, epoch"
     )
@@ -96,7 +96,7 @@ pub async fn living_nodes(shard: &Shard) -> Result<Vec<(Uuid, i32)>, Error> {
     Ok(rows.into_iter().map(|row| (row.node, row.epoch)).collect())
 }
 
-fn due(organization: Uuid, host: String, due_from: Timestamp) -> DueDestination {
+fn due_destination(organization: Uuid, host: String, due_from: Timestamp) -> DueDestination {
     DueDestination {
         destination: Destination {
             organization: organization.into(),

@@ -1,7 +1,8 @@
-//! The proof of the files: what must be so is asked for row by row, and what is not is named.
+//! The file audit: checks every invariant of files and objects, and reports each row that breaks
+//! one.
 //!
-//! Nothing is changed. Every file, every object and every cargo that is kept is looked at,
-//! so this is for people and for trials, not for every minute.
+//! Nothing is changed. It reads every file, every object and all cargo that is not dropped yet, so
+//! it is for operators and trials, not for every minute.
 
 use std::fmt;
 
@@ -11,18 +12,18 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::shard::audit::prepare_for_all;
+use crate::shard::ledger_audit::prepare_full_check;
 
-/// What must always be so.
+/// What must always be true of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Identity {
+pub enum FileInvariant {
     References,
     Files,
     Bytes,
     Storage,
 }
 
-impl Identity {
+impl FileInvariant {
     pub const ALL: [Self; 4] = [Self::References, Self::Files, Self::Bytes, Self::Storage];
 
     pub const fn as_str(self) -> &'static str {
@@ -34,7 +35,7 @@ impl Identity {
         }
     }
 
-    /// What is not so where it is broken.
+    /// The invariant as a sentence, for the report of a fault.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::References => "a file counts the open cargo that name it",
@@ -47,21 +48,21 @@ impl Identity {
     }
 }
 
-/// One thing that is wrong: ids and counts.
+/// One broken invariant: ids and counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    pub identity: Identity,
+pub struct FileFault {
+    pub invariant: FileInvariant,
     pub organization: Option<OrganizationId>,
-    /// The file, or the object by the id of the file that brought it.
+    /// The file, or the object: it has the id of the file that was uploaded first.
     pub file: Option<FileId>,
     pub expected: String,
     pub found: String,
 }
 
 /// One line: `references: org_… file_… expected 1, found 2; a file counts …`.
-impl fmt::Display for Fault {
+impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.identity.as_str())?;
+        write!(f, "{}:", self.invariant.as_str())?;
         if let Some(organization) = self.organization {
             write!(f, " {organization}")?;
         }
@@ -69,25 +70,24 @@ impl fmt::Display for Fault {
             write!(f, " {file}")?;
         }
         let (expected, found) = (&self.expected, &self.found);
-        let sentence = self.identity.sentence();
+        let sentence = self.invariant.sentence();
         write!(f, " expected {expected}, found {found}; {sentence}")
     }
 }
 
-/// Proves every identity over all rows, as they were at one moment. Of each at most a hundred
-/// faults are named.
-pub async fn check(shard: &Shard) -> Result<Vec<Fault>, Error> {
+/// Checks every invariant over all rows, in one snapshot. Reports at most a hundred faults of each.
+pub async fn check(shard: &Shard) -> Result<Vec<FileFault>, Error> {
     let mut tx = shard.background.begin().await?;
-    prepare_for_all(&mut tx).await?;
-    let mut faults = references(&mut tx).await?;
-    faults.extend(files(&mut tx).await?);
-    faults.extend(bytes(&mut tx).await?);
-    faults.extend(storage(&mut tx).await?);
+    prepare_full_check(&mut tx).await?;
+    let mut faults = check_references(&mut tx).await?;
+    faults.extend(check_files(&mut tx).await?);
+    faults.extend(check_bytes(&mut tx).await?);
+    faults.extend(check_storage(&mut tx).await?);
     tx.rollback().await?;
     Ok(faults)
 }
 
-/// As every question answers.
+/// The columns that every check returns.
 struct Row {
     organization: Option<Uuid>,
     file: Option<Uuid>,
@@ -95,10 +95,10 @@ struct Row {
     found: Option<String>,
 }
 
-fn faults(identity: Identity, rows: Vec<Row>) -> Vec<Fault> {
+fn faults_from_rows(identity: FileInvariant, rows: Vec<Row>) -> Vec<FileFault> {
     let nothing = || "nothing".to_owned();
-    let faults = rows.into_iter().map(|row| Fault {
-        identity,
+    let faults = rows.into_iter().map(|row| FileFault {
+        invariant: identity,
         organization: row.organization.map(Into::into),
         file: row.file.map(Into::into),
         expected: row.expected.unwrap_or_else(nothing),
@@ -107,7 +107,7 @@ fn faults(identity: Identity, rows: Vec<Row>) -> Vec<Fault> {
     faults.collect()
 }
 
-async fn references(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
+async fn check_references(tx: &mut Transaction) -> Result<Vec<FileFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with named as (
@@ -124,10 +124,10 @@ async fn references(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     )
     .fetch_all(&mut **tx)
     .await?;
-    Ok(faults(Identity::References, rows))
+    Ok(faults_from_rows(FileInvariant::References, rows))
 }
 
-async fn files(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
+async fn check_files(tx: &mut Transaction) -> Result<Vec<FileFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with ready as (
@@ -142,10 +142,10 @@ async fn files(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     )
     .fetch_all(&mut **tx)
     .await?;
-    Ok(faults(Identity::Files, rows))
+    Ok(faults_from_rows(FileInvariant::Files, rows))
 }
 
-async fn bytes(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
+async fn check_bytes(tx: &mut Transaction) -> Result<Vec<FileFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"select f.organization as "organization?", f.id as "file?", 'its bytes' as expected,
@@ -159,10 +159,10 @@ async fn bytes(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     )
     .fetch_all(&mut **tx)
     .await?;
-    Ok(faults(Identity::Bytes, rows))
+    Ok(faults_from_rows(FileInvariant::Bytes, rows))
 }
 
-async fn storage(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
+async fn check_storage(tx: &mut Transaction) -> Result<Vec<FileFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
         r#"with part as (
@@ -187,5 +187,5 @@ async fn storage(tx: &mut Transaction) -> Result<Vec<Fault>, Error> {
     )
     .fetch_all(&mut **tx)
     .await?;
-    Ok(faults(Identity::Storage, rows))
+    Ok(faults_from_rows(FileInvariant::Storage, rows))
 }

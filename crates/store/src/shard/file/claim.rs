@@ -1,4 +1,4 @@
-//! Files that are to be looked at: whose turn it is, and when to come again.
+//! The fair queue of files to scan: claims, and when to try again.
 
 use domain::id::FileId;
 use domain::time::Timestamp;
@@ -8,17 +8,17 @@ use crate::Shard;
 use crate::shard::file::row::{ClaimedFile, files};
 use crate::shard::node::Claim;
 
-/// Small files never wait for large ones: each class has slots of its own.
+/// Small files never wait for large ones: each class has separate slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum FileSizeClass {
     /// Up to 50 MB: every image and every document.
     Small,
     Large,
 }
 
-/// One step of the index per organization, and of each no more than can be taken. The one
-/// with the fewest files in hand comes first, and among equals the one that waits longest.
-macro_rules! in_turn {
+/// One index lookup per organization, which reads no more files than can be claimed. The
+/// organization with the fewest claimed files comes first, and among equals the longest wait.
+macro_rules! fair_claim {
     ($size:literal, $claim:expr, $most:expr, $now:expr) => {
         files!(
             "hop as (
@@ -72,30 +72,30 @@ macro_rules! in_turn {
     };
 }
 
-/// Takes at most so many files that are due.
+/// Claims at most `most` files that are due.
 pub async fn claim(
     shard: &Shard,
     claim: Claim,
-    class: Class,
+    class: FileSizeClass,
     most: i64,
     now: Timestamp,
 ) -> Result<Vec<ClaimedFile>, Error> {
     let rows = match class {
-        Class::Small => {
-            let taken = in_turn!("size_bytes <= 52428800", claim, most, now);
+        FileSizeClass::Small => {
+            let taken = fair_claim!("size_bytes <= 52428800", claim, most, now);
             taken.fetch_all(&shard.pool).await?
         }
-        Class::Large => {
-            let taken = in_turn!("size_bytes > 52428800", claim, most, now);
+        FileSizeClass::Large => {
+            let taken = fair_claim!("size_bytes > 52428800", claim, most, now);
             taken.fetch_all(&shard.pool).await?
         }
     };
     rows.into_iter().map(ClaimedFile::try_from).collect()
 }
 
-/// Gives a file back, to be looked at again at `due_at`. A counted try is the scanner's:
-/// it was there and did not say. False when the claim is gone.
-pub async fn later(
+/// Releases a file, to be scanned again at `due_at`. An attempt is counted if the scanner was
+/// reachable and gave no verdict. False when the claim was lost.
+pub async fn reschedule(
     shard: &Shard,
     file: FileId,
     claim: Claim,
@@ -116,8 +116,12 @@ pub async fn later(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Frees what this claim holds besides `known`: the answer to a claim can be lost.
-pub async fn free_own(shard: &Shard, claim: Claim, known: &[FileId]) -> Result<u64, Error> {
+/// Frees files that this claim holds, except `known`: the answer to a claim can be lost.
+pub async fn free_unknown_claims(
+    shard: &Shard,
+    claim: Claim,
+    known: &[FileId],
+) -> Result<u64, Error> {
     let known: Vec<_> = known.iter().map(|id| id.uuid()).collect();
     let freed = sqlx::query!(
         "update shard.file set node = null, epoch = null
@@ -131,8 +135,8 @@ pub async fn free_own(shard: &Shard, claim: Claim, known: &[FileId]) -> Result<u
     Ok(freed.rows_affected())
 }
 
-/// How many files wait for their verdict, in someone's hands or not, and since when the first.
-pub async fn validating(shard: &Shard) -> Result<(u64, Option<Timestamp>), Error> {
+/// How many files wait for their verdict, claimed or not, and since when the first one waits.
+pub async fn count_validating(shard: &Shard) -> Result<(u64, Option<Timestamp>), Error> {
     let row = sqlx::query!(
         r#"select count(*) as "count!", min(completed_at) as since from (
                select completed_at from shard.file where status = 'validating' and node is null

@@ -1,4 +1,4 @@
-//! The caller says that the bytes are there; whoever waits for the verdict asks here.
+//! Completion of an upload by the caller, and the verdicts that requests wait for.
 
 use domain::id::{FileId, ProjectId};
 use domain::time::Timestamp;
@@ -7,25 +7,26 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::shard::file::find::find;
-use crate::shard::file::row::{File, Part, files};
+use crate::shard::file::row::{FileRow, UploadPart, files};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Completed {
-    /// It is to be looked at now.
-    Begun(File),
-    /// It was not uploading.
-    Already(File),
+pub enum UploadCompletion {
+    /// The file is queued for the scan.
+    ValidationStarted(FileRow),
+    /// The file was not uploading; nothing was changed.
+    NotUploading(FileRow),
     NotFound,
 }
 
-/// From uploading to validating, due at once. `parts` are those of a multipart upload, in order.
+/// Changes a file from uploading to validating, due at once. `parts` are the parts of a multipart
+/// upload, in order.
 pub async fn complete(
     shard: &Shard,
     project: ProjectId,
     file: FileId,
-    parts: Option<&[Part]>,
+    parts: Option<&[UploadPart]>,
     now: Timestamp,
-) -> Result<Completed, Error> {
+) -> Result<UploadCompletion, Error> {
     let etags: Option<Vec<String>> =
         parts.map(|parts| parts.iter().map(|part| part.etag.clone()).collect());
     let checksums: Option<Vec<Option<Vec<u8>>>> = parts.map(|parts| {
@@ -48,14 +49,14 @@ pub async fn complete(
     .fetch_optional(&shard.pool)
     .await?;
     if let Some(row) = row {
-        return Ok(Completed::Begun(row.try_into()?));
+        return Ok(UploadCompletion::ValidationStarted(row.try_into()?));
     }
     let found = find(shard, project, file).await?;
-    Ok(found.map_or(Completed::NotFound, Completed::Already))
+    Ok(found.map_or(UploadCompletion::NotFound, UploadCompletion::NotUploading))
 }
 
-/// Those of these files on which the verdict is there, whatever it is.
-pub async fn statuses(shard: &Shard, ids: &[FileId]) -> Result<Vec<File>, Error> {
+/// Those of these files that have a verdict or have expired.
+pub async fn find_with_verdict(shard: &Shard, ids: &[FileId]) -> Result<Vec<FileRow>, Error> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.uuid()).collect();
     let rows = files!(
         "f as (
@@ -66,5 +67,5 @@ pub async fn statuses(shard: &Shard, ids: &[FileId]) -> Result<Vec<File>, Error>
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(File::try_from).collect()
+    rows.into_iter().map(FileRow::try_from).collect()
 }

@@ -1,8 +1,8 @@
-//! A new file: a session, or at once ready where its bytes are stored already.
+//! A new file: an upload session, or ready at once if its bytes are stored already.
 
-use domain::file::{Declared, Sha256, expiry};
+use domain::file::{FileDeclaration, Sha256, expires_at};
 use domain::id::{FileId, OrganizationId, ProjectId};
-use domain::storage::{StorageQuota, StorageRefusal, admit_session};
+use domain::storage_quota::{StorageQuota, StorageRefusal, admit_upload_session};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -10,9 +10,9 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::number::signed;
-use crate::shard::file::row::{File, files};
+use crate::shard::file::row::{FileRow, files};
 use crate::shard::object;
-use crate::shard::storage::{self, Change};
+use crate::shard::storage::{self, StorageChange};
 
 #[derive(Debug, Clone)]
 pub struct NewFile {
@@ -20,61 +20,61 @@ pub struct NewFile {
     pub organization: OrganizationId,
     pub project: ProjectId,
     pub filename: String,
-    pub declared: Declared,
+    pub declared: FileDeclaration,
     pub ttl_seconds: u32,
     pub metadata: Option<Vec<u8>>,
-    /// In the order of the parts, where the caller knows them.
+    /// In the order of the parts, if the caller declared them.
     pub part_checksums: Option<Vec<Sha256>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
-    /// Its bytes are to come.
-    Session(File),
-    /// The project has these bytes: it is ready.
-    Duplicate(File),
+pub enum FileCreation {
+    /// The caller uploads the bytes next.
+    Session(FileRow),
+    /// The project has these bytes already, so the file is ready.
+    Duplicate(FileRow),
     Refused(StorageRefusal),
 }
 
-/// Under the lock of what its organization stores, so that a hundred at once are counted
-/// one by one.
+/// Locks the organization's storage row, so that concurrent calls are counted one by one.
 pub async fn create(
     shard: &Shard,
     new: &NewFile,
     quota: StorageQuota,
     now: Timestamp,
-) -> Result<Created, Error> {
+) -> Result<FileCreation, Error> {
     let mut tx = shard.begin().await?;
     let organization = new.organization.uuid();
     let stored = storage::lock(&mut tx, organization).await?;
-    let object = object::alike(&mut tx, new.project.uuid(), &new.declared).await?;
+    let object = object::find_for_deduplication(&mut tx, new.project.uuid(), &new.declared).await?;
     let bytes = match object {
         Some(_) => 0,
         None => new.declared.size_bytes,
     };
     let mut admitted = quota.admit(stored, bytes).map(|_| ());
     if object.is_none() {
-        admitted = admit_session(sessions(&mut tx, new.project).await?).and(admitted);
+        admitted =
+            admit_upload_session(count_open_sessions(&mut tx, new.project).await?).and(admitted);
     }
     if let Err(refusal) = admitted {
         tx.rollback().await?;
-        return Ok(Created::Refused(refusal));
+        return Ok(FileCreation::Refused(refusal));
     }
     if let Some(object) = object {
         object::attach(&mut tx, object).await?;
     }
-    let change = Change::of(organization, 1, signed(bytes));
+    let change = StorageChange::of(organization, 1, signed(bytes));
     change.write(&mut tx).await?;
     let file = insert(&mut tx, new, object, now).await?;
     tx.commit().await?;
     Ok(match object {
-        Some(_) => Created::Duplicate(file),
-        None => Created::Session(file),
+        Some(_) => FileCreation::Duplicate(file),
+        None => FileCreation::Session(file),
     })
 }
 
-/// How many sessions a project has open: never many.
-async fn sessions(tx: &mut Transaction, project: ProjectId) -> Result<u64, Error> {
+/// How many upload sessions a project has open. The limit keeps this number small.
+async fn count_open_sessions(tx: &mut Transaction, project: ProjectId) -> Result<u64, Error> {
     let open = sqlx::query_scalar!(
         r#"select count(*) as "count!" from shard.file where project = $1 and status = 'uploading'"#,
         project.uuid()
@@ -89,7 +89,7 @@ async fn insert(
     new: &NewFile,
     object: Option<Uuid>,
     now: Timestamp,
-) -> Result<File, Error> {
+) -> Result<FileRow, Error> {
     let (status, scan_status) = match object {
         Some(_) => ("ready", "clean"),
         None => ("uploading", "pending"),
@@ -116,7 +116,7 @@ async fn insert(
         &new.declared.sha256.0[..],
         scan_status,
         i32::try_from(new.ttl_seconds).unwrap_or(i32::MAX),
-        object.map(|_| expiry(now, new.ttl_seconds)),
+        object.map(|_| expires_at(now, new.ttl_seconds)),
         new.metadata.as_deref(),
         now,
         checksums.as_deref(),
@@ -128,9 +128,9 @@ async fn insert(
     row.try_into()
 }
 
-/// Notes the store's name for the multipart upload; false when the row has one, or is no
-/// longer uploading: then this upload is to be aborted.
-pub async fn keep_upload(shard: &Shard, file: FileId, upload: &str) -> Result<bool, Error> {
+/// Records the object store's id of the multipart upload. False when the row has one already or is
+/// no longer uploading: then the caller aborts this upload.
+pub async fn record_upload(shard: &Shard, file: FileId, upload: &str) -> Result<bool, Error> {
     let kept = sqlx::query!(
         "update shard.file set upload = $2
          where id = $1 and status = 'uploading' and upload is null",

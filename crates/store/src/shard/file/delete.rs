@@ -1,15 +1,15 @@
-//! Deleting: a session is aborted, a file expires.
+//! Deletion: an upload session is aborted, a file expires.
 
-use domain::file::{Flaw, Status};
+use domain::file::{FileFailureReason, FileStatus};
 use domain::id::{FileId, ProjectId};
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::shard::file::expire::{self, Ready};
-use crate::shard::file::row::{File, corrupt, files};
-use crate::shard::file::session;
+use crate::shard::file::expire::{self, ReadyFile};
+use crate::shard::file::row::{FileRow, corrupt, files};
+use crate::shard::file::upload_session;
 use crate::shard::storage;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,29 +17,29 @@ use crate::shard::storage;
     clippy::large_enum_variant,
     reason = "one for each request, and most are done"
 )]
-pub enum Deleted {
+pub enum FileDeletion {
     Done {
-        /// As it stands now. What it may have in staging it says itself.
-        file: File,
-        /// The object whose bytes are to go.
-        gone: Option<FileId>,
+        /// The file after the deletion. `staged` says whether staging may still have its bytes.
+        file: FileRow,
+        /// The object whose bytes are to be removed.
+        gone_object: Option<FileId>,
     },
-    /// Open cargo name it.
+    /// Open cargo references the file.
     InUse,
     NotFound,
 }
 
-/// Whoever names the file afterwards finds it gone; whoever named it before keeps it from
-/// going, unless it is forced.
+/// Later loads cannot reference the file. Open cargo that references it prevents the deletion,
+/// unless `force` is set.
 pub async fn delete(
     shard: &Shard,
     project: ProjectId,
     file: FileId,
     force: bool,
     now: Timestamp,
-) -> Result<Deleted, Error> {
+) -> Result<FileDeletion, Error> {
     let mut tx = shard.begin().await?;
-    storage::lock_of(&mut tx, &[file.uuid()]).await?;
+    storage::lock_owners(&mut tx, &[file.uuid()]).await?;
     let found = files!(
         "f as (select * from shard.file where id = $1 and project = $2 for no key update)",
         file.uuid(),
@@ -49,49 +49,53 @@ pub async fn delete(
     .await?;
     let Some(found) = found else {
         tx.rollback().await?;
-        return Ok(Deleted::NotFound);
+        return Ok(FileDeletion::NotFound);
     };
-    let mut file = File::try_from(found)?;
-    if file.status == Status::Ready && file.refs > 0 && !force {
+    let mut file = FileRow::try_from(found)?;
+    if file.status == FileStatus::Ready && file.refs > 0 && !force {
         tx.rollback().await?;
-        return Ok(Deleted::InUse);
+        return Ok(FileDeletion::InUse);
     }
-    let gone = end(&mut tx, &mut file, now).await?;
+    let gone = end_file(&mut tx, &mut file, now).await?;
     tx.commit().await?;
-    Ok(Deleted::Done { file, gone })
+    Ok(FileDeletion::Done {
+        file,
+        gone_object: gone,
+    })
 }
 
-async fn end(
+async fn end_file(
     tx: &mut Transaction,
-    file: &mut File,
+    file: &mut FileRow,
     now: Timestamp,
 ) -> Result<Option<FileId>, Error> {
     let id = file.id.uuid();
     match file.status {
-        Status::Uploading | Status::Validating => {
+        FileStatus::Uploading | FileStatus::Validating => {
             let open = ["uploading", "validating"];
-            session::end(tx, &[id], &open, Flaw::UploadAborted).await?;
-            file.status = Status::Failed;
-            file.failure_reason = Some(Flaw::UploadAborted);
+            upload_session::fail_sessions(tx, &[id], &open, FileFailureReason::UploadAborted)
+                .await?;
+            file.status = FileStatus::Failed;
+            file.failure_reason = Some(FileFailureReason::UploadAborted);
             Ok(None)
         }
-        Status::Ready => {
-            let ready = Ready {
+        FileStatus::Ready => {
+            let ready = ReadyFile {
                 id,
                 organization: file.organization.uuid(),
                 object: file.object.take().ok_or_else(corrupt("object"))?.uuid(),
             };
-            let gone = expire::end(tx, &[ready], now).await?;
-            file.status = Status::Expired;
+            let gone = expire::expire_locked(tx, &[ready], now).await?;
+            file.status = FileStatus::Expired;
             Ok(gone.into_iter().next())
         }
-        Status::Failed => {
+        FileStatus::Failed => {
             sqlx::query!("update shard.file set status = 'expired' where id = $1", id)
                 .execute(&mut **tx)
                 .await?;
-            file.status = Status::Expired;
+            file.status = FileStatus::Expired;
             Ok(None)
         }
-        Status::Expired => Ok(None),
+        FileStatus::Expired => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! The end of ready files, and of the bytes that none of them wants.
+//! The expiry of ready files, and of objects that no file uses any more.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::shard::object;
-use crate::shard::storage::{self, Change};
+use crate::shard::storage::{self, StorageChange};
 
-/// A ready file that this transaction holds.
+/// A ready file that this transaction has locked.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ready {
+pub(super) struct ReadyFile {
     pub(super) id: Uuid,
     pub(super) organization: Uuid,
     pub(super) object: Uuid,
 }
 
-/// Expires what is past its time and named by no open cargo: how many, and the objects
-/// whose bytes are to go.
+/// Expires files that are past their time and that no open cargo references. Returns how many, and
+/// the objects whose bytes are to be removed.
 pub async fn expire(
     shard: &Shard,
     now: Timestamp,
@@ -40,10 +40,10 @@ pub async fn expire(
         return Ok((0, Vec::new()));
     }
     let mut tx = shard.begin().await?;
-    storage::lock_of(&mut tx, &late).await?;
-    // Someone may have named it, pinned it or given it more time.
+    storage::lock_owners(&mut tx, &late).await?;
+    // A file may have been referenced, pinned or extended meanwhile.
     let rows = sqlx::query_as!(
-        Ready,
+        ReadyFile,
         r#"select id, organization, object as "object!" from shard.file
            where id = any($1) and status = 'ready' and not pinned and expires_at <= $2 and refs = 0
            order by id for no key update"#,
@@ -52,21 +52,21 @@ pub async fn expire(
     )
     .fetch_all(&mut *tx)
     .await?;
-    let gone = end(&mut tx, &rows, now).await?;
+    let gone = expire_locked(&mut tx, &rows, now).await?;
     tx.commit().await?;
     Ok((rows.len(), gone))
 }
 
-/// Under the lock of those who store them.
-pub(super) async fn end(
+/// The caller has locked the storage rows of their organizations.
+pub(super) async fn expire_locked(
     tx: &mut Transaction,
-    files: &[Ready],
+    files: &[ReadyFile],
     now: Timestamp,
 ) -> Result<Vec<FileId>, Error> {
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let mut change = Change::default();
+    let mut change = StorageChange::default();
     let mut fewer: BTreeMap<Uuid, i32> = BTreeMap::new();
     for file in files {
         change.add(file.organization, -1, 0);

@@ -1,21 +1,25 @@
-//! Looking files up: one, or a page of a project's, newest first.
+//! Lookup of one file, or of a page of a project's files, newest first.
 
-use domain::file::{Kind, Status};
+use domain::file::{FileKind, FileStatus};
 use domain::id::{FileId, ProjectId};
 use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::shard::file::row::{File, files};
+use crate::shard::file::row::{FileRow, files};
 
-/// Which files are asked for; nothing is all of them.
+/// Which files to list. None matches all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Filter {
-    pub status: Option<Status>,
-    pub kind: Option<Kind>,
+pub struct FileFilter {
+    pub status: Option<FileStatus>,
+    pub kind: Option<FileKind>,
 }
 
-pub async fn find(shard: &Shard, project: ProjectId, file: FileId) -> Result<Option<File>, Error> {
+pub async fn find(
+    shard: &Shard,
+    project: ProjectId,
+    file: FileId,
+) -> Result<Option<FileRow>, Error> {
     let row = files!(
         "f as (select * from shard.file where id = $1 and project = $2)",
         file.uuid(),
@@ -23,25 +27,25 @@ pub async fn find(shard: &Shard, project: ProjectId, file: FileId) -> Result<Opt
     )
     .fetch_optional(&shard.pool)
     .await?;
-    row.map(File::try_from).transpose()
+    row.map(FileRow::try_from).transpose()
 }
 
-/// At most `limit` files, all older than `before`. Each status and kind is a walk of the
-/// index that ends after as many rows, so that no project is too large for a page.
+/// At most `limit` files, all older than `before`. Each pair of status and kind is one index scan
+/// that ends after `limit` rows, so the cost does not depend on the size of the project.
 pub async fn list(
     shard: &Shard,
     project: ProjectId,
-    filter: Filter,
+    filter: FileFilter,
     before: Option<FileId>,
     limit: u32,
-) -> Result<Vec<File>, Error> {
-    if filter == Filter::default() {
-        return all(shard, project, before, limit).await;
+) -> Result<Vec<FileRow>, Error> {
+    if filter == FileFilter::default() {
+        return list_all(shard, project, before, limit).await;
     }
-    let statuses = Status::ALL.iter().copied();
+    let statuses = FileStatus::ALL.iter().copied();
     let statuses = statuses.filter(|status| filter.status.is_none_or(|only| only == *status));
     let statuses: Vec<String> = statuses.map(|status| status.as_str().to_owned()).collect();
-    let kinds = Kind::ALL.iter().copied();
+    let kinds = FileKind::ALL.iter().copied();
     let kinds = kinds.filter(|kind| filter.kind.is_none_or(|only| only == *kind));
     let kinds: Vec<String> = kinds.map(|kind| kind.as_str().to_owned()).collect();
     let rows = files!(
@@ -63,16 +67,16 @@ pub async fn list(
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(File::try_from).collect()
+    rows.into_iter().map(FileRow::try_from).collect()
 }
 
-/// The same, of every status and kind: one walk.
-async fn all(
+/// The same for every status and kind: one index scan.
+async fn list_all(
     shard: &Shard,
     project: ProjectId,
     before: Option<FileId>,
     limit: u32,
-) -> Result<Vec<File>, Error> {
+) -> Result<Vec<FileRow>, Error> {
     let rows = files!(
         "f as (
              select * from shard.file where project = $1 and id < $2 order by id desc limit $3
@@ -83,5 +87,5 @@ async fn all(
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(File::try_from).collect()
+    rows.into_iter().map(FileRow::try_from).collect()
 }

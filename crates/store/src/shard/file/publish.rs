@@ -1,33 +1,34 @@
-//! The one way to ready by upload: bytes that were read, hashed, probed and scanned.
+//! Publication of an uploaded file whose bytes were read, hashed, probed and scanned. No other
+//! code makes an uploaded file ready.
 
-use domain::file::{Structure, expiry};
+use domain::file::{FileStructure, expires_at};
 use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
 use crate::number::signed;
-use crate::shard::file::row::File;
+use crate::shard::file::row::FileRow;
 use crate::shard::node::Claim;
 use crate::shard::object;
-use crate::shard::storage::{self, Change};
+use crate::shard::storage::{self, StorageChange};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Published {
-    /// It has its bytes under its own name or, not `own`, where the project had them already:
-    /// then its copy is a stray.
-    Ready { own: bool },
-    /// The claim is gone or the file was aborted: its copy is a stray.
-    Moved,
+pub enum PublishResult {
+    /// The file is ready. It has a new object, or uses one that the project had already: then its
+    /// copy in the object store is unused.
+    Ready { is_new_object: bool },
+    /// The claim was lost or the file was aborted: its copy in the object store is unused.
+    Fenced,
 }
 
-/// Called once its copy is in place.
+/// Called after the copy was made in the object store.
 pub async fn publish(
     shard: &Shard,
-    file: &File,
+    file: &FileRow,
     claim: Claim,
-    structure: Structure,
+    structure: FileStructure,
     now: Timestamp,
-) -> Result<Published, Error> {
+) -> Result<PublishResult, Error> {
     let mut tx = shard.begin().await?;
     let (id, owners) = (
         file.id.uuid(),
@@ -47,15 +48,15 @@ pub async fn publish(
     .await?;
     let Some(ttl) = ttl else {
         tx.rollback().await?;
-        return Ok(Published::Moved);
+        return Ok(PublishResult::Fenced);
     };
     let declared = file.declared();
-    let known = object::alike(&mut tx, owners.1, &declared).await?;
+    let known = object::find_for_deduplication(&mut tx, owners.1, &declared).await?;
     match known {
         Some(object) => {
             object::attach(&mut tx, object).await?;
-            // Declared once more than it is stored.
-            let change = Change::of(owners.0, 0, -signed(declared.size_bytes));
+            // Its declared bytes were counted, and the object's bytes are counted already.
+            let change = StorageChange::of(owners.0, 0, -signed(declared.size_bytes));
             change.write(&mut tx).await?;
         }
         None => object::insert(&mut tx, id, owners, &declared, structure, now).await?,
@@ -66,11 +67,11 @@ pub async fn publish(
          where id = $1",
         id,
         known.unwrap_or(id),
-        expiry(now, u32::try_from(ttl).unwrap_or_default())
+        expires_at(now, u32::try_from(ttl).unwrap_or_default())
     )
     .execute(&mut *tx)
     .await?;
     tx.commit().await?;
     let own = known.is_none();
-    Ok(Published::Ready { own })
+    Ok(PublishResult::Ready { is_new_object: own })
 }

@@ -1,8 +1,8 @@
-//! References: a load that names a file keeps it until its outcome.
+//! References from cargo to files. A referenced file is kept until the outcome of the cargo.
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::file::{MediaType, Referenced, Status};
+use domain::file::{FileStatus, MediaType, ReferencedFile};
 use domain::id::{FileId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -26,7 +26,7 @@ struct Row {
     milliseconds: Option<i64>,
 }
 
-/// The literal makes `f`: the files that are meant.
+/// The literal selects the files, as `f`.
 macro_rules! referenced {
     ($f:literal $(, $argument:expr)*) => {
         sqlx::query_as!(
@@ -42,16 +42,19 @@ macro_rules! referenced {
     };
 }
 
-/// A file whose bytes are there.
+/// The stored bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredObject {
     pub media_type: MediaType,
     pub size_bytes: u64,
     pub object: FileId,
 }
 
-/// Those of these files whose bytes are there, whoever has them: their cargo was let in with them.
-pub async fn stored(shard: &Shard, files: &[FileId]) -> Result<HashMap<FileId, Stored>, Error> {
+/// Those of these files whose bytes are stored, in any project: the load was checked before.
+pub async fn find_stored(
+    shard: &Shard,
+    files: &[FileId],
+) -> Result<HashMap<FileId, StoredObject>, Error> {
     let ids: Vec<Uuid> = files.iter().map(|id| id.uuid()).collect();
     let rows = sqlx::query!(
         r#"select f.id, f.media_type, f.size_bytes, o.id as object
@@ -63,7 +66,7 @@ pub async fn stored(shard: &Shard, files: &[FileId]) -> Result<HashMap<FileId, S
     .await?;
     let stored = rows.into_iter().map(|row| {
         let media_type = MediaType::parse(&row.media_type);
-        let stored = Stored {
+        let stored = StoredObject {
             media_type: media_type.ok_or_else(corrupt("media_type"))?,
             size_bytes: u64::try_from(row.size_bytes).unwrap_or_default(),
             object: row.object.into(),
@@ -73,12 +76,12 @@ pub async fn stored(shard: &Shard, files: &[FileId]) -> Result<HashMap<FileId, S
     stored.collect()
 }
 
-/// Those of these files that the project has, as they stand now.
+/// Those of these files that belong to the project.
 pub async fn find(
     shard: &Shard,
     project: ProjectId,
     files: &[FileId],
-) -> Result<HashMap<FileId, Referenced>, Error> {
+) -> Result<HashMap<FileId, ReferencedFile>, Error> {
     if files.is_empty() {
         return Ok(HashMap::new());
     }
@@ -91,11 +94,12 @@ pub async fn find(
     read(rows.fetch_all(&shard.pool).await?)
 }
 
-/// The same, locked until commit: what is ready stays so. For files that were found before.
+/// Locks these files until the commit, so that ready files stay ready. For files whose project was
+/// checked before.
 pub async fn lock(
     tx: &mut Transaction,
     files: &[FileId],
-) -> Result<HashMap<FileId, Referenced>, Error> {
+) -> Result<HashMap<FileId, ReferencedFile>, Error> {
     let ids: Vec<Uuid> = files.iter().map(|id| id.uuid()).collect();
     let rows = referenced!(
         "select * from shard.file where id = any($1) order by id for no key update",
@@ -106,19 +110,19 @@ pub async fn lock(
 
 /// References that end with a group of outcomes.
 #[derive(Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct EndedReferences {
     fewer: BTreeMap<Uuid, i32>,
 }
 
-impl Ended {
+impl EndedReferences {
     pub(crate) fn add(&mut self, files: &[Uuid]) {
         for file in files {
             *self.fewer.entry(*file).or_default() += 1;
         }
     }
 
-    /// Gives them back, after the books: whoever holds a file never waits for an account.
-    pub(crate) async fn give_back(self, tx: &mut Transaction) -> Result<(), Error> {
+    /// Runs after the settlement: a transaction that has locked a file never waits for an account.
+    pub(crate) async fn release(self, tx: &mut Transaction) -> Result<(), Error> {
         if self.fewer.is_empty() {
             return Ok(());
         }
@@ -140,7 +144,7 @@ impl Ended {
     }
 }
 
-fn read(rows: Vec<Row>) -> Result<HashMap<FileId, Referenced>, Error> {
+fn read(rows: Vec<Row>) -> Result<HashMap<FileId, ReferencedFile>, Error> {
     let read = rows.into_iter().map(|row| {
         let media_type = MediaType::parse(&row.media_type).ok_or_else(corrupt("media_type"))?;
         let structure = StructureRow {
@@ -149,12 +153,12 @@ fn read(rows: Vec<Row>) -> Result<HashMap<FileId, Referenced>, Error> {
             pages: row.pages,
             milliseconds: row.milliseconds,
         };
-        let status = Status::parse(&row.status).ok_or_else(corrupt("status"))?;
-        let file = Referenced {
+        let status = FileStatus::parse(&row.status).ok_or_else(corrupt("status"))?;
+        let file = ReferencedFile {
             status,
             media_type,
             size_bytes: u64::try_from(row.size_bytes).map_err(|_| corrupt("size_bytes")())?,
-            structure: (status == Status::Ready)
+            structure: (status == FileStatus::Ready)
                 .then(|| structure.read(media_type))
                 .flatten(),
             expires_at: row.expires_at,

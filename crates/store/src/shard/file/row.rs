@@ -1,6 +1,8 @@
-//! A file as it lies in its row.
+//! The row of a file.
 
-use domain::file::{Declared, Flaw, Kind, MediaType, ScanStatus, Sha256, Status};
+use domain::file::{
+    FileDeclaration, FileFailureReason, FileKind, FileStatus, MediaType, ScanStatus, Sha256,
+};
 use domain::id::{FileId, OrganizationId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -8,40 +10,40 @@ use sqlx::types::Uuid;
 use crate::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct FileRow {
     pub id: FileId,
     pub organization: OrganizationId,
     pub project: ProjectId,
-    pub status: Status,
-    pub kind: Kind,
+    pub status: FileStatus,
+    pub kind: FileKind,
     pub media_type: MediaType,
     pub filename: String,
     pub size_bytes: u64,
     pub sha256: Sha256,
     pub scan_status: ScanStatus,
-    pub failure_reason: Option<Flaw>,
+    pub failure_reason: Option<FileFailureReason>,
     pub ttl_seconds: u32,
-    /// Once it is ready.
+    /// Set when the file is ready.
     pub expires_at: Option<Timestamp>,
     pub pinned: bool,
-    /// Open cargo that name it.
+    /// How many open cargo reference it.
     pub refs: u64,
-    /// JSON, as it was given.
+    /// JSON, as the caller sent it.
     pub metadata: Option<Vec<u8>>,
     pub created_at: Timestamp,
-    /// The store's name for a multipart upload, once there is one.
+    /// The object store's id of the multipart upload, once there is one.
     pub upload: Option<String>,
     /// Declared at creation, in the order of the parts.
     pub part_checksums: Option<Vec<Sha256>>,
-    /// Where its bytes are, while it is ready.
+    /// The object with its bytes, while it is ready.
     pub object: Option<FileId>,
-    /// Something of it may still lie in staging.
+    /// Staging may still have some of its bytes.
     pub staged: bool,
 }
 
-impl File {
-    pub const fn declared(&self) -> Declared {
-        Declared {
+impl FileRow {
+    pub const fn declared(&self) -> FileDeclaration {
+        FileDeclaration {
             media_type: self.media_type,
             size_bytes: self.size_bytes,
             sha256: self.sha256,
@@ -49,23 +51,23 @@ impl File {
     }
 }
 
-/// A part as the caller listed it, in order.
+/// A part of a multipart upload, as the caller listed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct UploadPart {
     pub etag: String,
     pub checksum: Option<Sha256>,
 }
 
-/// A file that is to be looked at, in this node's hands.
+/// A file that this node has claimed for the scan.
 #[derive(Debug, Clone)]
 pub struct ClaimedFile {
-    pub file: File,
+    pub file: FileRow,
     /// Of a multipart upload.
-    pub parts: Option<Vec<Part>>,
+    pub parts: Option<Vec<UploadPart>>,
     pub completed_at: Timestamp,
-    /// How often the scanner was asked and did not answer.
+    /// How often the scanner gave no verdict.
     pub tries: u32,
-    /// How often a node died with it.
+    /// How often a node died while it had claimed the file.
     pub takeovers: u32,
 }
 
@@ -97,7 +99,7 @@ pub(super) struct Row {
     pub(super) takeovers: i32,
 }
 
-/// Whole rows of files, newest first. The literal makes `f`: the rows that are meant.
+/// Complete rows of files, newest first. The literal selects the rows, as `f`.
 macro_rules! files {
     ($f:literal $(+ $more:literal)* $(, $argument:expr)* $(,)?) => {
         sqlx::query_as!(
@@ -121,13 +123,14 @@ macro_rules! files {
 }
 pub(super) use files;
 
-impl TryFrom<Row> for File {
+impl TryFrom<Row> for FileRow {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
         let media_type = MediaType::parse(&row.media_type).ok_or_else(corrupt("media_type"))?;
         let flaw = row.failure_reason.as_deref();
-        let flaw = flaw.map(|flaw| Flaw::parse(flaw).ok_or_else(corrupt("failure_reason")));
+        let flaw =
+            flaw.map(|flaw| FileFailureReason::parse(flaw).ok_or_else(corrupt("failure_reason")));
         let part_checksums = row.part_checksums.map(|sums| {
             let sums = sums.into_iter();
             sums.map(|sum| digest(sum, "part_checksums")).collect()
@@ -136,7 +139,7 @@ impl TryFrom<Row> for File {
             id: row.id.into(),
             organization: row.organization.into(),
             project: row.project.into(),
-            status: Status::parse(&row.status).ok_or_else(corrupt("status"))?,
+            status: FileStatus::parse(&row.status).ok_or_else(corrupt("status"))?,
             kind: media_type.kind(),
             media_type,
             filename: row.filename,
@@ -168,7 +171,7 @@ impl TryFrom<Row> for ClaimedFile {
             let parts = etags
                 .into_iter()
                 .zip(checksums.chain(std::iter::repeat(None)));
-            parts.map(part).collect()
+            parts.map(read_part).collect()
         });
         Ok(Self {
             parts: parts.transpose()?,
@@ -180,9 +183,9 @@ impl TryFrom<Row> for ClaimedFile {
     }
 }
 
-fn part((etag, checksum): (String, Option<Vec<u8>>)) -> Result<Part, Error> {
+fn read_part((etag, checksum): (String, Option<Vec<u8>>)) -> Result<UploadPart, Error> {
     let checksum = checksum.map(|sum| digest(sum, "checksums")).transpose()?;
-    Ok(Part { etag, checksum })
+    Ok(UploadPart { etag, checksum })
 }
 
 fn digest(bytes: Vec<u8>, column: &'static str) -> Result<Sha256, Error> {

@@ -1,4 +1,4 @@
-//! What settled files may have left in staging: looked for until it is surely gone.
+//! Cleanup of staging: files whose upload has ended and that may still have bytes there.
 
 use domain::id::FileId;
 use sqlx::types::Uuid;
@@ -6,9 +6,8 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 
-/// Settled files whose staging is still to be looked at, with their multipart uploads, in
-/// the order of their ids.
-pub async fn staged(
+/// Files whose staging is still to be cleaned, with their multipart uploads, ordered by id.
+pub async fn list_staged(
     shard: &Shard,
     after: Option<FileId>,
     most: i64,
@@ -26,8 +25,8 @@ pub async fn staged(
     Ok(staged.collect())
 }
 
-/// Nothing of this file is in staging any more.
-pub async fn cleaned(shard: &Shard, file: FileId) -> Result<(), Error> {
+/// Records that staging has no bytes of this file any more.
+pub async fn mark_cleaned(shard: &Shard, file: FileId) -> Result<(), Error> {
     sqlx::query!(
         "update shard.file set staged = false
          where id = $1 and status in ('ready', 'failed', 'expired')",

@@ -1,5 +1,5 @@
-//! Outcomes as columns: stored in one statement with the deliveries that they cause and what
-//! they add to the shares of their batch.
+//! Outcomes as arrays of columns: stored in one statement with their deliveries and with the
+//! counts of the batch shares.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
-use super::{Completed, NewOutcome};
+use super::{CompletedCargo, NewOutcome};
 use crate::Error;
 use crate::Transaction;
 use crate::number::signed;
@@ -15,12 +15,12 @@ use crate::shard::node::Claim;
 
 pub(super) async fn insert(
     tx: &mut Transaction,
-    columns: &Columns,
+    columns: &OutcomeColumns,
     batch: Option<Uuid>,
     claim: Claim,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let shares = Shares::of(&columns.ended);
+    let shares = ShareColumns::of(&columns.ended);
     sqlx::query!(
         r#"with stored as (
                insert into shard.outcome
@@ -66,7 +66,7 @@ pub(super) async fn insert(
 
 /// Outcomes that are stored together.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct OutcomeColumns {
     cargo: Vec<Uuid>,
     success: Vec<bool>,
     codec: Vec<i16>,
@@ -75,21 +75,21 @@ pub(super) struct Columns {
     output_tokens: Vec<i64>,
     charged: Vec<Option<i64>>,
     realtime: Vec<Option<i64>>,
-    due: Due,
+    due: DeliveryColumns,
     /// How many of each project succeeded and failed.
     ended: BTreeMap<Uuid, (i32, i32)>,
 }
 
-/// The deliveries among them.
+/// The deliveries that they cause.
 #[derive(Default)]
-struct Due {
+struct DeliveryColumns {
     cargo: Vec<Uuid>,
     organization: Vec<Uuid>,
     host: Vec<String>,
     claimed: Vec<bool>,
 }
 
-impl Columns {
+impl OutcomeColumns {
     pub(super) fn bytes(&self) -> usize {
         self.body.iter().map(Vec::len).sum()
     }
@@ -98,7 +98,7 @@ impl Columns {
         &mut self,
         outcome: NewOutcome,
         (charged, realtime): (Option<Money>, Option<Money>),
-        row: Completed,
+        row: CompletedCargo,
     ) {
         let (succeeded, failed) = self.ended.entry(row.project.uuid()).or_default();
         *(if outcome.success { succeeded } else { failed }) += 1;
@@ -119,15 +119,15 @@ impl Columns {
     }
 }
 
-/// What each project's share of a batch grows by.
+/// What is added to each project's share of a batch.
 #[derive(Default)]
-struct Shares {
+struct ShareColumns {
     project: Vec<Uuid>,
     succeeded: Vec<i32>,
     failed: Vec<i32>,
 }
 
-impl Shares {
+impl ShareColumns {
     fn of(ended: &BTreeMap<Uuid, (i32, i32)>) -> Self {
         let mut shares = Self::default();
         for (project, (succeeded, failed)) in ended {

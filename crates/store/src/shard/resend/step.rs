@@ -1,4 +1,4 @@
-//! One step of a resend: the next few callbacks, in one transaction with how far it came.
+//! One step of a resend: queues the next few callbacks and saves the position, in one transaction.
 
 use chrono::TimeDelta;
 use domain::resend;
@@ -12,10 +12,10 @@ use crate::number::{signed, unsigned};
 use crate::shard::partition;
 
 /// Between two steps of a resend.
-const STEP: TimeDelta = TimeDelta::seconds(1);
+const STEP_INTERVAL: TimeDelta = TimeDelta::seconds(1);
 
-/// One that is due, held to the end of the transaction.
-struct Due {
+/// A resend that is due, locked until the transaction ends.
+struct DueResend {
     id: Uuid,
     organization: Uuid,
     project: Uuid,
@@ -27,18 +27,18 @@ struct Due {
     per_second: i32,
 }
 
-impl Due {
-    /// Everything up to here is behind it.
+impl DueResend {
+    /// The last id that is already processed.
     fn after(&self) -> Uuid {
         let before_first = Uuid::from_u128(self.first.as_u128().saturating_sub(1));
         self.position.unwrap_or(before_first)
     }
 }
 
-/// Takes the next step of a resend that is due; returns how many callbacks it sent on their way.
-/// Nothing is due where there is no answer.
+/// Runs the next step of a resend that is due; returns how many callbacks it processed. None:
+/// nothing is due.
 pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error> {
-    // Looking costs nothing; a transaction would be begun each time.
+    // A cheap read first, instead of a transaction each time.
     let due = sqlx::query_scalar!(
         r#"select exists (select from shard.resend where state = 'running' and next_at <= $1)
                as "due!""#,
@@ -48,13 +48,13 @@ pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error>
         return Ok(None);
     }
     let mut tx = shard.begin().await?;
-    partition::keep_days(&mut tx).await?;
-    let Some(due) = take(&mut tx, now).await? else {
+    partition::lock_days(&mut tx).await?;
+    let Some(due) = lock_due(&mut tx, now).await? else {
         return Ok(None);
     };
     let per_second = u32::try_from(due.per_second).unwrap_or(1);
-    let most = resend::next(unsigned(due.sent), per_second);
-    let sent = send(&mut tx, &due, most, now).await?;
+    let most = resend::next_second_count(unsigned(due.sent), per_second);
+    let sent = queue_next(&mut tx, &due, most, now).await?;
     let count = u64::try_from(sent.len()).unwrap_or_default();
     sqlx::query!(
         "update shard.resend set position = coalesce($2, position), sent = sent + $3, next_at = $4,
@@ -64,7 +64,7 @@ pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error>
         due.id,
         sent.last().copied(),
         signed(count),
-        now + STEP,
+        now + STEP_INTERVAL,
         count < u64::from(most),
         now
     )
@@ -74,9 +74,9 @@ pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error>
     Ok(Some(sent.len()))
 }
 
-async fn take(tx: &mut Transaction, now: Timestamp) -> Result<Option<Due>, Error> {
+async fn lock_due(tx: &mut Transaction, now: Timestamp) -> Result<Option<DueResend>, Error> {
     let due = sqlx::query_as!(
-        Due,
+        DueResend,
         "select id, organization, project, host, first, last, position, sent, per_second
          from shard.resend where state = 'running' and next_at <= $1
          order by next_at limit 1 for update skip locked",
@@ -85,10 +85,10 @@ async fn take(tx: &mut Transaction, now: Timestamp) -> Result<Option<Due>, Error
     Ok(due.fetch_optional(&mut **tx).await?)
 }
 
-/// What is being sent already goes on as it does, and counts as sent.
-async fn send(
+/// A callback that is already queued stays as it is, and counts as sent.
+async fn queue_next(
     tx: &mut Transaction,
-    due: &Due,
+    due: &DueResend,
     most: u32,
     now: Timestamp,
 ) -> Result<Vec<Uuid>, Error> {

@@ -1,24 +1,27 @@
-//! What waits to be called back, and to be scanned.
+//! The backlogs of callbacks and of scans.
 
 use domain::time::Timestamp;
 
-use super::EXACT;
+use super::MAX_EXACT_COUNT;
 use crate::Error;
 use crate::Shard;
 
-/// Callbacks. Counts stop one above [`EXACT`].
+/// Callbacks in the queue. Counts stop one above [`MAX_EXACT_COUNT`].
 #[derive(Debug, Clone)]
-pub struct Deliveries {
+pub struct DeliveryBacklog {
     pub due: i64,
     pub oldest_due: Option<Timestamp>,
-    /// To be tried again at a time to come.
-    pub later: i64,
+    /// Due at a later time.
+    pub scheduled: i64,
     pub under_way: i64,
-    /// Hosts with most among those that have been due longest.
+    /// The hosts with the most callbacks, among those that have been due longest.
     pub hosts: Vec<(String, i64)>,
 }
 
-pub async fn deliveries(shard: &Shard, now: Timestamp) -> Result<Deliveries, Error> {
+pub async fn read_delivery_backlog(
+    shard: &Shard,
+    now: Timestamp,
+) -> Result<DeliveryBacklog, Error> {
     let row = sqlx::query!(
         r#"select
                (select count(*) from (select from shard.delivery
@@ -30,7 +33,7 @@ pub async fn deliveries(shard: &Shard, now: Timestamp) -> Result<Deliveries, Err
                (select count(*) from (select from shard.delivery
                    where node is not null limit $2) few) as "under_way!""#,
         now,
-        EXACT + 1
+        MAX_EXACT_COUNT + 1
     )
     .fetch_one(&shard.reads)
     .await?;
@@ -40,37 +43,37 @@ pub async fn deliveries(shard: &Shard, now: Timestamp) -> Result<Deliveries, Err
                  order by due_at limit $2) longest
            group by host order by count(*) desc, host limit 5"#,
         now,
-        EXACT
+        MAX_EXACT_COUNT
     )
     .fetch_all(&shard.reads)
     .await?;
-    Ok(Deliveries {
+    Ok(DeliveryBacklog {
         due: row.due,
         oldest_due: row.oldest_due,
-        later: row.later,
+        scheduled: row.later,
         under_way: row.under_way,
         hosts: hosts.into_iter().map(|row| (row.host, row.count)).collect(),
     })
 }
 
-/// Files that wait for their verdict. Counts stop one above [`EXACT`].
+/// Files that wait for their verdict. Counts stop one above [`MAX_EXACT_COUNT`].
 #[derive(Debug, Clone, Copy)]
-pub struct Scans {
+pub struct ScanBacklog {
     pub waiting: i64,
     pub oldest_due: Option<Timestamp>,
     pub claimed: i64,
 }
 
-pub async fn scans(shard: &Shard) -> Result<Scans, Error> {
+pub async fn read_scan_backlog(shard: &Shard) -> Result<ScanBacklog, Error> {
     let row = sqlx::query_as!(
-        Scans,
+        ScanBacklog,
         r#"select
                (select count(*) from (select from shard.file
                    where status = 'validating' and node is null limit $1) few) as "waiting!",
                (select due_at from shard.file where status = 'validating' and node is null
                    order by due_at limit 1) as oldest_due,
                (select count(*) from shard.file where node is not null) as "claimed!""#,
-        EXACT + 1
+        MAX_EXACT_COUNT + 1
     );
     Ok(row.fetch_one(&shard.reads).await?)
 }

@@ -1,4 +1,4 @@
-//! Batches in flight, and those that need somebody.
+//! Open batches by state, and batches that are delayed.
 
 use domain::id::BatchId;
 use domain::time::Timestamp;
@@ -6,18 +6,18 @@ use domain::time::Timestamp;
 use crate::Error;
 use crate::Shard;
 
-/// Batches of one state.
+/// The open batches of one state.
 #[derive(Debug, Clone)]
-pub struct Flight {
+pub struct BatchStateSummary {
     pub state: String,
     pub count: i64,
     pub tokens: i64,
     pub oldest: Option<Timestamp>,
 }
 
-pub async fn flights(shard: &Shard) -> Result<Vec<Flight>, Error> {
+pub async fn summarize_batches(shard: &Shard) -> Result<Vec<BatchStateSummary>, Error> {
     let rows = sqlx::query_as!(
-        Flight,
+        BatchStateSummary,
         r#"with open as (
                select state, tokens, gathered_at from shard.batch
                where state in ('submitting', 'running')
@@ -35,27 +35,27 @@ pub async fn flights(shard: &Shard) -> Result<Vec<Flight>, Error> {
     Ok(rows.fetch_all(&shard.reads).await?)
 }
 
-/// A batch that did not go as batches go.
+/// An open batch with a takeover, a failed lookup, a missing job or a delayed submission.
 #[derive(Debug, Clone)]
-pub struct Odd {
+pub struct DelayedBatch {
     pub id: BatchId,
     pub provider: String,
     pub model: String,
     pub state: String,
     pub gathered_at: Timestamp,
     pub job: Option<String>,
-    /// Why it was not sent when it was tried last.
+    /// Why the last submission was delayed.
     pub delay: Option<String>,
-    /// How often its job was looked for without an answer.
+    /// How often its job was searched for and not found.
     pub looks: i32,
-    /// How often the provider said that it does not know the job.
+    /// How often the provider reported the job as unknown.
     pub missed: i32,
-    /// How often a node died with it.
+    /// How often a node died while it had claimed the batch.
     pub takeovers: i32,
 }
 
-/// The oldest of them.
-pub async fn odd(shard: &Shard, limit: u32) -> Result<Vec<Odd>, Error> {
+/// The oldest delayed batches.
+pub async fn list_delayed_batches(shard: &Shard, limit: u32) -> Result<Vec<DelayedBatch>, Error> {
     let rows = sqlx::query!(
         r#"with open as (
                select * from shard.batch where state in ('submitting', 'running')
@@ -72,7 +72,7 @@ pub async fn odd(shard: &Shard, limit: u32) -> Result<Vec<Odd>, Error> {
     )
     .fetch_all(&shard.reads)
     .await?;
-    let odd = rows.into_iter().map(|row| Odd {
+    let odd = rows.into_iter().map(|row| DelayedBatch {
         id: row.id.into(),
         provider: row.provider,
         model: row.model,

@@ -1,40 +1,40 @@
-//! Lanes, with what waits in each.
+//! Lanes and their queues.
 
-use crate::Session;
+use crate::DatabaseSession;
 use domain::lane::LaneId;
 use domain::time::Timestamp;
 
-use super::EXACT;
+use super::MAX_EXACT_COUNT;
 use crate::Error;
 use crate::Shard;
 
-/// How many wait.
+/// How much cargo waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub enum QueueDepth {
     Exactly(i64),
-    /// More than are counted: about so many, by the planner's statistics.
+    /// Too many to count: an estimate from the planner's statistics.
     About(i64),
 }
 
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct LaneBacklog {
     pub id: LaneId,
     pub provider: String,
     pub model: String,
     pub kind: String,
     pub via: String,
-    /// How long its batches took at the provider, lately.
+    /// How long its recent batches took at the provider.
     pub turnaround_seconds: Option<f64>,
     pub paused_at: Option<Timestamp>,
     pub paused_by: Option<String>,
     pub pause_reason: Option<String>,
-    /// Who gathers it.
+    /// The node that gathers it.
     pub node: Option<String>,
-    pub depth: Depth,
+    pub depth: QueueDepth,
     pub oldest: Option<Timestamp>,
 }
 
-pub async fn lanes(shard: &Shard) -> Result<Vec<Waiting>, Error> {
+pub async fn list_lane_backlogs(shard: &Shard) -> Result<Vec<LaneBacklog>, Error> {
     let mut connection = shard.reads.acquire().await?;
     let rows = sqlx::query!(
         r#"select l.id, l.provider, l.model, l.kind, l.via, l.turnaround_seconds, l.paused_at,
@@ -47,18 +47,22 @@ pub async fn lanes(shard: &Shard) -> Result<Vec<Waiting>, Error> {
                from (select from shard.waiting where lane = l.id limit $1) few
            ) counted
            order by l.provider, l.model, l.kind, l.via limit 500"#,
-        EXACT + 1
+        MAX_EXACT_COUNT + 1
     )
     .fetch_all(&mut connection)
     .await?;
     let mut lanes = Vec::with_capacity(rows.len());
     for row in rows {
-        let depth = if row.depth > EXACT {
-            Depth::About(estimate(&mut connection, row.id).await?.max(EXACT))
+        let depth = if row.depth > MAX_EXACT_COUNT {
+            QueueDepth::About(
+                estimate_rows(&mut connection, row.id)
+                    .await?
+                    .max(MAX_EXACT_COUNT),
+            )
         } else {
-            Depth::Exactly(row.depth)
+            QueueDepth::Exactly(row.depth)
         };
-        lanes.push(Waiting {
+        lanes.push(LaneBacklog {
             id: LaneId(row.id),
             provider: row.provider,
             model: row.model,
@@ -70,20 +74,20 @@ pub async fn lanes(shard: &Shard) -> Result<Vec<Waiting>, Error> {
             pause_reason: row.pause_reason,
             node: row.node,
             depth,
-            oldest: row.oldest.and_then(made_at),
+            oldest: row.oldest.and_then(id_timestamp),
         });
     }
     Ok(lanes)
 }
 
-/// An id begins with its moment.
-fn made_at(id: sqlx::types::Uuid) -> Option<Timestamp> {
+/// The time in the first bits of an id.
+fn id_timestamp(id: sqlx::types::Uuid) -> Option<Timestamp> {
     let millis = i64::try_from(id.as_u128() >> 80).ok()?;
     Timestamp::from_timestamp_millis(millis)
 }
 
-/// What the planner expects, without reading a row: `… (cost=0.42..8.44 rows=123 width=0)`.
-async fn estimate(connection: &mut Session, lane: i32) -> Result<i64, Error> {
+/// The planner's estimate, without reading a row: `… (cost=0.42..8.44 rows=123 width=0)`.
+async fn estimate_rows(connection: &mut DatabaseSession, lane: i32) -> Result<i64, Error> {
     let plan = sqlx::query_scalar!(r#"explain select from shard.waiting where lane = $1"#, lane)
         .fetch_all(connection)
         .await?;

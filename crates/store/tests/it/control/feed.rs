@@ -1,48 +1,44 @@
-//! The feed of changes: whole, in the order of the commits, and followed through cut connections.
+//! The change feed: complete, in commit order, and read even after connections were cut.
 
 use domain::organization::Plan;
 use domain::time::Clock as _;
 use sqlx::Executor as _;
-use store::control::audit::Author;
-use store::control::change::Kind;
-use store::control::{api_key, berth, change, organization, project};
+use store::control::audit_log::Actor;
+use store::control::change_feed::ChangeKind;
+use store::control::{api_key, berth, change_feed, organization, project};
 
-use crate::control::{SHARDS, digest, new_key, new_organization, new_project, news};
-use crate::support::Database;
+use crate::control::{SHARDS, digest, new_key, new_organization, new_project, read_changes};
+use crate::support::TestDatabase;
 
 #[tokio::test]
 async fn every_change_is_in_the_feed() {
-    let Database {
+    let TestDatabase {
         ref control,
         ref clock,
         ..
-    } = Database::new().await;
+    } = TestDatabase::new().await;
     let now = clock.now();
     berth::assign(control, &SHARDS, now).await.unwrap();
     let organization = new_organization(control, 1, now).await;
     let project = new_project(control, &organization, 1).await;
     let key = new_key(control, &project, 1).await;
-    organization::set_plan(
-        control,
-        organization.id,
-        Plan::Free,
-        &Author::console(),
-        now,
-    )
-    .await
-    .unwrap();
-    project::deactivate(control, project.id, &Author::console(), now)
+    organization::set_plan(control, organization.id, Plan::Free, &Actor::console(), now)
         .await
         .unwrap();
-    api_key::deactivate(control, key.id, &Author::console(), now)
+    project::deactivate(control, project.id, &Actor::console(), now)
         .await
         .unwrap();
-    api_key::touch(control, &[(key.id, now)]).await.unwrap();
+    api_key::deactivate(control, key.id, &Actor::console(), now)
+        .await
+        .unwrap();
+    api_key::record_last_used(control, &[(key.id, now)])
+        .await
+        .unwrap();
 
-    let of_organization = (Kind::Organization, Some(organization.id.uuid()));
-    let of_project = (Kind::Project, Some(project.id.uuid()));
-    let of_key = (Kind::Key, Some(key.id.uuid()));
-    let seen: Vec<_> = news(control, 1)
+    let of_organization = (ChangeKind::Organization, Some(organization.id.uuid()));
+    let of_project = (ChangeKind::Project, Some(project.id.uuid()));
+    let of_key = (ChangeKind::Key, Some(key.id.uuid()));
+    let seen: Vec<_> = read_changes(control, 1)
         .await
         .into_iter()
         .map(|change| (change.kind, change.subject))
@@ -58,19 +54,19 @@ async fn every_change_is_in_the_feed() {
             of_key
         ]
     );
-    assert_eq!(change::head(control).await.unwrap(), 7);
+    assert_eq!(change_feed::read_newest_seq(control).await.unwrap(), 7);
 }
 
 #[tokio::test]
 async fn the_feed_is_read_in_pages_that_begin_with_what_was_read() {
-    let Database {
+    let TestDatabase {
         ref control,
         ref clock,
         ..
-    } = Database::new().await;
-    assert_eq!(change::head(control).await.unwrap(), 0);
+    } = TestDatabase::new().await;
+    assert_eq!(change_feed::read_newest_seq(control).await.unwrap(), 0);
     assert!(
-        change::since(control, 0, 2)
+        change_feed::read_since(control, 0, 2)
             .await
             .unwrap()
             .changes
@@ -80,47 +76,45 @@ async fn the_feed_is_read_in_pages_that_begin_with_what_was_read() {
     for number in 0..4 {
         new_organization(control, number, clock.now()).await;
     }
-    let page = change::since(control, 2, 2).await.unwrap();
+    let page = change_feed::read_since(control, 2, 2).await.unwrap();
     let numbers: Vec<i64> = page.changes.iter().map(|change| change.seq).collect();
     assert_eq!(numbers, [2, 3, 4]);
-    let beyond = change::since(control, 99, 2).await.unwrap();
-    assert!(beyond.changes.is_empty() && beyond.told > clock.now());
+    let beyond = change_feed::read_since(control, 99, 2).await.unwrap();
+    assert!(beyond.changes.is_empty() && beyond.server_time > clock.now());
 }
 
 #[tokio::test]
 async fn the_feed_has_the_order_of_the_commits() {
-    let Database {
+    let TestDatabase {
         ref control,
         ref clock,
         ..
-    } = Database::new().await;
+    } = TestDatabase::new().await;
     berth::assign(control, &SHARDS, clock.now()).await.unwrap();
     let one = new_organization(control, 1, clock.now()).await;
     let other = new_organization(control, 2, clock.now()).await;
-    let before = change::head(control).await.unwrap();
+    let before = change_feed::read_newest_seq(control).await.unwrap();
 
-    // The first waits for a row while it holds nothing of the feed, so the second,
-    // which began later, is noted and committed before it.
+    // The first waits for a row and has not locked the feed. So the second, which began later, is
+    // appended and committed before it.
     let mut held = control.pool.begin().await.unwrap();
     held.execute("select from control.organization where name = 'organization 1' for update")
         .await
         .unwrap();
     let waiting = tokio::spawn({
         let (control, now) = (control.clone(), clock.now());
-        async move {
-            organization::set_plan(&control, one.id, Plan::Free, &Author::console(), now).await
-        }
+        async move { organization::set_plan(&control, one.id, Plan::Free, &Actor::console(), now).await }
     });
     organization::set_plan(
         control,
         other.id,
         Plan::Free,
-        &Author::console(),
+        &Actor::console(),
         clock.now(),
     )
     .await
     .unwrap();
-    let first = news(control, before).await;
+    let first = read_changes(control, before).await;
     assert_eq!(
         first
             .iter()
@@ -131,7 +125,7 @@ async fn the_feed_has_the_order_of_the_commits() {
 
     held.commit().await.unwrap();
     waiting.await.unwrap().unwrap();
-    let then = news(control, first[0].seq).await;
+    let then = read_changes(control, first[0].seq).await;
     assert_eq!(
         then.iter().map(|change| change.subject).collect::<Vec<_>>(),
         [Some(one.id.uuid())]
@@ -140,14 +134,14 @@ async fn the_feed_has_the_order_of_the_commits() {
 
 #[tokio::test]
 async fn many_changes_at_once_are_seen_by_one_who_follows() {
-    let Database {
+    let TestDatabase {
         ref control,
         ref clock,
         ..
-    } = Database::new().await;
+    } = TestDatabase::new().await;
     berth::assign(control, &SHARDS, clock.now()).await.unwrap();
     let organization = new_organization(control, 1, clock.now()).await;
-    let before = change::head(control).await.unwrap();
+    let before = change_feed::read_newest_seq(control).await.unwrap();
     let mut writers = tokio::task::JoinSet::new();
     for number in 0..60 {
         let (control, organization) = (control.clone(), organization.clone());
@@ -155,19 +149,22 @@ async fn many_changes_at_once_are_seen_by_one_who_follows() {
     }
     let (mut seen, mut position) = (0, before);
     while seen < 60 {
-        for change in news(control, position).await {
+        for change in read_changes(control, position).await {
             assert!(change.seq > position);
             position = change.seq;
             seen += 1;
         }
     }
     assert_eq!(writers.join_all().await.len(), 60);
-    assert_eq!(change::head(control).await.unwrap(), position);
+    assert_eq!(
+        change_feed::read_newest_seq(control).await.unwrap(),
+        position
+    );
 }
 
 #[tokio::test]
 async fn connections_that_were_cut_are_passed_over() {
-    let database = Database::new().await;
+    let database = TestDatabase::new().await;
     let control = &database.control;
     berth::assign(control, &SHARDS, database.clock.now())
         .await
@@ -177,10 +174,10 @@ async fn connections_that_were_cut_are_passed_over() {
     let cut = "select pg_terminate_backend(pid) from pg_stat_activity
                where datname = current_database() and pid <> pg_backend_pid()";
     database.shard.pool.execute(cut).await.unwrap();
-    assert!(change::since(control, 0, 1).await.is_ok());
+    assert!(change_feed::read_since(control, 0, 1).await.is_ok());
     assert_eq!(
         api_key::find_by_digest(control, digest(1)).await.unwrap(),
         None
     );
-    assert_eq!(berth::map(control).await.unwrap().len(), 1024);
+    assert_eq!(berth::read_map(control).await.unwrap().len(), 1024);
 }

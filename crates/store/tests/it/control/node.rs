@@ -1,63 +1,89 @@
-//! Heartbeats: the living are counted, the dead are buried by whoever beats.
+//! Heartbeats: live nodes are counted, and every heartbeat deletes dead nodes.
 
-use store::control::node::{Node, beat, leave};
+use store::control::node::{ServingNode, heartbeat, leave};
 use uuid::Uuid;
 
-use crate::support::Database;
+use crate::support::TestDatabase;
 
-const LEASE: f64 = 10.0;
+const LEASE_SECONDS: f64 = 10.0;
 
-fn node(number: u128) -> Node {
-    Node {
+fn node(number: u128) -> ServingNode {
+    ServingNode {
         id: Uuid::from_u128(number),
         name: format!("host:{number}"),
     }
 }
 
-async fn known(database: &Database) -> i64 {
+async fn count_nodes(database: &TestDatabase) -> i64 {
     let rows = sqlx::query_scalar("select count(*) from control.node");
     rows.fetch_one(&database.control.pool).await.unwrap()
 }
 
 #[tokio::test]
-async fn everyone_who_beats_is_counted_until_they_leave() {
-    let database = Database::new().await;
+async fn a_node_with_heartbeats_is_counted_until_it_leaves() {
+    let database = TestDatabase::new().await;
     let control = &database.control;
-    assert_eq!(beat(control, &node(1), LEASE).await.unwrap(), 1);
-    assert_eq!(beat(control, &node(2), LEASE).await.unwrap(), 2);
-    assert_eq!(beat(control, &node(1), LEASE).await.unwrap(), 2);
+    assert_eq!(
+        heartbeat(control, &node(1), LEASE_SECONDS).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        heartbeat(control, &node(2), LEASE_SECONDS).await.unwrap(),
+        2
+    );
+    assert_eq!(
+        heartbeat(control, &node(1), LEASE_SECONDS).await.unwrap(),
+        2
+    );
     leave(control, &node(2)).await.unwrap();
-    assert_eq!(beat(control, &node(1), LEASE).await.unwrap(), 1);
-    assert_eq!(known(&database).await, 1);
+    assert_eq!(
+        heartbeat(control, &node(1), LEASE_SECONDS).await.unwrap(),
+        1
+    );
+    assert_eq!(count_nodes(&database).await, 1);
 }
 
 #[tokio::test]
-async fn the_silent_are_not_counted_and_soon_gone() {
-    let database = Database::new().await;
+async fn a_node_without_heartbeats_is_not_counted_and_soon_deleted() {
+    let database = TestDatabase::new().await;
     let control = &database.control;
-    assert_eq!(beat(control, &node(1), -1.0).await.unwrap(), 1);
-    assert_eq!(beat(control, &node(2), LEASE).await.unwrap(), 1);
-    assert_eq!(known(&database).await, 1);
-    // Who was only late comes back as if nothing had happened.
-    assert_eq!(beat(control, &node(1), LEASE).await.unwrap(), 2);
+    assert_eq!(heartbeat(control, &node(1), -1.0).await.unwrap(), 1);
+    assert_eq!(
+        heartbeat(control, &node(2), LEASE_SECONDS).await.unwrap(),
+        1
+    );
+    assert_eq!(count_nodes(&database).await, 1);
+    // A node that was only late is counted again.
+    assert_eq!(
+        heartbeat(control, &node(1), LEASE_SECONDS).await.unwrap(),
+        2
+    );
 }
 
 #[tokio::test]
-async fn many_beat_at_once() {
-    let database = Database::new().await;
+async fn many_heartbeats_at_once_are_all_counted() {
+    let database = TestDatabase::new().await;
     for number in 0..20 {
-        beat(&database.control, &node(number), -1.0).await.unwrap();
+        heartbeat(&database.control, &node(number), -1.0)
+            .await
+            .unwrap();
     }
     let beats = (100..120).map(|number| {
         let control = database.control.clone();
-        tokio::spawn(async move { beat(&control, &node(number), LEASE).await.unwrap() })
+        tokio::spawn(async move {
+            heartbeat(&control, &node(number), LEASE_SECONDS)
+                .await
+                .unwrap()
+        })
     });
     for beaten in beats.collect::<Vec<_>>() {
         assert!((1..=20).contains(&beaten.await.unwrap()));
     }
     assert_eq!(
-        beat(&database.control, &node(100), LEASE).await.unwrap(),
+        heartbeat(&database.control, &node(100), LEASE_SECONDS)
+            .await
+            .unwrap(),
         20
     );
-    assert_eq!(known(&database).await, 20);
+    assert_eq!(count_nodes(&database).await, 20);
 }

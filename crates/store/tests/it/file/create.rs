@@ -1,28 +1,28 @@
-//! Sessions, quotas and duplicates, also when everyone comes at once.
+//! Upload sessions, quotas and duplicates, also with concurrent requests.
 
 use std::sync::Arc;
 
-use domain::file::{MediaType, Status};
-use domain::storage::{StorageQuota, StorageRefusal, Stored};
-use store::shard::file::{self, Created};
+use domain::file::{FileStatus, MediaType};
+use domain::storage_quota::{StorageQuota, StorageRefusal, StorageUsage};
+use store::shard::file::{self, FileCreation};
 use tokio::task::JoinSet;
 
-use crate::file::yard::{UNLIMITED, Yard, organization, project, text};
+use crate::file::fixture::{FileFixture, UNLIMITED, organization, project, text};
 
-/// Everyone at once; what each got, in no order.
+/// Runs all at once; returns the results in no particular order.
 async fn at_once(
-    all: impl Iterator<Item = impl Future<Output = Created> + Send + 'static>,
-) -> Vec<Created> {
+    all: impl Iterator<Item = impl Future<Output = FileCreation> + Send + 'static>,
+) -> Vec<FileCreation> {
     all.collect::<JoinSet<_>>().join_all().await
 }
 
 fn create(
-    yard: &Arc<Yard>,
+    yard: &Arc<FileFixture>,
     number: u64,
     content: u64,
     size: u64,
     quota: StorageQuota,
-) -> impl Future<Output = Created> + Send + 'static + use<> {
+) -> impl Future<Output = FileCreation> + Send + 'static + use<> {
     let yard = Arc::clone(yard);
     let declared = text(u8::try_from(content).unwrap(), size);
     async move { yard.create(project(number), declared, quota).await }
@@ -30,48 +30,48 @@ fn create(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_hundred_creates_at_once_exactly_twenty_are_sessions() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let created = at_once((0..100).map(|number| create(&yard, 1, number, 5, UNLIMITED))).await;
-    let refused = Created::Refused(StorageRefusal::TooManySessions);
+    let refused = FileCreation::Refused(StorageRefusal::TooManySessions);
     assert_eq!(created.iter().filter(|it| **it == refused).count(), 80);
     let sessions = created
         .iter()
-        .filter(|it| matches!(it, Created::Session(_)));
+        .filter(|it| matches!(it, FileCreation::Session(_)));
     assert_eq!(sessions.count(), 20);
-    // Another project has its own, and one that ends makes room for one.
+    // Another project has a separate limit, and a session that ends makes room for one.
     assert!(matches!(
         create(&yard, 2, 1, 5, UNLIMITED).await,
-        Created::Session(_)
+        FileCreation::Session(_)
     ));
     let one = created.iter().find_map(|it| match it {
-        Created::Session(file) => Some(file),
-        Created::Duplicate(_) | Created::Refused(_) => None,
+        FileCreation::Session(file) => Some(file),
+        FileCreation::Duplicate(_) | FileCreation::Refused(_) => None,
     });
     yard.delete(one.unwrap(), false).await;
     assert!(matches!(
         create(&yard, 1, 1, 5, UNLIMITED).await,
-        Created::Session(_)
+        FileCreation::Session(_)
     ));
     assert_eq!(create(&yard, 1, 1, 5, UNLIMITED).await, refused);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quota_is_filled_to_the_byte_and_never_passed() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let bytes = StorageQuota {
         files: None,
         bytes: Some(100),
     };
-    // Five projects of one organization; 33 do not go into the last byte.
+    // Five projects of one organization; 33 sessions of 3 bytes fit into 100 bytes.
     let created = at_once((0..60).map(|number| create(&yard, number % 5, number, 3, bytes))).await;
     let sessions = created
         .iter()
-        .filter(|it| matches!(it, Created::Session(_)));
+        .filter(|it| matches!(it, FileCreation::Session(_)));
     assert_eq!(sessions.count(), 33);
     assert_eq!(
         yard.stored(organization(0)).await,
-        Stored {
+        StorageUsage {
             files: 33,
             bytes: 99
         }
@@ -82,11 +82,11 @@ async fn a_quota_is_filled_to_the_byte_and_never_passed() {
     };
     assert_eq!(
         create(&yard, 9, 0, 2, bytes).await,
-        Created::Refused(refused)
+        FileCreation::Refused(refused)
     );
     assert!(matches!(
         create(&yard, 9, 0, 1, bytes).await,
-        Created::Session(_)
+        FileCreation::Session(_)
     ));
     // Another organization, by files.
     let files = StorageQuota {
@@ -95,34 +95,34 @@ async fn a_quota_is_filled_to_the_byte_and_never_passed() {
     };
     let created =
         at_once((0..40).map(|number| create(&yard, 100 + number % 5, number, 3, files))).await;
-    let refused = Created::Refused(StorageRefusal::TooManyFiles { most: 7 });
+    let refused = FileCreation::Refused(StorageRefusal::TooManyFiles { most: 7 });
     assert_eq!(created.iter().filter(|it| **it == refused).count(), 33);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let first = yard.ready(project(1), text(1, 10)).await;
-    let Created::Duplicate(second) = create(&yard, 1, 1, 10, UNLIMITED).await else {
+    let FileCreation::Duplicate(second) = create(&yard, 1, 1, 10, UNLIMITED).await else {
         panic!("no duplicate")
     };
     assert_ne!(second.id, first.id);
     assert_eq!(
         (second.status, second.object),
-        (Status::Ready, first.object)
+        (FileStatus::Ready, first.object)
     );
     assert_eq!(second.expires_at, first.expires_at);
     assert!(!second.staged && second.refs == 0);
     assert_eq!(
         yard.stored(organization(0)).await,
-        Stored {
+        StorageUsage {
             files: 2,
             bytes: 10
         }
     );
     // Other bytes, another size, another type, another project.
-    let png = domain::file::Declared {
+    let png = domain::file::FileDeclaration {
         media_type: MediaType::Png,
         ..text(1, 10)
     };
@@ -134,45 +134,45 @@ async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
     ] {
         yard.session(in_project, declared).await;
     }
-    // A duplicate takes no room, even where none is left.
+    // A duplicate needs no bytes, so a full quota does not refuse it.
     let full = StorageQuota {
         files: None,
         bytes: Some(1),
     };
     assert!(matches!(
         create(&yard, 1, 1, 10, full).await,
-        Created::Duplicate(_)
+        FileCreation::Duplicate(_)
     ));
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn what_could_not_be_granted_was_never_there() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.session(project(1), text(1, 10)).await;
-    file::take_back(&yard.shard, file.id).await.unwrap();
-    assert_eq!(yard.stored(organization(0)).await, Stored::default());
+    file::retract(&yard.shard, file.id).await.unwrap();
+    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
     let found = file::find(&yard.shard, file.project, file.id).await;
     assert_eq!(found.unwrap(), None);
-    // Only a session is taken back.
+    // Only a session is retracted.
     let ready = yard.ready(project(1), text(1, 10)).await;
-    file::take_back(&yard.shard, ready.id).await.unwrap();
+    file::retract(&yard.shard, ready.id).await.unwrap();
     assert_eq!(yard.find(&ready).await, ready);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn an_upload_is_noted_once() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.session(project(1), text(1, 10)).await;
-    let keep = |upload: &'static str| file::keep_upload(&yard.shard, file.id, upload);
+    let keep = |upload: &'static str| file::record_upload(&yard.shard, file.id, upload);
     assert!(keep("one").await.unwrap());
     assert!(!keep("two").await.unwrap());
     assert_eq!(yard.find(&file).await.upload.as_deref(), Some("one"));
     let late = yard.session(project(1), text(2, 10)).await;
     yard.delete(&late, false).await;
     assert!(
-        !file::keep_upload(&yard.shard, late.id, "three")
+        !file::record_upload(&yard.shard, late.id, "three")
             .await
             .unwrap()
     );

@@ -1,20 +1,20 @@
-//! Pages of files: complete, newest first, and cheap in any project.
+//! Pages of files: complete, newest first, and cheap in projects of any size.
 
 use std::time::Duration;
 
-use domain::file::{Flaw, Kind, MediaType, Sha256, Status};
+use domain::file::{FileFailureReason, FileKind, FileStatus, MediaType, Sha256};
 use domain::id::FileId;
 use sqlx::{AssertSqlSafe, Executor as _};
-use store::shard::file::{self, Change, Changed, File, Filter};
+use store::shard::file::{self, FileChange, FileChangeResult, FileFilter, FileRow};
 
-use crate::file::yard::{Yard, connect, owner, project, text};
+use crate::file::fixture::{FileFixture, connect, owner, project, text};
 
 /// Files of every status and kind, in a mixed order.
-async fn mixed(yard: &Yard) -> Vec<File> {
+async fn create_mixed_files(yard: &FileFixture) -> Vec<FileRow> {
     let mut files = Vec::new();
     for number in 0..45_u8 {
         let media_type = [MediaType::Png, MediaType::Pdf, MediaType::Mp4][usize::from(number % 3)];
-        let declared = domain::file::Declared {
+        let declared = domain::file::FileDeclaration {
             media_type,
             ..text(number, 10)
         };
@@ -36,7 +36,7 @@ async fn mixed(yard: &Yard) -> Vec<File> {
         yard.database.clock.advance(Duration::from_millis(1));
         files.push(yard.find(&file).await);
     }
-    // Another project's are never listed.
+    // Files of another project are never listed.
     yard.session(project(2), text(1, 10)).await;
     files.reverse();
     files
@@ -44,22 +44,22 @@ async fn mixed(yard: &Yard) -> Vec<File> {
 
 #[tokio::test]
 async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
-    let yard = Yard::new().await;
-    let files = mixed(&yard).await;
-    let statuses = Status::ALL.iter().copied().map(Some).chain([None]);
+    let yard = FileFixture::new().await;
+    let files = create_mixed_files(&yard).await;
+    let statuses = FileStatus::ALL.iter().copied().map(Some).chain([None]);
     for status in statuses {
-        for kind in Kind::ALL.iter().copied().map(Some).chain([None]) {
-            let expected: Vec<&File> = files
+        for kind in FileKind::ALL.iter().copied().map(Some).chain([None]) {
+            let expected: Vec<&FileRow> = files
                 .iter()
                 .filter(|file| status.is_none_or(|only| file.status == only))
                 .filter(|file| kind.is_none_or(|only| file.kind == only))
                 .collect();
             assert!(!expected.is_empty());
             for limit in [1, 2, 7, 200] {
-                let mut listed: Vec<File> = Vec::new();
+                let mut listed: Vec<FileRow> = Vec::new();
                 loop {
                     let before = listed.last().map(|file| file.id);
-                    let filter = Filter { status, kind };
+                    let filter = FileFilter { status, kind };
                     let page = file::list(&yard.shard, project(1), filter, before, limit).await;
                     let page = page.unwrap();
                     assert!(page.len() <= usize::try_from(limit).unwrap());
@@ -74,9 +74,9 @@ async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
     }
 }
 
-/// Rows of files that were read so far, by whatever index or none.
-async fn read(connection: &mut store::Session) -> i64 {
-    // The counters of this connection are shown at once.
+/// How many rows of files were read so far, with or without an index.
+async fn count_rows_read(connection: &mut store::DatabaseSession) -> i64 {
+    // Makes the counters of this connection visible at once.
     connection
         .execute("select pg_stat_force_next_flush()")
         .await
@@ -97,7 +97,7 @@ async fn read(connection: &mut store::Session) -> i64 {
 
 #[tokio::test]
 async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let (of, organization) = (project(1), owner(project(1)));
     let fill = format!(
         "insert into shard.file (id, organization, project, status, kind, media_type, filename,
@@ -115,29 +115,29 @@ async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
          analyze shard.file",
         organization.uuid(),
         of.uuid(),
-        Flaw::ChecksumMismatch.as_str()
+        FileFailureReason::ChecksumMismatch.as_str()
     );
-    // One connection, so that its counters are all there are.
+    // One connection, so that its counters are complete.
     let shard = connect(&yard.database, 1);
     shard.pool.execute(AssertSqlSafe(fill)).await.unwrap();
     let middle = Some(FileId::from_uuid(uuid::Uuid::from_u128(u128::MAX / 2)));
-    let image = Some(Kind::Image);
+    let image = Some(FileKind::Image);
     for (status, kind, before) in [
         (None, None, None),
         (None, None, middle),
-        (Some(Status::Ready), None, middle),
-        (None, Some(Kind::Video), middle),
-        (Some(Status::Ready), image, middle),
-        // None at all.
-        (Some(Status::Uploading), image, None),
+        (Some(FileStatus::Ready), None, middle),
+        (None, Some(FileKind::Video), middle),
+        (Some(FileStatus::Ready), image, middle),
+        // No such files.
+        (Some(FileStatus::Uploading), image, None),
     ] {
         for limit in [50, 201] {
-            let filter = Filter { status, kind };
-            // The plan changes after some uses of a statement, and must not matter.
+            let filter = FileFilter { status, kind };
+            // PostgreSQL may change the plan after some executions. That must not matter.
             for _ in 0..7 {
-                let first = read(&mut shard.pool.acquire().await.unwrap()).await;
+                let first = count_rows_read(&mut shard.pool.acquire().await.unwrap()).await;
                 let page = file::list(&shard, of, filter, before, limit).await.unwrap();
-                let rows = read(&mut shard.pool.acquire().await.unwrap()).await - first;
+                let rows = count_rows_read(&mut shard.pool.acquire().await.unwrap()).await - first;
                 let walks = status.map_or(5, |_| 1) * kind.map_or(3, |_| 1);
                 let most = walks * i64::from(limit);
                 assert!(
@@ -145,7 +145,7 @@ async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
                     "{filter:?} read {rows} rows, more than {most}"
                 );
                 assert!(i64::try_from(page.len()).unwrap() <= rows);
-                assert!(status != Some(Status::Uploading) || page.is_empty());
+                assert!(status != Some(FileStatus::Uploading) || page.is_empty());
             }
         }
     }
@@ -153,22 +153,22 @@ async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
 
 #[tokio::test]
 async fn what_lives_can_be_changed_and_what_ended_cannot() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let ready = yard.ready(project(1), text(1, 10)).await;
     let now = yard.database.clock.advance(Duration::from_secs(100));
-    let change = |file: File, change: Change| {
+    let change = |file: FileRow, change: FileChange| {
         let yard = &yard;
         async move {
-            let changed = file::change(&yard.shard, file.project, file.id, &change, now).await;
+            let changed = file::update(&yard.shard, file.project, file.id, &change, now).await;
             changed.unwrap()
         }
     };
-    let all = Change {
+    let all = FileChange {
         ttl_seconds: Some(7200),
         metadata: Some(b"{\"a\":\"b\"}".to_vec()),
         pinned: Some(true),
     };
-    let expected = File {
+    let expected = FileRow {
         ttl_seconds: 7200,
         expires_at: Some(now + Duration::from_hours(2)),
         metadata: all.metadata.clone(),
@@ -177,27 +177,27 @@ async fn what_lives_can_be_changed_and_what_ended_cannot() {
     };
     assert_eq!(
         change(ready.clone(), all.clone()).await,
-        Changed::Done(expected.clone())
+        FileChangeResult::Done(expected.clone())
     );
-    // What is not given stays.
+    // Properties without a new value stay.
     assert_eq!(
-        change(ready.clone(), Change::default()).await,
-        Changed::Done(expected)
+        change(ready.clone(), FileChange::default()).await,
+        FileChangeResult::Done(expected)
     );
     let session = yard.session(project(1), text(2, 10)).await;
-    let Changed::Done(changed) = change(session.clone(), all.clone()).await else {
+    let FileChangeResult::Done(changed) = change(session.clone(), all.clone()).await else {
         panic!("not changed")
     };
     assert_eq!((changed.ttl_seconds, changed.expires_at), (7200, None));
     yard.delete(&session, false).await;
     assert_eq!(
         change(session.clone(), all.clone()).await,
-        Changed::WrongState
+        FileChangeResult::WrongState
     );
-    let elsewhere = File {
+    let elsewhere = FileRow {
         project: project(2),
         ..ready
     };
-    assert_eq!(change(elsewhere, all).await, Changed::NotFound);
+    assert_eq!(change(elsewhere, all).await, FileChangeResult::NotFound);
     assert_eq!(session.sha256, Sha256([2; 32]));
 }

@@ -1,59 +1,64 @@
-//! Becoming ready, while others do the same, delete or take over.
+//! Publication, also while other tasks publish, delete or take over.
 
 use std::sync::Arc;
 
-use domain::file::{Flaw, ScanStatus, Status, Structure, expiry};
-use domain::storage::Stored;
-use store::shard::file::{self, Change, Created, Deleted, Published};
+use domain::file::{FileFailureReason, FileStatus, FileStructure, ScanStatus, expires_at};
+use domain::storage_quota::StorageUsage;
+use store::shard::file::{self, FileChange, FileCreation, FileDeletion, PublishResult};
 use store::shard::node::Claim;
 use store::shard::object;
 
-use crate::file::yard::{TTL, UNLIMITED, Yard, organization, project, text};
+use crate::file::fixture::{FileFixture, TTL, UNLIMITED, organization, project, text};
 
 #[tokio::test]
 async fn a_published_file_lives_from_then_on() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.validating(project(1), text(1, 10)).await;
-    // Changed while it is looked at.
-    let change = Change {
+    // Changed during the scan.
+    let change = FileChange {
         ttl_seconds: Some(2 * TTL),
-        ..Change::default()
+        ..FileChange::default()
     };
-    let changed = file::change(&yard.shard, file.project, file.id, &change, yard.now());
+    let changed = file::update(&yard.shard, file.project, file.id, &change, yard.now());
     changed.await.unwrap();
     let now = yard
         .database
         .clock
         .advance(std::time::Duration::from_mins(1));
-    assert_eq!(yard.publish(&file).await, Published::Ready { own: true });
+    assert_eq!(
+        yard.publish(&file).await,
+        PublishResult::Ready {
+            is_new_object: true
+        }
+    );
     let ready = yard.find(&file).await;
-    assert_eq!(ready.status, Status::Ready);
+    assert_eq!(ready.status, FileStatus::Ready);
     assert_eq!(ready.scan_status, ScanStatus::Clean);
-    assert_eq!(ready.expires_at, Some(expiry(now, 2 * TTL)));
+    assert_eq!(ready.expires_at, Some(expires_at(now, 2 * TTL)));
     assert_eq!(ready.object, Some(file.id));
-    // Once.
-    assert_eq!(yard.publish(&file).await, Published::Moved);
+    // Only once.
+    assert_eq!(yard.publish(&file).await, PublishResult::Fenced);
     assert_eq!(
         yard.stored(organization(0)).await,
-        Stored {
+        StorageUsage {
             files: 1,
             bytes: 10
         }
     );
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn a_claim_that_is_gone_publishes_and_fails_nothing() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.validating(project(1), text(1, 10)).await;
     let before = Claim {
         epoch: yard.claim.epoch - 1,
         ..yard.claim
     };
-    let published = file::publish(&yard.shard, &file, before, Structure::Text, yard.now());
-    assert_eq!(published.await.unwrap(), Published::Moved);
-    let (flaw, scan) = (Flaw::MalwareDetected, ScanStatus::Infected);
+    let published = file::publish(&yard.shard, &file, before, FileStructure::Text, yard.now());
+    assert_eq!(published.await.unwrap(), PublishResult::Fenced);
+    let (flaw, scan) = (FileFailureReason::MalwareDetected, ScanStatus::Infected);
     let failed = file::fail(&yard.shard, file.id, before, flaw, scan);
     assert!(!failed.await.unwrap());
     let failed = file::fail(&yard.shard, file.id, yard.claim, flaw, scan);
@@ -61,66 +66,73 @@ async fn a_claim_that_is_gone_publishes_and_fails_nothing() {
     let failed = yard.find(&file).await;
     assert_eq!(
         (failed.status, failed.failure_reason),
-        (Status::Failed, Some(flaw))
+        (FileStatus::Failed, Some(flaw))
     );
     assert_eq!(failed.scan_status, scan);
-    assert_eq!(yard.stored(organization(0)).await, Stored::default());
-    yard.assert_sound().await;
+    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_that_publish_the_same_bytes_have_one_object() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     for content in 0..20 {
         let one = yard.validating(project(1), text(content, 10)).await;
         let other = yard.validating(project(1), text(content, 10)).await;
         let (one_way, other_way) = tokio::join!(yard.publish(&one), yard.publish(&other));
         let mut own = [one_way, other_way].map(|published| match published {
-            Published::Ready { own } => own,
-            Published::Moved => panic!("not published"),
+            PublishResult::Ready { is_new_object } => is_new_object,
+            PublishResult::Fenced => panic!("not published"),
         });
         own.sort_unstable();
         assert_eq!(own, [false, true]);
         let (one, other) = (yard.find(&one).await, yard.find(&other).await);
         assert_eq!(one.object, other.object);
         let stored = u64::from(content) + 1;
-        let expected = Stored {
+        let expected = StorageUsage {
             files: 2 * stored,
             bytes: 10 * stored,
         };
         assert_eq!(yard.stored(organization(0)).await, expected);
     }
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_deleted_while_it_is_published_ends_one_way() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     for content in 0..40 {
         let file = yard.validating(project(1), text(content, 10)).await;
         let (published, deleted) = tokio::join!(yard.publish(&file), yard.delete(&file, false));
-        let Deleted::Done { gone, .. } = deleted else {
+        let FileDeletion::Done { gone_object, .. } = deleted else {
             panic!("not deleted: {deleted:?}")
         };
         let after = yard.find(&file).await;
         match published {
-            Published::Ready { own: true } => {
-                assert_eq!((after.status, gone), (Status::Expired, Some(file.id)));
+            PublishResult::Ready {
+                is_new_object: true,
+            } => {
+                assert_eq!(
+                    (after.status, gone_object),
+                    (FileStatus::Expired, Some(file.id))
+                );
             }
-            Published::Moved => {
-                assert_eq!((after.status, gone), (Status::Failed, None));
-                assert_eq!(after.failure_reason, Some(Flaw::UploadAborted));
+            PublishResult::Fenced => {
+                assert_eq!((after.status, gone_object), (FileStatus::Failed, None));
+                assert_eq!(after.failure_reason, Some(FileFailureReason::UploadAborted));
             }
-            Published::Ready { own: false } => panic!("nobody else had these bytes"),
+            PublishResult::Ready {
+                is_new_object: false,
+            } => panic!("no other file had these bytes"),
         }
     }
-    assert_eq!(yard.stored(organization(0)).await, Stored::default());
-    yard.assert_sound().await;
+    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_duplicate_of_the_last_file_is_ready_only_with_its_bytes() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let (mut duplicates, mut sessions) = (0, 0);
     for content in 0..60 {
         let last = yard
@@ -134,27 +146,27 @@ async fn a_duplicate_of_the_last_file_is_ready_only_with_its_bytes() {
                 .await
         });
         let (deleted, created) = tokio::join!(yard.delete(&last, false), creating);
-        let Deleted::Done { gone, .. } = deleted else {
+        let FileDeletion::Done { gone_object, .. } = deleted else {
             panic!("not deleted: {deleted:?}")
         };
         match created.unwrap() {
-            Created::Duplicate(file) => {
-                assert_eq!((file.object, gone), (last.object, None));
+            FileCreation::Duplicate(file) => {
+                assert_eq!((file.object, gone_object), (last.object, None));
                 duplicates += 1;
             }
-            Created::Session(_) => {
-                assert_eq!(gone, last.object);
+            FileCreation::Session(_) => {
+                assert_eq!(gone_object, last.object);
                 sessions += 1;
             }
-            Created::Refused(refusal) => panic!("{refusal:?}"),
+            FileCreation::Refused(refusal) => panic!("{refusal:?}"),
         }
     }
     assert_eq!(duplicates + sessions, 60);
-    yard.assert_sound().await;
-    let gone = object::gone(&yard.shard, 100).await.unwrap();
+    yard.assert_no_faults().await;
+    let gone = object::list_gone(&yard.shard, 100).await.unwrap();
     assert_eq!(gone.len(), sessions);
     for gone in gone {
-        object::forget(&yard.shard, gone).await.unwrap();
+        object::delete(&yard.shard, gone).await.unwrap();
     }
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }

@@ -1,19 +1,19 @@
-//! References: what is named stays, and what was named is counted down.
+//! References: a referenced file is kept, and outcomes release it.
 
 use std::time::Duration;
 
-use domain::file::{Status, Structure};
+use domain::file::{FileStatus, FileStructure};
 use domain::id::BatchId;
-use store::shard::file::{self, Deleted, reference};
+use store::shard::file::{self, FileDeletion, reference};
 use store::shard::node::Claim;
-use store::shard::outcome::Standing;
+use store::shard::outcome::ExpectedCargoState;
 use store::shard::{batch, outcome, waiting};
 
-use crate::file::yard::{self, TTL, Yard, berth, owner, project, text};
+use crate::file::fixture::{self, FileFixture, TTL, berth, owner, project, text};
 
 #[tokio::test]
 async fn a_load_sees_the_files_of_its_project_with_their_structure() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let ready = yard.ready(project(1), text(1, 10)).await;
     let session = yard.session(project(1), text(2, 10)).await;
     let elsewhere = yard.ready(project(2), text(1, 10)).await;
@@ -22,15 +22,15 @@ async fn a_load_sees_the_files_of_its_project_with_their_structure() {
         .await
         .unwrap();
     assert_eq!(found.len(), 2);
-    assert_eq!(found[&ready.id].structure, Some(Structure::Text));
+    assert_eq!(found[&ready.id].structure, Some(FileStructure::Text));
     assert!(found[&ready.id].is_ready(yard.now()));
-    assert_eq!(found[&session.id].status, Status::Uploading);
+    assert_eq!(found[&session.id].status, FileStatus::Uploading);
     assert_eq!(found[&session.id].structure, None);
 }
 
 #[tokio::test]
 async fn cargo_that_is_open_is_counted_once_for_each_file() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let one = yard.ready(project(1), text(1, 10)).await;
     let other = yard.ready(project(1), text(2, 10)).await;
     let both = yard
@@ -42,8 +42,8 @@ async fn cargo_that_is_open_is_counted_once_for_each_file() {
     let none = yard.load(project(1), &[]).await.unwrap().unwrap();
     assert_eq!(yard.find(&one).await.refs, 2);
     assert_eq!(yard.find(&other).await.refs, 1);
-    yard.assert_sound().await;
-    // In a column of the cargo, and in none where nothing is named.
+    yard.assert_no_faults().await;
+    // In a column of the cargo, which is null without references.
     let files: Vec<Option<Vec<uuid::Uuid>>> =
         sqlx::query_scalar("select files from shard.cargo order by id")
             .fetch_all(&yard.shard.pool)
@@ -51,18 +51,18 @@ async fn cargo_that_is_open_is_counted_once_for_each_file() {
             .unwrap();
     let named = |ids: &[domain::id::FileId]| Some(ids.iter().map(|id| id.uuid()).collect());
     assert_eq!(files, [named(&[one.id, other.id]), named(&[one.id]), None]);
-    // A group of outcomes gives all of them back, and only once.
+    // A group of outcomes releases all of them, and only once.
     assert_eq!(yard.finish(&[both, only, none]).await.unwrap(), 3);
     assert_eq!(yard.finish(&[both, only]).await.unwrap(), 0);
     assert_eq!(yard.find(&one).await.refs, 0);
     assert_eq!(yard.find(&other).await.refs, 0);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
-async fn claim_gathered(yard: &Yard, most: usize) -> Vec<batch::Claimed> {
-    let turn = batch::Turn {
+async fn claim_gathered(yard: &FileFixture, most: usize) -> Vec<batch::ClaimedBatchRow> {
+    let turn = batch::BatchClaimQuota {
         lanes: vec![yard.lane()],
-        most,
+        max: most,
         only_sent: false,
     };
     let claimed = batch::claim_gathered(&yard.shard, yard.claim, &[turn], yard.now()).await;
@@ -71,7 +71,7 @@ async fn claim_gathered(yard: &Yard, most: usize) -> Vec<batch::Claimed> {
 
 #[tokio::test]
 async fn cargo_that_is_halved_or_sent_back_keeps_its_files() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.ready(project(1), text(1, 10)).await;
     let mut cargo = Vec::new();
     for _ in 0..2 {
@@ -89,76 +89,85 @@ async fn cargo_that_is_halved_or_sent_back_keeps_its_files() {
     tx.commit().await.unwrap();
     let claimed = claim_gathered(&yard, 1).await;
     let halves = [id(2), id(3)];
-    batch::halve(&yard.shard, &claimed[0], claim, halves, now)
+    batch::split(&yard.shard, &claimed[0], claim, halves, now)
         .await
         .unwrap();
     assert_eq!(yard.find(&file).await.refs, 2);
     let claimed = claim_gathered(&yard, 2).await;
-    batch::end(&yard.shard, id(2), claim, batch::Onward::default(), now)
-        .await
-        .unwrap();
+    batch::end(
+        &yard.shard,
+        id(2),
+        claim,
+        batch::RequeuePlan::default(),
+        now,
+    )
+    .await
+    .unwrap();
     assert_eq!(yard.find(&file).await.refs, 2);
-    yard.assert_sound().await;
-    // In a batch it ends as well as waiting.
+    yard.assert_no_faults().await;
+    // Cargo in a batch is completed like waiting cargo.
     let rest = claimed.iter().find(|batch| batch.id == id(3)).unwrap();
-    let outcomes = vec![yard::outcome(rest.cargo[0])];
-    let nobody = Claim { epoch: 99, ..claim };
-    let standing = Standing::InBatch(id(3));
-    let refused = outcome::record(&yard.shard, standing, nobody, outcomes.clone(), now).await;
+    let outcomes = vec![fixture::outcome(rest.cargo[0])];
+    let stale = Claim { epoch: 99, ..claim };
+    let standing = ExpectedCargoState::InBatch(id(3));
+    let refused = outcome::record(&yard.shard, standing, stale, outcomes.clone(), now).await;
     assert!(refused.is_err());
     assert_eq!(yard.find(&file).await.refs, 2);
     outcome::record(&yard.shard, standing, claim, outcomes, now)
         .await
         .unwrap();
     assert_eq!(yard.find(&file).await.refs, 1);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn what_open_cargo_name_is_not_deleted_and_does_not_expire() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.ready(project(1), text(1, 10)).await;
     let cargo = yard.load(project(1), &[file.id]).await.unwrap().unwrap();
-    assert_eq!(yard.delete(&file, false).await, Deleted::InUse);
+    assert_eq!(yard.delete(&file, false).await, FileDeletion::InUse);
     let now = yard.database.clock.advance(Duration::from_secs(TTL.into()));
     assert_eq!(file::expire(&yard.shard, now, 10).await.unwrap().0, 0);
-    // It takes on no more, though.
+    // New loads cannot reference it.
     assert_eq!(yard.load(project(1), &[file.id]).await.unwrap(), None);
     yard.finish(&[cargo]).await.unwrap();
     assert_eq!(file::expire(&yard.shard, now, 10).await.unwrap().0, 1);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn a_file_that_is_forced_away_is_counted_down_all_the_same() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     let file = yard.ready(project(1), text(1, 10)).await;
     let cargo = yard.load(project(1), &[file.id]).await.unwrap().unwrap();
     assert!(matches!(
         yard.delete(&file, true).await,
-        Deleted::Done { gone: Some(_), .. }
+        FileDeletion::Done {
+            gone_object: Some(_),
+            ..
+        }
     ));
     let after = yard.find(&file).await;
-    assert_eq!((after.status, after.refs), (Status::Expired, 1));
-    yard.assert_sound().await;
+    assert_eq!((after.status, after.refs), (FileStatus::Expired, 1));
+    yard.assert_no_faults().await;
     yard.finish(&[cargo]).await.unwrap();
     assert_eq!(yard.find(&file).await.refs, 0);
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_is_named_or_deleted_and_never_both() {
-    let yard = Yard::new().await;
+    let yard = FileFixture::new().await;
     for content in 0..60 {
         let of = project(u64::from(content));
         let file = yard.ready(of, text(content, 10)).await;
         let named = [file.id];
         let (loaded, deleted) = tokio::join!(yard.load(of, &named), yard.delete(&file, false));
         match (loaded.unwrap(), deleted) {
-            (Some(_), Deleted::InUse) => assert_eq!(yard.find(&file).await.refs, 1),
-            (None, Deleted::Done { .. }) => assert_eq!(yard.find(&file).await.refs, 0),
+            (Some(_), FileDeletion::InUse) => assert_eq!(yard.find(&file).await.refs, 1),
+            (None, FileDeletion::Done { .. }) => assert_eq!(yard.find(&file).await.refs, 0),
             other => panic!("both or neither: {other:?}"),
         }
     }
-    yard.assert_sound().await;
+    yard.assert_no_faults().await;
 }

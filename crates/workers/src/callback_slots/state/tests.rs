@@ -18,7 +18,7 @@ fn state(slots: usize, per_destination: usize) -> SlotState {
     })
 }
 
-fn to(organization: u128, host: &str) -> Destination {
+fn destination(organization: u128, host: &str) -> Destination {
     let organization = uuid::Uuid::from_u128(organization).into();
     Destination {
         organization,
@@ -26,17 +26,17 @@ fn to(organization: u128, host: &str) -> Destination {
     }
 }
 
-/// Takes every slot that the destination gets.
+/// Takes all free slots of the destination.
 fn fill(state: &mut SlotState, destination: &Destination) -> usize {
     let mut taken = 0;
-    while state.room(destination, START).is_ok() {
+    while state.free_slots(destination, START).is_ok() {
         state.take(destination, START);
         taken += 1;
     }
     taken
 }
 
-/// Calls the host so often, one after another.
+/// Calls the host `times` times, one call after another.
 fn call(state: &mut SlotState, destination: &Destination, answer: HostAnswer, times: usize) {
     for _ in 0..times {
         state.take(destination, START);
@@ -47,7 +47,7 @@ fn call(state: &mut SlotState, destination: &Destination, answer: HostAnswer, ti
 #[test]
 fn a_destination_gets_what_its_answers_earn() {
     let mut state = state(100, 8);
-    let host = to(1, "new");
+    let host = destination(1, "new");
     assert_eq!(fill(&mut state, &host), 1);
     state.release(&host, 0, Some(QUICK), START);
     assert_eq!(fill(&mut state, &host), 4);
@@ -58,14 +58,19 @@ fn a_destination_gets_what_its_answers_earn() {
 #[test]
 fn an_organization_with_many_hosts_takes_an_eighth() {
     let mut state = state(80, 3);
-    let hosts: Vec<_> = (0..100).map(|host| to(1, &host.to_string())).collect();
+    let hosts: Vec<_> = (0..100)
+        .map(|host| destination(1, &host.to_string()))
+        .collect();
     for host in &hosts {
         call(&mut state, host, QUICK, 1);
     }
     let taken: usize = hosts.iter().map(|host| fill(&mut state, host)).sum();
     assert_eq!(taken, 10);
-    assert_eq!(state.room(&hosts[99], START), Err(NoSlot::Organization));
-    assert!(state.room(&to(2, "0"), START).is_ok());
+    assert_eq!(
+        state.free_slots(&hosts[99], START),
+        Err(NoSlotReason::Organization)
+    );
+    assert!(state.free_slots(&destination(2, "0"), START).is_ok());
 }
 
 #[test]
@@ -73,22 +78,25 @@ fn a_host_that_many_organizations_call_takes_a_quarter() {
     let mut state = state(80, 3);
     let mut taken = 0;
     for organization in 0..100 {
-        let host = to(organization, "shared");
+        let host = destination(organization, "shared");
         call(&mut state, &host, QUICK, 1);
         taken += fill(&mut state, &host);
     }
     assert_eq!(taken, 20);
-    assert_eq!(state.room(&to(99, "shared"), START), Err(NoSlot::Host));
+    assert_eq!(
+        state.free_slots(&destination(99, "shared"), START),
+        Err(NoSlotReason::Host)
+    );
 }
 
 #[test]
 fn nine_thousand_dead_receivers_leave_slots_to_the_quick_ones() {
     let mut state = state(4096, 256);
-    let quick = to(0, "quick");
+    let quick = destination(0, "quick");
     call(&mut state, &quick, QUICK, 300);
-    // A third is known to hang, the others were never called.
+    // A third is known to hang; the others were never called.
     for number in 1..=9000 {
-        let dead = to(number, &number.to_string());
+        let dead = destination(number, &number.to_string());
         if number % 3 == 0 {
             call(&mut state, &dead, TIMEOUT, 1);
         }
@@ -102,21 +110,24 @@ fn nine_thousand_dead_receivers_leave_slots_to_the_quick_ones() {
 #[test]
 fn a_quick_host_that_stops_answering_gets_no_more() {
     let mut state = state(4096, 256);
-    let host = to(1, "hangs");
+    let host = destination(1, "hangs");
     call(&mut state, &host, QUICK, 300);
     state.take(&host, START);
     let at = |seconds| START + TimeDelta::seconds(seconds);
-    assert_eq!(state.room(&host, at(1)), Ok(255));
-    assert_eq!(state.room(&host, at(3)), Err(NoSlot::Destination));
+    assert_eq!(state.free_slots(&host, at(1)), Ok(255));
+    assert_eq!(
+        state.free_slots(&host, at(3)),
+        Err(NoSlotReason::Destination)
+    );
     state.take(&host, at(3));
     state.release(&host, 0, Some(QUICK), at(4));
-    assert_eq!(state.room(&host, at(5)), Ok(255));
+    assert_eq!(state.free_slots(&host, at(5)), Ok(255));
 }
 
 #[test]
 fn slots_are_counted_under_the_class_that_the_answers_say() {
     let mut state = state(100, 10);
-    let host = to(1, "turns bad");
+    let host = destination(1, "turns bad");
     call(&mut state, &host, QUICK, 10);
     assert_eq!(fill(&mut state, &host), 10);
     assert_eq!(state.in_use(HostClass::Quick).slots, 10);
@@ -128,41 +139,41 @@ fn slots_are_counted_under_the_class_that_the_answers_say() {
     for _ in 0..6 {
         state.release(&host, 0, Some(QUICK), START);
     }
-    assert_eq!(state.total, InUse::default());
+    assert_eq!(state.total, SlotUsage::default());
     assert!(state.destinations.is_empty() && state.hosts.is_empty());
     assert!(state.organizations.is_empty());
     assert!(
         HostClass::ALL
             .iter()
-            .all(|class| state.in_use(*class) == InUse::default())
+            .all(|class| state.in_use(*class) == SlotUsage::default())
     );
 }
 
 #[test]
 fn another_organizations_first_contact_with_a_failing_host_counts_as_failing() {
     let mut state = state(100, 10);
-    call(&mut state, &to(1, "dead"), TIMEOUT, 1);
-    assert_eq!(state.class(&to(2, "dead")), HostClass::Failing);
-    assert_eq!(state.class(&to(2, "other")), HostClass::Unknown);
+    call(&mut state, &destination(1, "dead"), TIMEOUT, 1);
+    assert_eq!(state.class(&destination(2, "dead")), HostClass::Failing);
+    assert_eq!(state.class(&destination(2, "other")), HostClass::Unknown);
 }
 
 #[test]
 fn payloads_take_only_the_memory_of_their_class() {
     let mut state = state(100, 10);
-    let (dead, quick) = (to(1, "dead"), to(2, "quick"));
+    let (dead, quick) = (destination(1, "dead"), destination(2, "quick"));
     call(&mut state, &dead, TIMEOUT, 1);
     call(&mut state, &quick, QUICK, 10);
     state.take(&dead, START);
-    // One alone always fits, however large.
+    // A single payload always fits, however large.
     assert!(state.fits(&dead, 5000));
     state.add_bytes(&dead, 250);
     assert!(!state.fits(&dead, 1));
-    assert_eq!(state.class_room(HostClass::Failing), 0);
+    assert_eq!(state.free_slots_of_class(HostClass::Failing), 0);
     assert!(state.fits(&quick, 750));
     state.take(&quick, START);
     state.add_bytes(&quick, 200);
     assert!(!state.fits(&quick, 100), "a quarter for one organization");
-    assert!(state.fits(&to(3, "quick too"), 250));
+    assert!(state.fits(&destination(3, "quick too"), 250));
     state.release(&dead, 250, None, START);
     assert!(state.fits(&dead, 250));
 }

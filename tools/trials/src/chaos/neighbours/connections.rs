@@ -1,4 +1,4 @@
-//! Requests that are begun and never ended, held against the process that serves.
+//! Half-open requests: they begin and never end, and hold connections of the `serve` process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,151 +9,172 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::catalogue::FREE;
-use crate::chaos::neighbours::environment::{Environment, Plan};
-use crate::chaos::neighbours::victims::{self, Reach, Victims};
-use crate::failure::{Failure, Result};
-use crate::figures;
-use crate::options::{Common, NeighboursOptions};
-use crate::stand::{CHAOS_MEMORY, Stand};
-use crate::verdict::Verdict;
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
+use crate::chaos::neighbours::steady_load::{self, ConnectionReuse, SteadyLoad};
+use crate::failure::{Result, TrialFailure};
+use crate::options::{ChaosNeighboursOptions, CommonOptions};
+use crate::statistics;
+use crate::verdict::TrialVerdict;
 
 const ORGANIZATIONS: usize = 6;
-/// Loads a second of the others.
-const RATE: u32 = 20;
-/// With so few files fewer half-open requests are enough.
+/// Loads of the healthy organizations.
+const LOADS_PER_SECOND: u32 = 20;
+/// With few open files, fewer half-open requests are enough.
 const SMALL_OPEN_FILES: u32 = 1024;
-/// Half of the requests come from one address; the others from so many.
-const OTHER_ADDRESSES: usize = 100;
+/// Half of the requests come from one address; the others from this many addresses.
+const SOURCE_ADDRESSES: usize = 100;
 const DRIP_INTERVAL: Duration = Duration::from_secs(5);
-/// A request that is never ended is ended by the service within this time.
-const MAX_HELD: Duration = Duration::from_mins(1);
-/// What the others' loads may take at p99: so often the usual, and so many milliseconds more.
-const ALLOWED_FACTOR: f64 = 2.0;
-const ALLOWED_MILLISECONDS: f64 = 500.0;
-const SETTLING: Duration = Duration::from_secs(15);
+/// The service must end an unfinished request within this time.
+const HALF_OPEN_TIMEOUT: Duration = Duration::from_mins(1);
+/// How much slower the healthy loads may be at p99: a factor, plus milliseconds.
+const MAX_P99_FACTOR: f64 = 2.0;
+const MAX_P99_EXTRA_MILLISECONDS: f64 = 500.0;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How far a request goes.
+/// Where a request stops.
 #[derive(Debug, Clone, Copy)]
-enum Stop {
-    /// Its head has no end.
+enum HalfOpenPoint {
+    /// In the middle of its head.
     InHead,
-    /// A form of the dashboard without its body.
+    /// Before the body of a dashboard form.
     BeforeForm,
-    /// A load with a key and one byte of its body.
+    /// After one byte of the body of a load.
     InLoad,
-    /// The same, and every few seconds one byte more.
+    /// The same, and then one more byte every few seconds.
     Drip,
 }
 
-const STOPS: [Stop; 4] = [Stop::InHead, Stop::BeforeForm, Stop::InLoad, Stop::Drip];
+const HALF_OPEN_POINTS: [HalfOpenPoint; 4] = [
+    HalfOpenPoint::InHead,
+    HalfOpenPoint::BeforeForm,
+    HalfOpenPoint::InLoad,
+    HalfOpenPoint::Drip,
+];
 
 pub async fn run(
-    common: &Common,
-    options: &NeighboursOptions,
-    verdict: &mut Verdict,
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
     let open_files = options
         .open_files
-        .or(options.size(None, Some(SMALL_OPEN_FILES)));
-    let stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let plan = Plan {
+        .or(options.choose_size(None, Some(SMALL_OPEN_FILES)));
+    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let plan = NeighboursEnvironmentOptions {
         part: "connections",
         organizations: ORGANIZATIONS,
         workers: 1,
         settings: &[],
         open_files,
     };
-    let environment = Environment::start(stand, plan).await?;
+    let environment = NeighboursEnvironment::start(base, plan).await?;
     let mut members = environment.members();
     let holder = members.pop();
-    let holder = holder.ok_or_else(|| Failure::new("there is no organization to load"))?;
-    let serving = environment.serving.address();
-    let receipts = &environment.receiver.receipts;
-    // A kept connection has its file already.
-    let others = Victims::reaching(Reach::Fresh, serving, members, &[FREE], receipts);
-    let length = Duration::from_secs(options.size(15, 6));
-    let ((), calm) = others.load_during(RATE, tokio::time::sleep(length)).await;
+    let holder =
+        holder.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
+    let serving = environment.server.address();
+    let receipts = &environment.callback_sink.receipts;
+    // A keep-alive connection already has its file descriptor.
+    let others = SteadyLoad::with_reuse(
+        ConnectionReuse::PerRequest,
+        serving,
+        members,
+        &[FREE_MODEL],
+        receipts,
+    );
+    let length = Duration::from_secs(options.choose_size(15, 6));
+    let ((), calm) = others
+        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
+        .await;
 
-    let count = options.size(2000, 1200);
-    let mut held = HalfOpen::default();
-    let length = options.size(MAX_HELD + Duration::from_secs(5), Duration::from_secs(12));
-    let (opened, beside) = others
-        .load_during(RATE, async {
-            let opened = held.open(serving, &holder.organization.key, count).await;
+    let count = options.choose_size(2000, 1200);
+    let mut held = HalfOpenRequests::default();
+    let length = options.choose_size(
+        HALF_OPEN_TIMEOUT + Duration::from_secs(5),
+        Duration::from_secs(12),
+    );
+    let (opened, disturbed) = others
+        .load_during(LOADS_PER_SECOND, async {
+            let opened = held
+                .open_requests(serving, &holder.organization.api_key, count)
+                .await;
             tokio::time::sleep(length).await;
             opened
         })
         .await;
-    others.settle(SETTLING).await;
+    others.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    let (mut without, mut with) = (others.observe(calm, None), others.observe(beside, None));
-    victims::compare(verdict, "connections", &mut without, &mut with);
+    let (mut without, mut with) = (others.observe(calm, None), others.observe(disturbed, None));
+    steady_load::judge_slowdown(verdict, "connections", &mut without, &mut with);
     let is_alike = without.load_p99().zip(with.load_p99());
     let is_alike = is_alike.is_some_and(|(without, with)| {
-        with <= without.mul_add(ALLOWED_FACTOR, ALLOWED_MILLISECONDS)
+        with <= without.mul_add(MAX_P99_FACTOR, MAX_P99_EXTRA_MILLISECONDS)
     });
-    let mut seconds = held.closed();
+    let mut seconds = held.closed_after_seconds();
     let closed = seconds.len();
     verdict
-        .note(
+        .record(
             "connections_half_open",
             json!({"count": count, "opened": opened, "closed": closed,
-                "closed_after_seconds": figures::spread(&mut seconds),
+                "closed_after_seconds": statistics::summarize(&mut seconds),
                 "open_files_allowed": open_files}),
         )
-        .promise(
+        .check(
             "connections: load p99 stays within twice the usual and 500 ms",
             is_alike,
         );
     if !options.small {
         let name = format!(
-            "connections: every half-open request is ended within {} s",
-            MAX_HELD.as_secs()
+            "connections: the service ends every half-open request within {} s",
+            HALF_OPEN_TIMEOUT.as_secs()
         );
-        verdict.promise(name, closed >= opened);
+        verdict.check(name, closed >= opened);
     }
     Ok(())
 }
 
 /// Requests that are held until this is dropped.
 #[derive(Debug, Default)]
-struct HalfOpen {
+struct HalfOpenRequests {
     holding: JoinSet<()>,
-    /// After how many seconds the service ended each.
-    closed: Arc<Mutex<Vec<f64>>>,
+    /// Seconds after which the service ended each request.
+    closed_after_seconds: Arc<Mutex<Vec<f64>>>,
 }
 
-impl HalfOpen {
-    /// Opens so many; says how many were accepted.
-    async fn open(&mut self, serving: SocketAddr, key: &str, count: usize) -> usize {
+impl HalfOpenRequests {
+    /// Opens `count` requests; returns how many were accepted.
+    async fn open_requests(&mut self, serving: SocketAddr, key: &str, count: usize) -> usize {
         let mut opened = 0;
         for number in 0..count {
-            let stop = STOPS.get(number % STOPS.len()).copied();
-            let stop = stop.unwrap_or(Stop::InHead);
+            let stop = HALF_OPEN_POINTS
+                .get(number % HALF_OPEN_POINTS.len())
+                .copied();
+            let stop = stop.unwrap_or(HalfOpenPoint::InHead);
             let begun = Instant::now();
-            // One that is refused at once holds nothing.
-            let Ok(stream) = begin(source(number), serving, stop, key).await else {
+            // A refused connection holds nothing.
+            let Ok(stream) = open_request(source_address(number), serving, stop, key).await else {
                 continue;
             };
             opened += 1;
-            let closed = Arc::clone(&self.closed);
+            let closed = Arc::clone(&self.closed_after_seconds);
             self.holding.spawn(async move {
-                hold(stream, stop).await;
-                open(&closed).push(begun.elapsed().as_secs_f64());
+                hold_until_closed(stream, stop).await;
+                lock(&closed).push(begun.elapsed().as_secs_f64());
             });
         }
         opened
     }
 
-    fn closed(&self) -> Vec<f64> {
-        open(&self.closed).clone()
+    fn closed_after_seconds(&self) -> Vec<f64> {
+        lock(&self.closed_after_seconds).clone()
     }
 }
 
-/// Where the request comes from: never the address of the others.
-fn source(number: usize) -> Ipv4Addr {
-    let one_of_many = u8::try_from(1 + number % OTHER_ADDRESSES).unwrap_or(1);
+/// The source address: never the one of the healthy organizations.
+fn source_address(number: usize) -> Ipv4Addr {
+    let one_of_many = u8::try_from(1 + number % SOURCE_ADDRESSES).unwrap_or(1);
     if number.is_multiple_of(2) {
         Ipv4Addr::new(127, 0, 70, 1)
     } else {
@@ -161,42 +182,42 @@ fn source(number: usize) -> Ipv4Addr {
     }
 }
 
-async fn begin(
+async fn open_request(
     from: Ipv4Addr,
     serving: SocketAddr,
-    stop: Stop,
+    stop: HalfOpenPoint,
     key: &str,
 ) -> std::io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::from((from, 0)))?;
     let connecting = tokio::time::timeout(DRIP_INTERVAL, socket.connect(serving));
     let mut stream = connecting.await.map_err(std::io::Error::other)??;
-    stream.write_all(beginning(stop, key).as_bytes()).await?;
+    stream.write_all(first_bytes(stop, key).as_bytes()).await?;
     Ok(stream)
 }
 
-fn beginning(stop: Stop, key: &str) -> String {
+fn first_bytes(stop: HalfOpenPoint, key: &str) -> String {
     match stop {
-        Stop::InHead => "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-begun: ".to_owned(),
-        Stop::BeforeForm => "POST /dashboard/sign-in HTTP/1.1\r\nhost: trial\r\n\
+        HalfOpenPoint::InHead => "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-begun: ".to_owned(),
+        HalfOpenPoint::BeforeForm => "POST /dashboard/sign-in HTTP/1.1\r\nhost: trial\r\n\
             content-type: application/x-www-form-urlencoded\r\ncontent-length: 1000\r\n\r\n"
             .to_owned(),
-        Stop::InLoad | Stop::Drip => format!(
+        HalfOpenPoint::InLoad | HalfOpenPoint::Drip => format!(
             "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {key}\r\n\
              content-type: application/json\r\ncontent-length: 1000\r\n\r\n{{"
         ),
     }
 }
 
-/// Until the service ends it.
-async fn hold(mut stream: TcpStream, stop: Stop) {
+/// Holds the connection until the service closes it.
+async fn hold_until_closed(mut stream: TcpStream, stop: HalfOpenPoint) {
     let (mut reading, mut writing) = stream.split();
     let read = async {
         let mut buffer = [0; 1024];
         while matches!(reading.read(&mut buffer).await, Ok(length) if length > 0) {}
     };
     let write = async {
-        if !matches!(stop, Stop::Drip) {
+        if !matches!(stop, HalfOpenPoint::Drip) {
             std::future::pending::<()>().await;
         }
         loop {
@@ -212,6 +233,6 @@ async fn hold(mut stream: TcpStream, stop: Stop) {
     }
 }
 
-fn open<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

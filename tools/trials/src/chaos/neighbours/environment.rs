@@ -1,65 +1,68 @@
-//! One shard, one process that serves, some that work, and organizations with receivers.
+//! One shard, one `serve` process, some `work` processes, and organizations with a callback
+//! sink.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
 
-use crate::chaos::neighbours::victims::Member;
-use crate::crowd;
-use crate::failure::{Failure, Result};
-use crate::organization::Organization;
-use crate::process::Process;
-use crate::progress::say;
-use crate::receiver::Receiver;
-use crate::setup;
-use crate::stand::{SHARD, Stand};
+use crate::base_environment::{BaseEnvironment, SHARD};
+use crate::callback_sink::CallbackSink;
+use crate::chaos::neighbours::steady_load::LoadingOrganization;
+use crate::failure::{Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::org_factory;
+use crate::org_setup;
+use crate::organization::TrialOrganization;
+use crate::progress::report_progress;
 
-/// How large it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
-    /// What the logs are named after.
+pub struct NeighboursEnvironmentOptions<'a> {
+    /// The prefix of log names.
     pub part: &'a str,
     pub organizations: usize,
-    /// Processes that work.
+    /// Number of `work` processes.
     pub workers: usize,
     pub settings: &'a [(&'a str, &'a str)],
-    /// How many files the process that serves may have open; all that we may, unless told.
+    /// The limit of open files of the `serve` process; without it, the limit of the trial.
     pub open_files: Option<u32>,
 }
 
-/// Fields are dropped in this order: nothing is taken from under what uses it.
+/// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
-pub struct Environment {
-    pub working: Vec<Process>,
-    pub serving: Process,
+pub struct NeighboursEnvironment {
+    pub workers: Vec<LongshoredProcess>,
+    pub server: LongshoredProcess,
     pub pool: PgPool,
-    pub organizations: Vec<Organization>,
-    pub receiver: Receiver,
-    pub stand: Stand,
+    pub organizations: Vec<TrialOrganization>,
+    pub callback_sink: CallbackSink,
+    pub base: BaseEnvironment,
 }
 
-impl Environment {
+impl NeighboursEnvironment {
     /// All processes run when this returns.
-    pub async fn start(mut stand: Stand, plan: Plan<'_>) -> Result<Self> {
-        stand.longshored.set("REDIS_BUDGET_MILLISECONDS", "2000");
+    pub async fn start(
+        mut base: BaseEnvironment,
+        plan: NeighboursEnvironmentOptions<'_>,
+    ) -> Result<Self> {
+        base.longshored.set("REDIS_BUDGET_MILLISECONDS", "2000");
         for (name, value) in plan.settings {
-            stand.longshored.set(name, value);
+            base.longshored.set(name, value);
         }
-        say(format!("making {} organizations", plan.organizations));
-        let first = setup::organizations(&stand.longshored, &[SHARD], 1).await?;
+        report_progress(format!("creating {} organizations", plan.organizations));
+        let first = org_setup::create_organizations(&base.longshored, &[SHARD], 1).await?;
         let first = first.into_iter().next();
-        let first = first.ok_or_else(|| Failure::new("no organization was made"))?;
+        let first = first.ok_or_else(|| TrialFailure::new("no organization was created"))?;
         let copies = plan.organizations.saturating_sub(1);
-        let organizations = crowd::around(&stand, first, copies).await?;
-        let receiver = Receiver::everywhere(Duration::ZERO).await?;
+        let organizations = org_factory::copy_organization(&base, first, copies).await?;
+        let receiver = CallbackSink::start_on_all_addresses(Duration::ZERO).await?;
         let process = |verb, name: &str| {
             let name = format!("{}-{name}", plan.part);
-            stand.longshored.process(verb, &name)
+            base.longshored.new_process(verb, &name)
         };
         let mut serving = process("serve", "serve")?;
         serving.limit_open_files(plan.open_files);
         serving.start()?;
-        serving.ready().await?;
+        serving.wait_until_ready().await?;
         let mut working = Vec::new();
         for number in 1..=plan.workers {
             let mut worker = process("work", &format!("work-{number}"))?;
@@ -67,36 +70,36 @@ impl Environment {
             working.push(worker);
         }
         Ok(Self {
-            working,
-            serving,
-            pool: stand.postgres.pool(SHARD),
+            workers: working,
+            server: serving,
+            pool: base.postgres.pool(SHARD),
             organizations,
-            receiver,
-            stand,
+            callback_sink: receiver,
+            base,
         })
     }
 
-    /// Every organization, with callbacks to the receiver.
-    pub fn members(&self) -> Vec<Member> {
+    /// Every organization, with callbacks to the sink.
+    pub fn members(&self) -> Vec<LoadingOrganization> {
         let organizations = self.organizations.iter();
         organizations
-            .map(|organization| Member {
+            .map(|organization| LoadingOrganization {
                 organization: organization.clone(),
-                callback_url: self.receiver.url(),
+                callback_url: self.callback_sink.url(),
             })
             .collect()
     }
 
-    /// Stops every worker in order.
-    pub async fn stop_working(&mut self) -> Result<()> {
-        for worker in &mut self.working {
+    /// Stops every worker gracefully, one after the other.
+    pub async fn stop_workers(&mut self) -> Result<()> {
+        for worker in &mut self.workers {
             worker.terminate().await?;
         }
         Ok(())
     }
 
-    pub fn start_working(&mut self) -> Result<()> {
-        for worker in &mut self.working {
+    pub fn start_workers(&mut self) -> Result<()> {
+        for worker in &mut self.workers {
             worker.start()?;
         }
         Ok(())

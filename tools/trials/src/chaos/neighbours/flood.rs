@@ -1,4 +1,5 @@
-//! A flood of one organization that is already gathered for a slow server, then one cargo of another.
+//! One organization's flood is already gathered for a slow server; then another one loads one
+//! cargo.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,32 +9,31 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::neighbours::accounts::{self, Account};
-use crate::chaos::neighbours::environment::{Environment, Plan};
-use crate::chaos::neighbours::victims::{Victims, Window};
-use crate::crowd;
-use crate::failure::{During as _, Failure, Result};
-use crate::figures::{number, rounded};
-use crate::options::{Common, NeighboursOptions};
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
+use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
+use crate::chaos::neighbours::steady_load::{LoadWindow, SteadyLoad};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::options::{ChaosNeighboursOptions, CommonOptions};
+use crate::org_factory;
 use crate::postgres;
-use crate::progress::say;
-use crate::simulator::Simulator;
-use crate::stand::{CHAOS_MEMORY, SHARD, Stand};
-use crate::verdict::Verdict;
+use crate::progress::report_progress;
+use crate::simulator_process::SimulatorProcess;
+use crate::statistics::{round_to, to_f64};
+use crate::verdict::TrialVerdict;
 
 const MODEL: &str = "slow-server";
-/// Cargo in a batch.
-const BATCH_ITEMS: u32 = 250;
-const SLOTS: u32 = 8;
-/// Batches that may lie gathered before the latecomer's own.
+const CARGO_PER_BATCH: u32 = 250;
+const SERVER_SLOTS: u32 = 8;
+/// Batches that may be gathered ahead of the latecomer's own.
 const MAX_BATCHES_AHEAD: u32 = 4;
-/// What the latecomer waits for beside answers, and what a busy machine adds.
-const SLACK: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(100);
-const CALM_LOADS: u64 = 3;
+/// Allowed in addition to the time for the answers, for a busy machine.
+const MAX_EXTRA_DELAY: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const BASELINE_LOADS: u64 = 3;
 
-/// So many copies of one waiting cargo.
-const FLOOD: &str = "
+/// Copies one waiting cargo `$2` times.
+const COPY_CARGO: &str = "
 with original as (
     select cargo from shard.cargo where id = $1
 ), copy as materialized (
@@ -54,200 +54,214 @@ with original as (
 )
 select count(*) from waiting";
 
-/// How the latecomer fared.
+/// What happened to the latecomer's cargo.
 #[derive(Debug)]
-struct Journey {
-    /// Until its callback, or until we stopped waiting.
-    seconds: f64,
+struct LatecomerResult {
+    /// Until its callback, or until the trial stopped waiting.
+    seconds_to_callback: f64,
     is_called_back: bool,
     /// Batches of the lane that were gathered and not ended when it was loaded.
     batches_at_load: i64,
-    /// Batches that were gathered after its load and before its own.
+    /// Batches gathered after its load and before its own batch.
     batches_between: i64,
-    /// Answers of the flood between its load and its own.
+    /// Answers to the flood between its load and its own answer.
     answers_between: i64,
 }
 
 pub async fn run(
-    common: &Common,
-    options: &NeighboursOptions,
-    verdict: &mut Verdict,
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let mut environment = environment(common, options).await?;
+    let mut environment = build_environment(common, options).await?;
     let simulator = environment.1;
     let environment = &mut environment.0;
     let mut members = environment.members();
     let latecomers = members.split_off(1);
-    let receipts = &environment.receiver.receipts;
-    let serving = environment.serving.address();
-    let flooding = Victims::new(serving, members, &[MODEL], receipts);
-    let latecomers = Victims::new(serving, latecomers, &[MODEL], receipts);
+    let receipts = &environment.callback_sink.receipts;
+    let serving = environment.server.address();
+    let flooding = SteadyLoad::new(serving, members, &[MODEL], receipts);
+    let latecomers = SteadyLoad::new(serving, latecomers, &[MODEL], receipts);
 
-    let calm = calm(&latecomers).await?;
-    environment.stop_working().await?;
-    let count = options.size(100_000, 8_000);
-    flood(environment, &flooding, count).await?;
-    environment.start_working()?;
-    let gathering = Duration::from_secs(options.size(30, 10));
-    let left = gathered(&environment.pool, gathering).await?;
-    say(format!(
-        "{left} of the flood wait; one of another is loaded"
+    let calm = measure_baseline(&latecomers).await?;
+    environment.stop_workers().await?;
+    let count = options.choose_size(100_000, 8_000);
+    create_flood(environment, &flooding, count).await?;
+    environment.start_workers()?;
+    let gathering = Duration::from_secs(options.choose_size(30, 10));
+    let left = wait_until_gathered(&environment.pool, gathering).await?;
+    report_progress(format!(
+        "{left} cargo of the flood still wait; loading the latecomer"
     ));
-    let within = batches(MAX_BATCHES_AHEAD + 2, answer_milliseconds(options)) + SLACK;
-    let journey = latecomer(environment, &latecomers, within * 3 / 2).await?;
+    let within =
+        batches_duration(MAX_BATCHES_AHEAD + 2, answer_milliseconds(options)) + MAX_EXTRA_DELAY;
+    let journey = load_latecomer(environment, &latecomers, within * 3 / 2).await?;
     drop(simulator);
 
     verdict
-        .note(
+        .record(
             "flood",
             json!({
                 "cargo": count,
                 "waiting_at_load": left,
-                "seconds_without": rounded(calm, 2),
-                "seconds_with": rounded(journey.seconds, 2),
+                "seconds_without": round_to(calm, 2),
+                "seconds_with": round_to(journey.seconds_to_callback, 2),
                 "allowed_seconds": within.as_secs(),
                 "batches_gathered_at_load": journey.batches_at_load,
                 "batches_between_load_and_own": journey.batches_between,
                 "answers_between_load_and_own": journey.answers_between,
             }),
         )
-        .promise(
-            "flood: the latecomer leaves with the next batch",
+        .check(
+            "flood: the latecomer's cargo is in the next batch",
             journey.is_called_back && journey.batches_between == 0,
         )
-        .promise(
-            format!("flood: at most {MAX_BATCHES_AHEAD} batches lie gathered ahead of it"),
+        .check(
+            format!("flood: at most {MAX_BATCHES_AHEAD} batches are gathered ahead of it"),
             journey.batches_at_load <= i64::from(MAX_BATCHES_AHEAD),
         )
-        .promise(
-            format!("flood: its callback comes within {} s", within.as_secs()),
-            journey.is_called_back && journey.seconds <= within.as_secs_f64(),
+        .check(
+            format!("flood: its callback arrives within {} s", within.as_secs()),
+            journey.is_called_back && journey.seconds_to_callback <= within.as_secs_f64(),
         );
     Ok(())
 }
 
-async fn environment(
-    common: &Common,
-    options: &NeighboursOptions,
-) -> Result<(Environment, Simulator)> {
-    let mut stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let simulator = Simulator::start(&common.simulator, &stand.scratch, 1).await?;
-    let account = Account {
+async fn build_environment(
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+) -> Result<(NeighboursEnvironment, SimulatorProcess)> {
+    let mut base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
+    let account = NeighbourAccount {
         name: MODEL,
         kind: "server",
         base_url: format!("http://{}/server/v1", simulator.address),
         limits: "questions = 8",
     };
-    for (name, value) in accounts::write(stand.scratch.path(), &[account])? {
-        stand.longshored.set(name, &value);
+    for (name, value) in provider_accounts::write_provider_files(base.scratch.path(), &[account])? {
+        base.longshored.set(name, &value);
     }
-    let pace = json!({"answer_ms": answer_milliseconds(options), "slots": SLOTS});
+    let pace = json!({"answer_ms": answer_milliseconds(options), "slots": SERVER_SLOTS});
     let path = format!("server/{MODEL}/pace");
-    simulator.ask("PUT", &path, Some(&pace)).await?;
-    let plan = Plan {
+    simulator.call_admin("PUT", &path, Some(&pace)).await?;
+    let plan = NeighboursEnvironmentOptions {
         part: "flood",
         organizations: 2,
-        workers: options.size(2, 1),
-        settings: &[("BATCH_MAX_ITEMS", &BATCH_ITEMS.to_string())],
+        workers: options.choose_size(2, 1),
+        settings: &[("BATCH_MAX_ITEMS", &CARGO_PER_BATCH.to_string())],
         open_files: None,
     };
-    Ok((Environment::start(stand, plan).await?, simulator))
+    Ok((NeighboursEnvironment::start(base, plan).await?, simulator))
 }
 
-/// What the server takes for an answer.
-const fn answer_milliseconds(options: &NeighboursOptions) -> u32 {
-    options.size(100, 50)
+/// How long the server takes for one answer.
+const fn answer_milliseconds(options: &ChaosNeighboursOptions) -> u32 {
+    options.choose_size(100, 50)
 }
 
-/// How long the server takes for so many batches.
-fn batches(count: u32, answer_milliseconds: u32) -> Duration {
-    Duration::from_millis(u64::from(count * BATCH_ITEMS / SLOTS * answer_milliseconds))
+/// How long the server takes for this many batches.
+fn batches_duration(count: u32, answer_milliseconds: u32) -> Duration {
+    Duration::from_millis(u64::from(
+        count * CARGO_PER_BATCH / SERVER_SLOTS * answer_milliseconds,
+    ))
 }
 
-/// The longest that the latecomer's cargo takes without a flood.
-async fn calm(latecomers: &Arc<Victims>) -> Result<f64> {
+/// The slowest callback of the latecomer without a flood.
+async fn measure_baseline(latecomers: &Arc<SteadyLoad>) -> Result<f64> {
     let mut longest = 0.0_f64;
-    for number in 0..CALM_LOADS {
+    for number in 0..BASELINE_LOADS {
         let from = Instant::now();
-        latecomers.load(number).await;
-        latecomers.settle(SLACK * 2).await;
+        latecomers.send_load(number).await;
+        latecomers.wait_for_callbacks(MAX_EXTRA_DELAY * 2).await;
         let before = Instant::now();
-        let seen = latecomers.observe(Window { from, before }, None);
-        if seen.open > 0 || seen.seconds.is_empty() {
-            return Err(Failure::new(
-                "the slow server answers nobody, even in peace",
+        let seen = latecomers.observe(LoadWindow { from, before }, None);
+        if seen.without_callback > 0 || seen.callback_seconds.is_empty() {
+            return Err(TrialFailure::new(
+                "the slow server does not answer, even without a flood",
             ));
         }
-        longest = seen.seconds.into_iter().fold(longest, f64::max);
+        longest = seen.callback_seconds.into_iter().fold(longest, f64::max);
     }
     Ok(longest)
 }
 
-/// Loads one and copies it, while no process works.
-async fn flood(environment: &Environment, flooding: &Arc<Victims>, count: i64) -> Result<()> {
+/// Loads one cargo and copies it, while no worker runs.
+async fn create_flood(
+    environment: &NeighboursEnvironment,
+    flooding: &Arc<SteadyLoad>,
+    count: i64,
+) -> Result<()> {
     let from = Instant::now();
-    flooding.load(0).await;
+    flooding.send_load(0).await;
     let before = Instant::now();
-    let first = flooding.between(Window { from, before });
+    let first = flooding.records_between(LoadWindow { from, before });
     let first = first.first().map(|(record, _)| record.cargo);
-    let first = first.ok_or_else(|| Failure::new("the flood's first load was not accepted"))?;
-    let mut connection = environment.stand.postgres.connect(SHARD).await?;
-    let function = sqlx::raw_sql(crowd::COPY).execute(&mut connection).await;
-    function.during("making a function to copy with")?;
-    let copied = sqlx::query_scalar::<_, i64>(FLOOD)
+    let first =
+        first.ok_or_else(|| TrialFailure::new("the flood's first load was not accepted"))?;
+    let mut connection = environment.base.postgres.connect(SHARD).await?;
+    let function = sqlx::raw_sql(org_factory::CREATE_COPY_ID_FUNCTION)
+        .execute(&mut connection)
+        .await;
+    function.context("creating the function to copy ids")?;
+    let copied = sqlx::query_scalar::<_, i64>(COPY_CARGO)
         .bind(Uuid::from_u128(first))
         .bind(count - 1)
         .fetch_one(&mut connection)
         .await;
-    if copied.during("copying cargo")? != count - 1 {
-        return Err(Failure::new("the flood was copied in part"));
+    if copied.context("copying cargo")? != count - 1 {
+        return Err(TrialFailure::new("the flood was only partly copied"));
     }
     Ok(())
 }
 
-/// Waits until all of it is gathered, or as long as told; says how many wait then.
-async fn gathered(pool: &PgPool, within: Duration) -> Result<i64> {
+/// Waits until all cargo is gathered, or until the time is over; returns how many still wait.
+async fn wait_until_gathered(pool: &PgPool, within: Duration) -> Result<i64> {
     let begun = Instant::now();
     loop {
         let query = "select count(*) from shard.waiting";
         let waiting = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-        let waiting = waiting.during("counting what waits")?;
+        let waiting = waiting.context("counting waiting cargo")?;
         if waiting == 0 || begun.elapsed() > within {
             return Ok(waiting);
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn latecomer(
-    environment: &Environment,
-    latecomers: &Arc<Victims>,
+async fn load_latecomer(
+    environment: &NeighboursEnvironment,
+    latecomers: &Arc<SteadyLoad>,
     within: Duration,
-) -> Result<Journey> {
+) -> Result<LatecomerResult> {
     let pool = &environment.pool;
     let query = "select count(*) from shard.batch where state <> 'ended'";
     let open = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-    let open = open.during("counting batches")?;
+    let open = open.context("counting batches")?;
     let from = Instant::now();
-    latecomers.load(CALM_LOADS).await;
+    latecomers.send_load(BASELINE_LOADS).await;
     let before = Instant::now();
-    let loaded_at = postgres::clock(pool).await?;
-    let window = Window { from, before };
-    let cargo = latecomers.between(window);
+    let loaded_at = postgres::read_clock(pool).await?;
+    let window = LoadWindow { from, before };
+    let cargo = latecomers.records_between(window);
     let cargo = cargo.first().map(|(record, _)| record.cargo);
-    let cargo = cargo.ok_or_else(|| Failure::new("the latecomer's load was not accepted"))?;
-    latecomers.settle(within).await;
+    let cargo = cargo.ok_or_else(|| TrialFailure::new("the latecomer's load was not accepted"))?;
+    latecomers.wait_for_callbacks(within).await;
     let seen = latecomers.observe(window, None);
-    Ok(Journey {
-        seconds: seen.seconds.iter().copied().fold(number(0), f64::max),
-        is_called_back: seen.open == 0,
+    Ok(LatecomerResult {
+        seconds_to_callback: seen
+            .callback_seconds
+            .iter()
+            .copied()
+            .fold(to_f64(0), f64::max),
+        is_called_back: seen.without_callback == 0,
         batches_at_load: open,
-        batches_between: batches_between(pool, cargo, loaded_at).await?,
-        answers_between: answers_between(pool, cargo, loaded_at).await?,
+        batches_between: count_batches_between(pool, cargo, loaded_at).await?,
+        answers_between: count_answers_between(pool, cargo, loaded_at).await?,
     })
 }
 
-async fn batches_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Result<i64> {
+async fn count_batches_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Result<i64> {
     let query = "
         select count(*) from shard.batch, shard.cargo
             left join shard.batch own on own.id = cargo.batch
@@ -258,10 +272,10 @@ async fn batches_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Re
         .bind(since)
         .fetch_one(pool)
         .await;
-    counted.during("counting batches")
+    counted.context("counting batches")
 }
 
-async fn answers_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Result<i64> {
+async fn count_answers_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Result<i64> {
     let query = "
         select count(*) from shard.cargo, shard.cargo own
         where own.id = $1 and cargo.completed_at > $2
@@ -271,7 +285,7 @@ async fn answers_between(pool: &PgPool, cargo: u128, since: DateTime<Utc>) -> Re
         .bind(since)
         .fetch_one(pool)
         .await;
-    counted.during("counting answers")
+    counted.context("counting answers")
 }
 
 #[cfg(test)]
@@ -280,6 +294,6 @@ mod tests {
 
     #[test]
     fn a_batch_takes_as_long_as_its_answers() {
-        assert_eq!(batches(8, 100), Duration::from_secs(25));
+        assert_eq!(batches_duration(8, 100), Duration::from_secs(25));
     }
 }

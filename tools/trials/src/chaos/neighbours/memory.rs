@@ -1,78 +1,69 @@
-//! Many loads of compressible text, small on the disk and large in memory.
+//! Many loads of compressible text: small on disk, large in memory.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 
-use crate::catalogue::FREE;
-use crate::chaos::neighbours::environment::{Environment, Plan};
-use crate::chaos::neighbours::victims::{self, Victims};
-use crate::failure::{During as _, Failure, Result};
-use crate::figures::rounded;
-use crate::http::Target;
-use crate::memory;
-use crate::options::{Common, NeighboursOptions};
-use crate::process::Process;
-use crate::progress::say;
-use crate::stand::{CHAOS_MEMORY, Stand};
-use crate::verdict::Verdict;
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
+use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoad};
+use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::longshored_process::LongshoredProcess;
+use crate::options::{ChaosNeighboursOptions, CommonOptions};
+use crate::process_memory;
+use crate::progress::report_progress;
+use crate::service_client::ServiceClient;
+use crate::statistics::round_to;
+use crate::verdict::TrialVerdict;
 
-const PROSE: &str = "lorem ipsum dolor sit amet ";
-const BYTES: usize = 9_000_000;
-/// Answers are as large as the mock can be made to give them.
+const FILLER_TEXT: &str = "lorem ipsum dolor sit amet ";
+const LOAD_BYTES: usize = 9_000_000;
+/// Answers are as large as the mock can make them.
 const MAX_TOKENS: u32 = 100_000;
-const LOADS_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_LOADS: usize = 4;
 const ORGANIZATIONS: usize = 6;
-/// Loads a second of the others.
-const RATE: u32 = 10;
+/// Loads of the healthy organizations.
+const LOADS_PER_SECOND: u32 = 10;
 const MAX_MEGABYTES: f64 = 512.0;
-const LOOK: Duration = Duration::from_millis(100);
-const SETTLING: Duration = Duration::from_secs(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub async fn run(
-    common: &Common,
-    options: &NeighboursOptions,
-    verdict: &mut Verdict,
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let plan = Plan {
+    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let plan = NeighboursEnvironmentOptions {
         part: "memory",
         organizations: ORGANIZATIONS,
         workers: 1,
         settings: &[],
         open_files: None,
     };
-    let mut environment = Environment::start(stand, plan).await?;
+    let mut environment = NeighboursEnvironment::start(base, plan).await?;
     let mut members = environment.members();
     let large = members.pop();
-    let large = large.ok_or_else(|| Failure::new("there is no organization to load"))?;
-    let serving = environment.serving.address();
-    let receipts = std::sync::Arc::clone(&environment.receiver.receipts);
-    let others = Victims::new(serving, members, &[FREE], &receipts);
-    let length = Duration::from_secs(options.size(15, 6));
-    let ((), calm) = others.load_during(RATE, tokio::time::sleep(length)).await;
-    others.settle(SETTLING).await;
+    let large = large.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
+    let serving = environment.server.address();
+    let receipts = std::sync::Arc::clone(&environment.callback_sink.receipts);
+    let others = SteadyLoad::new(serving, members, &[FREE_MODEL], &receipts);
+    let length = Duration::from_secs(options.choose_size(15, 6));
+    let ((), calm) = others
+        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
+        .await;
+    others.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    // They wait together, so that they travel together.
-    environment.stop_working().await?;
-    let count = options.size(300, 60);
-    say(format!("loading {count} of 9 MB"));
-    let text = PROSE.repeat(BYTES / PROSE.len());
-    let request = victims::written(&large, FREE, &text, MAX_TOKENS);
-    let target = Target::new(serving);
-    let loading = (0..count).map(|_| async {
-        let answer = target.send(request.as_bytes()).await;
-        let answer = answer.during("loading 9 MB")?;
-        let refused = || Failure::new(format!("9 MB got {} {}", answer.status, answer.json()));
-        answer.cargo().ok_or_else(refused)
-    });
-    let cargo: Vec<u128> = stream::iter(loading)
-        .buffer_unordered(LOADS_AT_ONCE)
-        .try_collect()
-        .await?;
-    environment.start_working()?;
-    let within = Duration::from_secs(options.size(240, 90));
+    // They all wait before the workers start, so that they share batches.
+    environment.stop_workers().await?;
+    let count = options.choose_size(300, 60);
+    report_progress(format!("loading {count} cargo of 9 MB"));
+    let cargo = load_large(serving, &large, count).await?;
+    environment.start_workers()?;
+    let within = Duration::from_secs(options.choose_size(240, 90));
     let delivering = async {
         let begun = Instant::now();
         let came = || {
@@ -82,38 +73,65 @@ pub async fn run(
                 .count()
         };
         while came() < cargo.len() && begun.elapsed() < within {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         (came(), begun.elapsed().as_secs_f64())
     };
-    let ((came, seconds), beside) = others.load_during(RATE, delivering).await;
-    others.settle(SETTLING).await;
+    let ((came, seconds), disturbed) = others.load_during(LOADS_PER_SECOND, delivering).await;
+    others.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    let work = peak(environment.working.first())?;
-    let serve = peak(Some(&environment.serving))?;
-    let (mut without, mut with) = (others.observe(calm, None), others.observe(beside, None));
-    victims::compare(verdict, "memory", &mut without, &mut with);
+    let work = peak_megabytes(environment.workers.first())?;
+    let serve = peak_megabytes(Some(&environment.server))?;
+    let (mut without, mut with) = (others.observe(calm, None), others.observe(disturbed, None));
+    steady_load::judge_slowdown(verdict, "memory", &mut without, &mut with);
     verdict
-        .note(
+        .record(
             "memory_loads",
-            json!({"count": count, "called_back": came, "seconds": rounded(seconds, 1),
-                "work_peak_megabytes": rounded(work, 1),
-                "serve_peak_megabytes": rounded(serve, 1)}),
+            json!({"count": count, "called_back": came, "seconds": round_to(seconds, 1),
+                "work_peak_megabytes": round_to(work, 1),
+                "serve_peak_megabytes": round_to(serve, 1)}),
         )
-        .promise(
+        .check(
             format!("memory: work stays below {MAX_MEGABYTES} MB"),
             work < MAX_MEGABYTES,
         )
-        .promise(
+        .check(
             format!("memory: serve stays below {MAX_MEGABYTES} MB"),
             serve < MAX_MEGABYTES,
         )
-        .promise("memory: every large load is called back", came == count);
+        .check("memory: every large load is called back", came == count);
     Ok(())
 }
 
-fn peak(process: Option<&Process>) -> Result<f64> {
-    let pid = process.and_then(Process::pid);
-    let pid = pid.ok_or_else(|| Failure::new("a process has ended"))?;
-    memory::peak_of_process(pid)
+/// Loads this many cargo of 9 MB; returns their ids.
+async fn load_large(
+    serving: SocketAddr,
+    large: &LoadingOrganization,
+    count: usize,
+) -> Result<Vec<u128>> {
+    let text = FILLER_TEXT.repeat(LOAD_BYTES / FILLER_TEXT.len());
+    let request = steady_load::format_load(large, FREE_MODEL, &text, MAX_TOKENS);
+    let target = ServiceClient::new(serving);
+    let loading = (0..count).map(|_| async {
+        let answer = target.send(request.as_bytes()).await;
+        let answer = answer.context("loading 9 MB")?;
+        let refused = || {
+            TrialFailure::new(format!(
+                "a load of 9 MB got {} {}",
+                answer.status,
+                answer.json()
+            ))
+        };
+        answer.cargo_id().ok_or_else(refused)
+    });
+    stream::iter(loading)
+        .buffer_unordered(MAX_CONCURRENT_LOADS)
+        .try_collect()
+        .await
+}
+
+fn peak_megabytes(process: Option<&LongshoredProcess>) -> Result<f64> {
+    let pid = process.and_then(LongshoredProcess::pid);
+    let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
+    process_memory::peak_resident_megabytes(pid)
 }

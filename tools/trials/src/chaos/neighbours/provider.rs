@@ -1,4 +1,4 @@
-//! Accounts that accept connections and never answer, beside healthy accounts and the mock.
+//! Accounts that accept connections and never answer, next to healthy accounts and the mock.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -6,117 +6,122 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::catalogue::FREE;
-use crate::chaos::neighbours::accounts::{self, Account};
-use crate::chaos::neighbours::environment::{Environment, Plan};
-use crate::chaos::neighbours::sick::{SickServer, Symptom};
-use crate::chaos::neighbours::victims::{self, Victims};
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
+use crate::chaos::neighbours::faulty_server::{FaultyServer, ServerFault};
+use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
+use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::failure::Result;
-use crate::options::{Common, NeighboursOptions};
-use crate::simulator::Simulator;
-use crate::stand::{CHAOS_MEMORY, Stand};
-use crate::verdict::Verdict;
+use crate::options::{ChaosNeighboursOptions, CommonOptions};
+use crate::simulator_process::SimulatorProcess;
+use crate::verdict::TrialVerdict;
 
-/// The victims' models.
-const HEALTHY: [&str; 3] = [FREE, "healthy-batch", "healthy-server"];
-/// The first two never answer at all. The third took its jobs and answers no more; the fourth
-/// says that it is well and answers no question.
-const SICK: [&str; 4] = [
+/// The models of the healthy organizations.
+const HEALTHY_MODELS: [&str; 3] = [FREE_MODEL, "healthy-batch", "healthy-server"];
+/// The first two never answer. The third accepted jobs and then stopped answering. The fourth
+/// reports that it is healthy and answers no request.
+const FAULTY_MODELS: [&str; 4] = [
     "silent-batch",
     "silent-server",
     "stalled-batch",
     "hung-server",
 ];
 const ORGANIZATIONS: usize = 12;
-/// Loads a second, of the victims and for the sick accounts.
-const RATE: u32 = 9;
-const SICK_RATE: u32 = 4;
+/// For healthy models, and for faulty ones.
+const LOADS_PER_SECOND: u32 = 9;
+const FAULTY_LOADS_PER_SECOND: u32 = 4;
 const BATCH_LIMITS: &str = "linger_seconds = 1, grace_seconds = 12";
 const SERVER_LIMITS: &str = "questions = 8";
 /// How long the stalled account may take to accept its first jobs.
-const ACCEPTING: Duration = Duration::from_secs(4);
-const SETTLING: Duration = Duration::from_secs(20);
+const JOB_ACCEPT_DELAY: Duration = Duration::from_secs(4);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub async fn run(
-    common: &Common,
-    options: &NeighboursOptions,
-    verdict: &mut Verdict,
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let mut stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let simulator = Simulator::start(&common.simulator, &stand.scratch, 1).await?;
-    let silent = SickServer::start(Symptom::Hang)?;
-    let accounts = accounts_of(&simulator, &silent);
-    for (name, value) in accounts::write(stand.scratch.path(), &accounts)? {
-        stand.longshored.set(name, &value);
+    let mut base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
+    let silent = FaultyServer::start(ServerFault::Hang)?;
+    let accounts = build_accounts(&simulator, &silent);
+    for (name, value) in provider_accounts::write_provider_files(base.scratch.path(), &accounts)? {
+        base.longshored.set(name, &value);
     }
-    // Jobs that are still run when their account stalls.
+    // These jobs still run when their account stalls.
     let slow = json!({"validating_ms": 500, "running_ms": 600_000});
-    let paced = simulator.ask("PUT", "openai/stalled-batch/pace", Some(&slow));
+    let paced = simulator.call_admin("PUT", "openai/stalled-batch/pace", Some(&slow));
     paced.await?;
-    let plan = Plan {
+    let plan = NeighboursEnvironmentOptions {
         part: "provider",
         organizations: ORGANIZATIONS,
         workers: 2,
         settings: &[],
         open_files: None,
     };
-    let environment = Environment::start(stand, plan).await?;
+    let environment = NeighboursEnvironment::start(base, plan).await?;
     let mut members = environment.members();
-    let sick_members = members.split_off(ORGANIZATIONS / 2);
-    let receipts = &environment.receiver.receipts;
-    let serving = environment.serving.address();
-    let healthy = Victims::new(serving, members, &HEALTHY, receipts);
-    let sick = Victims::new(serving, sick_members, &SICK, receipts);
+    let faulty_members = members.split_off(ORGANIZATIONS / 2);
+    let receipts = &environment.callback_sink.receipts;
+    let serving = environment.server.address();
+    let healthy = SteadyLoad::new(serving, members, &HEALTHY_MODELS, receipts);
+    let faulty = SteadyLoad::new(serving, faulty_members, &FAULTY_MODELS, receipts);
 
-    let length = Duration::from_secs(options.size(20, 8));
-    let ((), calm) = healthy.load_during(RATE, tokio::time::sleep(length)).await;
-    healthy.settle(SETTLING).await;
-    load_stalled(&sick).await;
-    tokio::time::sleep(ACCEPTING).await;
+    let length = Duration::from_secs(options.choose_size(20, 8));
+    let ((), calm) = healthy
+        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
+        .await;
+    healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
+    load_stalled(&faulty).await;
+    tokio::time::sleep(JOB_ACCEPT_DELAY).await;
     for (account, fault) in [
         ("openai/stalled-batch", "stall"),
         ("server/hung-server", "hang"),
     ] {
-        let (path, faults) = (format!("{account}/faults"), json!([{"name": fault}]));
-        simulator.ask("PUT", &path, Some(&faults)).await?;
+        let (path, body) = (format!("{account}/faults"), json!([{"name": fault}]));
+        simulator.call_admin("PUT", &path, Some(&body)).await?;
     }
-    let length = Duration::from_secs(options.size(75, 20));
-    let ((), beside) = healthy
-        .load_during(RATE, async {
-            sick.load_during(SICK_RATE, tokio::time::sleep(length))
+    let length = Duration::from_secs(options.choose_size(75, 20));
+    let ((), disturbed) = healthy
+        .load_during(LOADS_PER_SECOND, async {
+            faulty
+                .load_during(FAULTY_LOADS_PER_SECOND, tokio::time::sleep(length))
                 .await;
         })
         .await;
-    healthy.settle(SETTLING).await;
+    healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    for model in HEALTHY {
+    for model in HEALTHY_MODELS {
         let mut without = healthy.observe(calm, Some(model));
-        let mut with = healthy.observe(beside, Some(model));
+        let mut with = healthy.observe(disturbed, Some(model));
         let name = format!("provider_{}", model.replace('-', "_"));
-        victims::compare(verdict, &name, &mut without, &mut with);
+        steady_load::judge_slowdown(verdict, &name, &mut without, &mut with);
     }
-    let loads = sick.between(beside).len();
+    let loads = faulty.records_between(disturbed).len();
     verdict
-        .note("provider_sick_loads", loads)
-        .promise("provider: the sick accounts had cargo", loads > 0);
+        .record("provider_faulty_loads", loads)
+        .check("provider: the faulty accounts had cargo", loads > 0);
     Ok(())
 }
 
-/// Something for the account that stalls later.
-async fn load_stalled(sick: &Arc<Victims>) {
-    let place = SICK.iter().position(|name| *name == "stalled-batch");
+/// Loads cargo for the account that stalls later.
+async fn load_stalled(faulty: &Arc<SteadyLoad>) {
+    let place = FAULTY_MODELS
+        .iter()
+        .position(|name| *name == "stalled-batch");
     let place = u64::try_from(place.unwrap_or_default()).unwrap_or_default();
-    let count = u64::try_from(SICK.len()).unwrap_or_default();
+    let count = u64::try_from(FAULTY_MODELS.len()).unwrap_or_default();
     for turn in 0..3 {
-        sick.load(place + turn * count).await;
+        faulty.send_load(place + turn * count).await;
     }
 }
 
-fn accounts_of(simulator: &Simulator, silent: &SickServer) -> Vec<Account> {
+fn build_accounts(simulator: &SimulatorProcess, silent: &FaultyServer) -> Vec<NeighbourAccount> {
     let batches = format!("http://{}/openai/v1", simulator.address);
     let server = format!("http://{}/server/v1", simulator.address);
     let nowhere = format!("http://{}/v1", silent.at(Ipv4Addr::LOCALHOST));
-    let account = |name, kind, base_url: &String, limits| Account {
+    let account = |name, kind, base_url: &String, limits| NeighbourAccount {
         name,
         kind,
         base_url: base_url.clone(),

@@ -1,4 +1,4 @@
-//! Most organizations have receivers that hang, drip or refuse: how long the healthy ones wait.
+//! Most organizations have receivers that hang, drip or refuse; measures the healthy ones.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,157 +9,169 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::catalogue::FREE;
-use crate::chaos::neighbours::environment::{Environment, Plan};
-use crate::chaos::neighbours::sick::{SickServer, Symptom};
-use crate::chaos::neighbours::victims::{self, Member, Victims, Window};
-use crate::failure::{During as _, Result};
-use crate::figures::{self, percentile, rounded};
-use crate::options::{Common, NeighboursOptions};
-use crate::progress::say;
-use crate::stand::{CHAOS_MEMORY, Stand};
-use crate::verdict::Verdict;
+use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::catalogue::FREE_MODEL;
+use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
+use crate::chaos::neighbours::faulty_server::{FaultyServer, ServerFault};
+use crate::chaos::neighbours::steady_load::{self, LoadWindow, LoadingOrganization, SteadyLoad};
+use crate::failure::{FailureContext as _, Result};
+use crate::options::{ChaosNeighboursOptions, CommonOptions};
+use crate::progress::report_progress;
+use crate::statistics::{self, percentile, round_to};
+use crate::verdict::TrialVerdict;
 
-/// Callbacks a second of the healthy.
-const RATE: u32 = 200;
-const MIN_RATE: f64 = 190.0;
-/// From the moment a callback is due to the moment it is sent, in seconds.
+/// Callbacks of the healthy organizations.
+const CALLBACKS_PER_SECOND: u32 = 200;
+const MIN_CALLBACKS_PER_SECOND: f64 = 190.0;
+/// From the time a callback is due to the time it is sent, in seconds.
 const MAX_DUE_TO_SENT: f64 = 1.0;
-/// Of ten organizations, so many have a sick receiver.
-const SICK_OF_TEN: usize = 9;
-const LOADS_AT_ONCE: usize = 32;
-const SETTLING: Duration = Duration::from_secs(20);
+const FAULTY_OF_TEN: usize = 9;
+const MAX_CONCURRENT_LOADS: usize = 32;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 const ADDRESSES_PER_NETWORK: usize = 250;
 const CARGO_PER_QUERY: usize = 10_000;
 
-/// How large it is.
 #[derive(Debug, Clone, Copy)]
-struct Size {
+struct ReceiversSize {
     organizations: usize,
-    /// Cargo of each sick organization at once.
+    /// Cargo of each organization with a faulty receiver, all at once.
     burst: usize,
-    /// Further loads a second for sick receivers.
-    sick_rate: u32,
-    calm: Duration,
-    beside: Duration,
-    /// Callbacks in flight at once.
+    /// More loads for faulty receivers.
+    faulty_loads_per_second: u32,
+    baseline_length: Duration,
+    measured_length: Duration,
+    /// Callbacks in flight at the same time.
     slots: &'static str,
 }
 
-const FULL: Size = Size {
+const FULL_SIZE: ReceiversSize = ReceiversSize {
     organizations: 10_000,
     burst: 2,
-    sick_rate: 50,
-    calm: Duration::from_secs(20),
-    beside: Duration::from_mins(1),
+    faulty_loads_per_second: 50,
+    baseline_length: Duration::from_secs(20),
+    measured_length: Duration::from_mins(1),
     slots: "4096",
 };
-const SMALL: Size = Size {
+const SMALL_SIZE: ReceiversSize = ReceiversSize {
     organizations: 500,
     burst: 6,
-    sick_rate: 20,
-    calm: Duration::from_secs(8),
-    beside: Duration::from_secs(15),
+    faulty_loads_per_second: 20,
+    baseline_length: Duration::from_secs(8),
+    measured_length: Duration::from_secs(15),
     slots: "1024",
 };
 
 pub async fn run(
-    common: &Common,
-    options: &NeighboursOptions,
-    verdict: &mut Verdict,
+    common: &CommonOptions,
+    options: &ChaosNeighboursOptions,
+    verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let size = options.size(FULL, SMALL);
-    let stand = Stand::build(common, CHAOS_MEMORY).await?;
-    let plan = Plan {
+    let size = options.choose_size(FULL_SIZE, SMALL_SIZE);
+    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let plan = NeighboursEnvironmentOptions {
         part: "receivers",
         organizations: size.organizations,
         workers: 1,
         settings: &[("DELIVERY_SLOTS", size.slots)],
         open_files: None,
     };
-    let environment = Environment::start(stand, plan).await?;
-    let servers = [Symptom::Hang, Symptom::Drip, Symptom::Refuse].map(SickServer::start);
+    let environment = NeighboursEnvironment::start(base, plan).await?;
+    let servers =
+        [ServerFault::Hang, ServerFault::Drip, ServerFault::Refuse].map(FaultyServer::start);
     let servers = servers.into_iter().collect::<Result<Vec<_>>>()?;
-    let (sick, healthy) = members_of(&environment, &servers);
-    let receipts = &environment.receiver.receipts;
-    let serving = environment.serving.address();
-    let sick_count = sick.len();
-    let sick = Victims::new(serving, sick, &[FREE], receipts);
-    let healthy = Victims::new(serving, healthy, &[FREE], receipts);
+    let (faulty, healthy) = split_members(&environment, &servers);
+    let receipts = &environment.callback_sink.receipts;
+    let serving = environment.server.address();
+    let faulty_count = faulty.len();
+    let faulty = SteadyLoad::new(serving, faulty, &[FREE_MODEL], receipts);
+    let healthy = SteadyLoad::new(serving, healthy, &[FREE_MODEL], receipts);
 
-    say("the healthy alone");
+    report_progress("only healthy receivers");
     let ((), calm) = healthy
-        .load_during(RATE, tokio::time::sleep(size.calm))
+        .load_during(
+            CALLBACKS_PER_SECOND,
+            tokio::time::sleep(size.baseline_length),
+        )
         .await;
-    healthy.settle(SETTLING).await;
-    say(format!("{sick_count} sick receivers beside them"));
-    let (burst, beside) = healthy
-        .load_during(RATE, async {
-            let ((), burst) = sick
-                .load_during(size.sick_rate, async {
-                    let loading = load_all(&sick, sick_count * size.burst);
-                    // On a slow machine the burst is what could be loaded by then.
-                    let _ = tokio::time::timeout(size.beside, loading).await;
-                    tokio::time::sleep(size.beside).await;
+    healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
+    report_progress(format!("healthy receivers and {faulty_count} faulty ones"));
+    let (burst, disturbed) = healthy
+        .load_during(CALLBACKS_PER_SECOND, async {
+            let ((), burst) = faulty
+                .load_during(size.faulty_loads_per_second, async {
+                    let loading = load_all(&faulty, faulty_count * size.burst);
+                    // On a slow machine the burst is as large as could be loaded by then.
+                    let _ = tokio::time::timeout(size.measured_length, loading).await;
+                    tokio::time::sleep(size.measured_length).await;
                 })
                 .await;
             burst
         })
         .await;
-    healthy.settle(SETTLING).await;
+    healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    let (mut without, mut with) = (healthy.observe(calm, None), healthy.observe(beside, None));
-    victims::compare(verdict, "receivers", &mut without, &mut with);
-    let length = beside.before - beside.from;
-    let rate = figures::rate(with.seconds.len(), length);
-    let mut due_without = due_to_sent(&environment.pool, &healthy, calm).await?;
-    let mut due_with = due_to_sent(&environment.pool, &healthy, beside).await?;
+    let (mut without, mut with) = (
+        healthy.observe(calm, None),
+        healthy.observe(disturbed, None),
+    );
+    steady_load::judge_slowdown(verdict, "receivers", &mut without, &mut with);
+    let length = disturbed.before - disturbed.from;
+    let rate = statistics::rate_per_second(with.callback_seconds.len(), length);
+    let mut due_without = measure_due_to_sent(&environment.pool, &healthy, calm).await?;
+    let mut due_with = measure_due_to_sent(&environment.pool, &healthy, disturbed).await?;
     verdict
-        .note(
+        .record(
             "receivers_due_to_sent_seconds",
-            json!({"without": figures::spread(&mut due_without),
-                "with": figures::spread(&mut due_with)}),
+            json!({"without": statistics::summarize(&mut due_without),
+                "with": statistics::summarize(&mut due_with)}),
         )
-        .note("receivers_organizations", size.organizations)
-        .note("receivers_sick", sick_count)
-        .note("receivers_sick_loads", sick.between(burst).len())
-        .note("receivers_healthy_per_second", rounded(rate, 1))
-        .promise(
+        .record("receivers_organizations", size.organizations)
+        .record("receivers_faulty", faulty_count)
+        .record(
+            "receivers_faulty_loads",
+            faulty.records_between(burst).len(),
+        )
+        .record("receivers_healthy_per_second", round_to(rate, 1))
+        .check(
             format!("receivers: due to sent p99 is below {MAX_DUE_TO_SENT} s"),
             percentile(&mut due_with, 990).is_some_and(|p99| p99 < MAX_DUE_TO_SENT),
         )
-        .promise(
-            "receivers: 200 healthy callbacks a second",
-            rate >= MIN_RATE,
+        .check(
+            "receivers: 200 healthy callbacks per second",
+            rate >= MIN_CALLBACKS_PER_SECOND,
         );
     Ok(())
 }
 
-/// Those with a sick receiver and those with a healthy one; each has an address of its own.
-fn members_of(environment: &Environment, servers: &[SickServer]) -> (Vec<Member>, Vec<Member>) {
-    let (mut sick, mut healthy) = (Vec::new(), Vec::new());
+/// Organizations with a faulty receiver, and those with a healthy one; each has its own
+/// address.
+fn split_members(
+    environment: &NeighboursEnvironment,
+    servers: &[FaultyServer],
+) -> (Vec<LoadingOrganization>, Vec<LoadingOrganization>) {
+    let (mut faulty, mut healthy) = (Vec::new(), Vec::new());
     for (place, organization) in environment.organizations.iter().enumerate() {
-        let is_sick = place % 10 < SICK_OF_TEN;
+        let is_faulty = place % 10 < FAULTY_OF_TEN;
         let server = servers.get(place % servers.len().max(1));
-        let callback_url = match server.filter(|_| is_sick) {
-            Some(server) => format!("http://{}/hook", server.at(address(place))),
-            None => environment.receiver.url_at(address(place)),
+        let callback_url = match server.filter(|_| is_faulty) {
+            Some(server) => format!("http://{}/hook", server.at(loopback_address(place))),
+            None => environment.callback_sink.url_at(loopback_address(place)),
         };
-        let member = Member {
+        let member = LoadingOrganization {
             organization: organization.clone(),
             callback_url,
         };
-        if is_sick {
-            sick.push(member);
+        if is_faulty {
+            faulty.push(member);
         } else {
             healthy.push(member);
         }
     }
-    (sick, healthy)
+    (faulty, healthy)
 }
 
 /// One of the loopback addresses that callbacks may reach.
-fn address(place: usize) -> Ipv4Addr {
+fn loopback_address(place: usize) -> Ipv4Addr {
     let octet = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
     Ipv4Addr::new(
         127,
@@ -169,33 +181,37 @@ fn address(place: usize) -> Ipv4Addr {
     )
 }
 
-async fn load_all(sick: &Arc<Victims>, count: usize) {
+async fn load_all(faulty: &Arc<SteadyLoad>, count: usize) {
     let numbers = (0..count).map(|number| u64::try_from(number).unwrap_or_default());
-    stream::iter(numbers.map(|number| sick.load(number)))
-        .buffer_unordered(LOADS_AT_ONCE)
+    stream::iter(numbers.map(|number| faulty.send_load(number)))
+        .buffer_unordered(MAX_CONCURRENT_LOADS)
         .for_each(|()| async {})
         .await;
 }
 
-/// Seconds from the moment each callback was due to its arrival; what has not come counts with
-/// its age.
-async fn due_to_sent(pool: &PgPool, healthy: &Victims, window: Window) -> Result<Vec<f64>> {
+/// Seconds from the time each callback was due to its arrival; a missing one counts with its
+/// age.
+async fn measure_due_to_sent(
+    pool: &PgPool,
+    healthy: &SteadyLoad,
+    window: LoadWindow,
+) -> Result<Vec<f64>> {
     let query = "
         select extract(epoch from now() - cargo.completed_at)::float8
         from unnest($1) with ordinality as given (id, place)
         left join shard.cargo on cargo.id = given.id
         order by place";
     let mut seconds = Vec::new();
-    for some in healthy.between(window).chunks(CARGO_PER_QUERY) {
+    for some in healthy.records_between(window).chunks(CARGO_PER_QUERY) {
         let ids = some.iter().map(|(record, _)| Uuid::from_u128(record.cargo));
         let ids: Vec<Uuid> = ids.collect();
         let now = Instant::now();
         let ages = sqlx::query_scalar::<_, Option<f64>>(query).bind(ids);
         let ages = ages.fetch_all(pool).await;
-        let ages = ages.during("reading when callbacks were due")?;
+        let ages = ages.context("reading when callbacks were due")?;
         for ((_, receipt), age) in some.iter().zip(ages) {
             let since_sent = receipt.map_or(Duration::ZERO, |receipt| {
-                now.saturating_duration_since(receipt.first)
+                now.saturating_duration_since(receipt.first_at)
             });
             seconds.extend(age.map(|age| age - since_sent.as_secs_f64()));
         }
@@ -208,8 +224,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_organization_has_an_address_of_its_own_in_the_allowed_range() {
-        let all: std::collections::HashSet<_> = (0..10_000).map(address).collect();
+    fn every_organization_has_its_own_address_in_the_allowed_range() {
+        let all: std::collections::HashSet<_> = (0..10_000).map(loopback_address).collect();
         assert_eq!(all.len(), 10_000);
         assert!(all.iter().all(|it| it.octets()[..2] == [127, 0]));
     }

@@ -1,92 +1,97 @@
-//! Accounts at three providers whose new jobs are out of sight for a while.
+//! Accounts at three providers whose new jobs are invisible for a while.
 
 use serde_json::{Value, json};
 
 use crate::failure::Result;
-use crate::fleet::accounts::{Account, Accounts};
-use crate::fleet::{Fleet, Plan};
-use crate::options::Common;
-use crate::simulator::Simulator;
+use crate::options::CommonOptions;
+use crate::provider_environment::accounts::{TrialAccount, TrialAccounts};
+use crate::provider_environment::{ProviderEnvironment, ProviderEnvironmentOptions};
+use crate::simulator_process::SimulatorProcess;
 
 const ORGANIZATIONS: usize = 8;
-const MEMORY: &str = "256MB";
-/// How long a new job is out of sight, in seconds: as long as a lease, so that whoever takes over
-/// from the dead may come too early to see it.
-const LAG: u32 = 3;
-/// At least six times the lag; a sixth of it is when a job is first asked for.
-pub const GRACE: u32 = 19;
-/// How long a lane rests after a job, in seconds.
-const LINGER: u32 = 2;
-/// One for each provider; callers name them in turn.
+const POSTGRES_MEMORY: &str = "256MB";
+/// How long a new job is invisible: as long as a lease, so that a worker that takes over may be
+/// too early to see it.
+const LIST_LAG_SECONDS: u32 = 3;
+/// At least six times the lag; workers first ask for a job after a sixth of it.
+pub const GRACE_SECONDS: u32 = 19;
+/// How long a lane waits after a job.
+const LINGER_SECONDS: u32 = 2;
+/// One for each provider; callers use them in turn.
 pub const MODELS: [&str; 3] = ["trial-openai", "trial-claude", "trial-gemini"];
-/// Lease, lag and grace are as 10, 10 and 60 seconds, shortened together.
+/// Lease, lag and grace have the ratio of the defaults: 10, 10 and 60 seconds.
 const SETTINGS: [(&str, &str); 2] = [
     ("LEASE_SECONDS", "3"),
     ("CALLBACK_RETRY_DELAYS", "1,2,5,10,30"),
 ];
 
-pub const ACCOUNTS: [Account; 4] = [
-    Account {
+pub const ACCOUNTS: [TrialAccount; 4] = [
+    TrialAccount {
         name: "openai-main",
         kind: "openai",
         shard: None,
-        base: "openai/v1",
+        base_path: "openai/v1",
     },
-    Account {
+    TrialAccount {
         name: "gemini-main",
         kind: "gemini",
         shard: None,
-        base: "gemini",
+        base_path: "gemini",
     },
-    Account {
+    TrialAccount {
         name: "claude-north",
         kind: "anthropic",
         shard: Some("north"),
-        base: "anthropic",
+        base_path: "anthropic",
     },
-    Account {
+    TrialAccount {
         name: "claude-south",
         kind: "anthropic",
         shard: Some("south"),
-        base: "anthropic",
+        base_path: "anthropic",
     },
 ];
 
-pub async fn fleet(common: &Common, workers: usize) -> Result<Fleet> {
-    let plan = Plan {
-        accounts: Accounts {
+pub async fn build_environment(
+    common: &CommonOptions,
+    workers: usize,
+) -> Result<ProviderEnvironment> {
+    let plan = ProviderEnvironmentOptions {
+        accounts: TrialAccounts {
             accounts: &ACCOUNTS,
             limits: &format!(
-                "grace_seconds = {GRACE}, create_seconds = {GRACE}, linger_seconds = {LINGER}"
+                "grace_seconds = {GRACE_SECONDS}, create_seconds = {GRACE_SECONDS}, linger_seconds = {LINGER_SECONDS}"
             ),
             models: &MODELS,
         },
         organizations: ORGANIZATIONS,
         workers,
         settings: &SETTINGS,
-        memory: MEMORY,
+        postgres_memory: POSTGRES_MEMORY,
     };
-    let fleet = Fleet::build(common, plan).await?;
-    prepare(&fleet.simulator).await?;
-    Ok(fleet)
+    let environment = ProviderEnvironment::build(common, plan).await?;
+    configure_simulator(&environment.simulator).await?;
+    Ok(environment)
 }
 
-/// New jobs are out of sight for a while, still run when they are first asked for, and some
-/// answers get lost.
-async fn prepare(simulator: &Simulator) -> Result<()> {
+/// New jobs are invisible for a while, still run when workers first ask for them, and some
+/// answers are lost.
+async fn configure_simulator(simulator: &SimulatorProcess) -> Result<()> {
     let pace = json!({"validating_ms": 500, "running_ms": 3000, "finalizing_ms": 500});
     for account in ACCOUNTS {
-        let (to_pace, to_faults) = (account.path("pace"), account.path("faults"));
-        simulator.ask("PUT", &to_pace, Some(&pace)).await?;
-        simulator.ask("PUT", &to_faults, Some(&faults(0))).await?;
+        let (to_pace, to_faults) = (account.admin_path("pace"), account.admin_path("faults"));
+        simulator.call_admin("PUT", &to_pace, Some(&pace)).await?;
+        simulator
+            .call_admin("PUT", &to_faults, Some(&account_faults(0)))
+            .await?;
     }
     Ok(())
 }
 
-/// What goes wrong at an account; the next `losses` creations do not reach it.
-pub fn faults(losses: u32) -> Value {
+/// The faults of an account; the next `losses` creations never reach it.
+pub fn account_faults(losses: u32) -> Value {
     json!([
-        {"name": "list_lag", "seconds": LAG},
+        {"name": "list_lag", "seconds": LIST_LAG_SECONDS},
         {"name": "create_drop_before", "times": losses},
         {"name": "create_drop_after", "every": 8},
     ])

@@ -1,0 +1,120 @@
+//! Conversions into API errors, as the contract words them.
+
+use axum::http::StatusCode;
+use domain::admission::{LoadRefusal, TokenExcess};
+use domain::api_key::ApiKeyRefusal;
+use domain::model::ModelKind;
+use wire::error_body::{LocationStep, ValidationError};
+
+use super::ApiError;
+
+const DATABASE_UNAVAILABLE: &str = "The database is temporarily unavailable. Retry shortly.";
+
+impl From<ApiKeyRefusal> for ApiError {
+    fn from(refusal: ApiKeyRefusal) -> Self {
+        let status = match refusal {
+            ApiKeyRefusal::Missing
+            | ApiKeyRefusal::Malformed
+            | ApiKeyRefusal::Unknown
+            | ApiKeyRefusal::Expired => StatusCode::UNAUTHORIZED,
+            ApiKeyRefusal::ProjectInactive => StatusCode::FORBIDDEN,
+        };
+        Self::with_text(status, refusal.detail())
+    }
+}
+
+impl From<LoadRefusal> for ApiError {
+    fn from(refusal: LoadRefusal) -> Self {
+        match refusal {
+            LoadRefusal::UnknownModel { supported, nearest } => {
+                let hint = nearest.map(|nearest| format!(" Did you mean `{nearest}`?"));
+                let hint = hint.unwrap_or_default();
+                let message = format!("No such model. Model ids are case-sensitive.{hint}");
+                Self::with_code(StatusCode::BAD_REQUEST, "invalid_model", message)
+                    .with_field("supported_models", supported)
+            }
+            LoadRefusal::KindMismatch {
+                model: ModelKind::Embedding,
+            } => {
+                let msg = "This is an embedding model: send input_text, not messages";
+                Self::validation_at(["body", "params", "messages"], msg)
+            }
+            LoadRefusal::KindMismatch {
+                model: ModelKind::Chat,
+            } => {
+                let msg = "This is a chat model: send messages, not input_text";
+                Self::validation_at(["body", "params", "input_text"], msg)
+            }
+            LoadRefusal::TooManyTokens(excesses) => {
+                Self::validation(excesses.into_iter().map(limit_exceeded).collect())
+            }
+            LoadRefusal::CapabilityMissing { capability } => {
+                let capability = capability.as_str();
+                let message = format!(
+                    "The model cannot read this file: it has no {capability} capability. Choose \
+                     another model."
+                );
+                unprocessable("model_capability_missing", message)
+                    .with_field("capability", capability)
+            }
+            LoadRefusal::FileNotFound { file_id } => {
+                let message = "There is no such file in this project.".to_owned();
+                unprocessable("file_not_found", message).with_field("file_id", file_id)
+            }
+            LoadRefusal::FileNotReady { file_id } => {
+                let message = "The file is not ready. Only a file with status ready can be \
+                               referenced. GET /files/{file_id} shows its status."
+                    .to_owned();
+                unprocessable("file_not_ready", message).with_field("file_id", file_id)
+            }
+            LoadRefusal::FileKindMismatch {
+                file_id,
+                block,
+                file,
+            } => {
+                let (block, file) = (block.as_str(), file.as_str());
+                let message = format!(
+                    "The block has type {block}, but the file is of kind {file}. Reference it in a \
+                     block of type {file}."
+                );
+                unprocessable("file_kind_mismatch", message).with_field("file_id", file_id)
+            }
+        }
+    }
+}
+
+fn limit_exceeded(excess: TokenExcess) -> ValidationError {
+    let (field, msg) = match excess {
+        TokenExcess::Input { kind, context } => {
+            let field = match kind {
+                ModelKind::Chat => "messages",
+                ModelKind::Embedding => "input_text",
+            };
+            let msg = format!("The input exceeds the model's context window of {context} tokens");
+            (field, msg)
+        }
+        TokenExcess::Output { most } => {
+            let msg = format!("max_tokens must be at most {most} for this model");
+            ("max_tokens", msg)
+        }
+    };
+    ValidationError {
+        kind: "value_error",
+        loc: ["body", "params", field].map(LocationStep::Key).to_vec(),
+        msg: msg.into(),
+    }
+}
+
+fn unprocessable(error: &'static str, message: String) -> ApiError {
+    ApiError::with_code(StatusCode::UNPROCESSABLE_ENTITY, error, message)
+}
+
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        if error.is_unavailable() {
+            Self::unavailable(DATABASE_UNAVAILABLE, 1).with_cause(error)
+        } else {
+            Self::internal(error)
+        }
+    }
+}

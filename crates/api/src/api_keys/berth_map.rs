@@ -1,0 +1,29 @@
+//! The map of berths to shards, as this node last read it from control.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use domain::id::Berth;
+
+#[derive(Debug, Default)]
+pub(super) struct BerthMap {
+    shards: RwLock<Vec<Arc<str>>>,
+}
+
+impl BerthMap {
+    pub(super) fn shard_of(&self, berth: Berth) -> Option<Arc<str>> {
+        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        shards.get(usize::from(berth.number())).cloned()
+    }
+
+    pub(super) fn replace(&self, names: Vec<String>) {
+        // A thousand berths are on a few shards, so each name is stored once.
+        let mut once: HashMap<String, Arc<str>> = HashMap::new();
+        let shared = |name: String| -> Arc<str> {
+            let text = Arc::from(name.as_str());
+            Arc::clone(once.entry(name).or_insert(text))
+        };
+        let shards = names.into_iter().map(shared).collect();
+        *self.shards.write().unwrap_or_else(PoisonError::into_inner) = shards;
+    }
+}

@@ -1,0 +1,71 @@
+//! Key uses that wait to be written: one entry per key, however often it was used.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::id::ApiKeyId;
+use domain::time::Timestamp;
+
+use crate::api_keys::cached_key::CachedKey;
+
+/// Further uses are dropped while control is unreachable: `last_used_at` is only informative.
+const MAX_QUEUED_USES: usize = 500_000;
+
+#[derive(Debug, Default)]
+pub(super) struct KeyUsageQueue {
+    // Locked once per key and flush, not once per request.
+    queued: Mutex<Vec<Arc<CachedKey>>>,
+}
+
+/// A use that is being written.
+#[derive(Debug)]
+pub(super) struct KeyUse {
+    key: Arc<CachedKey>,
+    at: Timestamp,
+}
+
+impl KeyUse {
+    pub(super) fn row(&self) -> (ApiKeyId, Timestamp) {
+        (self.key.caller().key, self.at)
+    }
+}
+
+impl KeyUsageQueue {
+    pub(super) fn record(&self, known: &Arc<CachedKey>, now: Timestamp) {
+        if known.record_use(now) {
+            self.push(known);
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<KeyUse> {
+        let waiting = std::mem::take(&mut *self.lock_queue());
+        waiting
+            .into_iter()
+            .map(|known| KeyUse {
+                at: known.take_use(),
+                key: known,
+            })
+            .collect()
+    }
+
+    /// Queues uses again that could not be written. A key that was used since is already queued.
+    pub(super) fn put_back(&self, unwritten: &[KeyUse]) {
+        for KeyUse { key: known, .. } in unwritten {
+            if known.try_queue() {
+                self.push(known);
+            }
+        }
+    }
+
+    fn push(&self, known: &Arc<CachedKey>) {
+        let mut waiting = self.lock_queue();
+        if waiting.len() < MAX_QUEUED_USES {
+            waiting.push(Arc::clone(known));
+        } else {
+            known.take_use();
+        }
+    }
+
+    fn lock_queue(&self) -> MutexGuard<'_, Vec<Arc<CachedKey>>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,288 @@
+//! Group commit: loads that are queued together are written in one transaction.
+//!
+//! Each writer is a separate task, so a caller that disconnects cancels nothing.
+//! An organization's loads always go to the same writer, so the writers of a node
+//! never wait for each other. If another node has locked an account, its loads move
+//! to a second queue, whose writer waits for the lock. Other loads are not delayed.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use domain::account::AccountRefusal;
+use domain::admission::LoadRefusal;
+use domain::callback_url::CallbackUrl;
+use domain::hold::Hold;
+use domain::id::{CargoId, FileId};
+use domain::idempotency::IdempotencyKey;
+use domain::lane::LaneId;
+use store::Shard;
+use store::body::PackedBody;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+use crate::caller::Caller;
+use crate::group_commit::admission_control::{AdmissionControl, MAX_QUEUED_LOADS, QueueTicket};
+use crate::group_commit::group::LoadGroup;
+use crate::rate_limit::RateLimitToken;
+
+pub(crate) use crate::group_commit::admission_control::Overload;
+
+mod admission_control;
+
+mod group;
+
+mod throughput;
+
+mod transaction;
+
+/// While one group waits for the disk, the next one forms. More writers would make
+/// smaller groups, which cost more.
+const WRITERS_PER_SHARD: usize = 2;
+/// Under load a group waits for more loads, because a transaction costs as much as ten rows.
+const GROUP_DELAY: Duration = Duration::from_millis(1);
+/// After a smaller group the next one does not wait.
+const MIN_GROUP_FOR_DELAY: u32 = 4;
+/// The largest group, by loads and by bytes.
+const MAX_GROUP_LOADS: usize = 512;
+const MAX_GROUP_BYTES: usize = 16 << 20;
+
+/// A valid load, ready to be stored.
+#[derive(Debug)]
+pub(crate) struct PreparedLoad {
+    pub(crate) caller: Caller,
+    pub(crate) lane: LaneId,
+    pub(crate) model: String,
+    pub(crate) callback: Option<CallbackUrl>,
+    pub(crate) request: PackedBody,
+    /// The size of the request before compression.
+    pub(crate) unpacked_bytes: usize,
+    pub(crate) metadata: Option<String>,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) hold: Hold,
+    /// The files that it references, each once.
+    pub(crate) files: Vec<FileId>,
+    /// The plan's monthly quota, unless the account has one of its own.
+    pub(crate) monthly_tokens: Option<u64>,
+}
+
+/// The load is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredLoad {
+    New(CargoId),
+    /// It was stored before with the same idempotency key.
+    Replay(CargoId),
+}
+
+/// Why a load is not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StoreLoadError {
+    /// The idempotency key was used with another body.
+    KeyReused,
+    /// The account does not have enough tokens or credit.
+    Refused(AccountRefusal),
+    /// A referenced file is no longer ready.
+    File(LoadRefusal),
+    /// The shard is unreachable, or it is not known whether the load is stored.
+    Unavailable,
+    /// The queue is full.
+    Overloaded(Overload),
+    /// The database rejected the row. The text is for the log.
+    Failed(String),
+}
+
+pub(crate) type StoreLoadResult = Result<StoredLoad, StoreLoadError>;
+
+impl From<Overload> for StoreLoadError {
+    fn from(overload: Overload) -> Self {
+        metrics::counter!("longshore_loads_refused_overload_total").increment(1);
+        Self::Overloaded(overload)
+    }
+}
+
+#[derive(Debug)]
+struct QueuedLoad {
+    load: PreparedLoad,
+    /// Spent when the load is stored, and returned otherwise.
+    token: RateLimitToken,
+    ticket: QueueTicket,
+    reply: oneshot::Sender<StoreLoadResult>,
+}
+
+/// The callers' end of a writer's queue.
+#[derive(Debug, Clone)]
+struct QueueSender {
+    admission: Arc<AdmissionControl>,
+    sender: mpsc::Sender<QueuedLoad>,
+}
+
+/// The writer's end of its queue.
+#[derive(Debug)]
+struct QueueReceiver {
+    admission: Arc<AdmissionControl>,
+    receiver: mpsc::Receiver<QueuedLoad>,
+}
+
+fn new_queue() -> (QueueSender, QueueReceiver) {
+    let admission = Arc::new(AdmissionControl::default());
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_LOADS);
+    (
+        QueueSender {
+            admission: Arc::clone(&admission),
+            sender,
+        },
+        QueueReceiver {
+            admission,
+            receiver,
+        },
+    )
+}
+
+/// A writer's two queues: the main one, and the one of loads whose account is locked.
+#[derive(Debug, Clone)]
+struct WriterQueues {
+    main: QueueSender,
+    blocked: QueueSender,
+}
+
+impl WriterQueues {
+    /// Whether there is room for a load of this caller. If earlier loads of its organization
+    /// wait for the account's lock, this one would have to wait too.
+    fn check(&self, caller: &Caller, now: Instant) -> Result<(), Overload> {
+        self.main.admission.check(now)?;
+        if self.blocked.admission.has_loads_of(caller.organization) {
+            self.blocked.admission.check(now)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct LoadWriter {
+    shard: Arc<Shard>,
+    queues: Mutex<Option<Vec<WriterQueues>>>,
+    /// The main and the blocked queue of each writer.
+    receivers: Mutex<Vec<(QueueReceiver, QueueReceiver)>>,
+    writer_tasks: TaskTracker,
+}
+
+impl LoadWriter {
+    pub(crate) fn new(shard: Arc<Shard>) -> Self {
+        let pairs = (0..WRITERS_PER_SHARD).map(|_| {
+            let (main_sender, main) = new_queue();
+            let (blocked_sender, blocked) = new_queue();
+            let senders = WriterQueues {
+                main: main_sender,
+                blocked: blocked_sender,
+            };
+            (senders, (main, blocked))
+        });
+        let (doors, receivers) = pairs.unzip();
+        Self {
+            shard,
+            queues: Mutex::new(Some(doors)),
+            receivers: Mutex::new(receivers),
+            writer_tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Starts the writers. They end after `close`, when all loads are written.
+    pub(crate) fn spawn(&self, tracker: &TaskTracker) {
+        let doors = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receivers = self
+            .receivers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for (senders, (main, blocked)) in doors.iter().flatten().zip(receivers.drain(..)) {
+            let (shard, blocked_sender) = (self.shard.clone(), Some(senders.blocked.clone()));
+            tracker.spawn(self.writer_tasks.track_future(run_writer(
+                shard.clone(),
+                main,
+                blocked_sender,
+            )));
+            tracker.spawn(
+                self.writer_tasks
+                    .track_future(run_writer(shard, blocked, None)),
+            );
+        }
+    }
+
+    /// Whether there is room for a load of this caller. Checked before its body is read.
+    pub(crate) fn check_capacity(&self, caller: &Caller) -> Result<(), StoreLoadError> {
+        let queues = self.queues_for(caller).ok_or(StoreLoadError::Unavailable)?;
+        Ok(queues.check(caller, Instant::now())?)
+    }
+
+    /// Stores a load in one transaction with the other queued loads.
+    pub(crate) async fn store(&self, load: PreparedLoad, token: RateLimitToken) -> StoreLoadResult {
+        let (answer, answered) = oneshot::channel();
+        let queues = self
+            .queues_for(&load.caller)
+            .ok_or(StoreLoadError::Unavailable)?;
+        let now = Instant::now();
+        queues.check(&load.caller, now)?;
+        let (organization, bytes) = (load.caller.organization, load.unpacked_bytes);
+        let admission = &queues.main.admission;
+        let ticket = admission.admit(organization, bytes, now)?;
+        let entry = QueuedLoad {
+            load,
+            token,
+            ticket,
+            reply: answer,
+        };
+        // The channel has room for every load with a ticket.
+        queues
+            .main
+            .sender
+            .try_send(entry)
+            .map_err(|_| StoreLoadError::Unavailable)?;
+        drop(queues);
+        answered.await.unwrap_or(Err(StoreLoadError::Unavailable))
+    }
+
+    pub(crate) async fn close(&self) {
+        drop(
+            self.queues
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        self.writer_tasks.close();
+        self.writer_tasks.wait().await;
+    }
+
+    fn queues_for(&self, caller: &Caller) -> Option<WriterQueues> {
+        let mut hasher = DefaultHasher::new();
+        caller.organization.hash(&mut hasher);
+        let doors = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let doors = doors.as_ref()?;
+        let index =
+            usize::try_from(hasher.finish() % 1024).unwrap_or_default() % doors.len().max(1);
+        doors.get(index).cloned()
+    }
+}
+
+/// Writes one group after another. With `blocked`, loads whose account is locked move to that
+/// queue. Without it, the writer waits for the lock.
+async fn run_writer(shard: Arc<Shard>, mut queue: QueueReceiver, blocked: Option<QueueSender>) {
+    let mut last = 0;
+    while let Some(first) = queue.receiver.recv().await {
+        if last >= MIN_GROUP_FOR_DELAY {
+            tokio::time::sleep(GROUP_DELAY).await;
+        }
+        let (oldest, begun) = (first.ticket.queued_at, Instant::now());
+        let max_loads = queue.admission.max_group_loads().min(MAX_GROUP_LOADS);
+        let mut group = LoadGroup::starting_with(first, max_loads);
+        while !group.is_full()
+            && let Ok(next) = queue.receiver.try_recv()
+        {
+            group.push(next);
+        }
+        last = group.size();
+        metrics::histogram!("longshore_group_commit_loads").record(f64::from(last));
+        queue.admission.begin_group(oldest);
+        let is_slow = queue.admission.is_slow_group(last);
+        let answered = group.write(&shard, blocked.as_ref(), is_slow).await;
+        queue.admission.end_group(last, answered, begun.elapsed());
+    }
+}

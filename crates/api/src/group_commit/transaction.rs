@@ -1,0 +1,327 @@
+//! The transaction of a group: lock the accounts, then the referenced files; let the domain
+//! decide; write; commit.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use domain::account::Account;
+use domain::admission::LoadRefusal;
+use domain::file::ReferencedFile;
+use domain::id::{CargoId, FileId, OrganizationId, ProjectId};
+use domain::idempotency;
+use domain::time::Timestamp;
+use rand::RngExt as _;
+use store::shard::account::{self, LockedAccounts};
+use store::shard::file::reference;
+use store::shard::load::{self, IdempotencyRecord, NewCargo};
+use store::shard::partition;
+use store::{Error, Shard, Transaction};
+
+use crate::group_commit::{PreparedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
+
+/// How long the writer tries to find out the result of a commit that was not answered.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
+const RESOLVE_PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) enum GroupWriteResult {
+    /// One answer per load; none where another transaction has locked the account.
+    Answers(Vec<Option<StoreLoadResult>>),
+    /// The shard is unreachable, or did not confirm the commit.
+    Unavailable,
+    /// The database rejected the group because of one of its loads.
+    Rejected(String),
+}
+
+/// A group that is ready to be committed.
+struct PreparedGroup {
+    answers: Vec<Option<StoreLoadResult>>,
+    /// One of the admitted cargo; none if nothing was written.
+    cargo: Option<CargoId>,
+    /// The organizations whose accounts the transaction has locked.
+    organizations: Vec<OrganizationId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WriteMode {
+    /// Loads of a locked account are skipped instead of waiting for the lock.
+    pub(super) skips_locked_accounts: bool,
+    /// The database is slow or distant, so statements may take long to arrive.
+    pub(super) is_slow: bool,
+}
+
+pub(super) async fn write(
+    shard: &Shard,
+    loads: &[&PreparedLoad],
+    mode: WriteMode,
+) -> GroupWriteResult {
+    let mut prepared = prepare(shard, loads, mode).await;
+    if let Err(error) = &prepared
+        && error.is_missing_partition()
+        && create_missing_partitions(shard).await
+    {
+        prepared = prepare(shard, loads, mode).await;
+    }
+    let (tx, written) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) if error.is_unavailable() => {
+            let (loads, failure) = (loads.len(), error_chain(&error));
+            tracing::warn!(shard = %shard.name, loads, failure, "a group of loads was not stored; its callers get 503");
+            return GroupWriteResult::Unavailable;
+        }
+        Err(error) => return GroupWriteResult::Rejected(error_chain(&error)),
+    };
+    if tx.commit().await.is_ok() || resolve_unknown_commit(shard, &written).await {
+        return GroupWriteResult::Answers(written.answers);
+    }
+    GroupWriteResult::Unavailable
+}
+
+/// Sweep creates partitions long before they are needed. If it failed to, the writer creates
+/// today's, so that the group can be written again.
+async fn create_missing_partitions(shard: &Shard) -> bool {
+    let made = partition::make_missing_day(shard, shard.clock.now()).await;
+    match &made {
+        Ok(()) => {
+            tracing::error!(shard = %shard.name, "today's partitions were missing and were created; sweep should create them 30 days ahead, see the log of longshored work");
+        }
+        Err(failure) => {
+            tracing::error!(shard = %shard.name, failure = %error_chain(failure), "today's partitions are missing and could not be created; loads fail");
+        }
+    }
+    made.is_ok()
+}
+
+async fn prepare(
+    shard: &Shard,
+    loads: &[&PreparedLoad],
+    mode: WriteMode,
+) -> Result<(Transaction, PreparedGroup), Error> {
+    let mut tx = shard.writers.begin().await?;
+    if mode.is_slow {
+        load::allow_slow_arrival(&mut tx).await?;
+    }
+    let mut organizations: Vec<_> = loads.iter().map(|load| load.caller.organization).collect();
+    organizations.sort_unstable();
+    organizations.dedup();
+    let locked = if mode.skips_locked_accounts {
+        account::try_lock(&mut tx, &organizations).await?
+    } else {
+        account::lock_all(&mut tx, &organizations).await?
+    };
+    if let Some(server_time) = locked.locked_at {
+        shard.clock.synchronize(server_time);
+    }
+    let now = shard.clock.now();
+    let earlier = find_earlier_loads(&mut tx, loads, now).await?;
+    let files = lock_files(&mut tx, loads, &locked).await?;
+    let decided = decide(
+        loads,
+        &locked,
+        (&earlier, &files),
+        mode.skips_locked_accounts,
+        now,
+    );
+    let cargo = decided.admitted.first().map(|row| row.id);
+    if !decided.admitted.is_empty() {
+        account::write(&mut tx, &decided.accounts).await?;
+        load::insert(&mut tx, decided.admitted, now).await?;
+    }
+    Ok((
+        tx,
+        PreparedGroup {
+            answers: decided.answers,
+            cargo,
+            organizations,
+        },
+    ))
+}
+
+/// The earlier loads with the idempotency keys of this group.
+async fn find_earlier_loads(
+    tx: &mut Transaction,
+    loads: &[&PreparedLoad],
+    now: Timestamp,
+) -> Result<Vec<IdempotencyRecord>, Error> {
+    let named = loads
+        .iter()
+        .filter_map(|load| Some((load.caller.project, load.idempotency_key.as_ref()?)));
+    let (projects, keys): (Vec<_>, Vec<_>) = named
+        .map(|(project, named)| (project.uuid(), named.key.clone()))
+        .unzip();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    load::find_idempotency_records(
+        tx,
+        &projects,
+        &keys,
+        now - idempotency::IDEMPOTENCY_KEY_RETENTION,
+    )
+    .await
+}
+
+/// Locks the files that the group's loads reference, so that they do not change before the
+/// commit. The holds were computed earlier, from files read without a lock. That is safe,
+/// because the bytes of a file never change.
+async fn lock_files(
+    tx: &mut Transaction,
+    loads: &[&PreparedLoad],
+    locked: &LockedAccounts,
+) -> Result<HashMap<FileId, ReferencedFile>, Error> {
+    if loads.iter().all(|load| load.files.is_empty()) {
+        return Ok(HashMap::new());
+    }
+    // Loads whose account is locked by another transaction are not decided here.
+    let organizations: HashSet<_> = locked.accounts.iter().map(|it| it.organization).collect();
+    let named: BTreeSet<FileId> = loads
+        .iter()
+        .filter(|load| organizations.contains(&load.caller.organization))
+        .flat_map(|load| load.files.iter().copied())
+        .collect();
+    reference::lock(tx, &named.into_iter().collect::<Vec<_>>()).await
+}
+
+/// Whether a load's files are still ready.
+fn check_files_ready(
+    load: &PreparedLoad,
+    files: &HashMap<FileId, ReferencedFile>,
+    now: Timestamp,
+) -> Result<(), LoadRefusal> {
+    load.files.iter().try_for_each(|id| {
+        let file_id = || id.to_string();
+        match files.get(id) {
+            None => Err(LoadRefusal::FileNotFound { file_id: file_id() }),
+            Some(file) if !file.is_ready(now) => {
+                Err(LoadRefusal::FileNotReady { file_id: file_id() })
+            }
+            Some(_) => Ok(()),
+        }
+    })
+}
+
+/// The rows to write, and the answers after the commit.
+struct GroupDecision {
+    answers: Vec<Option<StoreLoadResult>>,
+    admitted: Vec<NewCargo>,
+    /// The accounts that changed.
+    accounts: Vec<Account>,
+}
+
+/// Decides load by load, in order of arrival.
+fn decide(
+    loads: &[&PreparedLoad],
+    locked: &LockedAccounts,
+    (earlier, files): (&[IdempotencyRecord], &HashMap<FileId, ReferencedFile>),
+    skip_locked: bool,
+    now: Timestamp,
+) -> GroupDecision {
+    let mut accounts: HashMap<OrganizationId, Account> = locked
+        .accounts
+        .iter()
+        .map(|account| (account.organization, *account))
+        .collect();
+    let mut named: HashMap<(ProjectId, &str), (CargoId, &[u8])> = earlier
+        .iter()
+        .map(|it| {
+            (
+                (it.project, it.key.as_str()),
+                (it.cargo, it.digest.as_slice()),
+            )
+        })
+        .collect();
+    let mut admitted = Vec::with_capacity(loads.len());
+    let mut answers = Vec::with_capacity(loads.len());
+    for load in loads {
+        let Some(account) = accounts.get_mut(&load.caller.organization) else {
+            let missing = "the organization has no account on its shard".to_owned();
+            answers.push((!skip_locked).then_some(Err(StoreLoadError::Failed(missing))));
+            continue;
+        };
+        let name = load
+            .idempotency_key
+            .as_ref()
+            .map(|it| (load.caller.project, it.key.as_str()));
+        if let (Some(name), Some(key)) = (name, &load.idempotency_key)
+            && let Some((cargo, digest)) = named.get(&name)
+        {
+            let same = key.matches_body(digest);
+            answers.push(Some(if same {
+                Ok(StoredLoad::Replay(*cargo))
+            } else {
+                Err(StoreLoadError::KeyReused)
+            }));
+            continue;
+        }
+        if let Err(refusal) = check_files_ready(load, files, now) {
+            answers.push(Some(Err(StoreLoadError::File(refusal))));
+            continue;
+        }
+        if let Err(refusal) = account.place_hold(&load.hold, load.monthly_tokens, now) {
+            answers.push(Some(Err(StoreLoadError::Refused(refusal))));
+            continue;
+        }
+        let id = CargoId::new(now, load.caller.berth, rand::rng().random());
+        if let (Some(name), Some(key)) = (name, &load.idempotency_key) {
+            named.insert(name, (id, &key.body_digest));
+        }
+        answers.push(Some(Ok(StoredLoad::New(id))));
+        admitted.push(cargo_row(load, id));
+    }
+    let before = locked.accounts.iter();
+    let after = before.filter_map(|before| {
+        let after = accounts.get(&before.organization)?;
+        (after != before).then_some(*after)
+    });
+    GroupDecision {
+        accounts: after.collect(),
+        answers,
+        admitted,
+    }
+}
+
+fn cargo_row(load: &PreparedLoad, id: CargoId) -> NewCargo {
+    let callback = load.callback.as_ref();
+    NewCargo {
+        id,
+        organization: load.caller.organization,
+        project: load.caller.project,
+        key: load.caller.key,
+        lane: load.lane,
+        model: load.model.clone(),
+        callback: callback.map(|url| (url.as_str().to_owned(), url.host().to_owned())),
+        request: load.request.clone(),
+        metadata: load.metadata.as_ref().map(|text| text.clone().into_bytes()),
+        idempotency: load.idempotency_key.clone(),
+        hold: load.hold,
+        files: load.files.clone(),
+    }
+}
+
+/// Whether a group whose commit was not answered is stored. Also false if the shard does not
+/// say so in time. The callers may then repeat their loads.
+async fn resolve_unknown_commit(shard: &Shard, written: &PreparedGroup) -> bool {
+    let Some(cargo) = written.cargo else {
+        return false;
+    };
+    metrics::counter!("longshore_group_commit_unknown_results_total").increment(1);
+    let started = Instant::now();
+    while started.elapsed() < RESOLVE_TIMEOUT {
+        match load::is_stored(shard, &written.organizations, cargo).await {
+            Ok(is_stored) => return is_stored,
+            Err(_) => tokio::time::sleep(RESOLVE_PAUSE).await,
+        }
+    }
+    tracing::error!(shard = %shard.name, "a commit was not answered, and the shard did not report whether it is stored");
+    false
+}
+
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}

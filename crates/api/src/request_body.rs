@@ -1,0 +1,99 @@
+//! Reads the whole body of a request, up to the size limit.
+
+use std::error::Error;
+use std::io;
+
+use axum::extract::{FromRequest, Request};
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http_body_util::BodyExt as _;
+
+use crate::api_error::ApiError;
+use crate::state::App;
+
+#[derive(Debug)]
+pub(crate) struct BufferedBody(pub(crate) Bytes);
+
+impl FromRequest<App> for BufferedBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        read_body(request.into_body(), app.max_body_bytes).await
+    }
+}
+
+async fn read_body(mut body: axum::body::Body, max_bytes: usize) -> Result<BufferedBody, ApiError> {
+    // Most bodies arrive in one frame, which is then used without a copy.
+    let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|error| body_error(&error))?.into_data() else {
+            continue;
+        };
+        length += piece.len();
+        if length > max_bytes {
+            // The listener reads the rest, so that a caller that is still sending gets the answer.
+            return Err(ApiError::too_large(max_bytes));
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = piece;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&piece);
+        }
+    }
+    Ok(BufferedBody(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    }))
+}
+
+/// The listener enforces a deadline for each body and a byte budget for all of them. The kind of
+/// the I/O error says which of the two ended this body.
+fn body_error(error: &(dyn Error + 'static)) -> ApiError {
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    match kind {
+        Some(io::ErrorKind::TimedOut) => {
+            let detail = "The request body arrived too slowly. Send the request again.";
+            ApiError::with_text(StatusCode::REQUEST_TIMEOUT, detail)
+        }
+        Some(io::ErrorKind::QuotaExceeded) => ApiError::unavailable(
+            "Too many request bodies are being received. Try again in 1 second.",
+            1,
+        ),
+        Some(_) | None => {
+            let detail = "The request body ended before it was complete. Send the request again.";
+            ApiError::with_text(StatusCode::BAD_REQUEST, detail)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+
+    use super::*;
+
+    async fn status_of(end: Result<&'static str, io::ErrorKind>) -> Result<Bytes, u16> {
+        let pieces = [Ok("a"), end.map_err(io::Error::from)];
+        let body = axum::body::Body::from_stream(stream::iter(pieces));
+        let read = read_body(body, 2).await;
+        read.map(|body| body.0)
+            .map_err(|problem| problem.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn a_body_is_whole_or_says_why_it_is_not() {
+        assert_eq!(status_of(Ok("b")).await, Ok(Bytes::from("ab")));
+        assert_eq!(status_of(Ok("bc")).await, Err(413));
+        assert_eq!(status_of(Err(io::ErrorKind::TimedOut)).await, Err(408));
+        assert_eq!(status_of(Err(io::ErrorKind::QuotaExceeded)).await, Err(503));
+        assert_eq!(
+            status_of(Err(io::ErrorKind::ConnectionReset)).await,
+            Err(400)
+        );
+    }
+}

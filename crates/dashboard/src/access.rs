@@ -1,0 +1,197 @@
+//! Who sends a request, and their access: organization, project and role.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use domain::api_key::SecretDigest;
+use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId, SessionId};
+use domain::organization::Plan;
+use domain::person::Role;
+use http::HeaderMap;
+use http::request::Parts;
+use ipnet::IpNet;
+use store::Shard;
+use store::control::audit_log::Actor;
+use store::control::membership::{ScopeChoice, ScopeProject};
+use store::control::person::Person;
+
+use crate::cookie;
+use crate::page_error::PageError;
+use crate::state::{CallerIdentity, DashboardState};
+
+/// The client of a request: IP address, user agent, theme.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientInfo {
+    pub(crate) address: String,
+    pub(crate) user_agent: String,
+    pub(crate) theme: &'static str,
+}
+
+impl ClientInfo {
+    /// Uses the last address of `X-Forwarded-For`, and only if a trusted proxy sent the request.
+    pub(crate) fn from_request(
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+        proxies: &[IpNet],
+    ) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let is_trusted = |peer: &IpAddr| proxies.iter().any(|range| range.contains(peer));
+        let forwarded = text("x-forwarded-for").and_then(|list| list.rsplit(',').next());
+        let forwarded = forwarded.and_then(|it| it.trim().parse::<IpAddr>().ok());
+        let address = if peer.as_ref().is_some_and(is_trusted) {
+            forwarded.or(peer)
+        } else {
+            peer
+        };
+        let short = |text: &str| text.chars().take(200).collect::<String>();
+        Self {
+            address: address.map_or_else(|| "unknown".to_owned(), |it| it.to_string()),
+            user_agent: short(text("user-agent").unwrap_or("unknown")),
+            theme: cookie::read_theme(headers),
+        }
+    }
+}
+
+/// A user with a valid session.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) person: Person,
+    pub(crate) session: SessionId,
+    /// The CSRF token of their forms.
+    pub(crate) csrf_token: String,
+    pub(crate) digest: SecretDigest,
+    pub(crate) address: String,
+}
+
+impl SignedIn {
+    pub(crate) fn actor(&self) -> Actor {
+        Actor {
+            person: Some(self.person.id),
+            name: self.person.email.clone(),
+            address: Some(self.address.clone()),
+        }
+    }
+}
+
+/// A signed-in user and the scope that the gate granted.
+#[derive(Debug)]
+pub(crate) struct Access {
+    pub(crate) signed_in: SignedIn,
+    pub(crate) scope: Option<PageScope>,
+    pub(crate) choices: Vec<ScopeChoice>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct PageScope {
+    pub(crate) organization: OrganizationId,
+    pub(crate) organization_name: String,
+    pub(crate) plan: Plan,
+    pub(crate) berth: Berth,
+    pub(crate) role: Role,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) project: Option<ScopeProject>,
+}
+
+/// Access to an organization.
+#[derive(Debug, Clone)]
+pub(crate) struct OrganizationAccess {
+    pub(crate) access: Arc<Access>,
+    pub(crate) scope: PageScope,
+}
+
+/// Access to a project.
+#[derive(Debug, Clone)]
+pub(crate) struct ProjectAccess {
+    pub(crate) access: Arc<Access>,
+    pub(crate) scope: PageScope,
+    pub(crate) project: ScopeProject,
+}
+
+impl ProjectAccess {
+    pub(crate) fn id(&self) -> ProjectId {
+        self.project.id
+    }
+
+    pub(crate) fn shard(&self) -> &Arc<Shard> {
+        &self.scope.shard
+    }
+
+    pub(crate) fn actor(&self) -> Actor {
+        self.access.signed_in.actor()
+    }
+
+    /// The caller for in-process API calls.
+    pub(crate) fn caller_identity(&self) -> CallerIdentity {
+        CallerIdentity {
+            organization: self.scope.organization,
+            project: self.project.id,
+            key: ApiKeyId::from_uuid(self.project.id.uuid()),
+            plan: self.scope.plan,
+            berth: self.scope.berth,
+        }
+    }
+}
+
+fn granted_access(parts: &Parts) -> Result<Arc<Access>, PageError> {
+    parts
+        .extensions
+        .get::<Arc<Access>>()
+        .cloned()
+        .ok_or(PageError::NotFound)
+}
+
+impl FromRequestParts<DashboardState> for ClientInfo {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &DashboardState,
+    ) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let peer = peer.map(|ConnectInfo(peer)| peer.ip());
+        Ok(Self::from_request(
+            &parts.headers,
+            peer,
+            &state.options.trusted_proxies,
+        ))
+    }
+}
+
+/// Access of any signed-in user, inside or outside an organization.
+#[derive(Debug, Clone)]
+pub(crate) struct Authenticated(pub(crate) Arc<Access>);
+
+impl FromRequestParts<DashboardState> for Authenticated {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
+        granted_access(parts).map(Self)
+    }
+}
+
+impl FromRequestParts<DashboardState> for OrganizationAccess {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
+        let access = granted_access(parts)?;
+        let scope = access.scope.clone().ok_or(PageError::NotFound)?;
+        Ok(Self { access, scope })
+    }
+}
+
+impl FromRequestParts<DashboardState> for ProjectAccess {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
+        let access = granted_access(parts)?;
+        let scope = access.scope.clone().ok_or(PageError::NotFound)?;
+        let project = scope.project.clone().ok_or(PageError::NotFound)?;
+        Ok(Self {
+            access,
+            scope,
+            project,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Errors of pages, and how they are shown.
+
+use askama::Template;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use http::StatusCode;
+use http::header::RETRY_AFTER;
+
+use crate::assets;
+
+#[derive(Debug)]
+pub(crate) enum PageError {
+    /// Not signed in. After signing in, the browser returns to `next`.
+    NotSignedIn {
+        next: Option<String>,
+    },
+    NotFound,
+    /// Signed in, but the role is not sufficient.
+    Forbidden(&'static str),
+    /// The CSRF token is missing or wrong: a forged or outdated form.
+    CsrfMismatch,
+    /// The request body timed out or broke off.
+    IncompleteBody,
+    /// Invalid input.
+    Invalid(String),
+    RateLimited {
+        seconds: i64,
+    },
+    Store(store::Error),
+}
+
+impl From<store::Error> for PageError {
+    fn from(failure: store::Error) -> Self {
+        Self::Store(failure)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    title: &'a str,
+    text: &'a str,
+    signed_out: bool,
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let (status, title, text) = match self {
+            Self::NotSignedIn { next: Some(next) } => {
+                let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+                return Redirect::to(&format!("/dashboard/sign-in?next={next}")).into_response();
+            }
+            Self::NotSignedIn { next: None } => (
+                StatusCode::UNAUTHORIZED,
+                "You are signed out",
+                "Sign in and try again.".to_owned(),
+            ),
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "Not found",
+                "This page does not exist, or you do not have access to it.".to_owned(),
+            ),
+            Self::Forbidden(why) => (StatusCode::FORBIDDEN, "Permission denied", why.to_owned()),
+            Self::CsrfMismatch => (
+                StatusCode::FORBIDDEN,
+                "This form has expired",
+                "Nothing was changed. Go back, reload the page and try again.".to_owned(),
+            ),
+            Self::IncompleteBody => (
+                StatusCode::REQUEST_TIMEOUT,
+                "The request was incomplete",
+                "Nothing was changed. Go back and submit the form again.".to_owned(),
+            ),
+            Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid request", why),
+            Self::RateLimited { seconds } => {
+                let text = format!("Too many attempts. Wait {seconds} seconds and try again.");
+                let said = render_error(StatusCode::TOO_MANY_REQUESTS, "Too many attempts", &text);
+                return ([(RETRY_AFTER, seconds.to_string())], said).into_response();
+            }
+            Self::Store(failure) if failure.is_unavailable() => {
+                tracing::warn!(failure = %failure, "dashboard page failed: database unavailable");
+                let text = "A database does not respond. Requests to other databases still work. \
+                    Reload this page in a few seconds.";
+                let said = render_error(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "Temporarily unavailable",
+                    text,
+                );
+                return ([(RETRY_AFTER, "5")], said).into_response();
+            }
+            Self::Store(failure) => {
+                tracing::error!(failure = %failure, cause = ?failure, "dashboard page failed");
+                (
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "Internal error",
+                    "Something went wrong. The server log has the details.".to_owned(),
+                )
+            }
+        };
+        render_error(status, title, &text)
+    }
+}
+
+fn render_error(status: StatusCode, title: &str, text: &str) -> Response {
+    let said = ErrorPage {
+        title,
+        text,
+        signed_out: status == StatusCode::UNAUTHORIZED,
+    };
+    let html = said.render().unwrap_or_else(|_| title.to_owned());
+    (status, Html(html)).into_response()
+}

@@ -1,0 +1,210 @@
+//! Single sign-on with OIDC.
+//!
+//! State, nonce and PKCE verifier of a login attempt derive from one random cookie that is valid
+//! for ten minutes. The server stores nothing, and the callback works only in the same browser.
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::id::{Berth, PersonId};
+use domain::oidc::{ExternalIdentity, LoginAttempt};
+use domain::person::Email;
+use domain::secret_token::SecretToken;
+use domain::time::Timestamp;
+use http::header::SET_COOKIE;
+use http::{HeaderMap, Uri};
+use serde::Deserialize;
+use store::control::audit_log::Actor;
+use store::control::one_time_link::{self, Invitee, LinkPurpose, LinkRedemption};
+use store::control::person::{self, NewPerson, Person};
+
+use crate::access::ClientInfo;
+use crate::cookie;
+use crate::page_error::PageError;
+use crate::people::sign_in;
+use crate::state::DashboardState;
+
+pub(crate) const CALLBACK_PATH: &str = "/dashboard/oidc/callback";
+/// Its name before 0.1.0: identity providers may still have it registered.
+pub(crate) const OLD_CALLBACK_PATH: &str = "/dashboard/elsewhere/back";
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct OidcStartQuery {
+    /// The invitation to accept after signing in.
+    #[serde(default)]
+    pass: String,
+}
+
+fn login_attempt(state: &DashboardState, token: &SecretToken, callback_path: &str) -> LoginAttempt {
+    LoginAttempt {
+        redirect_uri: format!("{}{callback_path}", state.options.public_url),
+        state: token.derive("state"),
+        nonce: token.derive("nonce"),
+        code_verifier: token.derive("verifier"),
+    }
+}
+
+pub(crate) async fn start_login(
+    State(state): State<DashboardState>,
+    Query(OidcStartQuery { pass }): Query<OidcStartQuery>,
+) -> Result<Response, PageError> {
+    let provider = state
+        .identity_provider
+        .as_ref()
+        .ok_or(PageError::NotFound)?;
+    let token = SecretToken::from_random(rand::random());
+    let url = provider
+        .authorization_url(&login_attempt(&state, &token, CALLBACK_PATH))
+        .await
+        .map_err(PageError::Invalid)?;
+    let attempt = match SecretToken::parse(&pass) {
+        Some(pass) => format!("{}.{}", token.reveal(), pass.reveal()),
+        None => token.reveal().to_owned(),
+    };
+    let cookie =
+        cookie::issue_login_attempt(&attempt, &state.options).ok_or(PageError::NotFound)?;
+    Ok(([(SET_COOKIE, cookie)], Redirect::to(&url)).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct OidcCallbackQuery {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    error: String,
+}
+
+pub(crate) async fn callback(
+    State(state): State<DashboardState>,
+    client: ClientInfo,
+    headers: HeaderMap,
+    uri: Uri,
+    Query(back): Query<OidcCallbackQuery>,
+) -> Result<Response, PageError> {
+    let provider = state
+        .identity_provider
+        .as_ref()
+        .ok_or(PageError::NotFound)?;
+    let expired = || {
+        PageError::Invalid(
+            "This sign-in attempt has expired or was started in another browser. Sign in again."
+                .to_owned(),
+        )
+    };
+    let (token, invited) = cookie::read_login_attempt(&headers).ok_or_else(expired)?;
+    let attempt = login_attempt(&state, &token, uri.path());
+    if back.state != attempt.state {
+        return Err(expired());
+    }
+    if !back.error.is_empty() || back.code.is_empty() {
+        return Err(PageError::Invalid(
+            "The identity provider rejected the sign-in.".to_owned(),
+        ));
+    }
+    let now = state.clock.now();
+    let identity = provider
+        .exchange_code(&back.code, &attempt, now)
+        .await
+        .map_err(PageError::Invalid)?;
+    let person = find_or_join(&state, &client, identity, invited, now).await?;
+    let mut response = sign_in::start_session(&state, &person, &client, "/dashboard", now).await?;
+    if let Some(cleared) = cookie::clear_login_attempt(&state.options) {
+        response.headers_mut().append(SET_COOKIE, cleared);
+    }
+    Ok(response)
+}
+
+/// Finds the user by identity, then by verified e-mail address, then by invitation.
+async fn find_or_join(
+    state: &DashboardState,
+    client: &ClientInfo,
+    identity: ExternalIdentity,
+    invited: Option<SecretToken>,
+    now: Timestamp,
+) -> Result<Person, PageError> {
+    let (issuer, subject) = (&identity.issuer, &identity.subject);
+    if let Some(person) = person::find_by_identity(&state.control, issuer, subject).await? {
+        return Some(person)
+            .filter(|person| person.is_active)
+            .ok_or_else(not_invited);
+    }
+    let email = identity
+        .email
+        .as_deref()
+        .and_then(|email| email.parse::<Email>().ok());
+    let email = email.ok_or_else(|| {
+        PageError::Invalid("The identity provider has not verified your e-mail address.".to_owned())
+    })?;
+    let by = |id: PersonId| Actor {
+        person: Some(id),
+        name: email.as_str().to_owned(),
+        address: Some(client.address.clone()),
+    };
+    let person = match person::find_credentials(&state.control, &email).await? {
+        Some(credentials) if credentials.person.is_active => credentials.person,
+        Some(_) => return Err(not_invited()),
+        None => {
+            let invited = invited.ok_or_else(not_invited)?;
+            accept_invitation(state, &identity, &email, &invited, &by, now).await?
+        }
+    };
+    person::link_identity(
+        &state.control,
+        person.id,
+        issuer,
+        subject,
+        &by(person.id),
+        now,
+    )
+    .await?;
+    Ok(person)
+}
+
+fn not_invited() -> PageError {
+    PageError::Invalid(
+        "No active user has your e-mail address. Ask an owner of your organization to invite you."
+            .to_owned(),
+    )
+}
+
+/// The invitation must be for the e-mail address that the identity provider verified.
+async fn accept_invitation(
+    state: &DashboardState,
+    identity: &ExternalIdentity,
+    email: &Email,
+    invited: &SecretToken,
+    by: &(dyn Fn(PersonId) -> Actor + Sync),
+    now: Timestamp,
+) -> Result<Person, PageError> {
+    let found = one_time_link::find(&state.control, invited.digest(), now).await?;
+    let is_for_email = matches!(
+        found.map(|pass| pass.purpose),
+        Some(LinkPurpose::Invitation { email: invited, .. }) if invited.to_lowercase() == email.normalized()
+    );
+    if !is_for_email {
+        return Err(not_invited());
+    }
+    let berth = Berth::new(0).ok_or(PageError::NotFound)?;
+    let name = identity
+        .name
+        .as_deref()
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let new = NewPerson {
+        id: PersonId::new(now, berth, rand::random()),
+        name: name.unwrap_or(email.as_str()).chars().take(200).collect(),
+        email: email.clone(),
+        password: None,
+        is_operator: false,
+    };
+    let (digest, author) = (invited.digest(), by(new.id));
+    match one_time_link::redeem_invitation(&state.control, digest, Invitee::New(&new), &author, now)
+        .await?
+    {
+        LinkRedemption::Redeemed(_) => person::find(&state.control, new.id)
+            .await?
+            .ok_or(PageError::NotFound),
+        LinkRedemption::Invalid => Err(not_invited()),
+    }
+}

@@ -1,0 +1,298 @@
+//! Spellings of a host in a URL: every spelling of an address is parsed as that address.
+
+use url::{Host, Url};
+
+use super::*;
+use crate::callback_url::{AllowedSchemes, CallbackUrl};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostVerdict {
+    /// An address that may not be called.
+    NotGlobal,
+    /// An address that may.
+    Global,
+    /// A name: its addresses are vetted when it has been resolved.
+    Name,
+    /// Not a valid callback URL.
+    Refused,
+}
+
+use HostVerdict::{Global, Name, NotGlobal, Refused};
+
+pub(super) const TABLE: &[(&str, HostVerdict)] = &[
+    // One number: decimal, hexadecimal, octal.
+    ("2130706433", NotGlobal),
+    ("2131298569", NotGlobal),
+    ("3232235777", NotGlobal),
+    ("2852039166", NotGlobal),
+    ("167772161", NotGlobal),
+    ("0", NotGlobal),
+    ("00", NotGlobal),
+    ("4294967295", NotGlobal),
+    ("134744072", Global),
+    ("0x7f000001", NotGlobal),
+    ("0X7F000001", NotGlobal),
+    ("0x7F000001", NotGlobal),
+    ("0xa9fea9fe", NotGlobal),
+    ("0x00000000007f000001", NotGlobal),
+    ("0x08080808", Global),
+    ("017700000001", NotGlobal),
+    ("0000000000017700000001", NotGlobal),
+    ("0251.0376.0251.0376", NotGlobal),
+    ("01002004010", Global),
+    ("0x", NotGlobal),
+    ("0x0", NotGlobal),
+    // Too large or not a number.
+    ("4294967296", Refused),
+    ("0x100000000", Refused),
+    ("040000000000", Refused),
+    ("18446744073709551616", Refused),
+    ("09", Refused),
+    ("0xg", Name),
+    // Short forms.
+    ("127.1", NotGlobal),
+    ("127.0.1", NotGlobal),
+    ("127.592137", NotGlobal),
+    ("127.65535", NotGlobal),
+    ("10.1", NotGlobal),
+    ("172.16.1", NotGlobal),
+    ("192.168.257", NotGlobal),
+    ("169.254.43518", NotGlobal),
+    ("0.1", NotGlobal),
+    ("8.526344", Global),
+    ("8.8.2056", Global),
+    ("127.16777216", Refused),
+    ("127.0.65536", Refused),
+    // Mixed bases, leading zeros.
+    ("0x7f.9.9.9", NotGlobal),
+    ("0x7f.0x0.0x0.0x1", NotGlobal),
+    ("0177.011.011.011", NotGlobal),
+    ("0177.0.0.1", NotGlobal),
+    ("0177.0x0.0.01", NotGlobal),
+    ("127.0.0.01", NotGlobal),
+    ("127.0.0.0x1", NotGlobal),
+    ("000000177.0.0.1", NotGlobal),
+    ("0x000000007f.1", NotGlobal),
+    ("0300.0250.1", NotGlobal),
+    ("0xC0.0xA8.1.1", NotGlobal),
+    ("012.0.0.1", NotGlobal),
+    ("0127.0.0.1", Global),
+    ("010.010.010.010", Global),
+    ("0x8.0x8.010.8", Global),
+    // Wrong numbers of parts, parts out of range.
+    ("127.0.0.256", Refused),
+    ("256.0.0.1", Refused),
+    ("127.0.0.0.1", Refused),
+    ("1.2.3.4.5", Refused),
+    ("127..1", Refused),
+    (".127.0.0.1", Refused),
+    // The system may resolve it as an address; the resolved address is vetted.
+    ("127.0.0.1..", Name),
+    ("127.0.0.-1", Name),
+    ("127.0.0.0x", NotGlobal),
+    ("127.0.0.08", Refused),
+    ("127.0.0.1e0", Name),
+    ("a.127.0.0.1", Refused),
+    // Trailing dots.
+    ("127.0.0.1.", NotGlobal),
+    ("2130706433.", NotGlobal),
+    ("0x7f000001.", NotGlobal),
+    ("127.1.", NotGlobal),
+    ("8.8.8.8.", Global),
+    ("localhost.", Name),
+    ("example.com.", Name),
+    // Other digits, other dots, invisible letters.
+    ("１２７.０.０.１", NotGlobal),
+    ("①②⑦.⓪.⓪.①", NotGlobal),
+    ("127。0。0。1", NotGlobal),
+    ("127．0．0．1", NotGlobal),
+    ("127｡0｡0｡1", NotGlobal),
+    ("𝟏𝟐𝟕.𝟎.𝟎.𝟏", NotGlobal),
+    ("𝟙𝟚𝟟.𝟘.𝟘.𝟙", NotGlobal),
+    ("⁰ˣ⁷ᶠ.1", NotGlobal),
+    ("０ｘ７ｆ.1", NotGlobal),
+    ("１６９.２５４.１６９.２５４", NotGlobal),
+    ("127.0.0.1\u{ad}", NotGlobal),
+    ("1\u{200b}27.0.0.1", NotGlobal),
+    ("８.８.８.８", Global),
+    ("ⓛocalhost", Name),
+    // Percent-encoded.
+    ("%31%32%37.0.0.1", NotGlobal),
+    ("%31%32%37%2e%30%2E%30%2e%31", NotGlobal),
+    ("127%2e0%2e0%2e1", NotGlobal),
+    ("0%787f000001", NotGlobal),
+    ("%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1", NotGlobal),
+    ("%38.8.8.8", Global),
+    ("%5B::1%5D", Refused),
+    ("127.0.0.1%00", Refused),
+    ("127.0.0.1%20", Refused),
+    ("127.0.0.1%23.example.com", Refused),
+    ("127.0.0.1%2f.example.com", Refused),
+    ("example.com%40127.0.0.1", Refused),
+    ("%2531.0.0.1", Refused),
+    ("%zz", Refused),
+    // IPv6.
+    ("[::1]", NotGlobal),
+    ("[::]", NotGlobal),
+    ("[0:0:0:0:0:0:0:1]", NotGlobal),
+    ("[0000:0000:0000:0000:0000:0000:0000:0001]", NotGlobal),
+    ("[::0001]", NotGlobal),
+    ("[0::0:1]", NotGlobal),
+    ("[::127.0.0.1]", NotGlobal),
+    ("[::7f00:1]", NotGlobal),
+    ("[::ffff:127.0.0.1]", NotGlobal),
+    ("[::FFFF:127.0.0.1]", NotGlobal),
+    ("[::ffff:7f00:1]", NotGlobal),
+    ("[::ffff:7f09:909]", NotGlobal),
+    ("[::ffff:127.9.9.9]", NotGlobal),
+    ("[0:0:0:0:0:ffff:127.0.0.1]", NotGlobal),
+    ("[0:0:0:0:0:FfFf:a9fe:a9fe]", NotGlobal),
+    ("[::ffff:0:127.0.0.1]", NotGlobal),
+    ("[::ffff:0:0]", NotGlobal),
+    ("[64:ff9b::127.0.0.1]", NotGlobal),
+    ("[64:ff9b::7f00:1]", NotGlobal),
+    ("[64:FF9B::A9FE:A9FE]", NotGlobal),
+    ("[64:ff9b:1::10.0.0.1]", NotGlobal),
+    ("[64:ff9b::8.8.8.8]", NotGlobal),
+    ("[2002:7f00:1::]", NotGlobal),
+    ("[2002:7f00:0001::1]", NotGlobal),
+    ("[2002:c0a8:101::1]", NotGlobal),
+    ("[2002:808:808::1]", NotGlobal),
+    ("[2001::1]", NotGlobal),
+    ("[2001:0:4136:e378:8000:63bf:3fff:fdd2]", NotGlobal),
+    ("[2001:0000:7f00:1::]", NotGlobal),
+    ("[2001:10::1]", NotGlobal),
+    ("[2001:20::1]", NotGlobal),
+    ("[2001:db8::1]", NotGlobal),
+    ("[2001:DB8::1]", NotGlobal),
+    ("[3fff::1]", NotGlobal),
+    ("[5f00::1]", NotGlobal),
+    ("[100::1]", NotGlobal),
+    ("[100:0:0:1::1]", NotGlobal),
+    ("[fc00::1]", NotGlobal),
+    ("[fd00:ec2::254]", NotGlobal),
+    ("[FD00::1]", NotGlobal),
+    ("[fe80::1]", NotGlobal),
+    ("[febf::1]", NotGlobal),
+    ("[fec0::1]", NotGlobal),
+    ("[fe80::5efe:7f00:1]", NotGlobal),
+    ("[ff02::1]", NotGlobal),
+    ("[ff0e::1]", NotGlobal),
+    ("[::ffff:8.8.8.8]", Global),
+    ("[::ffff:808:808]", Global),
+    ("[2606:4700::1111]", Global),
+    ("[2606:4700:0:0:0:0:0:1111]", Global),
+    ("[2001:4860:4860::8888]", Global),
+    ("[2A00:1450:4001::200E]", Global),
+    // Not an address of IPv6, or one with a zone.
+    ("[fe80::1%25eth0]", Refused),
+    ("[fe80::1%eth0]", Refused),
+    ("[::1%25lo]", Refused),
+    ("[::1%251]", Refused),
+    ("[::1]%25lo", Refused),
+    ("[::1", Refused),
+    ("::1", Refused),
+    ("::ffff:127.0.0.1", Refused),
+    ("[]", Refused),
+    ("[:]", Refused),
+    ("[::1::]", Refused),
+    ("[:::1]", Refused),
+    ("[1:2:3:4:5:6:7]", Refused),
+    ("[1:2:3:4:5:6:7:8:9]", Refused),
+    ("[::g]", Refused),
+    ("[::10000]", Refused),
+    ("[::ffff:127.0.0.256]", Refused),
+    ("[::ffff:127.1]", Refused),
+    ("[::ffff:0x7f.0.0.1]", Refused),
+    ("[::ffff:0177.0.0.1]", Refused),
+    ("[127.0.0.1]", Refused),
+    ("[localhost]", Refused),
+    ("[v1.x]", Refused),
+    ("[%3A%3A1]", Refused),
+    ("[::１]", Refused),
+    // Userinfo, and what looks like it.
+    ("user@127.0.0.1", Refused),
+    ("user:secret@127.0.0.1", Refused),
+    ("@127.0.0.1", Refused),
+    (":@127.0.0.1", Refused),
+    ("example.com@127.0.0.1", Refused),
+    ("127.0.0.1@example.com", Refused),
+    ("example.com:80@127.0.0.1", Refused),
+    ("a@b@127.0.0.1", Refused),
+    ("%40@127.0.0.1", Refused),
+    ("user@[::1]", Refused),
+    // Where the host ends.
+    ("127.0.0.1#@example.com", NotGlobal),
+    ("127.0.0.1?@example.com", NotGlobal),
+    ("127.0.0.1/@example.com", NotGlobal),
+    ("127.0.0.1:80", NotGlobal),
+    ("127.0.0.1:", NotGlobal),
+    ("[::1]:8080", NotGlobal),
+    ("127.0.0.1:65536", Refused),
+    ("127.0.0.1:x", Refused),
+    ("127.0.0.1:-1", Refused),
+    ("127.0.0.1:80:80", Refused),
+    ("127.0.0.1\\@example.com", Refused),
+    ("example.com\\@127.0.0.1", Refused),
+    ("127.0.0.1\t", Refused),
+    ("127.0\t.0.1", Refused),
+    ("127.0.0.1\n", Refused),
+    ("127.0.\r\n0.1", Refused),
+    (" 127.0.0.1", Refused),
+    ("/127.0.0.1", Refused),
+    ("", Refused),
+    (":80", Refused),
+    ("?", Refused),
+    ("#", Refused),
+    // Names. They are resolved, and the resolved addresses are vetted.
+    ("localhost", Name),
+    ("LOCALHOST", Name),
+    ("LocalHost", Name),
+    ("localhost.localdomain", Name),
+    ("metadata.google.internal", Name),
+    ("metadata", Name),
+    ("ip6-localhost", Name),
+    ("127.0.0.1.nip.io", Name),
+    ("127.0.0.1.example.com", Name),
+    ("7f000001.example.com", Name),
+    ("1.example", Name),
+    ("xn--bcher-kva.example", Name),
+    ("bücher.example", Name),
+    ("BÜCHER.example", Name),
+    ("EXAMPLE.com", Name),
+    ("host_with_underscore", Name),
+    ("a.0x7f", Refused),
+    ("example.1", Refused),
+    ("exa<mple.com", Refused),
+    ("exa|mple.com", Refused),
+    ("exa^mple.com", Refused),
+    ("xn--a", Refused),
+];
+
+fn classify(host: &str) -> HostVerdict {
+    let text = format!("http://{host}");
+    let Ok(callback) = CallbackUrl::parse(&text, AllowedSchemes::HttpAndHttps) else {
+        return Refused;
+    };
+    let url = Url::parse(callback.as_str()).unwrap();
+    let address = match url.host().unwrap() {
+        Host::Domain(_) => return Name,
+        Host::Ipv4(v4) => IpAddr::V4(v4),
+        Host::Ipv6(v6) => IpAddr::V6(v6),
+    };
+    if is_global(address) {
+        Global
+    } else {
+        NotGlobal
+    }
+}
+
+#[test]
+fn every_spelling_ends_as_what_it_means() {
+    let wrong: Vec<_> = TABLE
+        .iter()
+        .map(|(host, expected)| (host, expected, classify(host)))
+        .filter(|(_, expected, spelt)| *expected != spelt)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

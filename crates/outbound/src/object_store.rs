@@ -1,0 +1,166 @@
+//! The object store: S3 or a compatible store, called by us and, with presigned grants, by callers.
+//!
+//! A grant's signature limits the caller to one key, one size, one digest, one media type and a
+//! few minutes. Grants name the public address; our own calls use the internal one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::time::{Clock, Timestamp};
+use tokio_rustls::rustls::RootCertStore;
+use url::Url;
+
+use crate::callback::native_roots;
+
+mod bucket_marker;
+mod bucket_owner;
+mod call;
+mod content_disposition;
+mod cors;
+mod download;
+mod endpoint;
+mod failure;
+mod http_client;
+mod key;
+mod list;
+mod multipart;
+mod object;
+mod post_policy;
+mod presigned_grant;
+mod probe;
+mod public_requests;
+mod sigv4;
+mod xml;
+
+pub use download::ObjectDownload;
+pub use endpoint::AddressingStyle;
+pub use failure::{ObjectStoreFailure, ObjectStoreProbeFailure, ObjectStoreSetupFailure};
+pub use key::{ObjectArea, ObjectKey};
+pub use list::{ListedObject, ObjectListing, OpenMultipartUpload};
+pub use multipart::{MultipartCompletion, StoredPart, UploadedPart};
+pub use object::{CopyResult, ObjectHead};
+pub use presigned_grant::{PartGrants, PostGrant};
+
+use endpoint::BucketEndpoint;
+use http_client::ObjectStoreHttpClient;
+use sigv4::SigV4Signer;
+
+#[derive(Clone)]
+pub struct Options {
+    /// For our own calls.
+    pub internal: Url,
+    /// For callers. Grants are signed for this host.
+    pub public: Url,
+    pub bucket: String,
+    pub region: String,
+    pub style: AddressingStyle,
+    pub access_key: String,
+    pub secret_key: String,
+    /// Every key starts with it. Empty, or ends in `/`.
+    pub prefix: String,
+    /// How long an upload grant is valid.
+    pub grant_lifetime: Duration,
+    /// Origins that may upload from a browser. Empty: CORS is not set up.
+    pub cors_origins: Vec<String>,
+    pub timeouts: ObjectStoreTimeouts,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectStoreTimeouts {
+    /// For opening a connection.
+    pub connect: Duration,
+    /// For a call including its retries.
+    pub call: Duration,
+    /// For completing a multipart upload and for a copy: some stores copy every byte.
+    pub slow: Duration,
+    /// For the next chunk of a download.
+    pub chunk: Duration,
+    pub ping: Duration,
+}
+
+impl Default for ObjectStoreTimeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            call: Duration::from_secs(15),
+            slow: Duration::from_mins(10),
+            chunk: Duration::from_secs(30),
+            ping: Duration::from_secs(3),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    /// Without the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("internal", &self.internal.host_str())
+            .field("public", &self.public.host_str())
+            .field("bucket", &self.bucket)
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One bucket, or one prefix of it.
+#[derive(Clone)]
+pub struct ObjectStore(Arc<ObjectStoreInner>);
+
+struct ObjectStoreInner {
+    internal: BucketEndpoint,
+    public: BucketEndpoint,
+    bucket: String,
+    prefix: String,
+    grant_lifetime: Duration,
+    cors_origins: Vec<String>,
+    timeouts: ObjectStoreTimeouts,
+    signer: SigV4Signer,
+    client: ObjectStoreHttpClient,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for ObjectStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectStore")
+            .field("bucket", &self.0.bucket)
+            .field("prefix", &self.0.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ObjectStore {
+    /// Does not connect yet. An https store is verified with the host's root certificates.
+    pub fn new(options: Options, clock: Arc<dyn Clock>) -> Result<Self, ObjectStoreSetupFailure> {
+        Self::with_roots(options, clock, native_roots())
+    }
+
+    pub fn with_roots(
+        options: Options,
+        clock: Arc<dyn Clock>,
+        roots: RootCertStore,
+    ) -> Result<Self, ObjectStoreSetupFailure> {
+        endpoint::check_bucket_name(&options.bucket)?;
+        key::check_prefix(&options.prefix)?;
+        let internal = BucketEndpoint::new(&options.internal, &options.bucket, options.style)?;
+        let public = BucketEndpoint::new(&options.public, &options.bucket, options.style)?;
+        let signer = SigV4Signer::new(options.access_key, &options.secret_key, options.region)?;
+        let client = http_client::build_client(options.timeouts.connect, roots)?;
+        Ok(Self(Arc::new(ObjectStoreInner {
+            internal,
+            public,
+            bucket: options.bucket,
+            prefix: options.prefix,
+            grant_lifetime: options.grant_lifetime,
+            cors_origins: options.cors_origins,
+            timeouts: options.timeouts,
+            signer,
+            client,
+            clock,
+        })))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+}

@@ -1,0 +1,196 @@
+//! One call to the store: signed, with a deadline, retried on transient failures.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::HeaderMap;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use tokio::time::{sleep, timeout};
+
+use super::ObjectStore;
+use super::failure::ObjectStoreFailure;
+use super::key::ObjectKey;
+use super::sigv4::UnsignedRequest;
+use super::xml;
+
+/// Backoff between attempts. A store that still fails after them is unavailable.
+const RETRY_DELAYS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
+/// For every response except an object's bytes.
+const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
+/// Our own calls are sent at once. The lifetime covers clock skew and retries.
+const SIGNATURE_LIFETIME: Duration = Duration::from_mins(15);
+
+/// Every header is signed.
+#[derive(Debug, Clone)]
+pub(super) struct ObjectStoreCall<'a> {
+    /// For messages: "refused to …".
+    pub(super) operation: &'static str,
+    pub(super) method: Method,
+    /// None: the bucket itself.
+    pub(super) key: Option<&'a ObjectKey>,
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) headers: &'a [(&'a str, &'a str)],
+    pub(super) body: Bytes,
+    /// For all attempts together.
+    pub(super) timeout: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct ObjectStoreResponse {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl ObjectStoreResponse {
+    pub(super) fn error_code(&self) -> String {
+        xml::error_code(&self.body).unwrap_or_default()
+    }
+
+    pub(super) fn refusal(&self, what: &'static str) -> ObjectStoreFailure {
+        ObjectStoreFailure::Refused {
+            what,
+            status: self.status.as_u16(),
+            code: self.error_code(),
+        }
+    }
+
+    /// Turns every status except 2xx into a refusal.
+    pub(super) fn require_success(self, what: &'static str) -> Result<Self, ObjectStoreFailure> {
+        if self.status.is_success() {
+            Ok(self)
+        } else {
+            Err(self.refusal(what))
+        }
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+impl ObjectStore {
+    /// Reads the whole response. Fails if the store answers 5xx on every attempt.
+    pub(super) async fn call(
+        &self,
+        call: &ObjectStoreCall<'_>,
+    ) -> Result<ObjectStoreResponse, ObjectStoreFailure> {
+        self.with_retries(call.timeout, || self.try_call(call))
+            .await
+    }
+
+    /// Returns the response before its body is read.
+    pub(super) async fn call_streaming(
+        &self,
+        call: &ObjectStoreCall<'_>,
+    ) -> Result<Response<Incoming>, ObjectStoreFailure> {
+        self.with_retries(call.timeout, || self.try_call_streaming(call))
+            .await
+    }
+
+    async fn try_call_streaming(
+        &self,
+        call: &ObjectStoreCall<'_>,
+    ) -> Result<Response<Incoming>, ObjectStoreFailure> {
+        let response = self.send_signed(call).await?;
+        if response.status().is_server_error() {
+            return Err(server_failure(&collect_response(response).await?));
+        }
+        Ok(response)
+    }
+
+    /// `once` returns a future: the futures of async closures are not known to be `Send`.
+    async fn with_retries<T, F: Future<Output = Result<T, ObjectStoreFailure>>>(
+        &self,
+        within: Duration,
+        once: impl Fn() -> F,
+    ) -> Result<T, ObjectStoreFailure> {
+        let tries = async {
+            for pause in RETRY_DELAYS {
+                match once().await {
+                    Err(failure) if failure.is_transient() => sleep(pause).await,
+                    other => return other,
+                }
+            }
+            once().await
+        };
+        let ended = timeout(within, tries).await;
+        ended.unwrap_or(Err(ObjectStoreFailure::TimedOut(within)))
+    }
+
+    async fn try_call(
+        &self,
+        call: &ObjectStoreCall<'_>,
+    ) -> Result<ObjectStoreResponse, ObjectStoreFailure> {
+        let answer = collect_response(self.send_signed(call).await?).await?;
+        // Stores answer slow operations with 200 before they know the result.
+        if answer.status.is_server_error() || xml::is_transient_error(&answer.body) {
+            return Err(server_failure(&answer));
+        }
+        Ok(answer)
+    }
+
+    async fn send_signed(
+        &self,
+        call: &ObjectStoreCall<'_>,
+    ) -> Result<Response<Incoming>, ObjectStoreFailure> {
+        let bucket = &self.0.internal;
+        let signed = self.0.signer.presign(
+            UnsignedRequest {
+                method: &call.method,
+                host: &bucket.host,
+                path: &bucket.path(call.key),
+                query: call.query,
+                headers: call.headers,
+                expires: SIGNATURE_LIFETIME,
+            },
+            self.now(),
+        );
+        let mut request = Request::builder()
+            .method(&call.method)
+            .uri(bucket.url(&signed));
+        for (name, value) in call.headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(call.body.clone()));
+        let request = request.map_err(|_| ObjectStoreFailure::Unreadable(call.operation))?;
+        self.send_once(request).await
+    }
+
+    /// Sends the request once, without signing it.
+    pub(super) async fn send_once(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ObjectStoreFailure> {
+        let sent = self.0.client.request(request).await;
+        sent.map_err(|error| ObjectStoreFailure::from_client(&error))
+    }
+}
+
+fn server_failure(answer: &ObjectStoreResponse) -> ObjectStoreFailure {
+    ObjectStoreFailure::Failed {
+        status: answer.status.as_u16(),
+        code: answer.error_code(),
+    }
+}
+
+pub(super) async fn collect_response(
+    response: Response<Incoming>,
+) -> Result<ObjectStoreResponse, ObjectStoreFailure> {
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
+    Ok(ObjectStoreResponse {
+        status: head.status,
+        headers: head.headers,
+        body: body
+            .map_err(|_| ObjectStoreFailure::ConnectionClosed)?
+            .to_bytes(),
+    })
+}

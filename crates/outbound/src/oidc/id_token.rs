@@ -1,0 +1,212 @@
+//! Verifies an ID token: a JWT signed with a key that the provider publishes.
+//!
+//! RS256 and ES256 are supported, and the algorithm must fit the key. A token with another
+//! algorithm, or with `none`, is refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use chrono::TimeDelta;
+use domain::oidc::ExternalIdentity;
+use domain::time::Timestamp;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
+};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use url::form_urlencoded::byte_serialize;
+
+const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdTokenError {
+    #[error("the token cannot be read")]
+    Unreadable,
+    #[error("the signing algorithm is not supported")]
+    Algorithm,
+    #[error("no published key signed the token")]
+    Signature,
+    #[error("the token has another issuer")]
+    Issuer,
+    #[error("the token is for another client")]
+    Audience,
+    #[error("the token has another nonce")]
+    Nonce,
+    #[error("the token has expired or is not valid yet")]
+    Expiry,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct JsonWebKeySet {
+    keys: Vec<JsonWebKey>,
+}
+
+#[derive(Debug, Deserialize)]
+struct JsonWebKey {
+    kty: String,
+    #[serde(default)]
+    kid: Option<String>,
+    #[serde(default, rename = "use")]
+    purpose: Option<String>,
+    #[serde(default)]
+    n: String,
+    #[serde(default)]
+    e: String,
+    #[serde(default)]
+    crv: String,
+    #[serde(default)]
+    x: String,
+    #[serde(default)]
+    y: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct TokenHeader {
+    alg: String,
+    #[serde(default)]
+    kid: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    #[serde(default)]
+    azp: Option<String>,
+    exp: i64,
+    iat: i64,
+    #[serde(default)]
+    nonce: Option<String>,
+    #[serde(default)]
+    email: Option<String>,
+    #[serde(default)]
+    email_verified: bool,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Debug)]
+pub(super) struct ExpectedClaims<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) client_id: &'a str,
+    pub(super) nonce: &'a str,
+    pub(super) now: Timestamp,
+}
+
+pub(super) fn verify_id_token(
+    token: &str,
+    keys: &JsonWebKeySet,
+    expected: &ExpectedClaims<'_>,
+) -> Result<ExternalIdentity, IdTokenError> {
+    let (signed, signature) = token.rsplit_once('.').ok_or(IdTokenError::Unreadable)?;
+    let (head, claims) = signed.split_once('.').ok_or(IdTokenError::Unreadable)?;
+    let head: TokenHeader = decode_json(head)?;
+    let signature = decode_base64url(signature)?;
+    let named = |key: &&JsonWebKey| {
+        let is_named = head.kid.is_none() || key.kid.is_none() || key.kid == head.kid;
+        is_named
+            && key
+                .purpose
+                .as_deref()
+                .is_none_or(|purpose| purpose == "sig")
+    };
+    let kind = match head.alg.as_str() {
+        "RS256" => "RSA",
+        "ES256" => "EC",
+        _ => return Err(IdTokenError::Algorithm),
+    };
+    let mut keys = keys.keys.iter().filter(named).filter(|key| key.kty == kind);
+    if !keys.any(|key| key.has_signed(signed.as_bytes(), &signature)) {
+        return Err(IdTokenError::Signature);
+    }
+    decode_json::<Claims>(claims)?.check(expected)
+}
+
+impl JsonWebKey {
+    fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        if self.kty == "RSA" {
+            let (Ok(n), Ok(e)) = (decode_base64url(&self.n), decode_base64url(&self.e)) else {
+                return false;
+            };
+            let key = RsaPublicKeyComponents { n, e };
+            return key
+                .verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
+                .is_ok();
+        }
+        let (Ok(x), Ok(y)) = (decode_base64url(&self.x), decode_base64url(&self.y)) else {
+            return false;
+        };
+        let point = [&[4], x.as_slice(), y.as_slice()].concat();
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
+        self.crv == "P-256" && key.verify(message, signature).is_ok()
+    }
+}
+
+impl Claims {
+    fn check(self, expected: &ExpectedClaims<'_>) -> Result<ExternalIdentity, IdTokenError> {
+        if self.iss != expected.issuer {
+            return Err(IdTokenError::Issuer);
+        }
+        let is_for_us = match &self.aud {
+            Audience::One(one) => one == expected.client_id,
+            Audience::Many(many) => {
+                let ours = many.iter().any(|one| one == expected.client_id);
+                ours && (many.len() == 1 || self.azp.as_deref() == Some(expected.client_id))
+            }
+        };
+        if !is_for_us {
+            return Err(IdTokenError::Audience);
+        }
+        if self.nonce.as_deref() != Some(expected.nonce) {
+            return Err(IdTokenError::Nonce);
+        }
+        let (early, late) = (
+            (expected.now + MAX_CLOCK_SKEW).timestamp(),
+            (expected.now - MAX_CLOCK_SKEW).timestamp(),
+        );
+        if self.exp <= late || self.iat > early {
+            return Err(IdTokenError::Expiry);
+        }
+        if self.sub.is_empty() || self.sub.len() > 255 {
+            return Err(IdTokenError::Unreadable);
+        }
+        Ok(ExternalIdentity {
+            issuer: self.iss,
+            subject: self.sub,
+            name: self.name,
+            email: self.email.filter(|_| self.email_verified),
+        })
+    }
+}
+
+fn decode_base64url(text: &str) -> Result<Vec<u8>, IdTokenError> {
+    URL_SAFE_NO_PAD
+        .decode(text)
+        .map_err(|_| IdTokenError::Unreadable)
+}
+
+fn decode_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, IdTokenError> {
+    serde_json::from_slice(&decode_base64url(text)?).map_err(|_| IdTokenError::Unreadable)
+}
+
+/// The PKCE challenge (S256) of a code verifier.
+pub(super) fn code_challenge(verifier: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
+}
+
+/// HTTP Basic credentials of a client with a secret. RFC 6749 form-encodes both halves.
+pub(super) fn basic_authorization(client: &str, secret: &str) -> String {
+    let escaped = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", escaped(client), escaped(secret));
+    format!("Basic {}", STANDARD.encode(pair))
+}
+
+#[cfg(test)]
+mod tests;

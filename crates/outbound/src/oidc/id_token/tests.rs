@@ -1,0 +1,171 @@
+//! Valid and forged tokens of a test issuer.
+
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use super::*;
+
+struct TestIssuer {
+    key_pair: EcdsaKeyPair,
+    random: SystemRandom,
+}
+
+impl TestIssuer {
+    fn new() -> Self {
+        let random = SystemRandom::new();
+        let document =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random);
+        Self {
+            key_pair: pair.unwrap(),
+            random,
+        }
+    }
+
+    fn key_set(&self) -> JsonWebKeySet {
+        let point = self.key_pair.public_key().as_ref();
+        let (x, y) = point[1..].split_at(32);
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let keys = json!({"keys": [
+            {"kty": "oct", "kid": "no"},
+            {"kty": "EC", "crv": "P-256", "kid": "one", "use": "sig", "x": encode(x), "y": encode(y)},
+        ]});
+        serde_json::from_value(keys).unwrap()
+    }
+
+    fn sign_token(&self, head: &Value, claims: &Value) -> String {
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", encode(head), encode(claims));
+        let signature = self.key_pair.sign(&self.random, signed.as_bytes()).unwrap();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
+    }
+}
+
+fn valid_claims() -> Value {
+    json!({"iss": "https://issuer.example", "sub": "42", "aud": "us", "exp": 1300, "iat": 1000,
+        "nonce": "n", "email": "ada@issuer.example", "email_verified": true, "name": "Ada"})
+}
+
+fn verify(issuer: &TestIssuer, token: &str) -> Result<ExternalIdentity, IdTokenError> {
+    let expected = ExpectedClaims {
+        issuer: "https://issuer.example",
+        client_id: "us",
+        nonce: "n",
+        now: Timestamp::from_timestamp(1000, 0).unwrap(),
+    };
+    verify_id_token(token, &issuer.key_set(), &expected)
+}
+
+fn verify_changed(change: impl FnOnce(&mut Value)) -> Result<ExternalIdentity, IdTokenError> {
+    let issuer = TestIssuer::new();
+    let mut claims = valid_claims();
+    change(&mut claims);
+    let token = issuer.sign_token(&json!({"alg": "ES256", "kid": "one"}), &claims);
+    verify(&issuer, &token)
+}
+
+#[test]
+fn a_good_token_names_its_subject() {
+    let identity = verify_changed(|_| {}).unwrap();
+    assert_eq!(identity.subject, "42");
+    assert_eq!(identity.email.as_deref(), Some("ada@issuer.example"));
+    // An unverified address is dropped.
+    let unchecked = verify_changed(|claims| claims["email_verified"] = json!(false)).unwrap();
+    assert_eq!(unchecked.email, None);
+}
+
+#[test]
+fn a_token_with_other_claims_is_refused() {
+    type Change = fn(&mut Value);
+    let cases: [(Change, IdTokenError); 9] = [
+        (
+            |c| c["iss"] = json!("https://other.example"),
+            IdTokenError::Issuer,
+        ),
+        (|c| c["aud"] = json!("them"), IdTokenError::Audience),
+        (|c| c["aud"] = json!(["us", "them"]), IdTokenError::Audience),
+        (|c| c["nonce"] = json!("m"), IdTokenError::Nonce),
+        (|c| c["nonce"] = Value::Null, IdTokenError::Nonce),
+        (|c| c["exp"] = json!(940), IdTokenError::Expiry),
+        (|c| c["iat"] = json!(1061), IdTokenError::Expiry),
+        (|c| c["sub"] = json!(""), IdTokenError::Unreadable),
+        (|c| c["exp"] = json!("soon"), IdTokenError::Unreadable),
+    ];
+    for (change, wanted) in cases {
+        assert_eq!(verify_changed(change), Err(wanted));
+    }
+    let shared = verify_changed(|c| {
+        c["aud"] = json!(["us", "them"]);
+        c["azp"] = json!("us");
+    });
+    assert!(shared.is_ok());
+}
+
+#[test]
+fn a_token_that_the_issuer_did_not_sign_is_refused() {
+    let issuer = TestIssuer::new();
+    let head = json!({"alg": "ES256", "kid": "one"});
+    let good_one = issuer.sign_token(&head, &valid_claims());
+    let other = TestIssuer::new().sign_token(&head, &valid_claims());
+    assert_eq!(verify(&issuer, &other), Err(IdTokenError::Signature));
+    for alg in ["none", "HS256", "RS384", "es256", ""] {
+        let token = issuer.sign_token(&json!({"alg": alg}), &valid_claims());
+        assert_eq!(
+            verify(&issuer, &token),
+            Err(IdTokenError::Algorithm),
+            "{alg}"
+        );
+    }
+    // The published key is not an RSA key, although the token says so.
+    let token = issuer.sign_token(&json!({"alg": "RS256", "kid": "one"}), &valid_claims());
+    assert_eq!(verify(&issuer, &token), Err(IdTokenError::Signature));
+    let (signed, _) = good_one.rsplit_once('.').unwrap();
+    for bad in [
+        String::new(),
+        "a.b".to_owned(),
+        format!("{signed}."),
+        signed.to_owned(),
+    ] {
+        assert!(verify(&issuer, &bad).is_err(), "{bad}");
+    }
+    let mut claims = valid_claims();
+    claims["sub"] = json!("43");
+    let forged = URL_SAFE_NO_PAD.encode(claims.to_string());
+    let (head, rest) = good_one.split_once('.').unwrap();
+    let forged = format!("{head}.{forged}.{}", rest.split_once('.').unwrap().1);
+    assert_eq!(verify(&issuer, &forged), Err(IdTokenError::Signature));
+}
+
+/// Signed once by openssl(1); the key was then deleted.
+#[test]
+fn an_rsa_signature_is_read() {
+    let key = json!({"kty": "RSA", "e": "AQAB", "n": "tGHWUxIxYrFN47jbusaWhJAKThkiC111fNT0W1WFd45LHNtfqhbik8IfdsfoyQnH-tG6ACBsUjcJoxkMgKSchWPwVqlxrI5r_LF6eFQ8zq39IgFbzV13svbJp3MWuuavvT0qVpEHnrWdaSLRaB89I9NsI88TlHhYrj0oY-3vjSCt9IstDzDkF_9Xobr-6rfxplGT7Fw3V7IcG7rR72OrGrogP-30Re7WivuW037cuOsL7PQxQzgIaNr5lBFkvtUj7YCswIDViUhNKKAIfSXJ0uYTS1aT-zJXuEMLU-1vfUh4nn_54IFCsVC-ygPlhlVb9PXmDfJa_QgdYEueYR18NQ"});
+    let key: JsonWebKey = serde_json::from_value(key).unwrap();
+    let signature = decode_base64url(
+        "V25XQWKYFJr6iDeh5D2scpEyaf9pQkn9esb-wPIaoY2owx-YliSa4xDyoZFvjKuXdp7cky18uLPD2FwEuLrKwh6d7q67TYkSiOZ4gYQoy7ZC_gp0S7lJ3HKLMmIDWxfk6VZ0hbUELqjBhJOIUtpfShXmOMdQhjTjeWGGK-PyoH0sE6uUb75kP3l0nrXJ-03iVzC1XK3d-yEKJrjK6KCAVATnBOpcnwAXejAHHQLFX77QHrdtBrtMpiTeqt4XATpmtlo_U0SYW9gRO0_XDmzf8EPph9UYSabkAW28kbwljOJD_km6VZgR7LM2egFL82V1L8PndhzaJYKfToPofJrxeg",
+    );
+    let signature = signature.unwrap();
+    assert!(key.has_signed(b"head.claims", &signature));
+    assert!(!key.has_signed(b"something else", &signature));
+}
+
+#[test]
+fn a_secret_is_escaped_as_in_forms() {
+    // client%3A1:s+e%2Fc
+    assert_eq!(
+        basic_authorization("client:1", "s e/c"),
+        "Basic Y2xpZW50JTNBMTpzK2UlMkZj"
+    );
+}
+
+/// The example of RFC 7636, appendix B.
+#[test]
+fn a_challenge_is_the_verifiers_digest() {
+    let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    assert_eq!(
+        code_challenge(verifier),
+        "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    );
+}

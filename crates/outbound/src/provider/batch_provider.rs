@@ -1,0 +1,183 @@
+//! Providers with a batch API: they take a whole batch as one job.
+//!
+//! No method retries a call that could be billed twice. The caller stores its intent first and
+//! reconciles with `find_jobs` before it submits again.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::file::MediaType;
+use domain::model::ModelKind;
+use domain::time::Timestamp;
+
+use super::BatchItem;
+use super::ProviderJobId;
+use super::client::ProviderCallFailure;
+use super::item_key::ItemKey;
+use super::item_result::ItemResult;
+use super::media::UnsupportedItem;
+use super::media::{MediaForm, MediaSource};
+use super::spool::Spool;
+
+/// Raise this whenever the same item encodes to different bytes. A job submitted under another
+/// version cannot be rebuilt.
+pub const ENCODER_VERSION: u16 = 1;
+
+/// Our id for a submission, stored with the provider's job where the provider allows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SubmissionLabel(pub String);
+
+/// The provider's id for an uploaded input file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ProviderFileId(pub String);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobLimits {
+    pub max_items: u64,
+    /// Of the spool. The limit already allows for the surrounding request.
+    pub max_bytes: u64,
+    /// Of all items together: a chat counts once, an embedding once per text.
+    pub max_inputs: u64,
+}
+
+/// A job to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderJobRequest {
+    pub label: SubmissionLabel,
+    /// The provider's name for the model.
+    pub upstream: String,
+    pub kind: ModelKind,
+    pub items: u64,
+    pub upload: Option<ProviderFileId>,
+}
+
+/// Search criteria for a submission whose result is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSearch {
+    pub label: SubmissionLabel,
+    pub upload: Option<ProviderFileId>,
+    pub items: u64,
+    /// Older jobs do not match. Allow for clock skew.
+    pub since: Timestamp,
+}
+
+/// A job that may match a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCandidate {
+    pub job: ProviderJobId,
+    pub created_at: Timestamp,
+    /// None until the provider has counted.
+    pub items: Option<u64>,
+    /// The label or the uploaded file matches. Otherwise only creation time and size match.
+    pub is_exact: bool,
+}
+
+/// The state of a job at the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobStatus {
+    Running {
+        /// When the provider asks to be polled again.
+        retry_after: Option<Duration>,
+        /// Some providers report 0 until the job ends.
+        done: u64,
+        total: u64,
+    },
+    /// The job is final. Items without a result line were not run.
+    Ended {
+        results: Vec<ResultLocation>,
+        end_reason: JobEndReason,
+    },
+    /// The provider refused the whole job and ran nothing.
+    Failed { reason: JobFailureReason },
+    /// The provider does not know the job, or has deleted its results.
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobEndReason {
+    Completed,
+    Expired,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobFailureReason {
+    /// The account's limit of enqueued tokens is reached. A later submission can succeed.
+    TokenLimit,
+    /// These lines, counted from 1, are invalid, so the provider ran nothing.
+    InvalidLines(Vec<(u64, String)>),
+    Other(String),
+}
+
+/// Where the results of a job are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultLocation {
+    /// In a file at the provider.
+    File(String),
+    /// In the job itself.
+    Job,
+}
+
+/// A result line without a valid item key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the result line has no valid item key")]
+pub struct UnknownResultLine;
+
+#[async_trait]
+pub trait BatchProvider: Send + Sync + fmt::Debug {
+    fn limits(&self, kind: ModelKind) -> JobLimits;
+
+    /// Whether jobs carry our label. Without labels, a search matches creation time and size only,
+    /// so at most one submission may be in flight at a time.
+    fn supports_labels(&self) -> bool;
+
+    /// How the provider accepts a file of this type.
+    fn media_form(&self, media_type: MediaType) -> MediaForm;
+
+    /// Encodes one item as a line with its line ending. The same item gives the same bytes.
+    fn encode(
+        &self,
+        item: &BatchItem,
+        upstream: &str,
+        media: &dyn MediaSource,
+    ) -> Result<Vec<u8>, UnsupportedItem>;
+
+    /// Uploads the input file, if the provider needs one. A repeated upload leaves an extra file,
+    /// which expires.
+    async fn upload(
+        &self,
+        label: &SubmissionLabel,
+        spool: &Spool,
+    ) -> Result<Option<ProviderFileId>, ProviderCallFailure>;
+
+    async fn create_job(
+        &self,
+        request: &ProviderJobRequest,
+        spool: &Spool,
+    ) -> Result<ProviderJobId, ProviderCallFailure>;
+
+    /// Finds jobs that match a submission. Jobs younger than a minute may be missing.
+    async fn find_jobs(&self, search: &JobSearch)
+    -> Result<Vec<JobCandidate>, ProviderCallFailure>;
+
+    async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure>;
+
+    /// Appends the result lines to the spool. A failure leaves the spool unchanged.
+    async fn download_results(
+        &self,
+        job: &ProviderJobId,
+        file: &ResultLocation,
+        into: &mut Spool,
+    ) -> Result<(), ProviderCallFailure>;
+
+    /// Decodes a result line into its item key and result. `model` is the name that callers use.
+    fn decode_result(
+        &self,
+        line: &[u8],
+        model: &str,
+    ) -> Result<(ItemKey, ItemResult), UnknownResultLine>;
+
+    /// Asks the provider to cancel the job. A job that has ended is unchanged.
+    async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure>;
+}

@@ -1,0 +1,243 @@
+//! Failures of provider calls: permanent, temporary or indeterminate.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use http::HeaderMap;
+use hyper_util::client::legacy;
+
+use super::{RetrySafety, parse_retry_after};
+use crate::provider::credential::ProviderCredential;
+use crate::provider::provider_error::ProviderError;
+
+/// The settings of a provider account are invalid.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderSetupFailure {
+    #[error(
+        "a provider's base URL must be http or https with a host, without user, query or fragment"
+    )]
+    BaseUrl,
+    #[error(transparent)]
+    Tls(#[from] crate::callback::TlsSetupFailure),
+}
+
+/// Never contains a credential or a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderCallFailure {
+    /// Permanent: a repeated call fails the same way.
+    #[error("refused by the provider with status {status}: {message}")]
+    Refused {
+        status: u16,
+        code: String,
+        message: String,
+    },
+    #[error("the provider rejected the credential")]
+    Unauthorized,
+    #[error("provider account is out of credit (billing limit reached)")]
+    OutOfCredit,
+    /// The provider did not run the call.
+    #[error("rate limited by the provider")]
+    RateLimited { retry_after: Option<Duration> },
+    /// The call had no effect, or a harmless one: a retry is safe.
+    #[error("provider unavailable: {why}")]
+    Unavailable {
+        why: String,
+        retry_after: Option<Duration>,
+    },
+    /// The provider may have run the call: a retry could be billed twice.
+    #[error("result unknown, the provider may have run the call: {0}")]
+    Indeterminate(String),
+    #[error("not found at the provider")]
+    NotFound,
+    /// The provider's current state does not allow the call, and nothing changed.
+    #[error("conflict with the current state at the provider")]
+    Conflict,
+    #[error("too large for the provider")]
+    TooLarge,
+    #[error("the provider's response cannot be parsed")]
+    UnreadableResponse,
+    /// The local spool file failed, not the provider.
+    #[error("the spool file failed: {0}")]
+    Spool(io::ErrorKind),
+}
+
+impl ProviderCallFailure {
+    pub(in crate::provider) fn unavailable(why: impl Into<String>) -> Self {
+        Self::Unavailable {
+            why: why.into(),
+            retry_after: None,
+        }
+    }
+
+    pub(super) fn redact(self, credential: &ProviderCredential) -> Self {
+        if let Self::Refused {
+            status,
+            code,
+            message,
+        } = self
+        {
+            return Self::Refused {
+                status,
+                code: credential.redact(code),
+                message: credential.redact(message),
+            };
+        }
+        self
+    }
+}
+
+impl From<io::Error> for ProviderCallFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Spool(error.kind())
+    }
+}
+
+/// The request was sent, and its response was lost.
+pub(super) fn response_lost(retry_safety: RetrySafety, why: &str) -> ProviderCallFailure {
+    match retry_safety {
+        RetrySafety::Safe => ProviderCallFailure::unavailable(why),
+        RetrySafety::MayBillTwice => ProviderCallFailure::Indeterminate(why.to_owned()),
+    }
+}
+
+pub(super) fn from_client_error(
+    error: &legacy::Error,
+    retry_safety: RetrySafety,
+) -> ProviderCallFailure {
+    let why = describe_cause(error);
+    if error.is_connect() {
+        return ProviderCallFailure::unavailable(why);
+    }
+    response_lost(retry_safety, &why)
+}
+
+/// Classifies a response with an error status.
+pub(super) fn from_response(
+    status: u16,
+    headers: &HeaderMap,
+    body: &[u8],
+    retry_safety: RetrySafety,
+) -> ProviderCallFailure {
+    let error = ProviderError::parse(body);
+    let retry_after = parse_retry_after(headers, &error);
+    if error.has_payment_code() || error.asks_for_payment() {
+        return ProviderCallFailure::OutOfCredit;
+    }
+    if error.has_credential_code() {
+        return ProviderCallFailure::Unauthorized;
+    }
+    match status {
+        401 | 403 => ProviderCallFailure::Unauthorized,
+        402 => ProviderCallFailure::OutOfCredit,
+        404 | 410 => ProviderCallFailure::NotFound,
+        413 => ProviderCallFailure::TooLarge,
+        429 => ProviderCallFailure::RateLimited { retry_after },
+        409 => ProviderCallFailure::Conflict,
+        408 | 425 | 500.. if retry_safety == RetrySafety::MayBillTwice => {
+            ProviderCallFailure::Indeterminate(format!("status {status}"))
+        }
+        408 | 425 | 500.. => ProviderCallFailure::Unavailable {
+            why: format!("status {status}"),
+            retry_after,
+        },
+        _ => ProviderCallFailure::Refused {
+            status,
+            message: error.message_or_default(status),
+            code: error.code,
+        },
+    }
+}
+
+/// Describes the innermost I/O error.
+fn describe_cause(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    let kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    match kinds.last() {
+        None | Some(io::ErrorKind::Other) => "the connection failed".to_owned(),
+        Some(io::ErrorKind::InvalidData) => "TLS failed".to_owned(),
+        Some(kind) => kind.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(status: u16, body: &str, retry_safety: RetrySafety) -> ProviderCallFailure {
+        from_response(status, &HeaderMap::new(), body.as_bytes(), retry_safety)
+    }
+
+    #[test]
+    fn a_server_that_failed_may_have_created_what_it_was_asked_for() {
+        for status in [408, 500, 502, 503, 504, 529] {
+            let known = of(status, "", RetrySafety::Safe);
+            assert!(
+                matches!(known, ProviderCallFailure::Unavailable { .. }),
+                "{status}"
+            );
+            let unknown = of(status, "", RetrySafety::MayBillTwice);
+            assert!(
+                matches!(unknown, ProviderCallFailure::Indeterminate(_)),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_response_is_permanent_temporary_or_about_the_account() {
+        let openai = |code: &str| format!(r#"{{"error":{{"message":"m","code":"{code}"}}}}"#);
+        let busy = ProviderCallFailure::RateLimited { retry_after: None };
+        for (status, body, expected) in [
+            (
+                401,
+                openai("invalid_api_key"),
+                ProviderCallFailure::Unauthorized,
+            ),
+            (403, String::new(), ProviderCallFailure::Unauthorized),
+            (402, String::new(), ProviderCallFailure::OutOfCredit),
+            (
+                429,
+                openai("insufficient_quota"),
+                ProviderCallFailure::OutOfCredit,
+            ),
+            (429, openai("rate_limit_exceeded"), busy),
+            (404, String::new(), ProviderCallFailure::NotFound),
+            (410, String::new(), ProviderCallFailure::NotFound),
+            (409, String::new(), ProviderCallFailure::Conflict),
+            (413, "<html>".to_owned(), ProviderCallFailure::TooLarge),
+            (
+                400,
+                openai("invalid_request"),
+                ProviderCallFailure::Refused {
+                    status: 400,
+                    code: "invalid_request".to_owned(),
+                    message: "m".to_owned(),
+                },
+            ),
+            (
+                302,
+                String::new(),
+                ProviderCallFailure::Refused {
+                    status: 302,
+                    code: String::new(),
+                    message: "the provider answered with status 302".to_owned(),
+                },
+            ),
+        ] {
+            assert_eq!(
+                of(status, &body, RetrySafety::MayBillTwice),
+                expected,
+                "{status} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_credential_that_was_said_back_is_not_repeated() {
+        let body = r#"{"error":{"message":"bad key sk-secret","code":"sk-secret"}}"#;
+        let failure = of(400, body, RetrySafety::Safe);
+        let failure = failure.redact(&ProviderCredential::new("sk-secret"));
+        assert!(!format!("{failure:?} {failure}").contains("secret"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Connection pools for control and every shard, and the clocks of these databases.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::time::Clock;
+use store::shard::node::session_name;
+use store::{Control, PoolOptions, Shard};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::clock::DatabaseClock;
+use crate::settings::Settings;
+
+/// Connections per database for a command such as `longshored admin`.
+const MAX_COMMAND_CONNECTIONS: usize = 2;
+
+/// Control, every shard, and their clocks. A connection opens with the first query.
+#[derive(Debug)]
+pub struct Stores {
+    pub control: Control,
+    pub clock: Arc<DatabaseClock>,
+    pub shards: Vec<Arc<Shard>>,
+    /// The clock of each shard, in the same order.
+    clocks: Vec<Arc<DatabaseClock>>,
+}
+
+/// How often every database is asked for its time.
+const CLOCK_SYNC_INTERVAL: Duration = Duration::from_secs(5);
+
+const HOST_NAME_FILE: &str = "/proc/sys/kernel/hostname";
+
+/// The name of this process for operators: host and process id.
+pub fn node_name() -> String {
+    let host = std::fs::read_to_string(HOST_NAME_FILE).unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "unknown" } else { host };
+    format!("{host}:{}", std::process::id())
+}
+
+/// Databases by name, with their clocks.
+pub type DatabaseClocks = Vec<(String, Arc<DatabaseClock>)>;
+
+impl Stores {
+    /// Asks every database for its time at an interval, until `stop`.
+    ///
+    /// Commits report the time too; this covers databases without writes, and the first load.
+    pub async fn run_clock_sync(&self, stop: CancellationToken) {
+        let mut beat = tokio::time::interval(CLOCK_SYNC_INTERVAL);
+        while !stop.is_cancelled() {
+            tokio::select! {
+                _ = beat.tick() => self.sync_clocks().await,
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// In parallel: an unreachable database delays no other.
+    async fn sync_clocks(&self) {
+        let mut queries = JoinSet::new();
+        let shards = self.shards.iter().map(|shard| &shard.pool);
+        let pools = shards.chain([&self.control.pool]);
+        for (pool, clock) in pools.zip(self.clocks.iter().chain([&self.clock])) {
+            let (pool, clock) = (pool.clone(), Arc::clone(clock));
+            queries.spawn(async move {
+                if let Ok(now) = store::doctor::read_server_time(&pool).await {
+                    clock.synchronize(now);
+                }
+            });
+        }
+        queries.join_all().await;
+    }
+
+    pub fn named_clocks(&self) -> DatabaseClocks {
+        let shards = self
+            .shards
+            .iter()
+            .map(|shard| format!("shard {}", shard.name));
+        let shards = shards.zip(self.clocks.iter().cloned());
+        std::iter::once(("control".to_owned(), self.clock.clone()))
+            .chain(shards)
+            .collect()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the database address of {name} is invalid")]
+pub struct DatabaseAddressFailure {
+    name: String,
+    source: store::Error,
+}
+
+/// For a process that serves or works. Its sessions are named after its node, so that other
+/// nodes can terminate them.
+pub fn connect(settings: &Settings, node: Uuid) -> Result<Stores, DatabaseAddressFailure> {
+    let connections = settings.values.database_connections;
+    open_pools(
+        settings,
+        &PoolOptions {
+            connections: usize::try_from(connections).unwrap_or(usize::MAX),
+            application: session_name(node),
+            interceptor: None,
+        },
+        |shard| shard,
+    )
+}
+
+/// For an operator's command: few connections, and long statement timeouts.
+pub fn connect_for_command(settings: &Settings) -> Result<Stores, DatabaseAddressFailure> {
+    let options = PoolOptions {
+        connections: MAX_COMMAND_CONNECTIONS,
+        application: "longshored".to_owned(),
+        interceptor: None,
+    };
+    let stores = open_pools(settings, &options, Shard::for_operator)?;
+    Ok(Stores {
+        control: stores.control.for_operator(),
+        ..stores
+    })
+}
+
+fn open_pools(
+    settings: &Settings,
+    options: &PoolOptions,
+    limited: fn(Shard) -> Shard,
+) -> Result<Stores, DatabaseAddressFailure> {
+    let databases = &settings.databases;
+    let failure = |name: String| move |source| DatabaseAddressFailure { name, source };
+    let control =
+        Control::new(databases.control.reveal(), options).map_err(failure("control".to_owned()))?;
+    let mut shards = Vec::with_capacity(databases.shards.len());
+    let mut clocks = Vec::with_capacity(databases.shards.len());
+    for address in &databases.shards {
+        let clock = Arc::new(DatabaseClock::new());
+        let shard_clock: Arc<dyn Clock> = clock.clone();
+        let shard = Shard::new(&address.name, address.url.reveal(), options, shard_clock)
+            .map_err(failure(format!("shard {}", address.name)))?;
+        shards.push(Arc::new(limited(shard)));
+        clocks.push(clock);
+    }
+    Ok(Stores {
+        control,
+        clock: Arc::new(DatabaseClock::new()),
+        shards,
+        clocks,
+    })
+}

@@ -1,0 +1,68 @@
+//! Checks that settings do not contradict each other.
+
+use crate::settings::table::SettingValues;
+
+/// A setting's name and why it conflicts with another setting.
+type SettingConflict = (&'static str, &'static str);
+
+pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
+    let mut conflicts = Vec::new();
+    if values.drain_grace >= values.drain {
+        let text = "must be less than SVC_DRAIN_SECONDS";
+        conflicts.push(("SVC_DRAIN_GRACE_MILLISECONDS", text));
+    }
+    if values.delivery_slots_per_host > values.delivery_slots {
+        let text = "must not be more than SVC_DELIVERY_SLOTS";
+        conflicts.push(("SVC_DELIVERY_SLOTS_PER_HOST", text));
+    }
+    if values.body_budget_bytes < values.max_body_bytes {
+        let text = "must not be less than SVC_MAX_BODY_BYTES";
+        conflicts.push(("SVC_BODY_BUDGET_BYTES", text));
+    }
+    if values.oidc_issuer.is_some() {
+        if values.oidc_client.is_none() {
+            let text = "is not set, but SVC_OIDC_ISSUER is; \
+                        set it to the client ID that is registered with the issuer";
+            conflicts.push(("SVC_OIDC_CLIENT", text));
+        }
+        if values.public_url.is_none() {
+            let text = "is not set, but SVC_OIDC_ISSUER is; \
+                        the issuer redirects people back to this URL";
+            conflicts.push(("SVC_PUBLIC_URL", text));
+        }
+    }
+    conflicts.extend(check_files(values));
+    conflicts
+}
+
+/// An object store needs its bucket, both keys and a scanner.
+fn check_files(values: &SettingValues) -> Vec<SettingConflict> {
+    let parts = [
+        ("SVC_OBJECTS_BUCKET", values.objects_bucket.is_some()),
+        (
+            "SVC_OBJECTS_ACCESS_KEY",
+            values.objects_access_key.is_some(),
+        ),
+        (
+            "SVC_OBJECTS_SECRET_KEY",
+            values.objects_secret_key.is_some(),
+        ),
+    ];
+    if values.objects_url.is_none() {
+        let given = parts.iter().any(|(_, given)| *given) || values.objects_public_url.is_some();
+        let text = "is not set, but another SVC_OBJECTS_… is; set it to the URL of the object \
+                    store, such as http://storage.internal:8333";
+        return given
+            .then_some(("SVC_OBJECTS_URL", text))
+            .into_iter()
+            .collect();
+    }
+    let missing = parts.into_iter().filter(|(_, given)| !given);
+    let text = "is not set, but SVC_OBJECTS_URL is; the object store needs a bucket and both keys";
+    let mut conflicts: Vec<SettingConflict> = missing.map(|(name, _)| (name, text)).collect();
+    if values.scanner.is_none() {
+        let text = "is not set, but SVC_OBJECTS_URL is; every file must be scanned";
+        conflicts.push(("SVC_SCANNER", text));
+    }
+    conflicts
+}

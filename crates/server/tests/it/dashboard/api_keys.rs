@@ -1,0 +1,154 @@
+//! API keys and projects: changes on pages take effect for callers.
+
+use std::time::Duration;
+
+use domain::person::Role;
+use serde_json::json;
+
+use crate::dashboard::browser::{Browser, project_slug};
+use crate::support::{Customer, TestService};
+
+/// The key that a page shows once.
+fn find_displayed_key(html: &str) -> Option<String> {
+    let at = html.find("<code id=\"key\">svc_sk_")? + "<code id=\"key\">".len();
+    Some(html[at..at + 39].to_owned())
+}
+
+async fn load_with_key(service: &TestService, key: &str) -> u16 {
+    service.app.refresh_keys().await;
+    let customer = service.create_customer().await;
+    let customer = Customer {
+        key: key.to_owned(),
+        ..customer
+    };
+    let body = json!({"params": {"model": "svc-mock", "max_tokens": 5,
+        "messages": [{"role": "user", "content": "x"}]}});
+    service.post_load(&customer, &body).await.status
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_and_nowhere_else() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let keys = format!(
+        "/dashboard/project/{}/keys",
+        project_slug(&service, &customer).await
+    );
+    let made = dev
+        .post_form(&keys, &[("name", "<i>robot</i>"), ("days", "")])
+        .await;
+    let key = find_displayed_key(&made.html).unwrap();
+    assert_eq!(load_with_key(&service, &key).await, 202);
+    assert!(made.html.contains("&#60;i&#62;robot") && !made.html.contains("<i>robot"));
+    let again = dev.get(&keys).await;
+    assert!(!again.html.contains(&key[12..]), "the key is shown again");
+    assert!(again.html.contains(&key[..12]));
+    let mut owner = Browser::member(&service, &customer, Role::Owner).await;
+    let log = owner
+        .get(&format!(
+            "/dashboard/organization/{}/audit",
+            customer.organization
+        ))
+        .await;
+    assert!(log.html.contains("key.created") && !log.html.contains(&key[12..]));
+}
+
+#[tokio::test]
+async fn a_rotated_key_works_until_its_overlap_ends() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let keys = format!(
+        "/dashboard/project/{}/keys",
+        project_slug(&service, &customer).await
+    );
+    let old = customer.key_id.to_string();
+    let rotate = format!("{keys}/rotate");
+    assert_eq!(
+        dev.post_form(&rotate, &[("key", &old), ("overlap", "7")])
+            .await
+            .status,
+        422
+    );
+    let made = dev
+        .post_form(&rotate, &[("key", &old), ("overlap", "3600")])
+        .await;
+    let new = find_displayed_key(&made.html).unwrap();
+    assert_eq!(load_with_key(&service, &customer.key).await, 202);
+    assert_eq!(load_with_key(&service, &new).await, 202);
+    service.clock.advance(Duration::from_mins(61));
+    assert_eq!(load_with_key(&service, &customer.key).await, 401);
+    assert_eq!(load_with_key(&service, &new).await, 202);
+    // A rotated key cannot be rotated again.
+    assert_eq!(
+        dev.post_form(&rotate, &[("key", &old), ("overlap", "0")])
+            .await
+            .status,
+        422
+    );
+}
+
+#[tokio::test]
+async fn a_key_of_another_project_is_not_found() {
+    let service = TestService::new().await;
+    let (customer, other) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let keys = format!(
+        "/dashboard/project/{}/keys",
+        project_slug(&service, &customer).await
+    );
+    let theirs = other.key_id.to_string();
+    for action in ["rotate", "deactivate", "activate"] {
+        let fields = [("key", theirs.as_str()), ("overlap", "0")];
+        let seen = dev.post_form(&format!("{keys}/{action}"), &fields).await;
+        assert_eq!(seen.status, 404, "{action}");
+    }
+    assert_eq!(load_with_key(&service, &other.key).await, 202);
+}
+
+#[tokio::test]
+async fn a_deactivated_key_and_project_are_refused() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut owner = Browser::member(&service, &customer, Role::Owner).await;
+    let project = format!(
+        "/dashboard/project/{}",
+        project_slug(&service, &customer).await
+    );
+    assert_eq!(
+        owner
+            .post_form(&format!("{project}/settings/deactivate"), &[])
+            .await
+            .status,
+        303
+    );
+    assert_eq!(load_with_key(&service, &customer.key).await, 403);
+    assert!(
+        owner
+            .get(&format!("{project}/settings"))
+            .await
+            .html
+            .contains("deactivated")
+    );
+    assert_eq!(
+        owner
+            .post_form(&format!("{project}/settings/activate"), &[])
+            .await
+            .status,
+        303
+    );
+    assert_eq!(load_with_key(&service, &customer.key).await, 202);
+    let id = customer.key_id.to_string();
+    owner
+        .post_form(&format!("{project}/keys/deactivate"), &[("key", &id)])
+        .await;
+    assert_eq!(load_with_key(&service, &customer.key).await, 401);
+    owner
+        .post_form(&format!("{project}/keys/activate"), &[("key", &id)])
+        .await;
+    assert_eq!(load_with_key(&service, &customer.key).await, 202);
+}

@@ -1,0 +1,123 @@
+//! Which events a history has covered: one without faults proves nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use store::shard::credit::PaymentResult;
+
+use super::client::ObservedResult;
+use super::operation::{LedgerLoadResult, LedgerOperation, OperationResult};
+
+/// The events that a history of the default length must contain.
+const REQUIRED_EVENTS: [&str; 22] = [
+    LOADED_EVENT,
+    "replayed",
+    "found on retry",
+    "key reused",
+    "refused for credit",
+    "refused for quota",
+    "paid",
+    "already posted",
+    "reference used",
+    "insufficient credit to withdraw",
+    "settled",
+    "released",
+    "cost above the hold",
+    "skipped",
+    "fenced",
+    "gathered",
+    "batch ended or split",
+    "answer lost",
+    "committed without an answer",
+    "not committed",
+    "crossed a month",
+    "audited during a round",
+];
+const LOADED_EVENT: &str = "loaded";
+
+#[derive(Debug, Default)]
+pub(super) struct EventCoverage(BTreeMap<&'static str, u64>);
+
+impl EventCoverage {
+    pub(super) fn count(&mut self, event: &'static str, times: usize) {
+        *self.0.entry(event).or_default() += u64::try_from(times).unwrap();
+    }
+
+    pub(super) fn missing_events(&self) -> Vec<&'static str> {
+        let never = |event: &&str| self.0.get(event).is_none_or(|count| *count == 0);
+        REQUIRED_EVENTS.into_iter().filter(never).collect()
+    }
+
+    pub(super) fn count_observed(&mut self, observed: &[ObservedResult]) {
+        for observed in observed {
+            let lost = match observed {
+                ObservedResult::Complete(_) => 0,
+                ObservedResult::Loads(loads) => loads.iter().filter(|load| load.is_none()).count(),
+                ObservedResult::Unknown => 1,
+            };
+            self.count("answer lost", lost);
+        }
+    }
+
+    pub(super) fn count_results(&mut self, round: &[(LedgerOperation, OperationResult)]) {
+        for (operation, result) in round {
+            match result {
+                OperationResult::Loaded(loads) => loads
+                    .iter()
+                    .for_each(|load| self.count(event_name(load), 1)),
+                OperationResult::Paid(PaymentResult::Posted { .. }) => self.count("paid", 1),
+                OperationResult::Paid(PaymentResult::AlreadyPosted { .. }) => {
+                    self.count("already posted", 1);
+                }
+                OperationResult::Paid(PaymentResult::ReferenceUsed { .. }) => {
+                    self.count("reference used", 1);
+                }
+                OperationResult::Paid(PaymentResult::InsufficientCredit { .. }) => {
+                    self.count("insufficient credit to withdraw", 1);
+                }
+                OperationResult::Paid(
+                    PaymentResult::BalanceOverflow | PaymentResult::NoAccount,
+                ) => self.count("odd", 1),
+                OperationResult::NotPaid => self.count("not committed", 1),
+                OperationResult::Stored(outcomes)
+                | OperationResult::StoredWithoutAnswer(outcomes) => {
+                    let settled = outcomes.iter().filter(|it| it.success).count();
+                    self.count("settled", settled);
+                    self.count("released", outcomes.len() - settled);
+                    if matches!(result, OperationResult::Stored(_)) {
+                        let offered = usize::try_from(operation.size()).unwrap();
+                        self.count("skipped", offered - outcomes.len());
+                    } else if outcomes.is_empty() {
+                        self.count("not committed", 1);
+                    } else {
+                        self.count("committed without an answer", 1);
+                    }
+                }
+                OperationResult::Fenced => self.count("fenced", 1),
+                OperationResult::Gathered(cargo) => self.count("gathered", cargo.len()),
+                OperationResult::Ended => self.count("batch ended or split", 1),
+                OperationResult::AuditPassed => self.count("audited during a round", 1),
+            }
+        }
+    }
+}
+
+const fn event_name(result: &LedgerLoadResult) -> &'static str {
+    match result {
+        LedgerLoadResult::New(_) => LOADED_EVENT,
+        LedgerLoadResult::Replay(_) => "replayed",
+        LedgerLoadResult::FoundOnRetry(_) => "found on retry",
+        LedgerLoadResult::InsufficientCredit { .. } => "refused for credit",
+        LedgerLoadResult::QuotaExceeded { .. } => "refused for quota",
+        LedgerLoadResult::KeyReused => "key reused",
+    }
+}
+
+impl fmt::Display for EventCoverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (event, count) in &self.0 {
+            write!(f, "{event} {count}, ")?;
+        }
+        Ok(())
+    }
+}

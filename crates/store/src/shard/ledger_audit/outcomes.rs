@@ -1,0 +1,55 @@
+//! Compares each cargo with its outcome: one settlement or release, and none without an outcome.
+
+use sqlx::types::Uuid;
+
+use crate::Error;
+use crate::Transaction;
+use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
+
+/// Recomputes the charge of each success from its usage and the prices of its hold.
+pub(super) async fn find_mismatches(
+    tx: &mut Transaction,
+    kept: Uuid,
+) -> Result<Vec<LedgerFault>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"with both_sides as (
+               select c.organization, coalesce(c.id, o.cargo) as cargo, c.id is not null as loaded,
+                   c.completed_at is not null as completed, c.success as completed_as, c.held,
+                   o.cargo is not null as ended, o.success, o.charged,
+                   case when o.cargo is null or c.held is null then null
+                        when not o.success then 0
+                        else least(c.held, floor((o.input_tokens::numeric * coalesce(c.price_input, 0)
+                            + o.output_tokens::numeric * coalesce(c.price_output, 0) + 500000) / 1000000))
+                   end as due
+               from (select id, organization, completed_at, success, held, price_input, price_output
+                     from shard.cargo where id >= $1) c
+               full join (select cargo, success, charged, input_tokens, output_tokens
+                     from shard.outcome where cargo >= $1) o on o.cargo = c.id
+           ), spoiled as (
+               select * from both_sides
+               where not loaded or completed <> ended or success <> completed_as
+                   or charged is distinct from due or charged not between 0 and held
+           )
+           -- Words are found for the few that are wrong.
+           select wrong.identity as "identity!", organization as "organization?",
+               null::bigint as posting, cargo as "cargo?", wrong.expected, wrong.found
+           from spoiled cross join lateral (values
+               ('outcome', 'its cargo', case when loaded then 'its cargo' else 'none' end),
+               ('outcome', case when completed then 'an outcome' else 'no outcome' end,
+                   case when ended then 'an outcome' else 'no outcome' end),
+               ('outcome', 'success ' || completed_as, 'success ' || success),
+               ('charge', 'charged ' || coalesce(due::text, 'nothing'),
+                   'charged ' || coalesce(charged::text, 'nothing')),
+               ('charge', 'charged from 0 to ' || held,
+                   case when charged between 0 and held
+                       then 'charged from 0 to ' || held else 'charged ' || charged end)
+           ) wrong (identity, expected, found)
+           where wrong.expected <> wrong.found
+           limit 100"#,
+        kept
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    faults_from_rows(rows)
+}

@@ -1,0 +1,105 @@
+//! The page of one cargo: what tracking does not contain. The request, its key, its batch, and
+//! every callback attempt.
+
+use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
+use domain::money::Money;
+use domain::time::Timestamp;
+
+use crate::Error;
+use crate::Shard;
+use crate::body;
+
+#[derive(Debug)]
+pub struct CargoDetail {
+    pub key: ApiKeyId,
+    pub batch: Option<BatchId>,
+    pub provider: String,
+    pub callback_host: Option<String>,
+    /// Per million tokens, when it was loaded.
+    pub price_input: Option<Money>,
+    pub price_output: Option<Money>,
+    pub batch_ended_at: Option<Timestamp>,
+    pub returned_at: Option<Timestamp>,
+    pub callback_ended_at: Option<Timestamp>,
+    /// The number of the next callback attempt.
+    pub next_attempt_number: Option<u32>,
+    /// A person requested the next attempt.
+    pub is_resend: bool,
+    pub input: Vec<u8>,
+}
+
+/// A callback attempt in the log.
+#[derive(Debug)]
+pub struct LoggedAttempt {
+    pub number: u32,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    pub answer: Vec<u8>,
+}
+
+pub async fn find_detail(
+    shard: &Shard,
+    project: ProjectId,
+    cargo: CargoId,
+) -> Result<Option<CargoDetail>, Error> {
+    let row = sqlx::query!(
+        r#"select c.api_key, c.batch, l.provider, c.callback_host, c.price_input, c.price_output,
+               b.ended_at as "batch_ended_at?", c.returned_at, c.callback_ended_at,
+               d.number as "number?", d.resend as "resend?", r.codec, r.body
+           from shard.cargo c
+           join shard.lane l on l.id = c.lane
+           join shard.request r on r.cargo = $1
+           left join shard.batch b on b.id = c.batch
+           left join shard.delivery d on d.cargo = $1
+           where c.id = $1 and c.project = $2"#,
+        cargo.uuid(),
+        project.uuid()
+    )
+    .fetch_optional(&shard.reads)
+    .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    Ok(Some(CargoDetail {
+        key: row.api_key.into(),
+        batch: row.batch.map(BatchId::from),
+        provider: row.provider,
+        callback_host: row.callback_host,
+        price_input: row.price_input.map(Money),
+        price_output: row.price_output.map(Money),
+        batch_ended_at: row.batch_ended_at,
+        returned_at: row.returned_at,
+        callback_ended_at: row.callback_ended_at,
+        next_attempt_number: row.number.and_then(|number| u32::try_from(number).ok()),
+        is_resend: row.resend.unwrap_or_default(),
+        input: body::unpack(row.codec, row.body, "request")?,
+    }))
+}
+
+/// The last `most` attempts, oldest first. The caller has checked that the cargo belongs to the
+/// project.
+pub async fn list_attempts(
+    shard: &Shard,
+    cargo: CargoId,
+    most: u32,
+) -> Result<Vec<LoggedAttempt>, Error> {
+    let rows = sqlx::query!(
+        "select number, started_at, ended_at, status, error, answer from shard.attempt
+         where cargo = $1 order by number desc limit $2",
+        cargo.uuid(),
+        i64::from(most)
+    )
+    .fetch_all(&shard.reads)
+    .await?;
+    let attempts = rows.into_iter().rev().map(|row| LoggedAttempt {
+        number: u32::try_from(row.number).unwrap_or_default(),
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        status: row.status.and_then(|status| u16::try_from(status).ok()),
+        error: row.error,
+        answer: row.answer.unwrap_or_default(),
+    });
+    Ok(attempts.collect())
+}

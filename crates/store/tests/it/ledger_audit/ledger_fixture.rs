@@ -1,0 +1,241 @@
+//! A fixture with a small ledger on one shard, and helpers to corrupt it.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use domain::hold::Hold;
+use domain::id::{ApiKeyId, BatchId, Berth, CargoId, OrganizationId, ProjectId};
+use domain::lane::{Lane, LaneId};
+use domain::model::{ModelKind, Price};
+use domain::money::Money;
+use domain::outcome::TokenUsage;
+use domain::time::Clock as _;
+use sqlx::AssertSqlSafe;
+use sqlx::Executor as _;
+use store::shard::credit::{Payment, PaymentDirection};
+use store::shard::load::NewCargo;
+use store::shard::node::Claim;
+use store::shard::outcome::{ExpectedCargoState, NewOutcome};
+use store::shard::{account, credit, lane, ledger_audit, load, outcome, waiting};
+use store::{Shard, body};
+use uuid::Uuid;
+
+use crate::support::TestDatabase;
+
+/// Worth 30,000 nano-dollars at the price below.
+pub(crate) const USAGE: TokenUsage = TokenUsage {
+    input_tokens: 100,
+    output_tokens: 50,
+};
+const PRICE: Price = Price {
+    input: Money(100_000_000),
+    output: Money(400_000_000),
+};
+/// Twice the batch price.
+const REALTIME: Price = Price {
+    input: Money(200_000_000),
+    output: Money(800_000_000),
+};
+const NO_CLAIM: Claim = Claim {
+    node: Uuid::nil(),
+    epoch: 1,
+};
+
+/// How large the hold of a cargo is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HoldKind {
+    /// More than the cargo will use.
+    Enough,
+    /// One nano-dollar: the rest is a loss.
+    Insufficient,
+    /// Only tokens of the monthly quota.
+    Tokens,
+    Nothing,
+}
+
+pub(crate) struct LedgerFixture {
+    pub(crate) database: TestDatabase,
+    pub(crate) organization: OrganizationId,
+    lane: LaneId,
+    made: u64,
+}
+
+impl LedgerFixture {
+    /// An organization with ten dollars.
+    pub(crate) async fn open() -> Self {
+        let database = TestDatabase::new().await;
+        let now = database.clock.now();
+        let organization = OrganizationId::new(now, Berth::new(1).unwrap(), 1);
+        let shard = &database.shard;
+        account::open(shard, organization, now).await.unwrap();
+        let (provider, model) = ("mock".to_owned(), "priced".to_owned());
+        let kind = ModelKind::Chat;
+        let lane = Lane {
+            provider,
+            model,
+            kind,
+            via: domain::route::InferenceMode::Batch,
+        };
+        let lane = lane::ensure(shard, &lane).await.unwrap();
+        let books = Self {
+            database,
+            organization,
+            lane,
+            made: 1,
+        };
+        books.pay(PaymentDirection::In, 10_000_000_000).await;
+        books
+    }
+
+    /// Every kind of cargo, completed and open, and a payment in between.
+    pub(crate) async fn with_history() -> (Self, Vec<CargoId>) {
+        let mut books = Self::open().await;
+        let mut cargo = Vec::new();
+        for holding in [
+            HoldKind::Enough,
+            HoldKind::Insufficient,
+            HoldKind::Tokens,
+            HoldKind::Nothing,
+            HoldKind::Enough,
+            HoldKind::Enough,
+            HoldKind::Enough,
+            HoldKind::Tokens,
+        ] {
+            cargo.push(books.load(holding).await);
+        }
+        books.finish(&cargo[..2], true).await;
+        books.pay(PaymentDirection::Out, 1_000_000_000).await;
+        books.finish(&cargo[2..4], true).await;
+        books.finish(&cargo[4..5], false).await;
+        books.gather(cargo[5]).await;
+        (books, cargo)
+    }
+
+    pub(crate) fn shard(&self) -> &Shard {
+        &self.database.shard
+    }
+
+    pub(crate) async fn pay(&self, direction: PaymentDirection, nanos: i64) {
+        let payment = Payment {
+            amount: Money(nanos),
+            direction,
+            reference: None,
+            note: None,
+        };
+        let now = self.database.clock.now();
+        let paid = credit::pay(self.shard(), self.organization, &payment, now).await;
+        assert!(matches!(
+            paid.unwrap(),
+            credit::PaymentResult::Posted { .. }
+        ));
+    }
+
+    pub(crate) async fn load(&mut self, holding: HoldKind) -> CargoId {
+        self.made += 1;
+        let now = self.database.clock.now();
+        let berth = self.organization.berth();
+        let hold = match holding {
+            HoldKind::Enough => hold(140_000, Some(PRICE), 1_100),
+            HoldKind::Insufficient => hold(1, Some(PRICE), 10),
+            HoldKind::Tokens => hold(0, None, 1_100),
+            HoldKind::Nothing => Hold::default(),
+        };
+        let cargo = NewCargo {
+            id: CargoId::new(now, berth, self.made),
+            organization: self.organization,
+            project: ProjectId::new(now, berth, 1),
+            key: ApiKeyId::new(now, berth, 1),
+            lane: self.lane,
+            model: "priced".to_owned(),
+            callback: None,
+            request: body::pack(b"{}"),
+            metadata: None,
+            idempotency: None,
+            hold,
+            files: Vec::new(),
+        };
+        let id = cargo.id;
+        let mut tx = self.shard().begin().await.unwrap();
+        let locked = account::lock_all(&mut tx, &[self.organization]).await;
+        let mut account = locked.unwrap().accounts[0];
+        account.place_hold(&hold, None, now).unwrap();
+        account::write(&mut tx, &[account]).await.unwrap();
+        load::insert(&mut tx, vec![cargo], now).await.unwrap();
+        tx.commit().await.unwrap();
+        id
+    }
+
+    pub(crate) async fn finish(&self, cargo: &[CargoId], success: bool) {
+        let outcomes = cargo.iter().map(|cargo| NewOutcome {
+            cargo: *cargo,
+            attempt: 1,
+            success,
+            body: body::pack(b"{}"),
+            usage: if success {
+                USAGE
+            } else {
+                TokenUsage::default()
+            },
+            realtime: Some(REALTIME),
+            claim_delivery: false,
+        });
+        let now = self.database.clock.now();
+        let stored = outcome::record(
+            self.shard(),
+            ExpectedCargoState::Waiting,
+            NO_CLAIM,
+            outcomes.collect(),
+            now,
+        );
+        assert_eq!(stored.await.unwrap(), cargo);
+    }
+
+    pub(crate) async fn gather(&self, cargo: CargoId) {
+        let now = self.database.clock.now();
+        let batch = BatchId::new(now, self.organization.berth(), 1);
+        let mut tx = self.shard().begin().await.unwrap();
+        waiting::gather(
+            &mut tx,
+            self.lane,
+            batch,
+            &[(self.organization, cargo)],
+            now,
+        )
+        .await
+        .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Runs statements with triggers and foreign keys disabled.
+    pub(crate) async fn corrupt(&self, statements: &str) {
+        let mut connection = self.shard().pool.acquire().await.unwrap();
+        let spoiled = format!(
+            "set session_replication_role = replica; {statements};
+             reset session_replication_role"
+        );
+        connection.execute(AssertSqlSafe(spoiled)).await.unwrap();
+    }
+
+    /// The names of the broken invariants, by the full and the recent check.
+    pub(crate) async fn find_faults(&self) -> (String, String) {
+        let since = self.database.clock.now() - TimeDelta::minutes(1);
+        let whole = ledger_audit::check_all(self.shard()).await.unwrap().faults;
+        let recent = ledger_audit::check_recent(self.shard(), since)
+            .await
+            .unwrap();
+        (invariant_names(&whole), invariant_names(&recent))
+    }
+}
+
+pub(crate) fn invariant_names(faults: &[ledger_audit::LedgerFault]) -> String {
+    let names: BTreeSet<&str> = faults.iter().map(|it| it.invariant.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+fn hold(nanos: i64, price: Option<Price>, tokens: u64) -> Hold {
+    Hold {
+        amount: Money(nanos),
+        price,
+        tokens,
+    }
+}

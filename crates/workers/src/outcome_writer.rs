@@ -1,0 +1,191 @@
+//! Stores outcomes, and hands their callbacks over to deliver.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use domain::id::{BatchId, CargoId};
+use domain::model::Price;
+use domain::outcome::Outcome;
+use domain::time::Timestamp;
+use store::Shard;
+use store::body;
+use store::shard::delivery::Destination;
+use store::shard::manifest::OpenCargo;
+use store::shard::node::Claim;
+use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
+
+use crate::callback_slots::{CallbackSlots, PendingCallback};
+
+/// How many outcomes one transaction stores.
+const MAX_OUTCOMES_PER_TRANSACTION: usize = 1000;
+
+/// The error of cargo whose outcome the database rejects.
+const UNSTORABLE_MESSAGE: &str = "the result could not be stored";
+
+/// A cargo and its outcome.
+#[derive(Debug)]
+pub(crate) struct FinishedCargo {
+    pub(crate) open_cargo: OpenCargo,
+    pub(crate) outcome: Outcome,
+    /// The model's realtime price, if it is known.
+    pub(crate) realtime_price: Option<Price>,
+}
+
+impl FinishedCargo {
+    pub(crate) const fn failed(head: OpenCargo, why: String) -> Self {
+        Self {
+            open_cargo: head,
+            outcome: Outcome::Failure(why),
+            realtime_price: None,
+        }
+    }
+}
+
+/// Stores outcomes of a batch that `claim` holds; returns how many were new.
+///
+/// With slots, this node makes the first callbacks that get a slot: their rows are claimed as they
+/// are written. A group with an outcome that cannot be stored is split until that outcome is alone:
+/// its cargo fails, and the other outcomes are stored.
+pub(crate) async fn store_outcomes(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    slots: Option<&CallbackSlots>,
+    finished: Vec<FinishedCargo>,
+    now: Timestamp,
+) -> Result<usize, store::Error> {
+    let write =
+        async |group: &[FinishedCargo]| write_group(shard, batch, claim, slots, group, now).await;
+    let (mut stored, mut unstorable) = (0, None);
+    let mut groups: Vec<&[FinishedCargo]> = finished
+        .chunks(MAX_OUTCOMES_PER_TRANSACTION)
+        .rev()
+        .collect();
+    while let Some(group) = groups.pop() {
+        match (write(group).await, group) {
+            (Ok(written), _) => stored += written,
+            (Err(failure), [one]) if failure.is_data_error() => {
+                report_unstorable(batch, one, &failure);
+                let failed =
+                    FinishedCargo::failed(one.open_cargo.clone(), UNSTORABLE_MESSAGE.to_owned());
+                match write(&[failed]).await {
+                    Ok(written) => stored += written,
+                    Err(failure) if failure.is_data_error() => unstorable = Some(failure),
+                    Err(failure) => return Err(failure),
+                }
+            }
+            (Err(failure), group) if failure.is_data_error() => {
+                let (first, second) = group.split_at(group.len() / 2);
+                groups.extend([second, first]);
+            }
+            (Err(failure), _) => return Err(failure),
+        }
+    }
+    unstorable.map_or(Ok(stored), Err)
+}
+
+/// The log never contains the outcome.
+fn report_unstorable(batch: BatchId, one: &FinishedCargo, failure: &store::Error) {
+    let cargo = one.open_cargo.cargo;
+    let cause = std::error::Error::source(failure).map(ToString::to_string);
+    tracing::error!(batch.id = %batch, cargo.id = %cargo, %failure, cause, "an outcome could not be stored: its cargo fails");
+    metrics::counter!("longshore_outcomes_unprocessable_total", "reason" => "unstorable")
+        .increment(1);
+}
+
+/// Writes a whole group or nothing.
+async fn write_group(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    slots: Option<&CallbackSlots>,
+    group: &[FinishedCargo],
+    now: Timestamp,
+) -> Result<usize, store::Error> {
+    let (rows, pending) = prepare_group(group, claim, slots, now)?;
+    let written =
+        outcome::record(shard, ExpectedCargoState::InBatch(batch), claim, rows, now).await;
+    match (&written, slots) {
+        (Ok(written), Some(slots)) => {
+            let written: HashSet<CargoId> = written.iter().copied().collect();
+            slots.hand_over(pending, &written, now);
+        }
+        (Err(_), Some(slots)) => slots.abandon(pending, now),
+        (_, None) => {}
+    }
+    Ok(written?.len())
+}
+
+fn prepare_group(
+    finished: &[FinishedCargo],
+    claim: Claim,
+    slots: Option<&CallbackSlots>,
+    now: Timestamp,
+) -> Result<(Vec<NewOutcome>, Vec<PendingCallback>), store::Error> {
+    let mut rows = Vec::with_capacity(finished.len());
+    let mut pending = Vec::new();
+    for one in finished {
+        let FinishedCargo {
+            open_cargo: head,
+            outcome,
+            realtime_price: realtime,
+        } = one;
+        let (success, usage) = (outcome.is_success(), outcome.usage());
+        let plain = encode_outcome(outcome)?;
+        let destination = head.callback.as_ref().map(|(_, host)| Destination {
+            organization: head.organization,
+            host: host.clone(),
+        });
+        let reserved = match (slots, &destination) {
+            (Some(slots), Some(destination)) => slots.reserve(destination, plain.len(), now),
+            _ => false,
+        };
+        if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
+            let payload = callback_payload(head.cargo, success, &plain);
+            pending.push(PendingCallback {
+                cargo: head.cargo,
+                destination,
+                url: url.clone(),
+                number: 1,
+                is_resend: false,
+                due_at: now,
+                claim,
+                bytes: plain.len(),
+                payload,
+            });
+        }
+        rows.push(NewOutcome {
+            cargo: head.cargo,
+            attempt: head.attempt,
+            success,
+            body: body::pack(&plain),
+            usage,
+            realtime: *realtime,
+            claim_delivery: reserved,
+        });
+    }
+    Ok((rows, pending))
+}
+
+/// Encodes an outcome for storage: the response as JSON, or the text of the error.
+fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, store::Error> {
+    match outcome {
+        Outcome::Success(completion) => {
+            serde_json::to_vec(completion).map_err(|_| store::Error::Corrupt {
+                table: "outcome",
+                column: "body",
+            })
+        }
+        Outcome::Failure(text) => Ok(text.clone().into_bytes()),
+    }
+}
+
+/// The body of the callback. Every attempt sends the same bytes.
+pub(crate) fn callback_payload(cargo: CargoId, success: bool, plain: &[u8]) -> Bytes {
+    let bytes = if success {
+        wire::callback::success_body(cargo, plain)
+    } else {
+        wire::callback::failure_body(cargo, &String::from_utf8_lossy(plain))
+    };
+    Bytes::from(bytes)
+}

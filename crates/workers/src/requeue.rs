@@ -1,0 +1,83 @@
+//! Requeues cargo that came back without an outcome: which lane it takes next, and when.
+
+use chrono::TimeDelta;
+use domain::id;
+use domain::lane::{Lane, LaneId};
+use domain::model::Catalogue;
+use domain::outcome::Outcome;
+use domain::retry;
+use domain::route::{REALTIME_FALLBACK_AGE, Route};
+use domain::time::Timestamp;
+use store::Shard;
+use store::shard::batch::RequeuePlan;
+use store::shard::lane;
+use store::shard::manifest::OpenCargo;
+use store::shard::provider;
+
+use crate::providers::Providers;
+
+/// When cargo without an outcome may be gathered again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequeueTiming {
+    Immediately,
+    /// The provider failed to answer it.
+    AfterBackoff,
+}
+
+/// Plans the next lane for cargo of this lane, and another one for urgent cargo.
+pub(crate) async fn plan_requeue(
+    shard: &Shard,
+    catalogue: &Catalogue,
+    (id, lane): (LaneId, &Lane),
+    providers: &Providers,
+    timing: RequeueTiming,
+    now: Timestamp,
+) -> Result<RequeuePlan, store::Error> {
+    let rests = match timing {
+        RequeueTiming::Immediately => Vec::new(),
+        RequeueTiming::AfterBackoff => retry::backoff_delays().collect(),
+    };
+    let Some(model) = catalogue.find(&lane.model) else {
+        return Ok(RequeuePlan {
+            backoffs: rests,
+            ..RequeuePlan::default()
+        });
+    };
+    let paused = provider::list_paused(shard).await?;
+    let is_open = |route: &Route| {
+        let is_paused = paused
+            .get(&route.provider)
+            .is_some_and(|it| it.is_in_force(now));
+        !is_paused && providers.find(&route.provider).is_some()
+    };
+    let tried = Some((lane.provider.as_str(), lane.via));
+    let routes = model.routes.for_shard(&shard.name);
+    let next = |age: TimeDelta| Lane::of(model, routes.next(tried, age, is_open));
+    let (usual, urgent) = (next(TimeDelta::zero()), next(REALTIME_FALLBACK_AGE));
+    Ok(RequeuePlan {
+        lane: Some(ensure_lane(shard, (id, lane), &usual).await?),
+        urgent: Some((
+            id::first_id_at(now - REALTIME_FALLBACK_AGE),
+            ensure_lane(shard, (id, lane), &urgent).await?,
+        )),
+        backoffs: rests,
+    })
+}
+
+/// The failure of cargo that has used up its attempts, otherwise nothing.
+pub(crate) fn final_failure(head: &OpenCargo, why: &str) -> Option<Outcome> {
+    let attempts = head.attempt;
+    retry::is_exhausted(attempts)
+        .then(|| Outcome::Failure(format!("no answer in {attempts} attempts: {why}")))
+}
+
+async fn ensure_lane(
+    shard: &Shard,
+    (id, same): (LaneId, &Lane),
+    target: &Lane,
+) -> Result<LaneId, store::Error> {
+    if target == same {
+        return Ok(id);
+    }
+    lane::ensure(shard, target).await
+}

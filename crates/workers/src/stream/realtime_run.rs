@@ -1,0 +1,306 @@
+//! Sends the items of one batch as concurrent realtime requests.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use domain::account_fault::AccountFaultReports;
+use domain::model::Model;
+use domain::outcome::Outcome;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
+use outbound::provider::BatchItem;
+use outbound::provider::client::ProviderCallFailure;
+use outbound::provider::item_result::ItemResult;
+use outbound::provider::realtime::RealtimeProvider;
+use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
+use store::shard::manifest::{self, OpenCargo};
+
+use super::permit_guard::PermitGuard;
+use super::{ANSWER_TIMEOUT, Streamer};
+use crate::claimed_batch::ClaimedBatch;
+use crate::media;
+use crate::outcome_writer::{self, FinishedCargo};
+use crate::requeue::final_failure;
+use crate::stored_requests::{StoredRequest, read_chunk};
+use crate::usage_estimate::estimate_missing_usage;
+
+/// How often a request is tried at a healthy server before its cargo is requeued.
+const MAX_ATTEMPTS_PER_REQUEST: u32 = 3;
+/// How many unpacked bytes the requests in flight of one batch may have. A single request may have
+/// more.
+const MAX_BYTES_IN_FLIGHT: usize = 16 << 20;
+/// How long to wait before trying to get a permit again.
+const PERMIT_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// After this many failures in a row no more requests are sent to the server for now.
+const MAX_CONSECUTIVE_FAILURES: usize = 8;
+
+pub(super) struct RealtimeRun<'a> {
+    pub(super) streamer: &'a Streamer,
+    pub(super) claimed: &'a ClaimedBatch,
+    pub(super) upstream: &'a str,
+    pub(super) provider: &'a RealtimeProvider,
+    pub(super) limiter: &'a Mutex<ConcurrencyLimiter>,
+}
+
+/// How far a batch has come.
+#[derive(Debug, Default)]
+pub(super) struct RealtimeProgress {
+    pub(super) stored: usize,
+    /// The server gets no more requests for now. The open cargo stays in the batch.
+    pub(super) is_failing: bool,
+    /// Why the account must be paused.
+    pub(super) account_fault: Option<String>,
+    /// The account faults that items report.
+    pub(super) reports: AccountFaultReports,
+    /// Whether a control call has checked the account because of a report.
+    is_account_checked: bool,
+    consecutive_failures: usize,
+    /// Of the requests in flight, unpacked.
+    bytes_in_flight: usize,
+}
+
+struct RealtimeRequest {
+    item: BatchItem,
+    open_cargo: OpenCargo,
+    /// Unpacked.
+    bytes: usize,
+    /// How often it failed for a reason other than a rate limit.
+    attempts: u32,
+}
+
+struct RealtimeResponse<'a> {
+    request: RealtimeRequest,
+    permit: PermitGuard<'a>,
+    result: Result<ItemResult, ProviderCallFailure>,
+}
+
+impl<'a> RealtimeRun<'a> {
+    pub(super) async fn run(&self) -> Result<RealtimeProgress, store::Error> {
+        let (shard, batch) = (&self.streamer.shard, &self.claimed.batch);
+        let heads = manifest::list_open(shard, batch.id, &batch.cargo).await?;
+        let mut unread = VecDeque::from(heads);
+        let mut stored: VecDeque<StoredRequest> = VecDeque::new();
+        let mut open: VecDeque<RealtimeRequest> = VecDeque::new();
+        let mut asked = RealtimeProgress::default();
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            if open.is_empty() && stored.is_empty() && !unread.is_empty() {
+                stored.extend(read_chunk(shard, &mut unread).await?);
+            }
+            let mut finished = Vec::new();
+            while !asked.is_failing
+                && Self::has_next(&mut open, &mut stored, &asked, &mut finished)
+                && let Some(place) = PermitGuard::try_acquire(self.limiter)
+                && let Some(question) = open.pop_front()
+            {
+                asked.bytes_in_flight += question.bytes;
+                under_way.push(self.send(question, place));
+            }
+            asked.stored += self.store_finished(finished).await?;
+            let Some(first) = self.claimed.run_while_leased(under_way.next()).await? else {
+                let is_done = open.is_empty() && stored.is_empty();
+                if asked.is_failing || (is_done && unread.is_empty()) {
+                    break;
+                }
+                if open.is_empty() {
+                    continue;
+                }
+                // Other batches hold all permits.
+                tokio::time::sleep(PERMIT_RETRY_DELAY).await;
+                continue;
+            };
+            let mut finished = Vec::new();
+            let mut next = Some(first);
+            // Answers that are ready are stored together. None waits for more to arrive.
+            while let Some(answered) = next {
+                open.extend(self.handle_response(answered, &mut asked, &mut finished));
+                next = under_way.next().now_or_never().flatten();
+            }
+            asked.stored += self.store_finished(finished).await?;
+            self.judge_account(&mut asked).await;
+        }
+        Ok(asked)
+    }
+
+    /// Stops sending when the account is at fault: items of two organizations report it, or the
+    /// list of models is refused too. The list is requested at most once per batch.
+    async fn judge_account(&self, asked: &mut RealtimeProgress) {
+        if asked.reports.is_empty() || asked.account_fault.is_some() {
+            return;
+        }
+        let mut fault = asked.reports.confirmed().map(str::to_owned);
+        if fault.is_none() && !asked.is_account_checked {
+            asked.is_account_checked = true;
+            fault = match self.provider.list_models().await {
+                Err(
+                    failure
+                    @ (ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit),
+                ) => Some(failure.to_string()),
+                Ok(_) | Err(_) => None,
+            };
+        }
+        asked.is_failing |= fault.is_some();
+        asked.account_fault = fault;
+    }
+
+    /// Whether there is a request to send now. A stored request is unpacked only when it is next
+    /// and the requests in flight leave memory for it.
+    fn has_next(
+        open: &mut VecDeque<RealtimeRequest>,
+        stored: &mut VecDeque<StoredRequest>,
+        asked: &RealtimeProgress,
+        finished: &mut Vec<(FinishedCargo, bool)>,
+    ) -> bool {
+        while open.is_empty()
+            && let Some(next) = stored.front()
+        {
+            let bytes = next.unpacked_len();
+            if asked.bytes_in_flight > 0 && asked.bytes_in_flight + bytes > MAX_BYTES_IN_FLIGHT {
+                return false;
+            }
+            match stored.pop_front().map(StoredRequest::unpack) {
+                Some(Ok((item, head))) => open.push_back(RealtimeRequest {
+                    item,
+                    open_cargo: head,
+                    bytes,
+                    attempts: 0,
+                }),
+                Some(Err(failed)) => finished.push((*failed, true)),
+                None => {}
+            }
+        }
+        !open.is_empty()
+    }
+
+    async fn send(
+        &self,
+        question: RealtimeRequest,
+        place: PermitGuard<'a>,
+    ) -> RealtimeResponse<'a> {
+        let item = &question.item;
+        let form = |media_type| self.provider.media_form(media_type);
+        let objects = self.streamer.objects.as_ref();
+        let end = match media::fetch(&self.streamer.shard, objects, item, form).await {
+            Ok(media) => {
+                let asked =
+                    self.provider
+                        .complete_item(item, self.upstream, &media, ANSWER_TIMEOUT);
+                asked.await
+            }
+            Err(failure) => Err(ProviderCallFailure::Unavailable {
+                why: failure.to_string(),
+                retry_after: None,
+            }),
+        };
+        RealtimeResponse {
+            request: question,
+            permit: place,
+            result: end,
+        }
+    }
+
+    /// Handles a response; returns the request if it must be sent again at once.
+    fn handle_response(
+        &self,
+        answered: RealtimeResponse<'_>,
+        asked: &mut RealtimeProgress,
+        finished: &mut Vec<(FinishedCargo, bool)>,
+    ) -> Option<RealtimeRequest> {
+        let RealtimeResponse {
+            request: mut question,
+            permit: place,
+            result: end,
+        } = answered;
+        place.release(classify_end(&end));
+        asked.bytes_in_flight = asked.bytes_in_flight.saturating_sub(question.bytes);
+        let head = &question.open_cargo;
+        match end {
+            Ok(ItemResult::Outcome {
+                outcome,
+                is_usage_known: usage_known,
+            }) => {
+                asked.consecutive_failures = 0;
+                let one = self.finished_cargo(question.open_cargo, outcome);
+                finished.push((one, usage_known));
+                None
+            }
+            // It is requeued at the end of the batch.
+            Ok(ItemResult::Retry(why)) => {
+                self.count_attempt(question.open_cargo, &why, finished);
+                None
+            }
+            Ok(ItemResult::AccountFault(why)) => {
+                asked.reports.add(head.organization, &why);
+                self.count_attempt(question.open_cargo, &why, finished);
+                None
+            }
+            Err(
+                failure @ (ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit),
+            ) => {
+                let why = failure.to_string();
+                asked.reports.add(head.organization, &why);
+                self.count_attempt(question.open_cargo, &why, finished);
+                None
+            }
+            Err(failure) => {
+                tracing::debug!(provider = self.claimed.lane.provider, %failure, "a realtime request was not answered");
+                asked.consecutive_failures += 1;
+                asked.is_failing |= asked.consecutive_failures >= MAX_CONSECUTIVE_FAILURES;
+                question.attempts +=
+                    u32::from(!matches!(failure, ProviderCallFailure::RateLimited { .. }));
+                if question.attempts < MAX_ATTEMPTS_PER_REQUEST {
+                    return Some(question);
+                }
+                // When all requests fail, the cause is the server and not this request.
+                if asked.consecutive_failures < MAX_CONSECUTIVE_FAILURES {
+                    self.count_attempt(question.open_cargo, &failure.to_string(), finished);
+                }
+                None
+            }
+        }
+    }
+
+    /// Leaves an unanswered item to be requeued, or fails it when its attempts are used up.
+    fn count_attempt(&self, head: OpenCargo, why: &str, finished: &mut Vec<(FinishedCargo, bool)>) {
+        if let Some(outcome) = final_failure(&head, why) {
+            finished.push((self.finished_cargo(head, outcome), true));
+        }
+    }
+
+    fn finished_cargo(&self, head: OpenCargo, outcome: Outcome) -> FinishedCargo {
+        FinishedCargo {
+            open_cargo: head,
+            outcome,
+            realtime_price: self.claimed.model.as_ref().and_then(Model::realtime),
+        }
+    }
+
+    async fn store_finished(
+        &self,
+        finished: Vec<(FinishedCargo, bool)>,
+    ) -> Result<usize, store::Error> {
+        if finished.is_empty() {
+            return Ok(0);
+        }
+        let (shard, slots) = (&self.streamer.shard, Some(&self.streamer.callback_slots));
+        let finished = estimate_missing_usage(shard, finished).await?;
+        let (batch, claim) = (self.claimed.batch.id, self.claimed.claim);
+        outcome_writer::store_outcomes(shard, batch, claim, slots, finished, shard.clock.now())
+            .await
+    }
+}
+
+const fn classify_end(end: &Result<ItemResult, ProviderCallFailure>) -> ConcurrencyFeedback {
+    match end {
+        Ok(ItemResult::Outcome { .. }) => ConcurrencyFeedback::Success,
+        Err(
+            ProviderCallFailure::RateLimited { .. }
+            | ProviderCallFailure::Unavailable { .. }
+            | ProviderCallFailure::Indeterminate(_),
+        ) => ConcurrencyFeedback::Overloaded,
+        Ok(ItemResult::Retry(_) | ItemResult::AccountFault(_)) | Err(_) => {
+            ConcurrencyFeedback::Ignored
+        }
+    }
+}

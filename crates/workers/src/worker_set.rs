@@ -1,0 +1,290 @@
+//! The stages of one shard, under one lease, from start to graceful shutdown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::model::Catalogue;
+use domain::retry_schedule::RetrySchedule;
+use outbound::callback::CallbackClient;
+use store::Shard;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::account_states::{AccountSlots, AccountStates};
+use crate::audit::AuditStage;
+use crate::callback_slots::{CallbackLimits, CallbackSlots};
+use crate::collect::CollectStage;
+use crate::deliver::{DeliverDeps, DeliverStage};
+use crate::dispatch::DispatchStage;
+use crate::file_stage_deps::FileStageDeps;
+use crate::gather::GatherStage;
+use crate::lease::Lease;
+use crate::packing_limits::PackingLimits;
+use crate::patrol::PatrolStage;
+use crate::providers::Providers;
+use crate::resend::ResendStage;
+use crate::scan::ScanStage;
+use crate::stage::{self, Wakeup};
+use crate::stream::StreamStage;
+use crate::sweep::SweepStage;
+use crate::sweep::files::FileSweepStage;
+use crate::worker_set::batch_stages::BatchStageBuilder;
+
+/// Running batches get this fraction of the drain timeout. Deliveries get the rest.
+const BATCH_DRAIN_DIVISOR: u32 = 4;
+mod batch_stages;
+
+/// How long to wait before joining an unavailable shard again.
+const JOIN_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// What a worker set needs.
+#[derive(Debug, Clone)]
+pub struct WorkerSetDeps {
+    pub shard: Arc<Shard>,
+    pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub providers: Arc<Providers>,
+    pub callbacks: Arc<dyn CallbackClient>,
+    pub files: Option<FileStageDeps>,
+    pub options: Options,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Random at every start: a restarted process is a new node.
+    pub node: Uuid,
+    /// For display: host and process.
+    pub name: String,
+    pub lease_duration: Duration,
+    pub packing: PackingLimits,
+    pub account_slots: AccountSlots,
+    pub callback_limits: CallbackLimits,
+    pub retry_schedule: RetrySchedule,
+    pub retention: TimeDelta,
+    /// The directory for jobs while they are packed and for results while they are read.
+    pub spool_dir: PathBuf,
+    /// How long a shutdown waits for running batches and deliveries.
+    pub drain_timeout: Duration,
+}
+
+/// The stages of one shard. Tests step each stage by hand; [`WorkerSet::run`] runs all of them.
+#[derive(Debug)]
+pub struct WorkerSet {
+    pub gather: GatherStage,
+    pub dispatch: DispatchStage,
+    pub collect: CollectStage,
+    pub stream: StreamStage,
+    pub deliver: DeliverStage,
+    pub resend: ResendStage,
+    pub scan: ScanStage,
+    pub sweep: SweepStage,
+    pub sweep_files: FileSweepStage,
+    pub patrol: PatrolStage,
+    pub audit: AuditStage,
+    pub lease: Lease,
+    shard: Arc<Shard>,
+    wakeups: Wakeups,
+    drain_timeout: Duration,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Wakeups {
+    gathered: Wakeup,
+    submitted: Wakeup,
+    streamed: Wakeup,
+    finished: Wakeup,
+    scanned: Wakeup,
+}
+
+impl WorkerSet {
+    /// Joins the shard as a node.
+    pub async fn join(parts: WorkerSetDeps) -> Result<Self, store::Error> {
+        let WorkerSetDeps {
+            shard,
+            catalogue,
+            providers,
+            callbacks,
+            files,
+            options,
+        } = parts;
+        let (node, name) = (options.node, options.name);
+        let lease = Lease::join(shard.clone(), node, name, true, options.lease_duration).await?;
+        let bells = Wakeups::default();
+        let callback_slots = CallbackSlots::new(options.callback_limits, bells.finished.clone());
+        let deliver = DeliverDeps {
+            callbacks,
+            retry_schedule: options.retry_schedule,
+            slots: callback_slots.clone(),
+            wakeup: bells.finished.clone(),
+        };
+        let gathered = bells.gathered.clone();
+        let accounts = Arc::new(AccountStates::new(shard.clone()));
+        let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
+        let batches = BatchStageBuilder {
+            shard: shard.clone(),
+            lease: lease.clone(),
+            accounts: accounts.clone(),
+            catalogue: catalogue.clone(),
+            providers: providers.clone(),
+            callback_slots,
+            objects: files.as_ref().map(|files| files.objects.clone()),
+            account_slots: options.account_slots,
+            spool_dir: options.spool_dir,
+            wakeups: bells.clone(),
+            drain_timeout: drain,
+        };
+        Ok(Self {
+            gather: GatherStage::new(
+                shard.clone(),
+                lease.clone(),
+                options.packing,
+                providers,
+                (accounts, options.account_slots),
+                gathered,
+            ),
+            dispatch: batches.dispatch(),
+            stream: batches.stream(),
+            sweep: SweepStage::new(shard.clone(), lease.clone(), catalogue, options.retention),
+            collect: batches.collect(),
+            deliver: DeliverStage::new(shard.clone(), lease.clone(), deliver),
+            resend: ResendStage::new(shard.clone(), bells.finished.clone()),
+            scan: ScanStage::new(
+                shard.clone(),
+                lease.clone(),
+                files.clone(),
+                bells.scanned.clone(),
+            ),
+            sweep_files: FileSweepStage::new(shard.clone(), files.clone()),
+            patrol: PatrolStage::new(shard.clone(), files),
+            audit: AuditStage::new(shard.clone(), lease.clone()),
+            shard,
+            lease,
+            wakeups: bells,
+            drain_timeout: options.drain_timeout.saturating_sub(drain),
+        })
+    }
+
+    /// Works on a shard until `stop` is cancelled. Joins again when the shard was unavailable or a
+    /// stage panicked.
+    pub async fn run_until_stopped(parts: WorkerSetDeps, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            match Self::join(parts.clone()).await {
+                Ok(worker_set) => worker_set.run(&stop).await,
+                Err(failure) => {
+                    tracing::warn!(shard = %parts.shard.name, failure = %failure, "the shard cannot be joined and will be tried again");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(JOIN_RETRY_DELAY) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Leaves the shard without running. Its claims are free at once.
+    pub async fn leave(self) -> Result<(), store::Error> {
+        self.lease.leave().await
+    }
+
+    /// Runs until `stop` is cancelled or a stage panics. After a panic, the caller starts all
+    /// stages again.
+    async fn run(self, stop: &CancellationToken) {
+        let Self {
+            gather,
+            dispatch,
+            collect,
+            stream,
+            mut deliver,
+            resend,
+            scan,
+            sweep,
+            sweep_files,
+            patrol,
+            audit,
+            shard,
+            lease,
+            wakeups: bells,
+            drain_timeout: drain,
+        } = self;
+        let (leaving, delivered) = (CancellationToken::new(), CancellationToken::new());
+        let keeping = TaskTracker::new();
+        lease.spawn(&keeping, &leaving);
+        let stop = stop.child_token();
+        let mut stages = JoinSet::new();
+        spawn_stage(&mut stages, gather, &shard, Wakeup::default(), &stop);
+        spawn_stage(&mut stages, dispatch, &shard, bells.gathered, &stop);
+        spawn_stage(&mut stages, collect, &shard, bells.submitted, &stop);
+        // At shutdown, the next worker repeats the requests that are in flight.
+        spawn_abortable_stage(&mut stages, stream, &shard, bells.streamed, &stop);
+        spawn_stage(&mut stages, sweep, &shard, Wakeup::default(), &stop);
+        // At shutdown, another node or the next run finishes what these stages leave undone.
+        spawn_abortable_stage(&mut stages, resend, &shard, Wakeup::default(), &stop);
+        spawn_abortable_stage(&mut stages, scan, &shard, bells.scanned, &stop);
+        spawn_abortable_stage(&mut stages, sweep_files, &shard, Wakeup::default(), &stop);
+        spawn_abortable_stage(&mut stages, patrol, &shard, Wakeup::default(), &stop);
+        spawn_abortable_stage(&mut stages, audit, &shard, Wakeup::default(), &stop);
+        let delivering = tokio::spawn({
+            let (shard, bell) = (shard.clone(), bells.finished);
+            let (delivered, stop) = (delivered.clone(), stop.clone());
+            async move {
+                // A panic drops the guard too: the other stages must not run without deliver.
+                let _stop = stop.drop_guard();
+                stage::run(&mut deliver, &shard, bell, delivered).await;
+                deliver
+            }
+        });
+        while let Some(ended) = stages.join_next().await {
+            if ended.is_err() {
+                tracing::error!(shard = %shard.name, "a stage panicked: all stages of the shard restart");
+            }
+            stop.cancel();
+        }
+        // Collect hands over nothing more, so deliver can finish what is in flight.
+        delivered.cancel();
+        if let Ok(mut deliver) = delivering.await
+            && tokio::time::timeout(drain, deliver.finish_in_flight())
+                .await
+                .is_err()
+        {
+            tracing::warn!(shard = %shard.name, "callbacks were still in flight at shutdown: another worker repeats them");
+        }
+        leaving.cancel();
+        keeping.close();
+        keeping.wait().await;
+        if let Err(failure) = lease.leave().await {
+            tracing::warn!(shard = %shard.name, failure = %failure, "claims were not freed: they expire with the lease");
+        }
+    }
+}
+
+fn spawn_stage(
+    stages: &mut JoinSet<()>,
+    stage: impl stage::Stage + 'static,
+    shard: &Arc<Shard>,
+    bell: Wakeup,
+    stop: &CancellationToken,
+) {
+    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
+    stages.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
+}
+
+/// As `spawn_stage`, but a shutdown aborts the current step.
+fn spawn_abortable_stage(
+    stages: &mut JoinSet<()>,
+    stage: impl stage::Stage + 'static,
+    shard: &Arc<Shard>,
+    bell: Wakeup,
+    stop: &CancellationToken,
+) {
+    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
+    stages.spawn(async move {
+        tokio::select! {
+            () = stage::run(&mut stage, &shard, bell, stop.clone()) => {}
+            () = stop.cancelled() => {}
+        }
+    });
+}

@@ -1,0 +1,150 @@
+//! `docs/glossary.md`: every term links to a file that has its name.
+
+use crate::lexer::TokenKind;
+use crate::lexer::lex;
+use crate::source_tree::RuleViolation;
+use crate::source_tree::SourceTree;
+
+const GLOSSARY_PATH: &str = "docs/glossary.md";
+const MIN_TERMS: usize = 45;
+
+/// One row of the table: `| term | meaning | [file](path) |`.
+struct GlossaryTerm<'text> {
+    line: usize,
+    /// In snake case: `password_reset`.
+    name: String,
+    path: &'text str,
+}
+
+pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {
+    let Some(glossary) = tree.files.iter().find(|file| file.path == GLOSSARY_PATH) else {
+        return vec![RuleViolation {
+            path: GLOSSARY_PATH.to_owned(),
+            line: 1,
+            message: "is missing".to_owned(),
+        }];
+    };
+    let terms = parse_terms(&glossary.text);
+    let mut findings = Vec::new();
+    if terms.len() < MIN_TERMS {
+        let what = format!("has {} terms, at least {MIN_TERMS} are wanted", terms.len());
+        findings.push(glossary.violation(1, what));
+    }
+    for GlossaryTerm { line, name, path } in terms {
+        let Some(file) = tree.files.iter().find(|file| file.path == path) else {
+            findings.push(glossary.violation(line, format!("{path} does not exist")));
+            continue;
+        };
+        let is_in_path = path.replace('-', "_").contains(&name);
+        if !is_in_path && !public_names(&file.text).iter().any(|it| it.contains(&name)) {
+            let what = format!("neither {path} nor a public item in it is named {name}");
+            findings.push(glossary.violation(line, what));
+        }
+    }
+    findings
+}
+
+fn parse_terms(text: &str) -> Vec<GlossaryTerm<'_>> {
+    let rows = text.lines().enumerate().filter_map(|(index, line)| {
+        let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
+        let (term, place) = (cells.first()?, cells.get(2)?);
+        let path = place.split_once("](")?.1.split(')').next()?;
+        let name = term
+            .trim_matches('`')
+            .to_lowercase()
+            .replace([' ', '-'], "_");
+        let path = path.strip_prefix("../").unwrap_or(path);
+        Some(GlossaryTerm {
+            line: index + 1,
+            name,
+            path,
+        })
+    });
+    rows.collect()
+}
+
+/// The names of public items of a file, in snake case.
+fn public_names(text: &str) -> Vec<String> {
+    let tokens = lex(text);
+    let mut names = Vec::new();
+    let mut is_public = false;
+    for pair in tokens.windows(2) {
+        let [first, second] = pair else { continue };
+        is_public |= first.kind == TokenKind::Word("pub");
+        if first.is_punctuation(';') || first.is_punctuation('{') || first.is_punctuation('}') {
+            is_public = false;
+        }
+        if let (TokenKind::Word(keyword), TokenKind::Word(name)) = (first.kind, second.kind)
+            && is_public
+            && matches!(
+                keyword,
+                "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static" | "mod"
+            )
+        {
+            names.push(to_snake_case(name));
+        }
+    }
+    names
+}
+
+fn to_snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    let mut after_small = false;
+    for character in name.chars() {
+        if after_small && character.is_uppercase() {
+            snake.push('_');
+        }
+        after_small = character.is_lowercase();
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GLOSSARY_PATH, MIN_TERMS, check};
+    use crate::source_tree::SourceTree;
+
+    fn violations(rows: &str, code: &str) -> Vec<String> {
+        let filler = "| cargo | | [lib](../src/cargo.rs) |\n".repeat(MIN_TERMS);
+        let tree = SourceTree::from_files(&[
+            (GLOSSARY_PATH, &format!("{rows}{filler}")),
+            ("src/cargo.rs", ""),
+            ("src/form.rs", code),
+        ]);
+        check(&tree).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_term_is_in_the_path_or_in_a_public_name() {
+        let rows = "| Password reset | words | [form](../src/form.rs) |\n";
+        let none: [&str; 0] = [];
+        assert_eq!(violations(rows, "pub fn start_password_reset() {}"), none);
+        assert_eq!(
+            violations(rows, "pub(crate) struct PasswordResetForm;"),
+            none
+        );
+        let expected = "docs/glossary.md:1: neither src/form.rs nor a public item in it is named password_reset";
+        assert_eq!(violations(rows, "fn password_reset() {}"), [expected]);
+    }
+
+    #[test]
+    fn a_file_that_does_not_exist_is_found() {
+        let rows = "| lease | words | [lease](../src/lease.rs) |\n";
+        assert_eq!(
+            violations(rows, ""),
+            ["docs/glossary.md:1: src/lease.rs does not exist"]
+        );
+    }
+
+    #[test]
+    fn a_missing_or_short_glossary_is_found() {
+        let missing = SourceTree::from_files(&[("README.md", "")]);
+        assert_eq!(check(&missing).len(), 1);
+        let short = SourceTree::from_files(&[
+            (GLOSSARY_PATH, "| cargo | | [a](../src/cargo.rs) |"),
+            ("src/cargo.rs", ""),
+        ]);
+        assert_eq!(check(&short).len(), 1);
+    }
+}

@@ -1,0 +1,117 @@
+//! One variant of loading, measured in turns with the others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::bench::closed_loop::{self, ClosedLoopLoader};
+use crate::bench::cpu_usage::MeasuredProcesses;
+use crate::failure::Result;
+use crate::progress::report_progress;
+use crate::statistics::{median, percentile, round_to, summarize};
+
+/// What is loaded where, and the results so far.
+#[derive(Debug)]
+pub struct LoadVariant {
+    pub name: &'static str,
+    pub loader: Arc<ClosedLoopLoader>,
+    /// The process that receives the loads.
+    pub longshored_pid: Option<u32>,
+    pub rates: Vec<f64>,
+    milliseconds: Vec<f64>,
+    failures: BTreeMap<String, u64>,
+    cpu_shares: Vec<Value>,
+}
+
+impl LoadVariant {
+    pub fn new(name: &'static str, loader: ClosedLoopLoader, longshored: Option<u32>) -> Self {
+        Self {
+            name,
+            loader: Arc::new(loader),
+            longshored_pid: longshored,
+            rates: Vec::new(),
+            milliseconds: Vec::new(),
+            failures: BTreeMap::new(),
+            cpu_shares: Vec::new(),
+        }
+    }
+
+    /// Runs one round.
+    pub async fn measure(
+        &mut self,
+        processes: MeasuredProcesses,
+        connections: usize,
+        length: Duration,
+    ) -> Result<()> {
+        let processes = MeasuredProcesses {
+            longshored: self.longshored_pid,
+            ..processes
+        };
+        let before = processes.read_cpu()?;
+        let seen = closed_loop::run(&self.loader, connections, length).await?;
+        self.cpu_shares
+            .push(before.usage_until(processes.read_cpu()?).machine_shares());
+        report_progress(format!(
+            "  {:>8.0} a second: {}",
+            seen.loads_per_second(),
+            self.name
+        ));
+        self.rates.push(seen.loads_per_second());
+        self.milliseconds.extend(seen.milliseconds);
+        for (reason, count) in seen.failures {
+            *self.failures.entry(reason).or_default() += count;
+        }
+        Ok(())
+    }
+
+    pub fn count_failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// Its rate as a share of other rates from the same rounds: the median.
+    pub fn median_share_of(&self, others: &[f64]) -> f64 {
+        median(&mut self.shares_of(others)).unwrap_or_default()
+    }
+
+    fn shares_of(&self, others: &[f64]) -> Vec<f64> {
+        let pairs = self.rates.iter().zip(others);
+        pairs.map(|(ours, other)| ours / other.max(1.0)).collect()
+    }
+
+    pub fn to_json(&self, bare: &[f64]) -> Value {
+        let by_round: Vec<f64> = self.rates.iter().map(|rate| round_to(*rate, 0)).collect();
+        let ratios: Vec<f64> = self
+            .shares_of(bare)
+            .iter()
+            .map(|it| round_to(*it, 3))
+            .collect();
+        json!({
+            "name": self.name,
+            "organizations": self.loader.organizations.len(),
+            "loads_per_second": median(&mut self.rates.clone()).map(|rate| round_to(rate, 0)),
+            "ratio": round_to(self.median_share_of(bare), 3),
+            "milliseconds": summarize(&mut self.milliseconds.clone()),
+            "loads_by_round": by_round,
+            "ratios": ratios,
+            "cpu_shares_by_round": self.cpu_shares,
+            "failed": self.failures,
+        })
+    }
+
+    /// One line of the table for people.
+    pub fn table_row(&self, bare: &[f64]) -> String {
+        let rate = median(&mut self.rates.clone()).unwrap_or_default();
+        let mut milliseconds = self.milliseconds.clone();
+        let mut at = |thousandths| percentile(&mut milliseconds, thousandths).unwrap_or_default();
+        let (usual, slow) = (at(500), at(990));
+        format!(
+            "{:<40} {rate:>7.0} {:>6.3} {:>8.1} {:>8.1}",
+            self.name,
+            self.median_share_of(bare),
+            usual,
+            slow,
+        )
+    }
+}

@@ -1,0 +1,184 @@
+//! Loads with an idempotency key, retried until the service gives a definite answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::chaos::environment::{ChaosCallers, ChaosEnvironment};
+use crate::chaos::open_loop;
+use crate::failure::{FailureContext as _, Result};
+use crate::load_log;
+use crate::service_client::ServiceResponse;
+use crate::statistics;
+use crate::verdict::TrialVerdict;
+
+/// A caller gives up after this; it counts as a broken promise.
+const GIVE_UP_AFTER: Duration = Duration::from_mins(5);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
+
+/// The cargo that each idempotency key got.
+#[derive(Debug, Default)]
+pub struct IdempotentLoads {
+    cargo_by_key: Mutex<BTreeMap<u64, BTreeSet<u128>>>,
+    /// Milliseconds from the first attempt to the definite answer.
+    milliseconds: Mutex<Vec<f64>>,
+    repeats: AtomicU64,
+    replays: AtomicU64,
+    unanswered: AtomicU64,
+    /// Valid loads that the service refused as invalid.
+    refused: AtomicU64,
+}
+
+/// Sums over all shards.
+#[derive(Debug, Default, Clone, Copy)]
+struct StoredKeys {
+    cargo: i64,
+    keys: i64,
+    /// Keys without cargo, or with the cargo of another key.
+    keys_without_own_cargo: i64,
+}
+
+impl IdempotentLoads {
+    /// Sends the same body under the same key, to any process, until there is a definite
+    /// answer.
+    pub async fn load(&self, callers: &ChaosCallers, number: u64) {
+        let begun = Instant::now();
+        while begun.elapsed() < GIVE_UP_AFTER {
+            let Some(answer) = send_once(callers, number).await else {
+                return;
+            };
+            let reason = match answer {
+                Ok(answer) if answer.is_success() => {
+                    self.record_accepted(callers, number, &answer);
+                    lock(&self.milliseconds).push(statistics::to_milliseconds(begun.elapsed()));
+                    return;
+                }
+                Ok(answer) if matches!(answer.status, 400..=499) => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    callers.load_log.record_failure(answer.status.to_string());
+                    return;
+                }
+                Ok(answer) => answer.status.to_string(),
+                Err(error) => load_log::error_reason(&error),
+            };
+            callers.load_log.record_failure(reason);
+            self.repeats.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn record_accepted(&self, callers: &ChaosCallers, number: u64, answer: &ServiceResponse) {
+        if answer.is_replay {
+            self.replays.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(cargo) = answer.cargo_id() {
+            let place = open_loop::organization_index(callers, number);
+            callers.load_log.acknowledge(cargo, place);
+            lock(&self.cargo_by_key)
+                .entry(number)
+                .or_default()
+                .insert(cargo);
+        }
+    }
+
+    /// Sends some of the keys again. Each must return the cargo that it has. Returns how many
+    /// did not.
+    pub async fn count_wrong_replays(&self, callers: &ChaosCallers, sample: usize) -> usize {
+        let answers = lock(&self.cargo_by_key).clone();
+        let step = (answers.len() / sample.max(1)).max(1);
+        let mut wrong = 0;
+        for (number, cargo) in answers.iter().step_by(step) {
+            let answer = send_once(callers, *number).await;
+            let is_same = answer.is_some_and(|answer| {
+                answer.is_ok_and(|answer| {
+                    let same = answer
+                        .cargo_id()
+                        .is_some_and(|found| cargo.contains(&found));
+                    answer.is_replay && same
+                })
+            });
+            wrong += usize::from(!is_same);
+        }
+        wrong
+    }
+
+    /// Checks the promises of idempotency keys; `offered` is the number of keys.
+    pub async fn judge(
+        &self,
+        environment: &ChaosEnvironment,
+        offered: u64,
+        verdict: &mut TrialVerdict,
+    ) -> Result<()> {
+        let stored = count_stored_keys(environment).await?;
+        let answers = lock(&self.cargo_by_key).clone();
+        let double = answers.values().filter(|cargo| cargo.len() > 1).count();
+        let [unanswered, refused, repeats, replays] = [
+            &self.unanswered,
+            &self.refused,
+            &self.repeats,
+            &self.replays,
+        ]
+        .map(|count| count.load(Ordering::Relaxed));
+        let is_offered = |count| i64::try_from(offered) == Ok(count);
+        let mut milliseconds = lock(&self.milliseconds).clone();
+        verdict
+            .record("keys", offered)
+            .record("stored", stored.cargo)
+            .record("keys_with_several_cargo", double)
+            .record("unanswered", unanswered)
+            .record("repeats", repeats)
+            .record("replays", replays)
+            .record(
+                "load_milliseconds_with_repeats",
+                statistics::summarize(&mut milliseconds),
+            )
+            .check("every key is answered", unanswered == 0)
+            .check("no valid load is refused as invalid", refused == 0)
+            .check("one cargo per key in the responses", double == 0)
+            .check("one cargo per key in the rows", is_offered(stored.cargo))
+            .check(
+                "every key in the rows has its own cargo",
+                is_offered(stored.keys) && stored.keys_without_own_cargo == 0,
+            );
+        Ok(())
+    }
+}
+
+/// One attempt, to any process. None if there is no organization or no process.
+async fn send_once(
+    callers: &ChaosCallers,
+    number: u64,
+) -> Option<std::io::Result<ServiceResponse>> {
+    let organization = callers
+        .organizations
+        .get(open_loop::organization_index(callers, number))?;
+    let mut request = String::new();
+    callers
+        .requests
+        .write_keyed(&mut request, organization, number);
+    let place = rand::random_range(0..callers.clients.len().max(1));
+    let target = callers.clients.get(place)?;
+    Some(target.send(request.as_bytes()).await)
+}
+
+async fn count_stored_keys(environment: &ChaosEnvironment) -> Result<StoredKeys> {
+    let query = "select (select count(*) from shard.cargo),
+            count(*),
+            count(*) - count(distinct cargo.id)
+        from shard.idempotency left join shard.cargo on cargo.id = idempotency.cargo";
+    let mut stored = StoredKeys::default();
+    for (_, pool) in &environment.shards {
+        let row = sqlx::query_as::<_, (i64, i64, i64)>(query).fetch_one(pool);
+        let (cargo, keys, without) = row.await.context("counting cargo and keys")?;
+        stored.cargo += cargo;
+        stored.keys += keys;
+        stored.keys_without_own_cargo += without;
+    }
+    Ok(stored)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

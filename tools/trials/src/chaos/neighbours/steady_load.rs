@@ -1,0 +1,314 @@
+//! Organizations that load at a steady rate, and how a neighbour slows them down.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::callback_sink::{CallbackReceipt, CallbackReceipts};
+use crate::chaos::open_loop;
+use crate::load_log;
+use crate::load_request;
+use crate::organization::TrialOrganization;
+use crate::service_client::ServiceClient;
+use crate::statistics::{self, percentile, round_to};
+use crate::verdict::TrialVerdict;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How much a machine that is busy with a neighbour may add to the p99.
+const MAX_P99_FACTOR: f64 = 2.0;
+const MAX_P99_EXTRA_SECONDS: f64 = 2.0;
+
+/// An organization, and where its callbacks go.
+#[derive(Debug, Clone)]
+pub struct LoadingOrganization {
+    pub organization: TrialOrganization,
+    pub callback_url: String,
+}
+
+/// One acknowledged load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadRecord {
+    pub began_at: Instant,
+    /// From the first byte sent to the response.
+    pub duration: Duration,
+    pub cargo: u128,
+    model: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct LoadWindow {
+    pub from: Instant,
+    pub before: Instant,
+}
+
+impl LoadWindow {
+    fn contains(&self, moment: Instant) -> bool {
+        (self.from..self.before).contains(&moment)
+    }
+}
+
+/// How callers connect to the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionReuse {
+    KeepAlive,
+    PerRequest,
+}
+
+#[derive(Debug)]
+pub struct SteadyLoad {
+    service: SocketAddr,
+    reuse: ConnectionReuse,
+    keep_alive_client: ServiceClient,
+    organizations: Vec<LoadingOrganization>,
+    models: Vec<&'static str>,
+    receipts: Arc<CallbackReceipts>,
+    records: Mutex<Vec<LoadRecord>>,
+    /// When a load got no 2xx, and its status or error.
+    refusals: Mutex<Vec<(Instant, String)>>,
+}
+
+impl SteadyLoad {
+    /// Loads for each model in turn, on keep-alive connections.
+    pub fn new(
+        serving: SocketAddr,
+        members: Vec<LoadingOrganization>,
+        models: &[&'static str],
+        receipts: &Arc<CallbackReceipts>,
+    ) -> Arc<Self> {
+        Self::with_reuse(
+            ConnectionReuse::KeepAlive,
+            serving,
+            members,
+            models,
+            receipts,
+        )
+    }
+
+    pub fn with_reuse(
+        reach: ConnectionReuse,
+        serving: SocketAddr,
+        members: Vec<LoadingOrganization>,
+        models: &[&'static str],
+        receipts: &Arc<CallbackReceipts>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            service: serving,
+            reuse: reach,
+            keep_alive_client: ServiceClient::new(serving),
+            organizations: members,
+            models: models.to_vec(),
+            receipts: Arc::clone(receipts),
+            records: Mutex::default(),
+            refusals: Mutex::default(),
+        })
+    }
+
+    /// One load, never retried.
+    pub async fn send_load(&self, number: u64) {
+        let turn = usize::try_from(number).unwrap_or_default();
+        let model = self.models.get(turn % self.models.len().max(1));
+        let turn = turn / self.models.len().max(1);
+        let member = self
+            .organizations
+            .get(turn % self.organizations.len().max(1));
+        let (Some(model), Some(member)) = (model, member) else {
+            return;
+        };
+        let text = format!("cargo {number}: what lies in the example?");
+        let request = format_load(member, model, &text, 64);
+        let began = Instant::now();
+        let sent = match self.reuse {
+            ConnectionReuse::KeepAlive => self.keep_alive_client.send(request.as_bytes()).await,
+            ConnectionReuse::PerRequest => {
+                ServiceClient::new(self.service)
+                    .send(request.as_bytes())
+                    .await
+            }
+        };
+        let reason = match sent {
+            Ok(answer) if answer.is_success() => {
+                let record = answer.cargo_id().map(|cargo| LoadRecord {
+                    began_at: began,
+                    duration: began.elapsed(),
+                    cargo,
+                    model,
+                });
+                lock(&self.records).extend(record);
+                return;
+            }
+            Ok(answer) => answer.status.to_string(),
+            Err(error) => load_log::error_reason(&error),
+        };
+        lock(&self.refusals).push((began, reason));
+    }
+
+    /// Loads at this rate until `event` ends; returns its result and the window.
+    pub async fn load_during<T>(
+        self: &Arc<Self>,
+        rate: u32,
+        event: impl Future<Output = T>,
+    ) -> (T, LoadWindow) {
+        let from = Instant::now();
+        let (over, enough) = oneshot::channel::<()>();
+        let loading = open_loop::offer_loads(rate, async { drop(enough.await) }, |number| {
+            let victims = Arc::clone(self);
+            async move { victims.send_load(number).await }
+        });
+        let event = async {
+            let ended = event.await;
+            let before = Instant::now();
+            drop(over);
+            (ended, LoadWindow { from, before })
+        };
+        tokio::join!(loading, event).1
+    }
+
+    /// Waits until every acknowledged cargo has its callback.
+    pub async fn wait_for_callbacks(&self, within: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < within && !self.is_complete() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        let records = lock(&self.records);
+        let mut cargo = records.iter().map(|record| record.cargo);
+        cargo.all(|cargo| self.receipts.find(cargo).is_some())
+    }
+
+    /// Loads that began in the window, with their receipts.
+    pub fn records_between(
+        &self,
+        window: LoadWindow,
+    ) -> Vec<(LoadRecord, Option<CallbackReceipt>)> {
+        let records = lock(&self.records);
+        let within = records
+            .iter()
+            .filter(|record| window.contains(record.began_at));
+        within
+            .map(|record| (*record, self.receipts.find(record.cargo)))
+            .collect()
+    }
+
+    /// The results of the loads that began in the window, for one model or for all.
+    pub fn observe(&self, window: LoadWindow, model: Option<&str>) -> LoadObservation {
+        let now = Instant::now();
+        let mut seen = LoadObservation::default();
+        let mut times = vec![window.from];
+        for (record, receipt) in self.records_between(window) {
+            if model.is_some_and(|model| model != record.model) {
+                continue;
+            }
+            let until = receipt.map_or(now, |receipt| receipt.first_at);
+            let waited = until.saturating_duration_since(record.began_at);
+            seen.callback_seconds.push(waited.as_secs_f64());
+            seen.load_milliseconds
+                .push(statistics::to_milliseconds(record.duration));
+            seen.without_callback += usize::from(receipt.is_none());
+            times.extend(receipt.map(|receipt| receipt.first_at));
+        }
+        // The last gap ends with the window, even if nothing arrived by then.
+        times.push(
+            times
+                .iter()
+                .copied()
+                .max()
+                .unwrap_or(now)
+                .max(window.before),
+        );
+        times.sort_unstable();
+        let gaps = times.windows(2).filter_map(|pair| match pair {
+            [first, second] => Some(second.saturating_duration_since(*first).as_secs_f64()),
+            _ => None,
+        });
+        seen.longest_silence = gaps.fold(0.0, f64::max);
+        for (at, reason) in lock(&self.refusals).iter() {
+            if window.contains(*at) {
+                *seen.refused.entry(reason.clone()).or_default() += 1;
+            }
+        }
+        seen
+    }
+}
+
+pub fn format_load(
+    member: &LoadingOrganization,
+    model: &str,
+    text: &str,
+    max_tokens: u32,
+) -> String {
+    let message = json!({"role": "user", "content": text});
+    let params = json!({"model": model, "max_tokens": max_tokens, "messages": [message]});
+    let body = json!({"params": params, "callback_url": member.callback_url}).to_string();
+    load_request::format_load(&member.organization, &body)
+}
+
+/// The results of a window. Cargo without a callback counts with its age.
+#[derive(Debug, Default)]
+pub struct LoadObservation {
+    /// From the load to its callback.
+    pub callback_seconds: Vec<f64>,
+    pub load_milliseconds: Vec<f64>,
+    /// Cargo without a callback.
+    pub without_callback: usize,
+    /// The longest time without any callback, in seconds.
+    pub longest_silence: f64,
+    pub refused: BTreeMap<String, u64>,
+}
+
+impl LoadObservation {
+    pub fn callback_p99(&mut self) -> Option<f64> {
+        percentile(&mut self.callback_seconds, 990)
+    }
+
+    pub fn load_p99(&mut self) -> Option<f64> {
+        percentile(&mut self.load_milliseconds, 990)
+    }
+
+    pub fn to_json(&mut self) -> Value {
+        json!({
+            "loaded": self.callback_seconds.len(),
+            "seconds_to_callback": statistics::summarize(&mut self.callback_seconds),
+            "load_milliseconds": statistics::summarize(&mut self.load_milliseconds),
+            "longest_silence_seconds": round_to(self.longest_silence, 2),
+            "without_callback": self.without_callback,
+            "refused": self.refused,
+        })
+    }
+}
+
+/// Compares the figures without the neighbour with those with it; they may be a little worse.
+pub fn judge_slowdown(
+    verdict: &mut TrialVerdict,
+    name: &str,
+    calm: &mut LoadObservation,
+    disturbed: &mut LoadObservation,
+) {
+    verdict.record(
+        name,
+        json!({"without": calm.to_json(), "with": disturbed.to_json()}),
+    );
+    let (without, with) = (calm.callback_p99(), disturbed.callback_p99());
+    let is_alike = without.zip(with).is_some_and(|(without, with)| {
+        with <= without.mul_add(MAX_P99_FACTOR, MAX_P99_EXTRA_SECONDS)
+    });
+    verdict
+        .check(
+            format!("{name}: load to callback p99 stays within twice the usual and 2 s"),
+            is_alike,
+        )
+        .check(
+            format!("{name}: every load is accepted and called back"),
+            disturbed.without_callback == 0 && disturbed.refused.is_empty(),
+        );
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

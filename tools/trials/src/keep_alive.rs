@@ -1,0 +1,200 @@
+//! One keep-alive connection to the service, as cheap as possible for the client.
+//!
+//! The load generator shares two cores with the service. So a request is one prepared buffer
+//! and one write, and only the needed parts of a response are parsed.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+#[derive(Debug)]
+pub struct KeepAliveConnection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// A response, parsed as far as trials need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedResponse<'a> {
+    pub status: u16,
+    /// The response to a repeated idempotency key.
+    pub is_replay: bool,
+    /// Whole seconds of `Retry-After`.
+    pub retry_after: Option<u64>,
+    /// The server will not accept another request on this connection.
+    pub closes_connection: bool,
+    pub body: &'a [u8],
+}
+
+impl KeepAliveConnection {
+    pub async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(4096),
+        })
+    }
+
+    /// Whether the server has closed it, or sent unexpected bytes, since the last exchange.
+    pub fn is_stale(&self) -> bool {
+        let read = self.stream.try_read(&mut [0; 1]);
+        !matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<ParsedResponse<'_>> {
+        self.write(request).await?;
+        self.buffer.clear();
+        let mut chunk = [0; 4096];
+        loop {
+            self.stream.readable().await?;
+            match self.stream.try_read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.buffer.extend(chunk.iter().take(length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error),
+            }
+            if is_complete(&self.buffer)? {
+                break;
+            }
+        }
+        let reply = parse_response(&self.buffer)?;
+        reply.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    async fn write(&self, request: &[u8]) -> io::Result<()> {
+        let mut rest = request;
+        while !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(length) => rest = rest.get(length..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.writable().await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_complete(bytes: &[u8]) -> io::Result<bool> {
+    parse_response(bytes).map(|reply| reply.is_some())
+}
+
+/// The response in these bytes, if they are complete.
+fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse<'_>>> {
+    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
+    let Some(head_end) = find_bytes(bytes, HEAD_END) else {
+        return Ok(None);
+    };
+    let (head, rest) = bytes.split_at(head_end);
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let status = lines.next().and_then(parse_status).ok_or_else(malformed)?;
+    let mut length = None;
+    let mut reply = ParsedResponse {
+        status,
+        is_replay: false,
+        retry_after: None,
+        closes_connection: false,
+        body: &[],
+    };
+    for line in lines {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
+        let (name, value) = line.split_at(colon);
+        let value = value
+            .trim_ascii_start()
+            .get(1..)
+            .unwrap_or_default()
+            .trim_ascii();
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => length = parse_number(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                reply.closes_connection = value.eq_ignore_ascii_case(b"close");
+            }
+            11 if name.eq_ignore_ascii_case(b"retry-after") => {
+                reply.retry_after =
+                    parse_number(value).and_then(|seconds| u64::try_from(seconds).ok());
+            }
+            17 if name.eq_ignore_ascii_case(b"idempotent-replay") => reply.is_replay = true,
+            _ => {}
+        }
+    }
+    let length = length.ok_or_else(malformed)?;
+    let body = rest
+        .get(HEAD_END.len()..)
+        .and_then(|body| body.get(..length));
+    Ok(body.map(|body| ParsedResponse { body, ..reply }))
+}
+
+/// `HTTP/1.1 202 Accepted`
+fn parse_status(line: &[u8]) -> Option<u16> {
+    let digits = line.strip_prefix(b"HTTP/1.1 ")?.get(..3)?;
+    parse_number(digits).and_then(|status| u16::try_from(status).ok())
+}
+
+fn parse_number(digits: &[u8]) -> Option<usize> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// The position of `needle`.
+pub fn find_bytes(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes
+        .windows(needle.len())
+        .position(|window| window == needle)
+}
+
+/// The first cargo id in a body, as a number.
+pub fn find_cargo_id(body: &[u8]) -> Option<u128> {
+    let field = b"\"cargo_id\":\"crg_";
+    let begin = find_bytes(body, field)? + field.len();
+    let digits = body.get(begin..begin + 32)?;
+    u128::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_is_parsed_once_it_is_complete() {
+        let whole =
+            b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\nidempotent-replay: true\r\n\r\nhello";
+        for length in 0..whole.len() {
+            assert_eq!(parse_response(&whole[..length]).unwrap(), None);
+        }
+        let reply = parse_response(whole).unwrap().unwrap();
+        assert_eq!(
+            (reply.status, reply.is_replay, reply.body),
+            (202, true, &b"hello"[..])
+        );
+        assert!(!reply.closes_connection && reply.retry_after.is_none());
+    }
+
+    #[test]
+    fn what_a_refusal_carries_is_seen() {
+        let bytes =
+            b"HTTP/1.1 503 X\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        let reply = parse_response(bytes).unwrap().unwrap();
+        assert!(reply.closes_connection);
+        assert_eq!(reply.retry_after, Some(1));
+    }
+
+    #[test]
+    fn bytes_that_are_no_response_are_an_error() {
+        assert!(parse_response(b"SMTP ready\r\n\r\n").is_err());
+        assert!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn the_id_is_found_in_a_body() {
+        let body = br#"{"cargo_id":"crg_000000000000000000000000000000ff","status":"success"}"#;
+        assert_eq!(find_cargo_id(body), Some(255));
+        assert_eq!(find_cargo_id(br#"{"cargo_id":"crg_00"}"#), None);
+        assert_eq!(find_cargo_id(b"{}"), None);
+    }
+}

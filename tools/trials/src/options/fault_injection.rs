@@ -1,0 +1,182 @@
+//! Options of trials that interrupt, slow down or overload the service.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosInterruptionOptions {
+    /// How often a process is interrupted.
+    #[arg(long, default_value_t = 10)]
+    pub rounds: usize,
+    /// The shortest interruption, in seconds.
+    #[arg(long, default_value_t = 5)]
+    pub least_seconds: u64,
+    /// The longest interruption, in seconds.
+    #[arg(long, default_value_t = 60)]
+    pub most_seconds: u64,
+    /// Loads per second.
+    #[arg(long, default_value_t = 200)]
+    pub rate: u32,
+}
+
+impl ChaosInterruptionOptions {
+    /// Draws the length of the next interruption.
+    pub fn draw_length(&self) -> Duration {
+        let most = self.most_seconds.max(self.least_seconds);
+        let range = self.least_seconds * 1000..=most * 1000;
+        Duration::from_millis(rand::random_range(range))
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosPromoteOptions {
+    /// How many primaries are killed.
+    #[arg(long, default_value_t = 10)]
+    pub rounds: usize,
+    /// Loads per second.
+    #[arg(long, default_value_t = 200)]
+    pub rate: u32,
+    /// How the service finds the primary.
+    #[arg(long, value_enum, default_value_t = PrimaryDiscovery::Relay)]
+    pub hosts: PrimaryDiscovery,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PrimaryDiscovery {
+    /// A relay of the trial follows the primary.
+    Relay,
+    /// The database's URL lists both servers.
+    List,
+}
+
+impl PrimaryDiscovery {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Relay => "relay",
+            Self::List => "list",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct SoakOptions {
+    /// No trial starts after this time.
+    #[arg(long, default_value_t = 30)]
+    pub minutes: u64,
+    /// The seed of the order and the arguments of trials; random by default.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Run only trials with this text in their arguments.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// A `longshored` with the feature chaos, for `chaos submit`; without it that trial is
+    /// skipped.
+    #[arg(long, value_name = "PATH")]
+    pub chaos_build: Option<PathBuf>,
+    /// The folder for all verdicts and the logs of failed trials.
+    #[arg(long, value_name = "FOLDER", default_value = "target/soak")]
+    pub keep: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosNeighboursOptions {
+    /// Run only this part; can be given several times.
+    #[arg(long, value_enum)]
+    pub part: Vec<NeighbourPart>,
+    /// Smaller and shorter, for CI.
+    #[arg(long)]
+    pub small: bool,
+    /// The limit of open files of `serve` in part connections; by default the limit of the
+    /// trial, or 1,024 with `--small`.
+    #[arg(long, value_name = "COUNT")]
+    pub open_files: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NeighbourPart {
+    /// Accounts that accept connections and never answer.
+    Provider,
+    /// One organization's flood that is already gathered.
+    Flood,
+    /// Callback receivers that hang, drip or refuse.
+    Receivers,
+    /// Text that is expensive to parse.
+    Poison,
+    /// Loads that are large when they are decompressed.
+    Memory,
+    /// Requests that never end.
+    Connections,
+}
+
+impl NeighbourPart {
+    pub const ALL: [Self; 6] = [
+        Self::Provider,
+        Self::Flood,
+        Self::Receivers,
+        Self::Poison,
+        Self::Memory,
+        Self::Connections,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Provider => "provider",
+            Self::Flood => "flood",
+            Self::Receivers => "receivers",
+            Self::Poison => "poison",
+            Self::Memory => "memory",
+            Self::Connections => "connections",
+        }
+    }
+}
+
+impl ChaosNeighboursOptions {
+    /// The full or the small size.
+    pub const fn choose_size<T: Copy>(&self, full: T, small: T) -> T {
+        if self.small { small } else { full }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosStatementsOptions {
+    /// Seconds of fault injection.
+    #[arg(long, default_value_t = 120)]
+    pub seconds: u64,
+    /// Loads per second.
+    #[arg(long, default_value_t = 50)]
+    pub rate: u32,
+    /// Percent of statements with a fault.
+    #[arg(long, default_value_t = 10)]
+    pub percent: u32,
+    /// The same seed draws the same faults for each connection; random by default.
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosOverloadOptions {
+    /// Seconds of each fault.
+    #[arg(long, default_value_t = 60)]
+    pub seconds: u64,
+    /// Bytes per second from `serve` to the database in the parts load and distance: the
+    /// bottleneck. 0 means no limit.
+    #[arg(long, default_value_t = 200_000)]
+    pub database_bytes_per_second: u64,
+    /// Run only this part; can be given several times.
+    #[arg(long = "part", value_enum)]
+    pub parts: Vec<OverloadPart>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverloadPart {
+    /// Five times the load that the service sustains.
+    Load,
+    /// The same, with 200 ms more latency to the database.
+    Distance,
+    /// Processes whose clocks are ten minutes ahead or behind.
+    Clocks,
+    /// The database's disk is full, and then freed.
+    Disk,
+}
