@@ -23,6 +23,8 @@ pub mod pool;
 
 pub mod shard;
 
+pub mod tables;
+
 pub mod concurrency_slots;
 
 pub mod view;

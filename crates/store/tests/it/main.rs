@@ -16,4 +16,5 @@ mod pool;
 mod saving;
 mod statement;
 mod support;
+mod tables;
 mod view_cargo;
