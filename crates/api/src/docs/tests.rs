@@ -8,6 +8,8 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::load_validation;
 
+mod compatibility;
+
 fn openapi_json() -> Value {
     serde_json::to_value(openapi_document()).unwrap()
 }
