@@ -54,6 +54,8 @@ pub(crate) fn clear_session(options: &Options) -> Option<HeaderValue> {
 
 /// State of a single sign-on attempt, valid for ten minutes.
 const LOGIN_ATTEMPT_COOKIE: &str = "oidc";
+/// Of sign-ins that a server before 0.1.0 started.
+const OLD_LOGIN_ATTEMPT_COOKIE: &str = "elsewhere";
 const LOGIN_ATTEMPT_SECONDS: i64 = 600;
 
 pub(crate) fn issue_login_attempt(attempt: &str, options: &Options) -> Option<HeaderValue> {
@@ -76,7 +78,8 @@ fn login_attempt_cookie(options: &Options, value: &str, age: i64) -> Option<Head
 pub(crate) fn read_login_attempt(
     headers: &HeaderMap,
 ) -> Option<(SecretToken, Option<SecretToken>)> {
-    let attempt = cookie_value(headers, LOGIN_ATTEMPT_COOKIE)?;
+    let attempt = cookie_value(headers, LOGIN_ATTEMPT_COOKIE)
+        .or_else(|| cookie_value(headers, OLD_LOGIN_ATTEMPT_COOKIE))?;
     let (token, pass) = attempt.split_once('.').unwrap_or((attempt, ""));
     Some((SecretToken::parse(token)?, SecretToken::parse(pass)))
 }

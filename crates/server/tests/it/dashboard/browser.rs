@@ -170,12 +170,29 @@ impl Browser {
         format!("__Host-session={token}; oidc={attempt}")
     }
 
+    /// As a browser in which a version before 0.1.0 started the sign-in.
+    pub(crate) async fn get_with_old_login_attempt(&mut self, path: &str) -> PageResponse {
+        let cookie = format!("elsewhere={}", self.login_attempt_cookie);
+        self.request_with(Request::get(path), cookie, String::new())
+            .await
+    }
+
     pub(crate) async fn request(
         &mut self,
         request: http::request::Builder,
         body: String,
     ) -> PageResponse {
-        let request = request.header(COOKIE, self.cookie());
+        let cookie = self.cookie();
+        self.request_with(request, cookie, body).await
+    }
+
+    async fn request_with(
+        &mut self,
+        request: http::request::Builder,
+        cookie: String,
+        body: String,
+    ) -> PageResponse {
+        let request = request.header(COOKIE, cookie);
         let request = request.body(Body::from(body)).unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -199,10 +199,26 @@ async fn an_invited_person_signs_in_with_oidc_and_again_later() {
     let mut again = browser_with_oidc(&service, &provider);
     let url = again.get("/dashboard/oidc").await.location;
     let callback = provider.complete_login(&url, "7", "grace.new@idp.example", service.now());
-    // Identity providers may still have the path of earlier versions registered.
-    let callback = callback.replace("/oidc/callback", "/elsewhere/back");
     assert_eq!(again.get(&callback).await.location, "/dashboard");
     assert_eq!(again.get(&members).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_sign_in_that_an_earlier_version_started_is_completed() {
+    let service = TestService::new().await;
+    let provider = OidcServer::start().await;
+    let mut browser = browser_with_oidc(&service, &provider);
+    let url = browser.get("/dashboard/oidc").await.location;
+    let callback = provider.complete_login(&url, "1", "mallory@idp.example", service.now());
+    // The earlier version had other names for the cookie and for the path.
+    let callback = callback.replace("/oidc/callback", "/elsewhere/back");
+    let page = browser.get_with_old_login_attempt(&callback).await;
+    // The sign-in itself is complete; this person was not invited.
+    assert!(
+        page.html.contains("No active user has your e-mail address"),
+        "{}",
+        page.html
+    );
 }
 
 #[tokio::test]
