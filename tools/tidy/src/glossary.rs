@@ -1,9 +1,10 @@
 //! `docs/glossary.md`: every term links to a file that has its name.
 
-use crate::lexer::TokenKind;
 use crate::lexer::lex;
+use crate::names::list_public_items;
 use crate::source_tree::RuleViolation;
 use crate::source_tree::SourceTree;
+use crate::words::split_into_words;
 
 const GLOSSARY_PATH: &str = "docs/glossary.md";
 const MIN_TERMS: usize = 45;
@@ -65,39 +66,12 @@ fn parse_terms(text: &str) -> Vec<GlossaryTerm<'_>> {
 
 /// The names of public items of a file, in snake case.
 fn public_names(text: &str) -> Vec<String> {
-    let tokens = lex(text);
-    let mut names = Vec::new();
-    let mut is_public = false;
-    for pair in tokens.windows(2) {
-        let [first, second] = pair else { continue };
-        is_public |= first.kind == TokenKind::Word("pub");
-        if first.is_punctuation(';') || first.is_punctuation('{') || first.is_punctuation('}') {
-            is_public = false;
-        }
-        if let (TokenKind::Word(keyword), TokenKind::Word(name)) = (first.kind, second.kind)
-            && is_public
-            && matches!(
-                keyword,
-                "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static" | "mod"
-            )
-        {
-            names.push(to_snake_case(name));
-        }
-    }
-    names
+    let items = list_public_items(&lex(text)).into_iter();
+    items.map(|item| to_snake_case(item.name)).collect()
 }
 
 fn to_snake_case(name: &str) -> String {
-    let mut snake = String::new();
-    let mut after_small = false;
-    for character in name.chars() {
-        if after_small && character.is_uppercase() {
-            snake.push('_');
-        }
-        after_small = character.is_lowercase();
-        snake.extend(character.to_lowercase());
-    }
-    snake
+    split_into_words(name).trim().replace(' ', "_")
 }
 
 #[cfg(test)]

@@ -36,11 +36,18 @@ const VAGUE_CONSTANTS: &[&str] = &[
     "SOON",
 ];
 
+const TYPE_KEYWORDS: &[&str] = &["struct", "enum", "trait", "type", "union"];
+/// Words between `pub` and the name of an item, at most: `pub const unsafe fn name`.
+const MAX_MODIFIERS: usize = 3;
+
 /// A public type has a unique name in the whole workspace.
 pub fn repeated_types(tree: &SourceTree) -> Vec<RuleViolation> {
     let mut places: BTreeMap<&str, Vec<RuleViolation>> = BTreeMap::new();
     for file in tree.rust_files().filter(|file| !file.is_test()) {
-        for (name, line) in list_public_types(&lex(&file.text)) {
+        for PublicItem { name, line, .. } in list_public_items(&lex(&file.text))
+            .into_iter()
+            .filter(|item| TYPE_KEYWORDS.contains(&item.keyword))
+        {
             let finding = file.violation(line, format!("another public type is called {name}"));
             places.entry(name).or_default().push(finding);
         }
@@ -62,9 +69,8 @@ pub fn vague_names(tree: &SourceTree) -> Vec<RuleViolation> {
                 continue;
             };
             let is_vague = match keyword {
-                "struct" | "enum" | "trait" | "type" => VAGUE_TYPES.contains(&name),
                 "const" | "static" => VAGUE_CONSTANTS.contains(&name),
-                _ => false,
+                keyword => TYPE_KEYWORDS.contains(&keyword) && VAGUE_TYPES.contains(&name),
             };
             if is_vague {
                 let line = pair.first().map_or(1, |token| token.line);
@@ -75,22 +81,47 @@ pub fn vague_names(tree: &SourceTree) -> Vec<RuleViolation> {
     findings
 }
 
-/// The types after a `pub`, of any visibility, with their lines.
-fn list_public_types<'text>(tokens: &[RustToken<'text>]) -> Vec<(&'text str, usize)> {
+/// An item after a `pub`, of any visibility.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PublicItem<'text> {
+    /// `struct`, `fn`, `mod` …
+    pub(crate) keyword: &'text str,
+    pub(crate) name: &'text str,
+    pub(crate) line: usize,
+}
+
+pub(crate) fn list_public_items<'text>(tokens: &[RustToken<'text>]) -> Vec<PublicItem<'text>> {
     let mut found = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         if token.kind != TokenKind::Word("pub") {
             continue;
         }
-        let after = tokens.get(index + 1..).unwrap_or_default();
-        if let [keyword, name, ..] = skip_visibility_scope(after)
-            && let TokenKind::Word("struct" | "enum" | "trait" | "type" | "union") = keyword.kind
-            && let TokenKind::Word(name) = name.kind
+        let after = skip_visibility_scope(tokens.get(index + 1..).unwrap_or_default());
+        let is_item = |pair: &&[RustToken<'text>]| match *pair {
+            [keyword, name] => is_item_keyword(keyword) && !is_item_keyword(name),
+            _ => false,
+        };
+        // `pub const fn`, `pub async fn` and `pub unsafe fn` have a word before the keyword.
+        if let Some([keyword, name]) = after.windows(2).take(MAX_MODIFIERS).find(is_item)
+            && let (TokenKind::Word(word), TokenKind::Word(name)) = (keyword.kind, name.kind)
         {
-            found.push((name, keyword.line));
+            found.push(PublicItem {
+                keyword: word,
+                name,
+                line: keyword.line,
+            });
         }
     }
     found
+}
+
+fn is_item_keyword(token: &RustToken<'_>) -> bool {
+    matches!(
+        token.kind,
+        TokenKind::Word(
+            "struct" | "enum" | "trait" | "type" | "union" | "fn" | "const" | "static" | "mod"
+        )
+    )
 }
 
 /// What follows the `(crate)` of `pub(crate)`.

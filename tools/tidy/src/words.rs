@@ -55,7 +55,7 @@ fn is_checked(file: &SourceFile) -> bool {
 }
 
 /// A line as lower-case words with one space around each. Names are split into words.
-fn split_into_words(line: &str) -> String {
+pub(crate) fn split_into_words(line: &str) -> String {
     let mut words = String::from(" ");
     let mut after_small = false;
     for character in line.chars() {

@@ -59,7 +59,7 @@ impl FileHealthChecker {
                 self.probe_store(&mut installation_id).await
             };
             let pause = next_interval(&condition);
-            self.publish("object store", &condition, |health| &mut health.store);
+            self.publish("object_store", &condition, |health| &mut health.store);
             sleep(pause).await;
         }
     }
@@ -115,8 +115,7 @@ impl FileHealthChecker {
         part: impl FnOnce(&mut FilesHealth) -> &mut DependencyHealth,
     ) {
         let well = if condition.is_healthy() { 1.0 } else { 0.0 };
-        gauge!("longshore_files_dependency_healthy", "dependency" => dependency.replace(' ', "_"))
-            .set(well);
+        gauge!("longshore_files_dependency_healthy", "dependency" => dependency).set(well);
         let changed = self.sender.send_if_modified(|health| {
             let last = part(health);
             let differs = last != condition;

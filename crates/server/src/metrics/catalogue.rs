@@ -1,4 +1,4 @@
-//! Every metric with its kind, unit and help text.
+//! Every metric with its kind and help text.
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
@@ -14,351 +14,304 @@ pub enum MetricKind {
     Histogram,
 }
 
-/// In alphabetical order.
-pub const METRICS: &[(&str, MetricKind, Unit, &str)] = &[
+/// In alphabetical order. The end of a name says the unit.
+pub const METRICS: &[(MetricKind, &str, &str)] = &[
+    (Histogram, "longshore_batch_cargo", "Cargo per batch."),
     (
-        "longshore_batch_cargo",
-        Histogram,
-        Unit::Count,
-        "Cargo per batch.",
-    ),
-    (
-        "longshore_batch_results_repeated_total",
         Counter,
-        Unit::Count,
+        "longshore_batch_results_repeated_total",
         "Provider results that repeat one of the same batch.",
     ),
     (
-        "longshore_batch_results_unmatched_total",
         Counter,
-        Unit::Count,
+        "longshore_batch_results_unmatched_total",
         "Provider results that match no open cargo of their batch.",
     ),
     (
-        "longshore_callback_attempt_errors_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_callback_attempt_errors_total",
         "Callback attempts that could not be made or recorded, by reason.",
     ),
     (
-        "longshore_callback_attempts_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_callback_attempts_total",
         "Callback attempts, by outcome.",
     ),
     (
-        "longshore_callback_claims_lost_total",
         Counter,
-        Unit::Count,
+        "longshore_callback_claims_lost_total",
         "Callback attempts left to another worker because this one lost its lease.",
     ),
     (
-        "longshore_callback_duration_seconds",
         Histogram,
-        Unit::Seconds,
+        "longshore_callback_duration_seconds",
         "Duration of a callback attempt.",
     ),
     (
-        "longshore_callback_queue_duration_seconds",
         Histogram,
-        Unit::Seconds,
+        "longshore_callback_queue_duration_seconds",
         "Time between the due time of a callback and its sending, by class of its host.",
     ),
     (
-        "longshore_callback_slots_in_use",
         Gauge,
-        Unit::Count,
+        "longshore_callback_slots_in_use",
         "Callbacks in flight, by class of their host: quick, unknown, slow, failing.",
     ),
     (
-        "longshore_cargo_loaded_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_cargo_loaded_total",
         "Accepted cargo.",
     ),
     (
-        "longshore_database_clock_offset_seconds",
         Gauge,
-        Unit::Seconds,
+        "longshore_database_clock_offset_seconds",
         "Offset of a database's clock to this host's; positive when ahead.",
     ),
     (
-        "longshore_files_dependency_healthy",
         Gauge,
-        Unit::Count,
+        "longshore_files_dependency_healthy",
         "1 while the object store or the scanner passes every health check.",
     ),
     (
-        "longshore_files_failed_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_files_failed_total",
         "Uploaded files that failed, by reason.",
     ),
     (
-        "longshore_files_ready_total",
         Counter,
-        Unit::Count,
+        "longshore_files_ready_total",
         "Uploaded files that became ready.",
     ),
     (
-        "longshore_files_validating",
         Gauge,
-        Unit::Count,
+        "longshore_files_validating",
         "Files that wait for or are in validation.",
     ),
     (
-        "longshore_files_validating_oldest_age_seconds",
         Gauge,
-        Unit::Seconds,
+        "longshore_files_validating_oldest_age_seconds",
         "Age of the oldest file in validation; 0 when there is none.",
     ),
     (
-        "longshore_group_commit_loads",
         Histogram,
-        Unit::Count,
+        "longshore_group_commit_loads",
         "Loads committed in one transaction.",
     ),
     (
-        "longshore_group_commit_unknown_results_total",
         Counter,
-        Unit::Count,
+        "longshore_group_commit_unknown_results_total",
         "Commits whose result was unknown and had to be looked up.",
     ),
     (
-        "longshore_http_connections_refused_total",
         Counter,
-        Unit::Count,
+        "longshore_http_connections_refused_total",
         "Connections refused because all others were busy.",
     ),
     (
-        "longshore_http_connections_shed_total",
         Counter,
-        Unit::Count,
+        "longshore_http_connections_shed_total",
         "Idle or half-open connections closed to make room for new ones.",
     ),
     (
-        "longshore_http_connections_timed_out_total",
         Counter,
-        Unit::Count,
+        "longshore_http_connections_timed_out_total",
         "Connections closed by a timeout: idle, sending headers too slowly, or reading too slowly.",
     ),
     (
-        "longshore_http_request_bodies_over_budget_total",
         Counter,
-        Unit::Count,
+        "longshore_http_request_bodies_over_budget_total",
         "Requests refused with 503 because SVC_BODY_BUDGET_BYTES was used up.",
     ),
     (
-        "longshore_http_request_bodies_timed_out_total",
         Counter,
-        Unit::Count,
+        "longshore_http_request_bodies_timed_out_total",
         "Requests refused with 408 because their body arrived too slowly.",
     ),
     (
-        "longshore_http_request_duration_seconds",
         Histogram,
-        Unit::Seconds,
+        "longshore_http_request_duration_seconds",
         "Time to answer a request, by route.",
     ),
     (
-        "longshore_http_requests_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_http_requests_total",
         "Answered requests.",
     ),
     (
-        "longshore_ledger_faults",
         Gauge,
-        Unit::Count,
+        "longshore_ledger_faults",
         "Violated invariants of the ledger; 0 also on nodes that do not audit. Page above 0.",
     ),
     (
-        "longshore_ledger_last_check_timestamp_seconds",
         Gauge,
-        Unit::Seconds,
+        "longshore_ledger_last_check_timestamp_seconds",
         "Unix time at which this node last audited the ledger.",
     ),
     (
-        "longshore_loads_refused_overload_total",
         Counter,
-        Unit::Count,
+        "longshore_loads_refused_overload_total",
         "Loads refused with 503 because too many were waiting.",
     ),
     (
-        "longshore_object_removal_held",
         Gauge,
-        Unit::Count,
+        "longshore_object_removal_held",
         "1 while objects are not removed because the database was restored, promoted or copied.",
     ),
     (
-        "longshore_orphaned_claims_freed_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_orphaned_claims_freed_total",
         "Claims of dead nodes that were released.",
     ),
     (
-        "longshore_outcomes_unprocessable_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_outcomes_unprocessable_total",
         "Outcomes recorded as failures because they could not be processed, by reason.",
     ),
     (
-        "longshore_outcomes_usage_estimated_total",
         Counter,
-        Unit::Count,
+        "longshore_outcomes_usage_estimated_total",
         "Outcomes whose token usage was estimated because the provider did not report it.",
     ),
     (
-        "longshore_partition_days_ahead",
         Gauge,
-        Unit::Count,
+        "longshore_partition_days_ahead",
         "Days after today that have partitions; -1 when today has none. Alert below 5.",
     ),
     (
-        "longshore_patrol_missing_objects_total",
         Counter,
-        Unit::Count,
+        "longshore_patrol_missing_objects_total",
         "Ready files whose bytes are missing in the object store. Page above 0.",
     ),
     (
-        "longshore_patrol_removed_objects_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_patrol_removed_objects_total",
         "Objects removed because no database row refers to them, by kind.",
     ),
     (
-        "longshore_provider_circuit_breaker_open",
         Gauge,
-        Unit::Count,
+        "longshore_provider_circuit_breaker_open",
         "1 while the circuit breaker of a provider account is open after failures.",
     ),
     (
-        "longshore_provider_jobs_lost_total",
         Counter,
-        Unit::Count,
+        "longshore_provider_jobs_lost_total",
         "Provider jobs that the provider no longer knows; their cargo is requeued.",
     ),
     (
-        "longshore_rate_limit_checks_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_rate_limit_checks_total",
         "Rate limit checks, by kind: bucket or backstop.",
     ),
     (
-        "longshore_rate_limit_circuit_breaker_open",
         Gauge,
-        Unit::Count,
+        "longshore_rate_limit_circuit_breaker_open",
         "1 while Redis is unreachable and this process enforces its share of the limits alone.",
     ),
     (
-        "longshore_rate_limit_fallback_checks_total",
         Counter,
-        Unit::Count,
+        "longshore_rate_limit_fallback_checks_total",
         "Rate limit checks answered without Redis because it was unreachable.",
     ),
     (
-        "longshore_rate_limit_nodes",
         Gauge,
-        Unit::Count,
+        "longshore_rate_limit_nodes",
         "Serving processes, as this process counts them.",
     ),
     (
-        "longshore_rate_limit_redis_call_duration_seconds",
         Histogram,
-        Unit::Seconds,
+        "longshore_rate_limit_redis_call_duration_seconds",
         "Duration of a call to Redis.",
     ),
     (
-        "longshore_rate_limit_redis_calls_total",
         Counter,
-        Unit::Count,
+        "longshore_rate_limit_redis_calls_total",
         "Calls to Redis; one call covers all waiting rate limit checks.",
     ),
     (
-        "longshore_scan_duration_seconds",
         Histogram,
-        Unit::Seconds,
+        "longshore_scan_duration_seconds",
         "Time to verify one file.",
     ),
     (
-        "longshore_scanned_bytes_total",
         Counter,
-        Unit::Bytes,
+        "longshore_scanned_bytes_total",
         "Bytes of verified files.",
     ),
     (
-        "longshore_stage_failures_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_stage_failures_total",
         "Failed steps of a stage; each is retried.",
     ),
     (
-        "longshore_stage_items_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_stage_items_total",
         "Items that a stage has processed.",
     ),
     (
-        "longshore_stage_oldest_waiting_age_seconds",
         Gauge,
-        Unit::Seconds,
+        "longshore_stage_oldest_waiting_age_seconds",
         "Age of the oldest item that waits for a stage; 0 when none waits.",
     ),
     (
-        "longshore_submissions_ambiguous_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_ambiguous_total",
         "Reconciliations that found more than one possible job for a batch.",
     ),
     (
-        "longshore_submissions_duplicated_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_duplicated_total",
         "Second jobs for the same batch that were found and cancelled.",
     ),
     (
-        "longshore_submissions_indeterminate_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_indeterminate_total",
         "Submissions whose result is unknown; they are reconciled.",
     ),
     (
-        "longshore_submissions_orphaned_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_orphaned_total",
         "Provider jobs created after this process had lost its claim.",
     ),
     (
-        "longshore_submissions_possibly_duplicated_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_possibly_duplicated_total",
         "Batches requeued although the provider may have a job for them; cargo may be billed twice.",
     ),
     (
-        "longshore_submissions_resent_total",
         Counter,
-        Unit::Count,
+        "longshore_submissions_resent_total",
         "Batches submitted again after the provider did not have them.",
     ),
     (
-        "longshore_sweep_failures_total",
         LabelledCounter,
-        Unit::Count,
+        "longshore_sweep_failures_total",
         "Failed parts of sweep, by part; each is retried.",
     ),
 ];
 
 /// Tells the recorder about all metrics.
 pub fn register() {
-    for (name, kind, unit, help) in METRICS {
+    for (kind, name, help) in METRICS {
+        let unit = unit_of(name);
         match kind {
             Counter => {
-                describe_counter!(*name, *unit, *help);
+                describe_counter!(*name, unit, *help);
                 counter!(*name).absolute(0);
             }
-            LabelledCounter => describe_counter!(*name, *unit, *help),
-            Gauge => describe_gauge!(*name, *unit, *help),
-            Histogram => describe_histogram!(*name, *unit, *help),
+            LabelledCounter => describe_counter!(*name, unit, *help),
+            Gauge => describe_gauge!(*name, unit, *help),
+            Histogram => describe_histogram!(*name, unit, *help),
         }
+    }
+}
+
+fn unit_of(name: &str) -> Unit {
+    let name = name.strip_suffix("_total").unwrap_or(name);
+    if name.ends_with("_seconds") {
+        Unit::Seconds
+    } else if name.ends_with("_bytes") {
+        Unit::Bytes
+    } else {
+        Unit::Count
     }
 }

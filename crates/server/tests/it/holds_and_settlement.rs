@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use domain::model::{ModelKind, Price};
 use domain::money::Money;
-use serde_json::{Value, json};
+use serde_json::json;
 use workers::stage::Stage as _;
 
-use crate::support::credit::{PRICE, model_chat_request, priced_model};
+use crate::support::credit::{ONE_DOLLAR, PRICE, model_chat_request, priced_model, tracked_cost};
 use crate::support::{Customer, MOCK_DELAY, TestService};
-
-const ONE_DOLLAR: Money = Money(1_000_000_000);
 
 /// In how many transactions the newest version of these rows was written.
 async fn count_transactions(service: &TestService, customer: &Customer, cargo: &str) -> i64 {
@@ -37,10 +35,6 @@ async fn account_version(service: &TestService, customer: &Customer) -> String {
         .fetch_one(&service.north.pool)
         .await
         .unwrap()
-}
-
-pub(crate) async fn tracked_cost(service: &TestService, customer: &Customer, cargo: &str) -> Value {
-    service.track(customer, cargo).await["cost"].take()
 }
 
 #[tokio::test]

@@ -6,12 +6,10 @@ use store::shard::node::Claim;
 use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 use workers::stage::Stage as _;
 
-use crate::holds_and_settlement::tracked_cost;
 use crate::support::claims::claim_gathered;
-use crate::support::credit::model_chat_request;
+use crate::support::credit::{ONE_DOLLAR, model_chat_request, tracked_cost};
 use crate::support::{MOCK_DELAY, TestService};
 
-const ONE_DOLLAR: Money = Money(1_000_000_000);
 const CLAIM: Claim = Claim {
     node: uuid::Uuid::nil(),
     epoch: 1,

@@ -203,7 +203,7 @@ impl Narrowings<'_> {
         let upper = UPPER_LIMITS.iter().filter_map(|it| tighter(it, true));
         let lower = LOWER_LIMITS.iter().filter_map(|it| tighter(it, false));
         for what in upper.chain(lower) {
-            self.found.insert(format!("{place}: {what}"));
+            self.add(place, &what);
         }
     }
 
@@ -212,14 +212,12 @@ impl Narrowings<'_> {
         match direction {
             Direction::Request => {
                 for name in new.difference(&old) {
-                    self.found
-                        .insert(format!("{place}: {name} is required now"));
+                    self.add(place, &format!("{name} is required now"));
                 }
             }
             Direction::Response => {
                 for name in old.difference(&new) {
-                    self.found
-                        .insert(format!("{place}: {name} is no longer promised"));
+                    self.add(place, &format!("{name} is no longer promised"));
                 }
             }
         }

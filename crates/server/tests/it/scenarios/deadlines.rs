@@ -1,14 +1,10 @@
 //! Cargo that does not end in time takes another route, or fails at its deadline.
 
-use domain::route::{InferenceMode, Route};
-use simulator::{FaultName, SimulatedFault, SimulatedProvider};
+use domain::route::InferenceMode;
+use simulator::{FaultName, SimulatedFault};
 
-use super::scenario::ProviderScenario;
+use super::scenario::{ProviderScenario, spare_routes};
 use crate::support::simulated_providers::route;
-
-fn spare_routes(provider: SimulatedProvider) -> Vec<Route> {
-    vec![route(&format!("{provider}-spare"), InferenceMode::Batch)]
-}
 
 #[tokio::test]
 async fn a_job_is_stuck_and_there_is_no_other_route() {

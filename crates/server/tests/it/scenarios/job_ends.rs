@@ -2,20 +2,12 @@
 
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 
-use super::scenario::{ProviderScenario, ScenarioIntervention};
+use super::scenario::{ProviderScenario, ScenarioIntervention, slow_pace};
 
 /// Items that are not done within an hour expire.
 fn one_hour_window() -> SimulatedPace {
     SimulatedPace {
         window_ms: Some(3_600_000),
-        ..SimulatedPace::default()
-    }
-}
-
-/// A job takes ten minutes.
-fn slow_pace() -> SimulatedPace {
-    SimulatedPace {
-        running_ms: 600_000,
         ..SimulatedPace::default()
     }
 }

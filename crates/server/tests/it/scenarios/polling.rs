@@ -1,16 +1,8 @@
 //! Polling a job that the provider accepted.
 
-use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
+use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
-use super::scenario::ProviderScenario;
-
-/// A job takes ten minutes.
-fn slow_pace() -> SimulatedPace {
-    SimulatedPace {
-        running_ms: 600_000,
-        ..SimulatedPace::default()
-    }
-}
+use super::scenario::{ProviderScenario, slow_pace};
 
 #[tokio::test]
 async fn a_burst_of_500_at_poll() {

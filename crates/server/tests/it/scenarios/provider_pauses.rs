@@ -2,22 +2,18 @@
 //! cargo waits.
 
 use domain::money::Money;
-use domain::route::{InferenceMode, Route};
+use domain::route::InferenceMode;
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 use store::shard::provider as provider_status;
 
 use super::scenario::{
-    BATCH_PROVIDERS, LONG_STEP, ProviderScenario, SHORT_STEP, ScenarioIntervention,
+    BATCH_PROVIDERS, LONG_STEP, ProviderScenario, SHORT_STEP, ScenarioIntervention, spare_routes,
 };
 use crate::support::Customer;
 use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, provider_chat_request, route,
 };
-
-fn spare_routes(provider: SimulatedProvider) -> Vec<Route> {
-    vec![route(&format!("{provider}-spare"), InferenceMode::Batch)]
-}
 
 #[tokio::test]
 async fn the_credential_is_refused_and_then_accepted() {

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use domain::route::{Route, Routes};
+use domain::route::{InferenceMode, Route, Routes};
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider, rule};
 use store::shard::ledger_audit;
 
 use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
-    PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, route, routed_model,
+    PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, inference_mode, route, routed_model,
 };
 
 pub(super) const SHORT_STEP: Duration = Duration::from_secs(30);
@@ -190,13 +190,18 @@ impl ProviderScenario {
     }
 }
 
-pub(super) const fn inference_mode(provider: SimulatedProvider) -> domain::route::InferenceMode {
-    match provider {
-        SimulatedProvider::Server => domain::route::InferenceMode::Realtime,
-        SimulatedProvider::OpenAi | SimulatedProvider::Anthropic | SimulatedProvider::Gemini => {
-            domain::route::InferenceMode::Batch
-        }
+/// A job takes ten minutes.
+pub(super) fn slow_pace() -> SimulatedPace {
+    SimulatedPace {
+        running_ms: 600_000,
+        ..SimulatedPace::default()
     }
+}
+
+/// The provider's second account.
+pub(super) fn spare_routes(provider: SimulatedProvider) -> Vec<Route> {
+    let account = format!("{provider}-{SPARE_ACCOUNT}");
+    vec![route(&account, InferenceMode::Batch)]
 }
 
 /// A cargo whose statuses the scenario records.

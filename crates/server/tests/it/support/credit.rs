@@ -11,6 +11,7 @@ use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
 
 use crate::support::{Customer, TestService};
 
+pub(crate) const ONE_DOLLAR: Money = Money(1_000_000_000);
 /// Per million tokens. One input token costs 100 nano-dollars, one output token 400.
 pub(crate) const PRICE: Price = Price {
     input: Money(100_000_000),
@@ -92,4 +93,8 @@ pub(crate) fn model_chat_request(model: &str, text: &str, max_tokens: u32) -> Va
         "model": model, "max_tokens": max_tokens,
         "messages": [{"role": "user", "content": text}],
     }})
+}
+
+pub(crate) async fn tracked_cost(service: &TestService, customer: &Customer, cargo: &str) -> Value {
+    service.track(customer, cargo).await["cost"].take()
 }

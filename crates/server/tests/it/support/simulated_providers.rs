@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::model::{Model, ModelKind, Prices};
-use domain::money::Money;
 use domain::route::{InferenceMode, Route, Routes};
 use outbound::callback::native_roots;
 use outbound::provider::anthropic::Anthropic;
@@ -21,7 +20,7 @@ use simulator::{SimulatedProvider, Simulator};
 use workers::stage::Stage as _;
 use workers::{AccountShare, ProviderAccess, Providers, WorkerSet};
 
-use crate::support::credit::PRICE;
+use crate::support::credit::{ONE_DOLLAR, PRICE};
 use crate::support::{Customer, TestService};
 
 /// The credential for each provider. The simulator uses it as the account.
@@ -52,17 +51,12 @@ impl ProviderFixture {
         };
         let simulator = Simulator::start(options).await.unwrap();
         for provider in SimulatedProvider::ALL {
-            let via = match provider {
-                SimulatedProvider::Server => InferenceMode::Realtime,
-                SimulatedProvider::OpenAi
-                | SimulatedProvider::Anthropic
-                | SimulatedProvider::Gemini => InferenceMode::Batch,
-            };
-            service.add_model(routed_model(provider.name(), route(provider.name(), via)));
+            let route = route(provider.name(), inference_mode(provider));
+            service.add_model(routed_model(provider.name(), route));
         }
         Box::pin(service.use_simulated_providers(&simulator, share)).await;
         let customer = service.create_customer().await;
-        service.add_credit(&customer, Money(1_000_000_000)).await;
+        service.add_credit(&customer, ONE_DOLLAR).await;
         Self {
             service,
             simulator,
@@ -139,6 +133,15 @@ pub(crate) fn provider_chat_request(model: &str, text: &str, callback: &str) -> 
         },
         "callback_url": callback,
     })
+}
+
+pub(crate) const fn inference_mode(provider: SimulatedProvider) -> InferenceMode {
+    match provider {
+        SimulatedProvider::Server => InferenceMode::Realtime,
+        SimulatedProvider::OpenAi | SimulatedProvider::Anthropic | SimulatedProvider::Gemini => {
+            InferenceMode::Batch
+        }
+    }
 }
 
 pub(crate) fn route(provider: &str, via: InferenceMode) -> Route {
