@@ -85,6 +85,11 @@ impl ApiError {
         Self::with_text(StatusCode::NOT_FOUND, "Cargo not found")
     }
 
+    pub fn shard_unavailable() -> Self {
+        let detail = "The database shard of your organization is unavailable. Retry shortly.";
+        Self::unavailable(detail, 5)
+    }
+
     pub fn too_large(max_bytes: usize) -> Self {
         let detail = format!("The request body is larger than {max_bytes} bytes.");
         Self::with_text(StatusCode::PAYLOAD_TOO_LARGE, detail)

@@ -19,8 +19,6 @@ mod validation_errors;
 
 pub mod files;
 
-pub mod file_access;
-
 pub mod health;
 
 pub mod api_keys;

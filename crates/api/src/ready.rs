@@ -54,7 +54,7 @@ fn optional_dependencies(app: &App) -> impl Iterator<Item = DependencyReachabili
             },
             RedisReachability::Unreachable => Reachability::Unreachable,
         });
-    let health = app.files.health();
+    let health = app.files.service.health();
     let rows = [
         ("redis", redis),
         ("object store", reachability(&health.store)),

@@ -3,22 +3,19 @@
 use std::error::Error;
 use std::io;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::Request;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt as _;
 
 use crate::api_error::ApiError;
-use crate::state::App;
 
 #[derive(Debug)]
 pub(crate) struct BufferedBody(pub(crate) Bytes);
 
-impl FromRequest<App> for BufferedBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        read_body(request.into_body(), app.max_body_bytes).await
+impl BufferedBody {
+    pub(crate) async fn read(request: Request, max_bytes: usize) -> Result<Self, ApiError> {
+        read_body(request.into_body(), max_bytes).await
     }
 }
 

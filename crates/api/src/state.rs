@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::extract::{FromRef, FromRequest, Request};
 use chrono::TimeDelta;
 use domain::callback_url::AllowedSchemes;
 use domain::id::Berth;
@@ -20,12 +21,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::api_error::ApiError;
 use crate::api_keys::{ApiKeyCache, ApiKeyCacheOptions};
-use crate::file_access::FileService;
-use crate::file_access::verdict_waiters::VerdictWaiters;
+use crate::files::{FileService, FilesState};
 use crate::group_commit::LoadWriter;
 use crate::lane_id_cache::LaneIdCache;
 use crate::load_validation::LoadRules;
 use crate::rate_limit::{NodeHeartbeat, RateLimiter, RateLimiterOptions};
+use crate::request_body::BufferedBody;
 use crate::shard_probe::ShardProbe;
 
 /// Everything that the API is built from.
@@ -77,7 +78,7 @@ pub struct AppInner {
     pub(crate) rules: LoadRules,
     pub(crate) max_body_bytes: usize,
     pub(crate) linger: TimeDelta,
-    pub(crate) files: FileService,
+    pub(crate) files: Arc<FilesState>,
     shard_handles: HashMap<Arc<str>, ShardHandle>,
     shard_names: Vec<Arc<str>>,
     is_draining: AtomicBool,
@@ -98,7 +99,6 @@ pub(crate) struct ShardHandle {
     pub(crate) writer: LoadWriter,
     pub(crate) lanes: LaneIdCache,
     pub(crate) probe: ShardProbe,
-    pub(crate) verdict_waiters: VerdictWaiters,
 }
 
 impl App {
@@ -115,9 +115,8 @@ impl App {
             .iter()
             .map(|shard| shard.name.clone())
             .collect();
-        let handles = parts.shards.into_iter().map(|shard| {
+        let handles = parts.shards.iter().cloned().map(|shard| {
             let writer = LoadWriter::new(shard.clone());
-            let verdicts = VerdictWaiters::new(shard.clone());
             let name = shard.name.clone();
             (
                 name,
@@ -126,21 +125,27 @@ impl App {
                     writer,
                     lanes: LaneIdCache::default(),
                     probe: ShardProbe::default(),
-                    verdict_waiters: verdicts,
                 },
             )
         });
         let nodes = NodeHeartbeat::new(parts.control.clone(), parts.node);
+        let keys = Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock));
+        let files = FilesState::new(
+            parts.files,
+            parts.plan_limits.clone(),
+            keys.clone(),
+            &parts.shards,
+        );
         Self(Arc::new(AppInner {
             limiter: RateLimiter::new(parts.redis, nodes, options.limiter),
             upgrade_url: options.upgrade_url,
-            keys: Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock)),
+            keys,
             catalogue: parts.catalogue,
             plan_limits: parts.plan_limits,
             rules,
             max_body_bytes: options.max_body_bytes,
             linger: options.linger,
-            files: parts.files,
+            files: Arc::new(files),
             shard_handles: handles.collect(),
             shard_names: names,
             is_draining: AtomicBool::new(false),
@@ -154,6 +159,7 @@ impl App {
         let (keys, stopped) = (self.keys.clone(), stop.clone());
         tracker.spawn(async move { keys.run(stopped).await });
         self.limiter.spawn(tracker, stop);
+        self.files.spawn(tracker, stop);
         for name in &self.shard_names {
             let Some(handle) = self.shard_handles.get(name) else {
                 continue;
@@ -162,8 +168,7 @@ impl App {
             let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
                 if let Some(handle) = app.shard_handles.get(&name) {
-                    let probed = handle.probe.run(&handle.shard, stopped.clone());
-                    tokio::join!(probed, handle.verdict_waiters.run(stopped));
+                    handle.probe.run(&handle.shard, stopped).await;
                 }
             });
         }
@@ -206,11 +211,20 @@ impl App {
     pub(crate) fn shard_handle(&self, berth: Berth) -> Result<&ShardHandle, ApiError> {
         let name = self.keys.shard_of(berth);
         name.and_then(|name| self.shard_handles.get(&name))
-            .ok_or_else(|| {
-                ApiError::unavailable(
-                    "The database shard of your organization is unavailable. Retry shortly.",
-                    5,
-                )
-            })
+            .ok_or_else(ApiError::shard_unavailable)
+    }
+}
+
+impl FromRef<App> for Arc<FilesState> {
+    fn from_ref(app: &App) -> Self {
+        Self::clone(&app.files)
+    }
+}
+
+impl FromRequest<App> for BufferedBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        Self::read(request, app.max_body_bytes).await
     }
 }

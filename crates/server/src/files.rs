@@ -4,7 +4,7 @@ mod health_check;
 
 use std::sync::Arc;
 
-use api::file_access::{FileService, FileServiceOptions};
+use api::files::{FileService, FileServiceOptions};
 use domain::time::Clock;
 use outbound::health::FilesHealth;
 use outbound::malware_scanner::{ClamdAddress, MalwareScanner};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::api_keys::ApiKeyCacheOptions;
-use api::file_access::FileService;
+use api::files::FileService;
 use api::rate_limit::RateLimiterOptions;
 use api::{App, AppDependencies, Options};
 use chrono::TimeDelta;

@@ -17,7 +17,7 @@ use utoipa::openapi::{RefOr, Required};
 
 use super::responses;
 use crate::api_error::{ApiError, FileApiError};
-use crate::file_access::errors;
+use crate::files::errors;
 use outbound::health::DependencyHealth;
 
 /// In the order of the contract.

@@ -2,45 +2,45 @@
 //!
 //! The workers validate the file. A repeated request during the validation waits again.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use domain::file::FileStatus;
 use domain::upload::UploadMethod;
 use http::StatusCode;
+use store::Shard;
 use store::shard::file::{self, FileRow, UploadCompletion};
 
 use crate::api_error::{ApiError, FileApiError};
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::record::file_record;
 use crate::files::requested_file::RequestedFile;
+use crate::files::state::FilesState;
 use crate::files::validation;
 use crate::request_body::BufferedBody;
-use crate::state::{App, ShardHandle};
 
 pub(crate) async fn complete(
     requested: RequestedFile,
-    State(app): State<App>,
+    State(files): State<Arc<FilesState>>,
     body: Result<BufferedBody, ApiError>,
 ) -> Result<Response, FileApiError> {
-    let handle = requested.shard_handle(&app)?;
-    let found = requested.find_row(handle).await?;
+    let shard = requested.shard(&files)?;
+    let found = requested.find_row(shard).await?;
     let validating = match found.status {
         FileStatus::Uploading => {
-            begin_validation(&requested, handle, &app, &found, &body?.0).await?
+            begin_validation(&requested, shard, &files, &found, &body?.0).await?
         }
         FileStatus::Validating => {
-            app.files.object_store()?;
+            files.service.object_store()?;
             found
         }
         FileStatus::Ready | FileStatus::Failed | FileStatus::Expired => {
             return Err(not_uploading(found.status));
         }
     };
-    let verdict = handle
-        .verdict_waiters
-        .wait(requested.id, app.files.verdict_timeout());
-    match verdict.await {
+    match files.wait_for_verdict(requested.id).await {
         Some(file) => verdict_response(file),
         None => Ok((StatusCode::ACCEPTED, Json(file_record(validating))).into_response()),
     }
@@ -48,15 +48,15 @@ pub(crate) async fn complete(
 
 async fn begin_validation(
     requested: &RequestedFile,
-    handle: &ShardHandle,
-    app: &App,
+    shard: &Shard,
+    files: &FilesState,
     session: &FileRow,
     body: &[u8],
 ) -> Result<FileRow, FileApiError> {
     let parts = validation::parse_complete(body, UploadMethod::of(session.size_bytes))?;
-    app.files.object_store()?;
-    let (project, now) = (requested.caller.project, handle.shard.clock.now());
-    let completed = file::complete(&handle.shard, project, requested.id, parts.as_deref(), now);
+    files.service.object_store()?;
+    let (project, now) = (requested.caller.project, shard.clock.now());
+    let completed = file::complete(shard, project, requested.id, parts.as_deref(), now);
     match completed.await? {
         UploadCompletion::ValidationStarted(file) => Ok(file),
         // Another complete request was faster.

@@ -1,25 +1,27 @@
 //! `GET /files/{file_id}/content`: a presigned download link, valid for five minutes.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use wire::file::FileContentResponse;
 use wire::timestamp::WireTimestamp;
 
 use crate::api_error::FileApiError;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::requested_file::RequestedFile;
-use crate::state::App;
+use crate::files::state::FilesState;
 
 pub(crate) async fn content(
     requested: RequestedFile,
-    State(app): State<App>,
+    State(files): State<Arc<FilesState>>,
 ) -> Result<Json<FileContentResponse>, FileApiError> {
-    let file = requested.find_row(requested.shard_handle(&app)?).await?;
+    let file = requested.find_row(requested.shard(&files)?).await?;
     let Some(object) = file.object else {
         let next = "Only a file with status ready can be downloaded.";
         return Err(errors::invalid_state(file.status, next));
     };
-    let objects = app.files.object_store()?;
+    let objects = files.service.object_store()?;
     let (download_url, expires_at) =
         objects.presign_download(object, &file.filename, file.media_type);
     Ok(Json(FileContentResponse {

@@ -1,42 +1,47 @@
 //! `POST /files`: creates an upload session, or a ready file if the project has the bytes already.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use domain::file::FileStatus;
 use domain::id::FileId;
+use domain::time::Timestamp;
 use domain::upload::UploadMethod;
 use http::StatusCode;
 use outbound::object_store::ObjectStore;
 use rand::RngExt as _;
+use store::Shard;
 use store::shard::file::{self, FileCreation, FileRow, NewFile};
 use wire::file::{UploadGrantBody, UploadSessionResponse};
 
 use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::presigned_grant;
+use crate::files::state::FilesState;
 use crate::files::validation::{self, UploadSessionRequest};
 use crate::request_body::BufferedBody;
-use crate::state::{App, ShardHandle};
 
 /// Checks the plan, the fields, the media type, the size and the store's health. Then, under
 /// the lock of the organization's storage row, the open sessions and the quota.
 pub(crate) async fn create(
     caller: Caller,
-    State(app): State<App>,
+    State(files): State<Arc<FilesState>>,
     body: Result<BufferedBody, ApiError>,
 ) -> Result<Response, FileApiError> {
-    app.files.check_plan(caller.plan)?;
+    files.service.check_plan(caller.plan)?;
     let session = validation::parse_create(&body?.0)?;
-    let objects = app.files.object_store()?;
-    app.files.check_scanner()?;
-    let handle = app.shard_handle(caller.berth)?;
-    let (new, now) = (new_file(&caller, session, handle), handle.shard.clock.now());
-    let quota = app.plan_limits.borrow().for_plan(caller.plan).storage;
-    match file::create(&handle.shard, &new, quota, now).await? {
+    let objects = files.service.object_store()?;
+    files.service.check_scanner()?;
+    let shard = files.shard(caller.berth)?;
+    let now = shard.clock.now();
+    let new = new_file(&caller, session, now);
+    let quota = files.storage_quota(caller.plan);
+    match file::create(shard, &new, quota, now).await? {
         FileCreation::Session(file) => {
-            let upload = grant_upload(objects, handle, &file).await?;
+            let upload = grant_upload(objects, shard, &file).await?;
             Ok(session_response(StatusCode::CREATED, &file, Some(upload)))
         }
         FileCreation::Duplicate(file) => Ok(session_response(StatusCode::OK, &file, None)),
@@ -44,8 +49,7 @@ pub(crate) async fn create(
     }
 }
 
-fn new_file(caller: &Caller, session: UploadSessionRequest, handle: &ShardHandle) -> NewFile {
-    let now = handle.shard.clock.now();
+fn new_file(caller: &Caller, session: UploadSessionRequest, now: Timestamp) -> NewFile {
     NewFile {
         id: FileId::new(now, caller.berth, rand::rng().random()),
         organization: caller.organization,
@@ -61,14 +65,14 @@ fn new_file(caller: &Caller, session: UploadSessionRequest, handle: &ShardHandle
 /// Signs the upload grant. If that fails, the session is removed again.
 async fn grant_upload(
     objects: &ObjectStore,
-    handle: &ShardHandle,
+    shard: &Shard,
     session: &FileRow,
 ) -> Result<UploadGrantBody, FileApiError> {
-    let begun = match presigned_grant::ensure_multipart_upload(objects, handle, session).await {
+    let begun = match presigned_grant::ensure_multipart_upload(objects, shard, session).await {
         Ok(begun) => begun,
         Err(problem) => {
             // If this fails too, the session ends as abandoned after 24 hours.
-            let _abandoned = file::retract(&handle.shard, session.id).await;
+            let _abandoned = file::retract(shard, session.id).await;
             return Err(problem);
         }
     };

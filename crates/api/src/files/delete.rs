@@ -16,36 +16,30 @@ use tokio::time::timeout;
 use wire::file::FileRecord;
 
 use crate::api_error::FileApiError;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::record::file_record;
 use crate::files::requested_file::RequestedFile;
+use crate::files::state::FilesState;
 use crate::files::validation;
-use crate::state::App;
 
 /// How long a caller waits for the store. The removal continues after that.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) async fn delete(
     requested: RequestedFile,
-    State(app): State<App>,
+    State(files): State<Arc<FilesState>>,
     uri: Uri,
 ) -> Result<Json<FileRecord>, FileApiError> {
     let force = validation::parse_force(&uri)?;
-    let handle = requested.shard_handle(&app)?;
-    let (project, now) = (requested.caller.project, handle.shard.clock.now());
-    match file::delete(&handle.shard, project, requested.id, force, now).await? {
+    let shard = requested.shard(&files)?;
+    let (project, now) = (requested.caller.project, shard.clock.now());
+    match file::delete(shard, project, requested.id, force, now).await? {
         FileDeletion::Done {
             file,
             gone_object: gone,
         } => {
-            if let Ok(objects) = app.files.object_store() {
-                spawn_removal(
-                    objects.clone(),
-                    Arc::clone(&handle.shard),
-                    file.clone(),
-                    gone,
-                )
-                .await;
+            if let Ok(objects) = files.service.object_store() {
+                spawn_removal(objects.clone(), Arc::clone(shard), file.clone(), gone).await;
             }
             Ok(Json(file_record(file)))
         }

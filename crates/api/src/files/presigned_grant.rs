@@ -2,13 +2,13 @@
 
 use domain::upload::{PART_BYTES, UploadMethod};
 use outbound::object_store::ObjectStore;
+use store::Shard;
 use store::shard::file::{self, FileRow};
 use wire::file::{UploadGrantBody, UploadPartBody};
 use wire::timestamp::WireTimestamp;
 
 use crate::api_error::FileApiError;
-use crate::file_access::errors;
-use crate::state::ShardHandle;
+use crate::files::errors;
 
 /// A grant for one POST, or for these parts of an existing multipart upload.
 pub(crate) fn sign_upload(
@@ -44,7 +44,7 @@ pub(crate) fn sign_upload(
 /// The store's id of the multipart upload, which is created if there is none. Empty for one POST.
 pub(crate) async fn ensure_multipart_upload(
     objects: &ObjectStore,
-    handle: &ShardHandle,
+    shard: &Shard,
     session: &FileRow,
 ) -> Result<String, FileApiError> {
     if UploadMethod::of(session.size_bytes) == UploadMethod::SingleShot {
@@ -56,13 +56,13 @@ pub(crate) async fn ensure_multipart_upload(
     let checksummed = session.part_checksums.is_some();
     let begun = objects.begin_multipart(session.id, session.media_type, checksummed);
     let upload = begun.await.map_err(errors::store_call_failed)?;
-    if file::record_upload(&handle.shard, session.id, &upload).await? {
+    if file::record_upload(shard, session.id, &upload).await? {
         return Ok(upload);
     }
     // Another request created one first, or the session is over. If the abort fails, patrol
     // removes this upload.
     let _removed_by_patrol = objects.abort_multipart(session.id, &upload).await;
-    let now = file::find(&handle.shard, session.project, session.id).await?;
+    let now = file::find(shard, session.project, session.id).await?;
     let now = now.ok_or_else(errors::not_found)?;
     now.upload
         .ok_or_else(|| errors::invalid_state(now.status, "Create a new file."))

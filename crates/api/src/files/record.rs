@@ -1,5 +1,7 @@
 //! `GET /files/{file_id}`, and the file record that several routes return.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use store::shard::file::FileRow;
@@ -9,13 +11,13 @@ use wire::timestamp::WireTimestamp;
 
 use crate::api_error::FileApiError;
 use crate::files::requested_file::RequestedFile;
-use crate::state::App;
+use crate::files::state::FilesState;
 
 pub(crate) async fn get(
     requested: RequestedFile,
-    State(app): State<App>,
+    State(files): State<Arc<FilesState>>,
 ) -> Result<Json<FileRecord>, FileApiError> {
-    let file = requested.find_row(requested.shard_handle(&app)?).await?;
+    let file = requested.find_row(requested.shard(&files)?).await?;
     Ok(Json(file_record(file)))
 }
 

@@ -1,14 +1,17 @@
 //! The file in the path of a request. An id of another berth is not found without a query.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, Path};
 use domain::id::FileId;
 use http::request::Parts;
+use store::Shard;
 use store::shard::file::{self, FileRow};
 
-use crate::api_error::FileApiError;
+use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
-use crate::file_access::errors;
-use crate::state::{App, ShardHandle};
+use crate::files::errors;
+use crate::files::state::FilesState;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestedFile {
@@ -16,13 +19,17 @@ pub(crate) struct RequestedFile {
     pub(crate) id: FileId,
 }
 
-impl FromRequestParts<App> for RequestedFile {
+impl<S> FromRequestParts<S> for RequestedFile
+where
+    S: Send + Sync,
+    Caller: FromRequestParts<S, Rejection = ApiError>,
+{
     type Rejection = FileApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, FileApiError> {
-        let caller = Caller::from_request_parts(parts, app).await;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, FileApiError> {
+        let caller = Caller::from_request_parts(parts, state).await;
         let caller = caller.map_err(FileApiError::from_key_check)?;
-        let path = Path::<String>::from_request_parts(parts, app).await;
+        let path = Path::<String>::from_request_parts(parts, state).await;
         let id = path.ok().and_then(|Path(id)| id.parse::<FileId>().ok());
         let id = id.filter(|id| id.berth() == caller.berth);
         let id = id.ok_or_else(errors::not_found)?;
@@ -31,12 +38,12 @@ impl FromRequestParts<App> for RequestedFile {
 }
 
 impl RequestedFile {
-    pub(crate) fn shard_handle<'a>(&self, app: &'a App) -> Result<&'a ShardHandle, FileApiError> {
-        Ok(app.shard_handle(self.caller.berth)?)
+    pub(super) fn shard<'a>(&self, files: &'a FilesState) -> Result<&'a Arc<Shard>, FileApiError> {
+        Ok(files.shard(self.caller.berth)?)
     }
 
-    pub(crate) async fn find_row(&self, handle: &ShardHandle) -> Result<FileRow, FileApiError> {
-        let found = file::find(&handle.shard, self.caller.project, self.id).await?;
+    pub(super) async fn find_row(&self, shard: &Shard) -> Result<FileRow, FileApiError> {
+        let found = file::find(shard, self.caller.project, self.id).await?;
         found.ok_or_else(errors::not_found)
     }
 }

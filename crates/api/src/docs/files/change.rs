@@ -8,7 +8,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::create::expect_error;
 use super::{FileOperation as _, error_response, examples, query_parameter};
 use crate::docs::responses;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::checked;
 
 pub(super) fn change() -> Operation {

@@ -8,7 +8,7 @@ use utoipa::openapi::path::{Operation, OperationBuilder};
 use super::create::expect_error;
 use super::{FileOperation as _, error_response, examples};
 use crate::docs::responses;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::checked;
 
 pub(super) fn complete() -> Operation {

@@ -11,7 +11,7 @@ use utoipa::openapi::response::Response;
 use super::{FileOperation as _, error_response, examples, unavailable_response};
 use crate::api_error::{ApiError, FileApiError};
 use crate::docs::responses;
-use crate::file_access::errors;
+use crate::files::errors;
 use crate::files::checked;
 
 pub(super) fn create() -> Operation {

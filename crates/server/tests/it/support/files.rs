@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use api::file_access::{FileService, FileServiceOptions};
+use api::files::{FileService, FileServiceOptions};
 use axum::body::Body;
 use axum::http::Request;
 use chrono::TimeDelta;

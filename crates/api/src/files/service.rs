@@ -1,10 +1,4 @@
 //! What the Files routes check before they use the object store: the plan and the store's health.
-//!
-//! Also the errors of these routes, and the requests that wait for a verdict.
-
-pub(crate) mod errors;
-
-pub(crate) mod verdict_waiters;
 
 use std::time::Duration;
 
@@ -14,6 +8,7 @@ use outbound::object_store::ObjectStore;
 use tokio::sync::watch;
 
 use crate::api_error::FileApiError;
+use crate::files::errors;
 
 /// The settings for files.
 #[derive(Debug, Clone, Copy)]

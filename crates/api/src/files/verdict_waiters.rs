@@ -21,14 +21,14 @@ const MAX_WAITERS_PER_FILE: usize = 64;
 type WaitersByFile = HashMap<FileId, Vec<oneshot::Sender<FileRow>>>;
 
 #[derive(Debug)]
-pub(crate) struct VerdictWaiters {
-    shard: Arc<Shard>,
+pub(super) struct VerdictWaiters {
+    pub(super) shard: Arc<Shard>,
     waiters: Mutex<WaitersByFile>,
     waiter_added: Notify,
 }
 
 impl VerdictWaiters {
-    pub(crate) fn new(shard: Arc<Shard>) -> Self {
+    pub(super) fn new(shard: Arc<Shard>) -> Self {
         Self {
             shard,
             waiters: Mutex::default(),
@@ -38,7 +38,7 @@ impl VerdictWaiters {
 
     /// The file with its verdict, or nothing when the time limit passes first. The poller drops
     /// waiters that were cancelled.
-    pub(crate) async fn wait(&self, file: FileId, time_limit: Duration) -> Option<FileRow> {
+    pub(super) async fn wait(&self, file: FileId, time_limit: Duration) -> Option<FileRow> {
         let (sender, verdict) = oneshot::channel();
         {
             let mut waiting = self.lock_waiters();
@@ -55,7 +55,7 @@ impl VerdictWaiters {
         timeout(time_limit, verdict).await.ok()?.ok()
     }
 
-    pub(crate) async fn run(&self, stop: CancellationToken) {
+    pub(super) async fn run(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let awaited = self.awaited_files();
             let pause = async {

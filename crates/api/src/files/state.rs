@@ -1,0 +1,77 @@
+//! The state of the Files routes: the file service and, by shard, the requests that wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::id::{Berth, FileId};
+use domain::organization::Plan;
+use domain::plan_limits::LimitsByPlan;
+use domain::storage_quota::StorageQuota;
+use store::Shard;
+use store::shard::file::FileRow;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api_error::ApiError;
+use crate::api_keys::ApiKeyCache;
+use crate::files::service::FileService;
+use crate::files::verdict_waiters::VerdictWaiters;
+
+#[derive(Debug)]
+pub(crate) struct FilesState {
+    pub(crate) service: FileService,
+    plan_limits: watch::Receiver<LimitsByPlan>,
+    keys: Arc<ApiKeyCache>,
+    waiters_by_shard: HashMap<Arc<str>, Arc<VerdictWaiters>>,
+}
+
+impl FilesState {
+    pub(crate) fn new(
+        service: FileService,
+        plan_limits: watch::Receiver<LimitsByPlan>,
+        keys: Arc<ApiKeyCache>,
+        shards: &[Arc<Shard>],
+    ) -> Self {
+        let waiters = shards.iter().map(|shard| {
+            let waiters = VerdictWaiters::new(Arc::clone(shard));
+            (Arc::clone(&shard.name), Arc::new(waiters))
+        });
+        Self {
+            service,
+            plan_limits,
+            keys,
+            waiters_by_shard: waiters.collect(),
+        }
+    }
+
+    /// Starts the task of each shard that queries for verdicts.
+    pub(crate) fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
+        for waiters in self.waiters_by_shard.values() {
+            let (waiters, stop) = (Arc::clone(waiters), stop.clone());
+            tracker.spawn(async move { waiters.run(stop).await });
+        }
+    }
+
+    /// The shard that a berth is assigned to.
+    pub(super) fn shard(&self, berth: Berth) -> Result<&Arc<Shard>, ApiError> {
+        let waiters = self.verdict_waiters(berth);
+        let waiters = waiters.ok_or_else(ApiError::shard_unavailable)?;
+        Ok(&waiters.shard)
+    }
+
+    /// The file with its verdict, or nothing when the time limit passes first.
+    pub(super) async fn wait_for_verdict(&self, file: FileId) -> Option<FileRow> {
+        let waiters = self.verdict_waiters(file.berth())?;
+        waiters.wait(file, self.service.verdict_timeout()).await
+    }
+
+    pub(super) fn storage_quota(&self, plan: Plan) -> StorageQuota {
+        self.plan_limits.borrow().for_plan(plan).storage
+    }
+
+    fn verdict_waiters(&self, berth: Berth) -> Option<&VerdictWaiters> {
+        let shard = self.keys.shard_of(berth)?;
+        self.waiters_by_shard.get(&shard).map(AsRef::as_ref)
+    }
+}
