@@ -25,6 +25,8 @@ pub mod api_keys;
 
 mod lane_id_cache;
 
+pub mod node_heartbeat;
+
 pub mod rate_limit;
 
 mod shard_probe;

@@ -17,31 +17,20 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::node_heartbeat::NodeHeartbeat;
 use crate::rate_limit::check_group::LimitCheck;
-use crate::rate_limit::circuit_breaker::RedisCircuitBreaker;
-use crate::rate_limit::clock::LimiterClock;
+use crate::rate_limit::circuit_breaker::RedisStatus;
 use crate::rate_limit::limiter_task::LimiterTask;
-use crate::rate_limit::redis_status::RedisStatus;
-use crate::rate_limit::returned_tokens::ReturnedTokens;
 
-mod bucket_status;
 mod check_group;
 mod circuit_breaker;
-mod clock;
-mod errors;
 mod limiter_task;
 mod local_buckets;
-mod node_heartbeat;
-mod redis_status;
-mod returned_tokens;
 mod token;
 mod unsynced_tokens;
 
-pub(crate) use bucket_status::BucketStatus;
-pub(crate) use errors::{BackstopExceeded, RateLimitExceeded};
-pub(crate) use node_heartbeat::NodeHeartbeat;
-pub use redis_status::RedisReachability;
-pub(crate) use token::RateLimitToken;
+pub use circuit_breaker::RedisReachability;
+pub(crate) use token::{BackstopExceeded, BucketStatus, RateLimitExceeded, RateLimitToken};
 
 /// Checks that may wait for the task. Further callers wait until there is room.
 const MAX_QUEUED_CHECKS: usize = 8192;
@@ -60,63 +49,40 @@ pub struct RateLimiterOptions {
 #[derive(Debug)]
 pub struct RateLimiter {
     checks: mpsc::Sender<LimitCheck>,
+    /// Taken when the task starts.
     task: Mutex<Option<(LimiterTask, mpsc::Receiver<LimitCheck>)>>,
     redis_status: Arc<RedisStatus>,
-    node_heartbeat: Arc<NodeHeartbeat>,
 }
 
 impl RateLimiter {
+    /// `nodes` knows with how many processes the limits are shared without Redis.
     pub(crate) fn new(
-        counters: Option<RedisRateLimiter>,
-        nodes: NodeHeartbeat,
+        redis: Option<RedisRateLimiter>,
+        nodes: Arc<NodeHeartbeat>,
         options: RateLimiterOptions,
     ) -> Self {
-        let (sender, receiver) = mpsc::channel(MAX_QUEUED_CHECKS);
-        let (nodes, status) = (
-            Arc::new(nodes),
-            Arc::new(RedisStatus::new(counters.is_some())),
-        );
-        let redis = counters
-            .map(|redis| RedisCircuitBreaker::new(redis, options.redis_timeout, status.clone()));
-        let task = LimiterTask::new(
-            redis,
-            options.backstop,
-            LimiterClock::new(options.clock),
-            nodes.clone(),
-            status.clone(),
-            Arc::new(ReturnedTokens::default()),
-        );
+        let (checks, receiver) = mpsc::channel(MAX_QUEUED_CHECKS);
+        let redis_status = Arc::new(RedisStatus::new(redis.is_some()));
+        let task = LimiterTask::new(redis, nodes, options, Arc::clone(&redis_status));
         Self {
-            checks: sender,
+            checks,
             task: Mutex::new(Some((task, receiver))),
-            redis_status: status,
-            node_heartbeat: nodes,
+            redis_status,
         }
     }
 
-    /// Starts the task and the heartbeats. Cancel `stop` after the last request.
+    /// Starts the task. Cancel `stop` after the last request.
     pub(crate) fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
-        let task = self
-            .task
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some((task, receiver)) = task {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((task, receiver)) = task.take() {
             tracker.spawn(task.run(receiver, stop.clone()));
-            let (nodes, stopped) = (self.node_heartbeat.clone(), stop.clone());
-            tracker.spawn(async move { nodes.run(stopped).await });
         }
     }
 
     /// Counts a load of the project against the backstop.
     pub(crate) async fn count_request(&self, project: ProjectId) -> Result<(), BackstopExceeded> {
-        let (answer, answered) = oneshot::channel();
-        let ask = LimitCheck::CountRequest { project, answer };
-        match self.checks.send(ask).await {
-            Ok(()) => answered.await.unwrap_or(Ok(())),
-            // The task has ended because the process is shutting down, so nothing is limited.
-            Err(_) => Ok(()),
-        }
+        let check = |answer| LimitCheck::CountRequest { project, answer };
+        self.check(check).await.unwrap_or(Ok(()))
     }
 
     /// Takes a token of the organization. It is returned unless the load is stored.
@@ -125,18 +91,21 @@ impl RateLimiter {
         organization: OrganizationId,
         rate: RateLimit,
     ) -> Result<RateLimitToken, RateLimitExceeded> {
-        let (answer, answered) = oneshot::channel();
-        let ask = LimitCheck::TakeToken {
+        let check = |answer| LimitCheck::TakeToken {
             organization,
             rate,
             answer,
         };
-        let sent = self.checks.send(ask).await;
-        let answered = match sent {
-            Ok(()) => answered.await.ok(),
-            Err(_) => None,
-        };
-        answered.unwrap_or_else(|| Ok(RateLimitToken::without_bucket(organization, rate)))
+        let answer = self.check(check).await;
+        answer.unwrap_or_else(|| Ok(RateLimitToken::without_bucket(organization, rate)))
+    }
+
+    /// The answer to a check. Nothing if the task has ended because the process is shutting down:
+    /// then nothing is limited.
+    async fn check<A>(&self, check: impl FnOnce(oneshot::Sender<A>) -> LimitCheck) -> Option<A> {
+        let (answer, answered) = oneshot::channel();
+        self.checks.send(check(answer)).await.ok()?;
+        answered.await.ok()
     }
 
     /// How many checks were answered locally although Redis is configured.
@@ -147,16 +116,6 @@ impl RateLimiter {
     /// Whether Redis answered the last call; nothing when Redis is not configured.
     pub fn redis_reachability(&self) -> Option<RedisReachability> {
         self.redis_status.reachability()
-    }
-
-    /// The number of serving processes, as of the last heartbeat.
-    pub fn alive_nodes(&self) -> u32 {
-        self.node_heartbeat.alive_nodes()
-    }
-
-    /// Sends one heartbeat. The background task sends one every two seconds.
-    pub async fn send_heartbeat(&self) {
-        self.node_heartbeat.send_heartbeat().await;
     }
 }
 

@@ -25,7 +25,8 @@ use crate::files::{FileService, FilesState};
 use crate::group_commit::LoadWriter;
 use crate::lane_id_cache::LaneIdCache;
 use crate::load_validation::LoadRules;
-use crate::rate_limit::{NodeHeartbeat, RateLimiter, RateLimiterOptions};
+use crate::node_heartbeat::NodeHeartbeat;
+use crate::rate_limit::{RateLimiter, RateLimiterOptions};
 use crate::request_body::BufferedBody;
 use crate::shard_probe::ShardProbe;
 
@@ -74,6 +75,7 @@ pub struct AppInner {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) plan_limits: watch::Receiver<LimitsByPlan>,
     pub(crate) limiter: RateLimiter,
+    node_heartbeat: Arc<NodeHeartbeat>,
     pub(crate) upgrade_url: String,
     pub(crate) rules: LoadRules,
     pub(crate) max_body_bytes: usize,
@@ -128,7 +130,7 @@ impl App {
                 },
             )
         });
-        let nodes = NodeHeartbeat::new(parts.control.clone(), parts.node);
+        let nodes = Arc::new(NodeHeartbeat::new(parts.control.clone(), parts.node));
         let keys = Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock));
         let files = FilesState::new(
             parts.files,
@@ -137,7 +139,8 @@ impl App {
             &parts.shards,
         );
         Self(Arc::new(AppInner {
-            limiter: RateLimiter::new(parts.redis, nodes, options.limiter),
+            limiter: RateLimiter::new(parts.redis, nodes.clone(), options.limiter),
+            node_heartbeat: nodes,
             upgrade_url: options.upgrade_url,
             keys,
             catalogue: parts.catalogue,
@@ -152,12 +155,15 @@ impl App {
         }))
     }
 
-    /// Starts the background tasks: the key feed, the rate limiter, the writers, the probes.
+    /// Starts the background tasks: the key feed, the heartbeats, the rate limiter, the writers,
+    /// the probes.
     ///
     /// `stop` ends all of them but the writers, which end after [`App::flush`].
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
         let (keys, stopped) = (self.keys.clone(), stop.clone());
         tracker.spawn(async move { keys.run(stopped).await });
+        let (nodes, stopped) = (self.node_heartbeat.clone(), stop.clone());
+        tracker.spawn(async move { nodes.run(stopped).await });
         self.limiter.spawn(tracker, stop);
         self.files.spawn(tracker, stop);
         for name in &self.shard_names {
@@ -194,6 +200,10 @@ impl App {
 
     pub fn limiter(&self) -> &RateLimiter {
         &self.limiter
+    }
+
+    pub fn node_heartbeat(&self) -> &NodeHeartbeat {
+        &self.node_heartbeat
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -8,11 +8,9 @@ use domain::plan_limits::{Backstop, RateLimit};
 use outbound::rate_limits::{BucketRequest, RateLimitRequest, RateLimitResponse, WindowRequest};
 use tokio::sync::oneshot;
 
-use crate::rate_limit::bucket_status::BucketStatus;
-use crate::rate_limit::errors::{BackstopExceeded, RateLimitExceeded};
 use crate::rate_limit::local_buckets;
-use crate::rate_limit::returned_tokens::{ReturnedTokens, TokenOrigin};
-use crate::rate_limit::token::RateLimitToken;
+use crate::rate_limit::token::{BackstopExceeded, BucketStatus, RateLimitExceeded, RateLimitToken};
+use crate::rate_limit::unsynced_tokens::{ReturnedTokens, TokenOrigin};
 
 type TokenReply = oneshot::Sender<Result<RateLimitToken, RateLimitExceeded>>;
 type CountReply = oneshot::Sender<Result<(), BackstopExceeded>>;
@@ -45,33 +43,33 @@ impl LimitCheckGroup {
         self.size
     }
 
-    pub(super) fn push(&mut self, ask: LimitCheck) {
+    pub(super) fn push(&mut self, check: LimitCheck) {
         self.size += 1;
-        match ask {
+        match check {
             LimitCheck::TakeToken {
                 organization,
                 rate,
                 answer,
             } => {
                 let next = self.token_replies.len();
-                let place = *self.organization_index.entry(organization).or_insert(next);
-                if place == next {
+                let index = *self.organization_index.entry(organization).or_insert(next);
+                if index == next {
                     self.token_replies.push((organization, rate, Vec::new()));
                 }
-                if let Some((_, its_rate, takers)) = self.token_replies.get_mut(place) {
+                if let Some((_, last_rate, replies)) = self.token_replies.get_mut(index) {
                     // The plan may have changed since the last check.
-                    *its_rate = rate;
-                    takers.push(answer);
+                    *last_rate = rate;
+                    replies.push(answer);
                 }
             }
             LimitCheck::CountRequest { project, answer } => {
                 let next = self.count_replies.len();
-                let place = *self.project_index.entry(project).or_insert(next);
-                if place == next {
+                let index = *self.project_index.entry(project).or_insert(next);
+                if index == next {
                     self.count_replies.push((project, Vec::new()));
                 }
-                if let Some((_, counted)) = self.count_replies.get_mut(place) {
-                    counted.push(answer);
+                if let Some((_, replies)) = self.count_replies.get_mut(index) {
+                    replies.push(answer);
                 }
             }
         }
@@ -79,21 +77,19 @@ impl LimitCheckGroup {
 
     pub(super) fn to_request(&self, now: Option<i64>, backstop: Backstop) -> RateLimitRequest {
         let buckets = self.token_replies.iter();
-        let buckets = buckets.map(|(organization, rate, takers)| BucketRequest {
+        let buckets = buckets.map(|(organization, rate, replies)| BucketRequest {
             organization: *organization,
             rate: *rate,
-            requested: reply_count(takers),
+            requested: reply_count(replies),
             returned: 0,
             owed: 0,
         });
-        let windows = self
-            .count_replies
-            .iter()
-            .map(|(project, counted)| WindowRequest {
-                project: *project,
-                backstop,
-                requested: reply_count(counted),
-            });
+        let windows = self.count_replies.iter();
+        let windows = windows.map(|(project, replies)| WindowRequest {
+            project: *project,
+            backstop,
+            requested: reply_count(replies),
+        });
         RateLimitRequest {
             now,
             buckets: buckets.collect(),
@@ -109,43 +105,39 @@ impl LimitCheckGroup {
         nodes: u32,
         returns: &Arc<ReturnedTokens>,
     ) {
-        for ((organization, rate, takers), taken) in
-            self.token_replies.into_iter().zip(&grants.buckets)
-        {
+        let buckets = self.token_replies.into_iter().zip(&grants.buckets);
+        for ((organization, rate, replies), grant) in buckets {
             let weight = match origin {
                 TokenOrigin::Redis => 1,
                 TokenOrigin::Local => local_buckets::request_weight(nodes, rate),
             };
             let last = BucketStatus {
                 rate,
-                level: taken.level,
+                level: grant.level,
                 weight,
             };
-            for (taker, turn) in takers.into_iter().zip(1..) {
-                let answer = if turn <= taken.granted {
-                    let standing = last.with_returned(taken.granted - turn);
+            for (reply, turn) in replies.into_iter().zip(1..) {
+                let answer = if turn <= grant.granted {
+                    let status = last.with_returned(grant.granted - turn);
                     let returns = Arc::clone(returns);
-                    Ok(RateLimitToken::new(organization, standing, origin, returns))
+                    Ok(RateLimitToken::new(organization, status, origin, returns))
                 } else {
                     Err(RateLimitExceeded(last))
                 };
                 // If the caller has gone, its token is dropped here and returned.
-                let _gone = taker.send(answer);
+                let _gone = reply.send(answer);
             }
         }
-        for ((_, counted), granted) in self.count_replies.into_iter().zip(&grants.windows) {
-            for (counted, turn) in counted.into_iter().zip(1..) {
-                let answer = if turn <= *granted {
-                    Ok(())
-                } else {
-                    Err(BackstopExceeded)
-                };
-                let _gone = counted.send(answer);
+        let windows = self.count_replies.into_iter().zip(&grants.windows);
+        for ((_, replies), granted) in windows {
+            for (reply, turn) in replies.into_iter().zip(1..) {
+                let is_granted = turn <= *granted;
+                let _gone = reply.send(is_granted.then_some(()).ok_or(BackstopExceeded));
             }
         }
     }
 }
 
-fn reply_count<T>(waiting: &[T]) -> u32 {
-    u32::try_from(waiting.len()).unwrap_or(u32::MAX)
+fn reply_count<T>(replies: &[T]) -> u32 {
+    u32::try_from(replies.len()).unwrap_or(u32::MAX)
 }

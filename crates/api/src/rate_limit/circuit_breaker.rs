@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,6 @@ use outbound::rate_limits::{
 };
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
-
-use crate::rate_limit::redis_status::RedisStatus;
 
 /// How often Redis is probed while the breaker is open.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
@@ -59,14 +58,14 @@ pub(super) enum RedisCallResult {
 
 impl RedisCircuitBreaker {
     pub(super) fn new(
-        counters: RedisRateLimiter,
-        budget: Duration,
-        status: Arc<RedisStatus>,
+        client: RedisRateLimiter,
+        call_timeout: Duration,
+        redis_status: Arc<RedisStatus>,
     ) -> Self {
         Self {
-            client: Arc::new(counters),
-            call_timeout: budget,
-            redis_status: status,
+            client: Arc::new(client),
+            call_timeout,
+            redis_status,
             is_open: false,
             had_call: false,
             background: JoinSet::new(),
@@ -92,15 +91,15 @@ impl RedisCircuitBreaker {
     pub(super) async fn call(&mut self, request: Arc<RateLimitRequest>) -> RedisCallResult {
         metrics::counter!("longshore_rate_limit_redis_calls_total").increment(1);
         self.had_call = true;
-        let (counters, started) = (Arc::clone(&self.client), Instant::now());
+        let (client, started) = (Arc::clone(&self.client), Instant::now());
         let call_request = Arc::clone(&request);
-        let mut calling = Box::pin(async move { counters.apply(&call_request).await });
+        let mut calling = Box::pin(async move { client.apply(&call_request).await });
         match call_within(self.call_timeout, calling.as_mut()).await {
             Some(Ok(grants)) => {
                 let latency = started.elapsed();
                 metrics::histogram!("longshore_rate_limit_redis_call_duration_seconds")
                     .record(latency);
-                self.redis_status.record_answer(latency);
+                self.redis_status.record_latency(latency);
                 RedisCallResult::Answered(grants)
             }
             Some(Err(failure)) => {
@@ -122,7 +121,7 @@ impl RedisCircuitBreaker {
             match self.background.join_next().await {
                 Some(Ok(RedisEvent::Recovered)) => {
                     self.is_open = false;
-                    self.redis_status.record_recovered();
+                    self.redis_status.set_unreachable(false);
                     tracing::info!("Redis is reachable again");
                     return RedisEvent::Recovered;
                 }
@@ -135,10 +134,9 @@ impl RedisCircuitBreaker {
     }
 
     async fn test_call(&mut self, time_limit: Duration) {
-        let started = Instant::now();
-        let counters = Arc::clone(&self.client);
-        match call_within(time_limit, pin!(counters.check_script())).await {
-            Some(Ok(())) => self.redis_status.record_answer(started.elapsed()),
+        let (client, started) = (Arc::clone(&self.client), Instant::now());
+        match call_within(time_limit, pin!(client.check_script())).await {
+            Some(Ok(())) => self.redis_status.record_latency(started.elapsed()),
             Some(Err(failure)) => self.open(Some(&failure)),
             None => self.open(None),
         }
@@ -146,7 +144,7 @@ impl RedisCircuitBreaker {
 
     fn open(&mut self, failure: Option<&RateLimiterFailure>) {
         self.is_open = true;
-        self.redis_status.record_unreachable();
+        self.redis_status.set_unreachable(true);
         if let Some(failure) = failure {
             let error = failure as &dyn std::error::Error;
             tracing::warn!(error, "Redis failed; this process limits on its own");
@@ -157,9 +155,9 @@ impl RedisCircuitBreaker {
                 "Redis timed out; this process limits on its own"
             );
         }
-        let (counters, budget) = (Arc::clone(&self.client), self.call_timeout);
+        let (client, call_timeout) = (Arc::clone(&self.client), self.call_timeout);
         self.background.spawn(async move {
-            wait_until_recovered(&counters, budget).await;
+            wait_until_recovered(&client, call_timeout).await;
             RedisEvent::Recovered
         });
     }
@@ -170,10 +168,10 @@ impl RedisCircuitBreaker {
 /// If this process itself was delayed, the answer may have arrived without being read yet.
 /// Other ready tasks are polled a few times before the call counts as timed out.
 async fn call_within<T>(
-    budget: Duration,
+    time_limit: Duration,
     mut calling: Pin<&mut (impl Future<Output = T> + ?Sized)>,
 ) -> Option<T> {
-    if let Ok(answer) = timeout(budget, calling.as_mut()).await {
+    if let Ok(answer) = timeout(time_limit, calling.as_mut()).await {
         return Some(answer);
     }
     for _ in 0..EXTRA_POLLS {
@@ -188,15 +186,87 @@ async fn call_within<T>(
 }
 
 /// Returns when Redis answers on a new connection within the timeout.
-async fn wait_until_recovered(counters: &RedisRateLimiter, budget: Duration) {
+async fn wait_until_recovered(client: &RedisRateLimiter, call_timeout: Duration) {
     loop {
-        counters.disconnect();
+        client.disconnect();
         sleep(PROBE_INTERVAL).await;
-        let connected = timeout(RECONNECT_TIMEOUT.max(budget), counters.check_script()).await;
+        let connected = timeout(RECONNECT_TIMEOUT.max(call_timeout), client.check_script()).await;
         if matches!(connected, Ok(Ok(())))
-            && matches!(timeout(budget, counters.check_script()).await, Ok(Ok(())))
+            && matches!(
+                timeout(call_timeout, client.check_script()).await,
+                Ok(Ok(()))
+            )
         {
             return;
         }
+    }
+}
+
+/// The result of the last call to Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedisReachability {
+    Unknown,
+    Reachable { latency: Duration },
+    Unreachable,
+}
+
+const NEVER: u64 = u64::MAX;
+
+/// Whether Redis is reachable, for `/ready` and the metrics.
+#[derive(Debug)]
+pub(super) struct RedisStatus {
+    is_configured: bool,
+    is_unreachable: AtomicBool,
+    /// Microseconds of the last call.
+    latency_micros: AtomicU64,
+    fallbacks: AtomicU64,
+}
+
+impl RedisStatus {
+    pub(super) fn new(is_configured: bool) -> Self {
+        let status = Self {
+            is_configured,
+            is_unreachable: AtomicBool::new(false),
+            latency_micros: AtomicU64::new(NEVER),
+            fallbacks: AtomicU64::new(0),
+        };
+        status.set_unreachable(false);
+        status
+    }
+
+    pub(super) fn reachability(&self) -> Option<RedisReachability> {
+        let latency = self.latency_micros.load(Ordering::Relaxed);
+        let reachability = if self.is_unreachable.load(Ordering::Relaxed) {
+            RedisReachability::Unreachable
+        } else if latency == NEVER {
+            RedisReachability::Unknown
+        } else {
+            let latency = Duration::from_micros(latency);
+            RedisReachability::Reachable { latency }
+        };
+        self.is_configured.then_some(reachability)
+    }
+
+    pub(super) fn fallbacks(&self) -> u64 {
+        self.fallbacks.load(Ordering::Relaxed)
+    }
+
+    /// Counts checks that were answered locally.
+    pub(super) fn record_fallbacks(&self, checks: u64) {
+        if self.is_configured {
+            self.fallbacks.fetch_add(checks, Ordering::Relaxed);
+            metrics::counter!("longshore_rate_limit_fallback_checks_total").increment(checks);
+        }
+    }
+
+    fn record_latency(&self, latency: Duration) {
+        let micros = u64::try_from(latency.as_micros()).unwrap_or(NEVER - 1);
+        self.latency_micros.store(micros, Ordering::Relaxed);
+    }
+
+    fn set_unreachable(&self, is_unreachable: bool) {
+        self.is_unreachable.store(is_unreachable, Ordering::Relaxed);
+        let open = f64::from(u8::from(is_unreachable));
+        metrics::gauge!("longshore_rate_limit_circuit_breaker_open").set(open);
     }
 }

@@ -6,22 +6,23 @@
 
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::plan_limits::Backstop;
-use outbound::rate_limits::{RateLimitRequest, RateLimitResponse};
+use domain::time::Clock;
+use outbound::rate_limits::{RateLimitRequest, RateLimitResponse, RedisRateLimiter};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::node_heartbeat::NodeHeartbeat;
+use crate::rate_limit::RateLimiterOptions;
 use crate::rate_limit::check_group::{LimitCheck, LimitCheckGroup};
-use crate::rate_limit::circuit_breaker::{RedisCallResult, RedisCircuitBreaker, RedisEvent};
-use crate::rate_limit::clock::LimiterClock;
+use crate::rate_limit::circuit_breaker::{
+    RedisCallResult, RedisCircuitBreaker, RedisEvent, RedisStatus,
+};
 use crate::rate_limit::local_buckets::LocalBuckets;
-use crate::rate_limit::node_heartbeat::NodeHeartbeat;
-use crate::rate_limit::redis_status::RedisStatus;
-use crate::rate_limit::returned_tokens::{ReturnedTokens, TokenOrigin, TokenReturn};
-use crate::rate_limit::unsynced_tokens::UnsyncedTokens;
+use crate::rate_limit::unsynced_tokens::{ReturnedTokens, TokenOrigin, UnsyncedTokens};
 
 const MAX_CHECKS_PER_CALL: usize = 1024;
 /// How often Redis is tested while there are no calls.
@@ -30,10 +31,13 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct LimiterTask {
     redis: Option<RedisCircuitBreaker>,
-    backstop: Backstop,
-    clock: LimiterClock,
-    node_heartbeat: Arc<NodeHeartbeat>,
     redis_status: Arc<RedisStatus>,
+    backstop: Backstop,
+    /// A clock for all buckets. Without it Redis uses its own, and this process the time since its
+    /// start.
+    clock: Option<Arc<dyn Clock>>,
+    started: Instant,
+    nodes: Arc<NodeHeartbeat>,
     returned_tokens: Arc<ReturnedTokens>,
     local_buckets: LocalBuckets,
     unsynced_tokens: UnsyncedTokens,
@@ -41,20 +45,23 @@ pub(super) struct LimiterTask {
 
 impl LimiterTask {
     pub(super) fn new(
-        line: Option<RedisCircuitBreaker>,
-        backstop: Backstop,
-        watch: LimiterClock,
+        redis: Option<RedisRateLimiter>,
         nodes: Arc<NodeHeartbeat>,
-        status: Arc<RedisStatus>,
-        returns: Arc<ReturnedTokens>,
+        options: RateLimiterOptions,
+        redis_status: Arc<RedisStatus>,
     ) -> Self {
+        let breaker = |redis| {
+            let status = Arc::clone(&redis_status);
+            RedisCircuitBreaker::new(redis, options.redis_timeout, status)
+        };
         Self {
-            redis: line,
-            backstop,
-            clock: watch,
-            node_heartbeat: nodes,
-            redis_status: status,
-            returned_tokens: returns,
+            redis: redis.map(breaker),
+            redis_status,
+            backstop: options.backstop,
+            clock: options.clock,
+            started: Instant::now(),
+            nodes,
+            returned_tokens: Arc::default(),
             local_buckets: LocalBuckets::default(),
             unsynced_tokens: UnsyncedTokens::default(),
         }
@@ -77,8 +84,8 @@ impl LimiterTask {
                 biased;
                 event = next_event(self.redis.as_mut()) => self.handle_event(event),
                 () = self.returned_tokens.wait() => {}
-                ask = checks.recv() => match ask {
-                    Some(ask) => group.push(ask),
+                check = checks.recv() => match check {
+                    Some(check) => group.push(check),
                     None => break,
                 },
                 // Redis is reachable, and more tokens are unsynced than one call takes.
@@ -89,9 +96,9 @@ impl LimiterTask {
                 },
             }
             while group.size() < MAX_CHECKS_PER_CALL
-                && let Ok(ask) = checks.try_recv()
+                && let Ok(check) = checks.try_recv()
             {
-                group.push(ask);
+                group.push(check);
             }
             self.serve(group).await;
         }
@@ -104,11 +111,21 @@ impl LimiterTask {
         self.redis.as_ref().is_none_or(RedisCircuitBreaker::is_open)
     }
 
+    /// In microseconds, for Redis. Nothing means Redis's own clock.
+    fn given_now(&self) -> Option<i64> {
+        let clock = self.clock.as_ref()?;
+        Some(clock.now().timestamp_micros())
+    }
+
+    /// In microseconds, for the buckets of this process.
+    fn local_now(&self) -> i64 {
+        let elapsed = || i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        self.given_now().unwrap_or_else(elapsed)
+    }
+
     async fn serve(&mut self, group: LimitCheckGroup) {
-        for returned in self.returned_tokens.drain() {
-            self.return_tokens(returned);
-        }
-        let mut request = group.to_request(self.clock.given_now(), self.backstop);
+        self.collect_returned_tokens();
+        let mut request = group.to_request(self.given_now(), self.backstop);
         metrics::counter!("longshore_rate_limit_checks_total", "kind" => "bucket")
             .increment(tokens_requested(&request));
         metrics::counter!("longshore_rate_limit_checks_total", "kind" => "backstop")
@@ -140,41 +157,36 @@ impl LimiterTask {
         }
         self.redis_status
             .record_fallbacks(tokens_requested(request) + requests_counted(request));
-        let nodes = self.node_heartbeat.alive_nodes();
-        let grants = self.local_buckets.grant(request, nodes, self.clock.now());
+        let (nodes, now) = (self.nodes.alive_nodes(), self.local_now());
+        let grants = self.local_buckets.grant(request, nodes, now);
         if self.redis.is_some() {
-            for (ask, taken) in request.buckets.iter().zip(&grants.buckets) {
+            for (bucket, grant) in request.buckets.iter().zip(&grants.buckets) {
                 self.unsynced_tokens
-                    .add_spent(ask.organization, ask.rate, taken.granted);
+                    .add_spent(bucket.organization, bucket.rate, grant.granted);
             }
         }
         group.reply(&grants, TokenOrigin::Local, nodes, &self.returned_tokens);
     }
 
     fn copy_levels(&mut self, request: &RateLimitRequest, grants: &RateLimitResponse) {
-        let now = self.clock.now();
-        for (ask, taken) in request.buckets.iter().zip(&grants.buckets) {
+        let now = self.local_now();
+        for (bucket, grant) in request.buckets.iter().zip(&grants.buckets) {
             self.local_buckets
-                .set_level(ask.organization, taken.level, now);
+                .set_level(bucket.organization, grant.level, now);
         }
     }
 
-    fn return_tokens(&mut self, returned: TokenReturn) {
-        let TokenReturn {
-            organization,
-            origin,
-            rate,
-            count,
-        } = returned;
-        match origin {
-            TokenOrigin::Redis => self.unsynced_tokens.add_returned(organization, rate, count),
-            TokenOrigin::Local => {
-                let (nodes, now) = (self.node_heartbeat.alive_nodes(), self.clock.now());
-                self.local_buckets
-                    .return_tokens(organization, rate, count, nodes, now);
-                if self.redis.is_some() {
-                    self.unsynced_tokens.cancel_spent(organization, rate, count);
-                }
+    fn collect_returned_tokens(&mut self) {
+        let (nodes, now) = (self.nodes.alive_nodes(), self.local_now());
+        for ((organization, origin), (rate, count)) in self.returned_tokens.drain() {
+            if origin == TokenOrigin::Redis {
+                self.unsynced_tokens.add_returned(organization, rate, count);
+                continue;
+            }
+            self.local_buckets
+                .return_tokens(organization, rate, count, nodes, now);
+            if self.redis.is_some() {
+                self.unsynced_tokens.cancel_spent(organization, rate, count);
             }
         }
     }
@@ -199,17 +211,11 @@ async fn next_event(redis: Option<&mut RedisCircuitBreaker>) -> RedisEvent {
 }
 
 fn tokens_requested(request: &RateLimitRequest) -> u64 {
-    request
-        .buckets
-        .iter()
-        .map(|ask| u64::from(ask.requested))
-        .sum()
+    let buckets = request.buckets.iter();
+    buckets.map(|bucket| u64::from(bucket.requested)).sum()
 }
 
 fn requests_counted(request: &RateLimitRequest) -> u64 {
-    request
-        .windows
-        .iter()
-        .map(|ask| u64::from(ask.requested))
-        .sum()
+    let windows = request.windows.iter();
+    windows.map(|window| u64::from(window.requested)).sum()
 }

@@ -46,18 +46,19 @@ impl LocalBuckets {
         nodes: u32,
         now: i64,
     ) -> RateLimitResponse {
-        let buckets = request.buckets.iter().map(|ask| {
-            let mut bucket = self.refilled_bucket(ask.organization, ask.rate, now);
-            let granted = bucket.take(ask.requested, request_weight(nodes, ask.rate));
-            self.buckets.insert(ask.organization, bucket);
+        let buckets = request.buckets.iter().map(|check| {
+            let mut bucket = self.refilled_bucket(check.organization, check.rate, now);
+            let granted = bucket.take(check.requested, request_weight(nodes, check.rate));
+            self.buckets.insert(check.organization, bucket);
             let level = bucket.level;
             BucketResponse { granted, level }
         });
         let buckets = buckets.collect();
-        let windows = request.windows.iter().map(|ask| {
-            let mut windows = self.windows.get(&ask.project).copied().unwrap_or_default();
-            let granted = windows.admit(ask.backstop, ask.requested, nodes, now);
-            self.windows.insert(ask.project, windows);
+        let windows = request.windows.iter().map(|check| {
+            let known = self.windows.get(&check.project).copied();
+            let mut windows = known.unwrap_or_default();
+            let granted = windows.admit(check.backstop, check.requested, nodes, now);
+            self.windows.insert(check.project, windows);
             granted
         });
         RateLimitResponse {

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use api::App;
+use api::node_heartbeat::NodeHeartbeat;
 use api::rate_limit::{RateLimiter, RedisReachability};
 use domain::organization::Plan;
 
@@ -21,10 +23,11 @@ async fn start_nodes(limited: TestLimits) -> ServeNodes {
     let nodes = ServeNodes::new(limited).await;
     let began = Instant::now();
     // The first heartbeat of the first node came before the second node existed.
-    while limiters(&nodes).map(RateLimiter::alive_nodes) != [2, 2] {
+    let heartbeats = [&nodes.service.app, &nodes.other].map(App::node_heartbeat);
+    while heartbeats.map(NodeHeartbeat::alive_nodes) != [2, 2] {
         assert!(began.elapsed() < RECOVERY_TIMEOUT);
-        for limiter in limiters(&nodes) {
-            limiter.send_heartbeat().await;
+        for heartbeat in heartbeats {
+            heartbeat.send_heartbeat().await;
         }
     }
     wait_until_connected(&nodes).await;

@@ -1,4 +1,6 @@
 //! Heartbeats to control, which count the serving processes: each renews the lease on its row.
+//!
+//! Without Redis the rate limiter divides its limits by this number.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,7 +17,7 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(2);
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct NodeHeartbeat {
+pub struct NodeHeartbeat {
     control: Control,
     node: ServingNode,
     alive_nodes: AtomicU32,
@@ -32,11 +34,12 @@ impl NodeHeartbeat {
         }
     }
 
-    pub(super) fn alive_nodes(&self) -> u32 {
+    /// The number of serving processes, as of the last heartbeat.
+    pub fn alive_nodes(&self) -> u32 {
         self.alive_nodes.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn run(&self, stop: CancellationToken) {
+    pub(crate) async fn run(&self, stop: CancellationToken) {
         let mut tick = interval(HEARTBEAT_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
@@ -52,8 +55,9 @@ impl NodeHeartbeat {
         let _left = timeout(LEAVE_TIMEOUT, node::leave(&self.control, &self.node)).await;
     }
 
-    /// While control is unreachable, the last count stays valid.
-    pub(super) async fn send_heartbeat(&self) {
+    /// Sends one heartbeat. The background task sends one every two seconds. While control is
+    /// unreachable, the last count stays valid.
+    pub async fn send_heartbeat(&self) {
         let beat = node::heartbeat(&self.control, &self.node, LEASE_DURATION.as_secs_f64());
         if let Ok(Ok(alive)) = timeout(HEARTBEAT_TIMEOUT, beat).await {
             self.alive_nodes.store(alive, Ordering::Relaxed);
