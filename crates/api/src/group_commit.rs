@@ -27,10 +27,13 @@ use crate::group_commit::group::LoadGroup;
 use crate::rate_limit::RateLimitToken;
 
 pub(crate) use crate::group_commit::admission_control::Overload;
+pub(crate) use crate::group_commit::idempotency::find_earlier_answer;
 
 mod admission_control;
 
 mod group;
+
+mod idempotency;
 
 mod throughput;
 

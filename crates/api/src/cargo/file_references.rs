@@ -1,13 +1,11 @@
-//! Finds the files that a load references, and the first load of an idempotency key.
+//! Finds the files that a load references.
 
 use domain::admission::{self, LoadRefusal};
 use domain::file::ReferencedFile;
-use domain::id::{CargoId, FileId, ProjectId};
-use domain::idempotency::{self, IdempotencyKey};
+use domain::id::{FileId, ProjectId};
 use domain::params::Params;
 use store::Shard;
 use store::shard::file::reference;
-use store::shard::load;
 
 /// Reads the files without a lock. The writer checks them again under a lock.
 pub(super) async fn find_files(
@@ -25,19 +23,4 @@ pub(super) async fn find_files(
         &found,
         shard.clock.now(),
     ))
-}
-
-/// The cargo that was loaded before with the same idempotency key and body.
-pub(super) async fn find_replay(
-    shard: &Shard,
-    project: ProjectId,
-    named: Option<&IdempotencyKey>,
-) -> Result<Option<CargoId>, store::Error> {
-    let Some(named) = named else {
-        return Ok(None);
-    };
-    let since = shard.clock.now() - idempotency::IDEMPOTENCY_KEY_RETENTION;
-    let earlier = load::find_idempotency_record(shard, project, &named.key, since).await?;
-    let earlier = earlier.filter(|earlier| named.matches_body(&earlier.digest));
-    Ok(earlier.map(|earlier| earlier.cargo))
 }

@@ -19,7 +19,7 @@ use crate::api_error::ApiError;
 use crate::auth::AdmittedCaller;
 use crate::caller::Caller;
 use crate::cargo::file_references;
-use crate::group_commit::{PreparedLoad, StoreLoadError, StoredLoad};
+use crate::group_commit::{self, PreparedLoad, StoreLoadError, StoredLoad};
 use crate::load_validation;
 use crate::rate_limit::{BucketStatus, RateLimitToken};
 use crate::request_body::BufferedBody;
@@ -37,7 +37,7 @@ pub(crate) async fn load(
     headers: HeaderMap,
     BufferedBody(body): BufferedBody,
 ) -> Result<Response, ApiError> {
-    let named = headers
+    let key = headers
         .get(IDEMPOTENCY_KEY)
         .map(|key| IdempotencyKey::new(key.as_bytes(), &body))
         .transpose()?;
@@ -49,13 +49,12 @@ pub(crate) async fn load(
         match file_references::find_files(&handle.shard, caller.project, &valid.params).await? {
             Ok(files) => files,
             Err(refusal) => {
-                let named = named.as_ref();
-                let repeated =
-                    file_references::find_replay(&handle.shard, caller.project, named).await?;
+                let (shard, key) = (&handle.shard, key.as_ref());
+                let earlier = group_commit::find_earlier_answer(shard, caller.project, key);
                 // A repeated load gets its first answer, even if its files are gone by now.
-                let cargo = repeated.ok_or(refusal)?;
-                let standing = take_token(&app, &caller).await?.bucket_status();
-                return Ok(accepted_response(StoredLoad::Replay(cargo), standing));
+                let answer = earlier.await?.ok_or(refusal)?;
+                let status = take_token(&app, &caller).await?.bucket_status();
+                return Ok(accepted_response(answer?, status));
             }
         };
     let hold = Hold::of(&valid.params, model, &files);
@@ -64,7 +63,7 @@ pub(crate) async fn load(
         .find_or_create(&handle.shard, Lane::for_load(model, &handle.shard.name))
         .await?;
     let token = take_token(&app, &caller).await?;
-    let standing = token.bucket_status();
+    let status = token.bucket_status();
     // The request is compressed only after the rate limit has admitted it.
     let request = serde_json::to_vec(&valid.params).map_err(ApiError::internal)?;
     let unpacked_bytes = request.len();
@@ -81,7 +80,7 @@ pub(crate) async fn load(
         request,
         unpacked_bytes,
         metadata,
-        idempotency_key: named,
+        idempotency_key: key,
         hold,
         files,
         monthly_tokens: app
@@ -93,7 +92,7 @@ pub(crate) async fn load(
     let stored = handle.writer.store(load, token).await?;
     metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
         .increment(1);
-    Ok(accepted_response(stored, standing))
+    Ok(accepted_response(stored, status))
 }
 
 /// Takes one token from the organization's bucket.
@@ -106,17 +105,17 @@ async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiErr
     token.map_err(|empty| empty.into_api_error(caller.plan, &app.upgrade_url))
 }
 
-fn accepted_response(stored: StoredLoad, standing: BucketStatus) -> Response {
-    let (id, message, standing) = match stored {
-        StoredLoad::New(id) => (id, "Cargo loaded.", standing),
+fn accepted_response(stored: StoredLoad, status: BucketStatus) -> Response {
+    let (id, message, status) = match stored {
+        StoredLoad::New(id) => (id, "Cargo loaded.", status),
         StoredLoad::Replay(id) => {
             let message = "Cargo was already loaded with this Idempotency-Key.";
             // A replay costs no token.
-            (id, message, standing.with_returned(1))
+            (id, message, status.with_returned(1))
         }
     };
     let mut answer = (StatusCode::ACCEPTED, Json(LoadResponse::new(id, message))).into_response();
-    answer.headers_mut().extend(standing.headers());
+    answer.headers_mut().extend(status.headers());
     if matches!(stored, StoredLoad::Replay(_)) {
         answer
             .headers_mut()

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use domain::account::Account;
 use domain::admission::LoadRefusal;
 use domain::file::ReferencedFile;
-use domain::id::{CargoId, FileId, OrganizationId, ProjectId};
-use domain::idempotency;
+use domain::id::{CargoId, FileId, OrganizationId};
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::shard::account::{self, LockedAccounts};
 use store::shard::file::reference;
-use store::shard::load::{self, IdempotencyRecord, NewCargo};
+use store::shard::load::{self, NewCargo};
 use store::shard::partition;
 use store::{Error, Shard, Transaction};
 
+use crate::group_commit::idempotency::EarlierLoads;
 use crate::group_commit::{PreparedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
 
 /// How long the writer tries to find out the result of a commit that was not answered.
@@ -112,15 +112,10 @@ async fn prepare(
         shard.clock.synchronize(server_time);
     }
     let now = shard.clock.now();
-    let earlier = find_earlier_loads(&mut tx, loads, now).await?;
+    let earlier = EarlierLoads::find(&mut tx, loads, now).await?;
     let files = lock_files(&mut tx, loads, &locked).await?;
-    let decided = decide(
-        loads,
-        &locked,
-        (&earlier, &files),
-        mode.skips_locked_accounts,
-        now,
-    );
+    let skips_locked = mode.skips_locked_accounts;
+    let decided = decide(loads, &locked, earlier, &files, skips_locked, now);
     let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
@@ -134,30 +129,6 @@ async fn prepare(
             organizations,
         },
     ))
-}
-
-/// The earlier loads with the idempotency keys of this group.
-async fn find_earlier_loads(
-    tx: &mut Transaction,
-    loads: &[&PreparedLoad],
-    now: Timestamp,
-) -> Result<Vec<IdempotencyRecord>, Error> {
-    let named = loads
-        .iter()
-        .filter_map(|load| Some((load.caller.project, load.idempotency_key.as_ref()?)));
-    let (projects, keys): (Vec<_>, Vec<_>) = named
-        .map(|(project, named)| (project.uuid(), named.key.clone()))
-        .unzip();
-    if keys.is_empty() {
-        return Ok(Vec::new());
-    }
-    load::find_idempotency_records(
-        tx,
-        &projects,
-        &keys,
-        now - idempotency::IDEMPOTENCY_KEY_RETENTION,
-    )
-    .await
 }
 
 /// Locks the files that the group's loads reference, so that they do not change before the
@@ -211,8 +182,9 @@ struct GroupDecision {
 fn decide(
     loads: &[&PreparedLoad],
     locked: &LockedAccounts,
-    (earlier, files): (&[IdempotencyRecord], &HashMap<FileId, ReferencedFile>),
-    skip_locked: bool,
+    mut earlier: EarlierLoads,
+    files: &HashMap<FileId, ReferencedFile>,
+    skips_locked: bool,
     now: Timestamp,
 ) -> GroupDecision {
     let mut accounts: HashMap<OrganizationId, Account> = locked
@@ -220,36 +192,16 @@ fn decide(
         .iter()
         .map(|account| (account.organization, *account))
         .collect();
-    let mut named: HashMap<(ProjectId, &str), (CargoId, &[u8])> = earlier
-        .iter()
-        .map(|it| {
-            (
-                (it.project, it.key.as_str()),
-                (it.cargo, it.digest.as_slice()),
-            )
-        })
-        .collect();
     let mut admitted = Vec::with_capacity(loads.len());
     let mut answers = Vec::with_capacity(loads.len());
     for load in loads {
         let Some(account) = accounts.get_mut(&load.caller.organization) else {
             let missing = "the organization has no account on its shard".to_owned();
-            answers.push((!skip_locked).then_some(Err(StoreLoadError::Failed(missing))));
+            answers.push((!skips_locked).then_some(Err(StoreLoadError::Failed(missing))));
             continue;
         };
-        let name = load
-            .idempotency_key
-            .as_ref()
-            .map(|it| (load.caller.project, it.key.as_str()));
-        if let (Some(name), Some(key)) = (name, &load.idempotency_key)
-            && let Some((cargo, digest)) = named.get(&name)
-        {
-            let same = key.matches_body(digest);
-            answers.push(Some(if same {
-                Ok(StoredLoad::Replay(*cargo))
-            } else {
-                Err(StoreLoadError::KeyReused)
-            }));
+        if let Some(answer) = earlier.answer(load) {
+            answers.push(Some(answer));
             continue;
         }
         if let Err(refusal) = check_files_ready(load, files, now) {
@@ -261,9 +213,7 @@ fn decide(
             continue;
         }
         let id = CargoId::new(now, load.caller.berth, rand::rng().random());
-        if let (Some(name), Some(key)) = (name, &load.idempotency_key) {
-            named.insert(name, (id, &key.body_digest));
-        }
+        earlier.add(load, id);
         answers.push(Some(Ok(StoredLoad::New(id))));
         admitted.push(cargo_row(load, id));
     }

@@ -212,6 +212,17 @@ async fn a_replayed_load_succeeds_after_its_file_was_deleted() {
     let again = service.post_load_with_key(&customer, "once", &body).await;
     assert_eq!(again.headers["idempotent-replay"], "true");
     assert_eq!(again.cargo_id(), first);
+    // With another body the key is refused before the files are.
+    let other = file_chat_request("vision", &[("image", &image), ("image", &image)]);
+    let reused = service.post_load_with_key(&customer, "once", &other).await;
+    let error = &reused.body["detail"]["error"];
+    assert_eq!(
+        (reused.status, error),
+        (409, &json!("idempotency_key_reused"))
+    );
+    let fresh = service.post_load_with_key(&customer, "twice", &other).await;
+    let error = &fresh.body["detail"]["error"];
+    assert_eq!((fresh.status, error), (422, &json!("file_not_ready")));
     assert_eq!(count_references(&service, &customer, &image).await, 1);
 }
 
