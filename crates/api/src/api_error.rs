@@ -7,7 +7,7 @@ use std::error::Error;
 use std::future::{Ready, ready};
 use std::sync::Arc;
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -93,6 +93,14 @@ impl ApiError {
     pub fn too_large(max_bytes: usize) -> Self {
         let detail = format!("The request body is larger than {max_bytes} bytes.");
         Self::with_text(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// 415: the body is compressed.
+    pub fn unsupported_content_encoding() -> Self {
+        let detail = "A request body with a Content-Encoding is not accepted. Send it \
+                      uncompressed, without this header.";
+        Self::with_text(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+            .with_header(ACCEPT_ENCODING, HeaderValue::from_static("identity"))
     }
 
     pub fn idempotency_key_reused() -> Self {

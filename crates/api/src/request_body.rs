@@ -1,11 +1,14 @@
 //! Reads the whole body of a request, up to the size limit.
+//!
+//! Bodies are not decompressed, because a small one could unpack to a huge one.
 
 use std::error::Error;
 use std::io;
 
 use axum::extract::Request;
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 
 use crate::api_error::ApiError;
@@ -15,11 +18,33 @@ pub(crate) struct BufferedBody(pub(crate) Bytes);
 
 impl BufferedBody {
     pub(crate) async fn read(request: Request, max_bytes: usize) -> Result<Self, ApiError> {
-        read_body(request.into_body(), max_bytes).await
+        if is_encoded(request.headers()) {
+            return Err(ApiError::unsupported_content_encoding());
+        }
+        let body = read_body(request.into_body(), max_bytes).await?;
+        Ok(Self(skip_byte_order_mark(body)))
     }
 }
 
-async fn read_body(mut body: axum::body::Body, max_bytes: usize) -> Result<BufferedBody, ApiError> {
+/// Whether the body has an encoding other than `identity`, which is none.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    let mut codings = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    codings.any(|coding| {
+        let coding = coding.trim_ascii();
+        !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity")
+    })
+}
+
+/// Some programs write it before their JSON, and no JSON parser expects it.
+fn skip_byte_order_mark(body: Bytes) -> Bytes {
+    match body.strip_prefix("\u{feff}".as_bytes()) {
+        Some(rest) => body.slice_ref(rest),
+        None => body,
+    }
+}
+
+async fn read_body(mut body: axum::body::Body, max_bytes: usize) -> Result<Bytes, ApiError> {
     // Most bodies arrive in one frame, which is then used without a copy.
     let (mut first, mut rest, mut length) = (Bytes::new(), BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
@@ -40,11 +65,11 @@ async fn read_body(mut body: axum::body::Body, max_bytes: usize) -> Result<Buffe
             rest.extend_from_slice(&piece);
         }
     }
-    Ok(BufferedBody(if rest.is_empty() {
+    Ok(if rest.is_empty() {
         first
     } else {
         rest.freeze()
-    }))
+    })
 }
 
 /// The listener enforces a deadline for each body and a byte budget for all of them. The kind of
@@ -78,8 +103,7 @@ mod tests {
         let pieces = [Ok("a"), end.map_err(io::Error::from)];
         let body = axum::body::Body::from_stream(stream::iter(pieces));
         let read = read_body(body, 2).await;
-        read.map(|body| body.0)
-            .map_err(|problem| problem.status().as_u16())
+        read.map_err(|problem| problem.status().as_u16())
     }
 
     #[tokio::test]
@@ -92,5 +116,41 @@ mod tests {
             status_of(Err(io::ErrorKind::ConnectionReset)).await,
             Err(400)
         );
+    }
+
+    async fn read_encoded(encodings: &[&str]) -> Result<Bytes, u16> {
+        let mut request = Request::new("{}".into());
+        for encoding in encodings {
+            let value = encoding.parse().unwrap();
+            request.headers_mut().append(CONTENT_ENCODING, value);
+        }
+        let read = BufferedBody::read(request, 2).await;
+        read.map(|body| body.0)
+            .map_err(|problem| problem.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn only_identity_is_read() {
+        for none in [&[][..], &[""], &["identity"], &["Identity, identity"]] {
+            assert_eq!(read_encoded(none).await, Ok(Bytes::from("{}")), "{none:?}");
+        }
+        for some in [
+            &["gzip"][..],
+            &["identity, br"],
+            &["identity", "deflate"],
+            &["x"],
+        ] {
+            assert_eq!(read_encoded(some).await, Err(415), "{some:?}");
+        }
+    }
+
+    #[test]
+    fn one_byte_order_mark_is_skipped() {
+        let read = |text: &'static str| skip_byte_order_mark(Bytes::from(text));
+        assert_eq!(read("\u{feff}{}"), "{}");
+        assert_eq!(read("{}"), "{}");
+        assert_eq!(read("\u{feff}"), "");
+        assert_eq!(read("\u{feff}\u{feff}{}"), "\u{feff}{}");
+        assert_eq!(read("{\u{feff}}"), "{\u{feff}}");
     }
 }

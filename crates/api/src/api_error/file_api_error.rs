@@ -116,6 +116,7 @@ fn error_code(status: StatusCode) -> &'static str {
     match status {
         StatusCode::REQUEST_TIMEOUT => "request_timeout",
         StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_content_encoding",
         StatusCode::SERVICE_UNAVAILABLE => "service_unavailable",
         StatusCode::INTERNAL_SERVER_ERROR => "internal_error",
         _ => "invalid_request",
@@ -184,6 +185,7 @@ mod tests {
         insta::assert_snapshot!(error_text(faults.into()), @r#"422 {"error":"invalid_request","message":"sha256 is required; parts[0].etag should be a text.","detail":{"error":"invalid_request","message":"sha256 is required; parts[0].etag should be a text."}}"#);
         insta::assert_snapshot!(error_text(ApiError::internal("the keel is broken").into()), @r#"500 {"error":"internal_error","message":"Internal Server Error","detail":{"error":"internal_error","message":"Internal Server Error"}}"#);
         insta::assert_snapshot!(error_text(ApiError::unavailable("Away.", 1).into()), @r#"503 {"error":"service_unavailable","message":"Away.","detail":{"error":"service_unavailable","message":"Away."}}"#);
+        insta::assert_snapshot!(error_text(ApiError::unsupported_content_encoding().into()), @r#"415 {"error":"unsupported_content_encoding","message":"A request body with a Content-Encoding is not accepted. Send it uncompressed, without this header.","detail":{"error":"unsupported_content_encoding","message":"A request body with a Content-Encoding is not accepted. Send it uncompressed, without this header."}}"#);
         insta::assert_snapshot!(error_text(ApiError::too_large(10).into()), @r#"413 {"error":"request_too_large","message":"The request body is larger than 10 bytes.","detail":{"error":"request_too_large","message":"The request body is larger than 10 bytes."}}"#);
     }
 

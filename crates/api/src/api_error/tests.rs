@@ -49,6 +49,7 @@ fn loads_are_refused_as_the_contract_says() {
     insta::assert_snapshot!(error_text(LoadRefusal::FileNotFound { file_id }), @r#"422 {"detail":{"error":"file_not_found","message":"There is no such file in this project.","file_id":"file_1"}}"#);
     insta::assert_snapshot!(error_text(ApiError::idempotency_key_reused()), @r#"409 {"detail":{"error":"idempotency_key_reused","message":"This Idempotency-Key was used with another body in the last 24 hours. Use a new key for a new request."}}"#);
     insta::assert_snapshot!(error_text(ApiError::cargo_not_found()), @r#"404 {"detail":"Cargo not found"}"#);
+    insta::assert_snapshot!(error_text(ApiError::unsupported_content_encoding()), @r#"415 accept-encoding: "identity" {"detail":"A request body with a Content-Encoding is not accepted. Send it uncompressed, without this header."}"#);
     insta::assert_snapshot!(error_text(ApiError::too_large(10)), @r#"413 {"detail":"The request body is larger than 10 bytes."}"#);
 }
 

@@ -1,6 +1,7 @@
 //! `GET /cargo/{cargo_id}/tracking`: the status and the result of a cargo.
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use domain::cargo;
 use domain::id::CargoId;
@@ -18,15 +19,13 @@ use crate::state::App;
 pub(crate) async fn tracking(
     caller: Caller,
     State(app): State<App>,
-    Path(cargo): Path<String>,
+    path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<TrackingResponse>, ApiError> {
-    // An invalid id, or one of another berth, is not found without a query.
-    let cargo = cargo
-        .parse::<CargoId>()
-        .map_err(|_| ApiError::cargo_not_found())?;
-    if cargo.berth() != caller.berth {
-        return Err(ApiError::cargo_not_found());
-    }
+    // An invalid id, or one of another berth, is not found without a query. A path that is not
+    // UTF-8 has no valid id.
+    let cargo = path.ok().and_then(|Path(id)| id.parse::<CargoId>().ok());
+    let cargo = cargo.filter(|cargo| cargo.berth() == caller.berth);
+    let cargo = cargo.ok_or_else(ApiError::cargo_not_found)?;
     let handle = app.shard_handle(caller.berth)?;
     let tracked = tracking::find(&handle.shard, caller.project, cargo).await?;
     let tracked = tracked.ok_or_else(ApiError::cargo_not_found)?;

@@ -110,6 +110,9 @@ trait FileOperation {
 
     /// For a route that needs the object store, which may be unavailable.
     fn with_store_errors(self) -> Self;
+
+    /// For a route that takes a body.
+    fn with_body_errors(self) -> Self;
 }
 
 impl FileOperation for OperationBuilder {
@@ -160,6 +163,25 @@ impl FileOperation for OperationBuilder {
         ];
         self.response("503", unavailable_response(problems))
     }
+
+    fn with_body_errors(self) -> Self {
+        let too_large = [too_large_body()];
+        let compressed = [compressed_body()];
+        self.response("413", error_response("The body is too large.", too_large))
+            .response(
+                "415",
+                error_response("The body has a Content-Encoding.", compressed),
+            )
+    }
+}
+
+fn too_large_body() -> (&'static str, FileApiError) {
+    ("A large body", ApiError::too_large(10 << 20).into())
+}
+
+fn compressed_body() -> (&'static str, FileApiError) {
+    let problem = ApiError::unsupported_content_encoding();
+    ("A compressed body", problem.into())
 }
 
 const DATABASE_UNAVAILABLE: &str = "The database is temporarily unavailable. Retry shortly.";

@@ -50,6 +50,7 @@ pub(super) fn operation() -> Operation {
         .response("400", bad_request_response())
         .response("409", idempotency_key_reused_response())
         .response("413", too_large_response())
+        .response("415", compressed_response())
         .response("422", unprocessable_response())
         .response("429", rate_limit::too_many_requests())
         .with_common_errors()
@@ -124,6 +125,11 @@ fn idempotency_key_reused_response() -> Response {
 fn too_large_response() -> Response {
     let problems = [("Too large", ApiError::too_large(10 << 20))];
     responses::error_response("The body is too large.", problems).build()
+}
+
+fn compressed_response() -> Response {
+    let problems = [("Compressed", ApiError::unsupported_content_encoding())];
+    responses::error_response("The body has a Content-Encoding.", problems).build()
 }
 
 fn unprocessable_response() -> Response {

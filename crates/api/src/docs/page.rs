@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -36,7 +37,9 @@ async fn index() -> Response {
     )
 }
 
-async fn asset(Path(name): Path<String>) -> Result<Response, ApiError> {
+async fn asset(path: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+    // No file has the empty name, nor one that is not UTF-8.
+    let name = path.map(|Path(name)| name).unwrap_or_default();
     let (kind, bytes): (_, &'static [u8]) = match name.as_str() {
         "page.css" => ("text/css; charset=utf-8", include_bytes!("page/page.css")),
         "page.js" => (

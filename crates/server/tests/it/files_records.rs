@@ -52,6 +52,9 @@ async fn lists_are_paged_from_the_newest() {
         }
     }
     assert_eq!((seen, pages), (made, 3));
+    let first = service.get(&customer, "/files?limit=2").await.body;
+    let empty = service.get(&customer, "/files?limit=2&cursor=").await;
+    assert_eq!((empty.status, empty.body), (200, first));
     let images = service
         .get(&customer, "/files?kind=image&status=uploading")
         .await;

@@ -166,6 +166,13 @@ async fn a_file_in_use_is_deleted_only_with_force() {
       }
     }
     "#);
+    for no in ["false", "False", "0", "no", "off"] {
+        let path = format!("{path}?force={no}");
+        let refused = service
+            .send_json(&customer, "DELETE", &path, &Value::Null)
+            .await;
+        assert_eq!(refused.status, 409, "{no}");
+    }
     assert_eq!(service.get_file(&customer, &image).await["status"], "ready");
     let forced = service
         .send_json(
@@ -274,4 +281,21 @@ async fn a_file_expires_unless_it_is_referenced_or_pinned() {
     let gone = crate::storage::send("GET", link["download_url"].as_str().unwrap(), &[], b"").await;
     assert_eq!(gone.status, 404, "{gone:?}");
     service.check_file_invariants().await;
+}
+
+#[tokio::test]
+async fn force_is_written_as_clients_write_it() {
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    for yes in ["True", "TRUE", "1", "yes", "on"] {
+        let image = service.upload_ready_image(&customer).await;
+        let chat = file_chat_request("vision", &[("image", &image)]);
+        service.load(&customer, &chat).await;
+        let path = format!("/files/{image}?force={yes}");
+        let forced = service
+            .send_json(&customer, "DELETE", &path, &Value::Null)
+            .await;
+        let status = &forced.body["status"];
+        assert_eq!((forced.status, status), (200, &json!("expired")), "{yes}");
+    }
 }

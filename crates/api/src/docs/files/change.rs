@@ -8,8 +8,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::create::expect_error;
 use super::{FileOperation as _, error_response, examples, query_parameter};
 use crate::docs::responses;
-use crate::files::errors;
 use crate::files::checked;
+use crate::files::errors;
 
 pub(super) fn change() -> Operation {
     let bodies = [
@@ -40,6 +40,7 @@ pub(super) fn change() -> Operation {
             responses::json_response::<wire::file::FileRecord>("The file record.", records),
         )
         .with_file_id()
+        .with_body_errors()
         .response(
             "409",
             error_response("The file has failed or expired.", state),
@@ -78,7 +79,8 @@ pub(super) fn delete() -> Operation {
         ))
         .parameter(query_parameter(
             "force",
-            "Delete the file even if cargo in flight references it. That cargo may fail.",
+            "Delete the file even if cargo in flight references it. That cargo may fail. `1`, \
+             `yes` and `on` mean true, `0`, `no` and `off` false, all in any case.",
             force,
         ))
         .response(

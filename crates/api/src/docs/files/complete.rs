@@ -8,8 +8,8 @@ use utoipa::openapi::path::{Operation, OperationBuilder};
 use super::create::expect_error;
 use super::{FileOperation as _, error_response, examples};
 use crate::docs::responses;
-use crate::files::errors;
 use crate::files::checked;
+use crate::files::errors;
 
 pub(super) fn complete() -> Operation {
     let part = |number: u32| {
@@ -79,6 +79,7 @@ pub(super) fn complete() -> Operation {
         )
         .with_file_id()
         .with_store_errors()
+        .with_body_errors()
         .response(
             "409",
             error_response("The file's status is not uploading or validating.", state),

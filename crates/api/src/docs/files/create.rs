@@ -11,8 +11,8 @@ use utoipa::openapi::response::Response;
 use super::{FileOperation as _, error_response, examples, unavailable_response};
 use crate::api_error::{ApiError, FileApiError};
 use crate::docs::responses;
-use crate::files::errors;
 use crate::files::checked;
+use crate::files::errors;
 
 pub(super) fn create() -> Operation {
     let sessions = [
@@ -72,7 +72,10 @@ pub(super) fn create() -> Operation {
         )
         .response(
             "415",
-            error_response("The media type is not supported.", unsupported()),
+            error_response(
+                "The media type is not supported, or the body has a Content-Encoding.",
+                unsupported(),
+            ),
         )
         .response(
             "422",
@@ -146,6 +149,7 @@ pub(super) fn refresh() -> Operation {
         )
         .with_file_id()
         .with_store_errors()
+        .with_body_errors()
         .response(
             "409",
             error_response("The file's status is not uploading.", state),
@@ -186,14 +190,16 @@ fn forbidden() -> Response {
     .build()
 }
 
-fn too_large() -> [(&'static str, FileApiError); 1] {
+fn too_large() -> [(&'static str, FileApiError); 2] {
     let body = declaration(&json!("image/png"), &json!(20_971_521));
-    [("A large image", expect_error(checked::parse_create(&body)))]
+    let image = expect_error(checked::parse_create(&body));
+    [("A large image", image), super::too_large_body()]
 }
 
-fn unsupported() -> [(&'static str, FileApiError); 1] {
+fn unsupported() -> [(&'static str, FileApiError); 2] {
     let body = declaration(&json!("application/zip"), &json!(100));
-    [("An archive", expect_error(checked::parse_create(&body)))]
+    let archive = expect_error(checked::parse_create(&body));
+    [("An archive", archive), super::compressed_body()]
 }
 
 fn invalid() -> [(&'static str, FileApiError); 2] {

@@ -7,8 +7,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::create::expect_error;
 use super::{FileOperation as _, error_response, examples, query_parameter};
 use crate::docs::responses;
-use crate::files::errors;
 use crate::files::checked;
+use crate::files::errors;
 
 pub(super) fn list() -> Operation {
     let words = |words: Vec<&'static str>| {
@@ -49,7 +49,7 @@ pub(super) fn list() -> Operation {
         ))
         .parameter(query_parameter(
             "cursor",
-            "The `next_cursor` of the previous page.",
+            "The `next_cursor` of the previous page. Empty is the first page.",
             cursor,
         ))
         .response(

@@ -44,9 +44,7 @@ pub(crate) fn parse_list_query(uri: &Uri) -> Result<FileListQuery, FileApiError>
             "kind" => parse_one_of(&value, FileKind::parse, FileKind::ALL, FileKind::as_str)
                 .map(|kind| listing.kind = Some(kind)),
             "limit" => parse_limit(&value).map(|limit| listing.limit = limit),
-            "cursor" => cursor::decode_cursor(&value)
-                .map(|before| listing.before = Some(before))
-                .ok_or_else(|| "should be an unchanged next_cursor of an earlier response".into()),
+            "cursor" => parse_cursor(&value).map(|before| listing.before = before),
             _ => Ok(()),
         };
         if let Err(message) = read {
@@ -64,11 +62,8 @@ pub(crate) fn parse_force(uri: &Uri) -> Result<bool, FileApiError> {
     let mut force = false;
     for (name, value) in query_pairs(uri)? {
         if name == "force" {
-            force = match value.as_str() {
-                "true" => true,
-                "false" => false,
-                _ => return Err(FileApiError::invalid("force should be true or false.")),
-            };
+            force = parse_flag(&value)
+                .ok_or_else(|| FileApiError::invalid("force should be true or false."))?;
         }
     }
     Ok(force)
@@ -79,6 +74,25 @@ fn query_pairs(uri: &Uri) -> Result<Vec<(String, String)>, FileApiError> {
         FileApiError::invalid("The query string is invalid. Use name=value&name=value.")
     })?;
     Ok(pairs)
+}
+
+/// As HTTP clients write a boolean: `True` in Python, `1` or `on` in a form.
+fn parse_flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// An empty cursor is that of the first page.
+fn parse_cursor(text: &str) -> Result<Option<FileId>, FieldMessage> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    cursor::decode_cursor(text)
+        .map(Some)
+        .ok_or_else(|| "should be an unchanged next_cursor of an earlier response".into())
 }
 
 fn parse_limit(text: &str) -> Result<u32, FieldMessage> {

@@ -201,7 +201,30 @@ fn every_error_of_a_query_is_reported() {
     assert_eq!(page.limit, 200);
     assert_eq!(parse_list_query(&uri("")).unwrap().limit, 50);
     insta::assert_snapshot!(error_text(parse_list_query(&uri("status=READY&kind=audio&limit=0&cursor=x"))), @"422 invalid_request status should be one of uploading, validating, ready, failed, expired; kind should be one of image, document, video; limit should be a whole number from 1 to 200; cursor should be an unchanged next_cursor of an earlier response.");
-    assert!(parse_force(&uri("force=true")).unwrap());
-    assert!(!parse_force(&uri("force=false")).unwrap());
-    insta::assert_snapshot!(error_text(parse_force(&uri("force=1"))), @"422 invalid_request force should be true or false.");
+    insta::assert_snapshot!(error_text(parse_force(&uri("force=perhaps"))), @"422 invalid_request force should be true or false.");
+}
+
+#[test]
+fn a_flag_is_read_as_clients_write_it() {
+    let force = |value: &str| {
+        let uri = format!("/files/x?force={value}").parse::<Uri>().unwrap();
+        parse_force(&uri).ok()
+    };
+    for yes in ["true", "True", "TRUE", "1", "yes", "Yes", "on", "ON"] {
+        assert_eq!(force(yes), Some(true), "{yes}");
+    }
+    for no in ["false", "False", "0", "no", "No", "off", "OFF"] {
+        assert_eq!(force(no), Some(false), "{no}");
+    }
+    for other in ["", "2", "y", "t", "+true", "true%20", "null"] {
+        assert_eq!(force(other), None, "{other}");
+    }
+}
+
+#[test]
+fn an_empty_cursor_is_the_first_page() {
+    let uri = |query: &str| format!("/files?{query}").parse::<Uri>().unwrap();
+    let first = parse_list_query(&uri("")).unwrap();
+    assert_eq!(parse_list_query(&uri("cursor=")).unwrap(), first);
+    assert_eq!(parse_list_query(&uri("cursor")).unwrap(), first);
 }
