@@ -62,6 +62,7 @@ impl MonitoredFileBackends {
         let options = FileServiceOptions {
             allows_free_plan: values.deployment == Deployment::SelfHosted,
             verdict_timeout: values.complete_wait,
+            grant_lifetime: values.upload_grant,
         };
         FileService::new(objects, self.health(), options)
     }

@@ -9,7 +9,6 @@ use wire::file::FileRecord;
 
 use crate::api_error::{ApiError, FileApiError};
 use crate::files::errors;
-use crate::files::record::file_record;
 use crate::files::requested_file::RequestedFile;
 use crate::files::state::FilesState;
 use crate::files::validation;
@@ -24,7 +23,7 @@ pub(crate) async fn change(
     let shard = requested.shard(&files)?;
     let (project, now) = (requested.caller.project, shard.clock.now());
     match file::update(shard, project, requested.id, &change, now).await? {
-        FileChangeResult::Done(file) => Ok(Json(file_record(file))),
+        FileChangeResult::Done(file) => Ok(Json(files.record(file))),
         FileChangeResult::WrongState => {
             let status = requested.find_row(shard).await?.status;
             Err(errors::invalid_state(

@@ -15,7 +15,6 @@ use store::shard::file::{self, FileRow, UploadCompletion};
 
 use crate::api_error::{ApiError, FileApiError};
 use crate::files::errors;
-use crate::files::record::file_record;
 use crate::files::requested_file::RequestedFile;
 use crate::files::state::FilesState;
 use crate::files::validation;
@@ -41,8 +40,8 @@ pub(crate) async fn complete(
         }
     };
     match files.wait_for_verdict(requested.id).await {
-        Some(file) => verdict_response(file),
-        None => Ok((StatusCode::ACCEPTED, Json(file_record(validating))).into_response()),
+        Some(file) => verdict_response(file, &files),
+        None => Ok((StatusCode::ACCEPTED, Json(files.record(validating))).into_response()),
     }
 }
 
@@ -66,9 +65,9 @@ async fn begin_validation(
     }
 }
 
-fn verdict_response(file: FileRow) -> Result<Response, FileApiError> {
+fn verdict_response(file: FileRow, files: &FilesState) -> Result<Response, FileApiError> {
     match (file.status, file.failure_reason) {
-        (FileStatus::Ready, _) => Ok((StatusCode::OK, Json(file_record(file))).into_response()),
+        (FileStatus::Ready, _) => Ok(Json(files.record(file)).into_response()),
         (FileStatus::Failed, Some(flaw)) => Err(errors::validation_failed(flaw)),
         (status, _) => Err(not_uploading(status)),
     }

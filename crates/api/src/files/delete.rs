@@ -17,7 +17,6 @@ use wire::file::FileRecord;
 
 use crate::api_error::FileApiError;
 use crate::files::errors;
-use crate::files::record::file_record;
 use crate::files::requested_file::RequestedFile;
 use crate::files::state::FilesState;
 use crate::files::validation;
@@ -41,7 +40,7 @@ pub(crate) async fn delete(
             if let Ok(objects) = files.service.object_store() {
                 spawn_removal(objects.clone(), Arc::clone(shard), file.clone(), gone).await;
             }
-            Ok(Json(file_record(file)))
+            Ok(Json(files.record(file)))
         }
         FileDeletion::InUse => Err(errors::file_in_use()),
         FileDeletion::NotFound => Err(errors::not_found()),

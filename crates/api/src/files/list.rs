@@ -10,7 +10,6 @@ use wire::file::FileListResponse;
 
 use crate::api_error::FileApiError;
 use crate::caller::Caller;
-use crate::files::record::file_record;
 use crate::files::state::FilesState;
 use crate::files::{cursor, validation};
 
@@ -34,6 +33,6 @@ pub(crate) async fn list(
     let last = page.last().filter(|_| has_more);
     Ok(Json(FileListResponse {
         next_cursor: last.map(|last| cursor::encode_cursor(last.id)),
-        files: page.into_iter().map(file_record).collect(),
+        files: page.into_iter().map(|file| files.record(file)).collect(),
     }))
 }

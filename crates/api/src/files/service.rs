@@ -17,6 +17,8 @@ pub struct FileServiceOptions {
     pub allows_free_plan: bool,
     /// How long a complete request waits for the verdict.
     pub verdict_timeout: Duration,
+    /// How long a presigned grant is valid.
+    pub grant_lifetime: Duration,
 }
 
 /// The object store, if one is configured, and its health.
@@ -81,5 +83,9 @@ impl FileService {
 
     pub(crate) const fn verdict_timeout(&self) -> Duration {
         self.options.verdict_timeout
+    }
+
+    pub(crate) const fn grant_lifetime(&self) -> Duration {
+        self.options.grant_lifetime
     }
 }

@@ -98,7 +98,7 @@ async fn a_new_record_has_every_field() {
       "scan_status": "pending",
       "failure_reason": null,
       "ttl_seconds": 7200,
-      "expires_at": null,
+      "expires_at": "2026-01-01T02:15:00.000000Z",
       "pinned": false,
       "active_ref_count": 0,
       "metadata": {
@@ -110,6 +110,11 @@ async fn a_new_record_has_every_field() {
       "created_at": "2026-01-01T00:00:00.000000Z"
     }
     "#);
+    // Until the file is ready, its expiry follows its TTL.
+    let path = format!("/files/{}", session["id"].as_str().unwrap());
+    let longer = json!({"ttl_seconds": 10_800});
+    let changed = service.send_json(&customer, "PATCH", &path, &longer).await;
+    assert_eq!(changed.body["expires_at"], "2026-01-01T03:15:00.000000Z");
 }
 
 #[tokio::test]

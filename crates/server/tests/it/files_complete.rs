@@ -228,9 +228,11 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
             (answer.status, &answer.body["status"]),
             (202, &json!("validating"))
         );
+        // Provisional: the lifetime of the grant and 30 days after it was created.
+        let expires_at = json!("2026-01-31T00:15:00.000000Z");
         assert_eq!(
             (&answer.body["id"], &answer.body["expires_at"]),
-            (&json!(id), &Value::Null)
+            (&json!(id), &expires_at)
         );
     }
     let now = service.now();
@@ -293,8 +295,12 @@ async fn an_aborted_session_is_over() {
     assert_eq!(aborted.status, 200);
     let shown = |field: &str| aborted.body[field].as_str().unwrap().to_owned();
     assert_eq!(
-        [shown("status"), shown("failure_reason")],
-        ["failed", "upload_aborted"]
+        [
+            shown("status"),
+            shown("failure_reason"),
+            shown("expires_at")
+        ],
+        ["failed", "upload_aborted", "2026-01-31T00:15:00.000000Z"]
     );
     // The store still accepts the grant, but the file stays failed.
     post_upload(&session["upload"], &bytes).await;

@@ -36,9 +36,8 @@ pub struct FileRecord {
     /// Time to live once the file is ready.
     #[schema(minimum = 3600, maximum = 31_536_000, example = 2_592_000)]
     pub ttl_seconds: u32,
-    /// Null until it is ready.
-    #[schema(required = true)]
-    pub expires_at: Option<WireTimestamp>,
+    /// Until the file is ready, provisional: as if it became ready when its first grant expires.
+    pub expires_at: WireTimestamp,
     /// A pinned file does not expire by its time to live.
     pub pinned: bool,
     /// How many cargo in flight reference it.
@@ -132,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_field_is_always_there() {
-        let created_at = WireTimestamp("2026-01-01T00:00:00Z".parse().unwrap());
+        let moment = |text: &str| WireTimestamp(text.parse().unwrap());
         let record = FileRecord {
             id: "file_019b76da807b774b805000000000002a".to_owned(),
             status: FileStatus::Uploading.as_str(),
@@ -144,12 +143,12 @@ mod tests {
             scan_status: ScanStatus::Pending.as_str(),
             failure_reason: None,
             ttl_seconds: 3600,
-            expires_at: None,
+            expires_at: moment("2026-01-01T01:15:00Z"),
             pinned: false,
             active_ref_count: 0,
             metadata: metadata_or_empty(None),
-            created_at,
+            created_at: moment("2026-01-01T00:00:00Z"),
         };
-        insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"id":"file_019b76da807b774b805000000000002a","status":"uploading","kind":"image","filename":"crane.png","media_type":"image/png","size_bytes":67,"sha256":"0000000000000000000000000000000000000000000000000000000000000000","scan_status":"pending","failure_reason":null,"ttl_seconds":3600,"expires_at":null,"pinned":false,"active_ref_count":0,"metadata":{},"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"id":"file_019b76da807b774b805000000000002a","status":"uploading","kind":"image","filename":"crane.png","media_type":"image/png","size_bytes":67,"sha256":"0000000000000000000000000000000000000000000000000000000000000000","scan_status":"pending","failure_reason":null,"ttl_seconds":3600,"expires_at":"2026-01-01T01:15:00.000000Z","pinned":false,"active_ref_count":0,"metadata":{},"created_at":"2026-01-01T00:00:00.000000Z"}"#);
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn ready_record() -> FileRecord {
         scan_status: ScanStatus::Clean.as_str(),
         failure_reason: None,
         ttl_seconds: domain::file::DEFAULT_TTL_SECONDS,
-        expires_at: Some(moment("2026-12-15T09:31:00Z")),
+        expires_at: moment("2026-12-15T09:31:00Z"),
         pinned: false,
         active_ref_count: 0,
         metadata: metadata_or_empty(Some(br#"{"order":7}"#.to_vec())),
@@ -105,7 +105,7 @@ pub(super) fn uploading_record() -> FileRecord {
     FileRecord {
         status: FileStatus::Uploading.as_str(),
         scan_status: ScanStatus::Pending.as_str(),
-        expires_at: None,
+        expires_at: moment("2026-12-15T09:45:00Z"),
         ..ready_record()
     }
 }

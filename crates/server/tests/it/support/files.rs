@@ -74,6 +74,7 @@ const fn file_service_options(complete_wait: Duration) -> FileServiceOptions {
     FileServiceOptions {
         allows_free_plan: false,
         verdict_timeout: complete_wait,
+        grant_lifetime: Duration::from_mins(15),
     }
 }
 
