@@ -1,5 +1,7 @@
 //! API keys: changes in control take effect in the API.
 
+use std::time::{Duration, Instant};
+
 use store::control::audit_log::Actor;
 use store::control::{api_key, project};
 
@@ -77,4 +79,25 @@ async fn cargo_of_a_deactivated_project_is_still_completed() {
     service.clock.advance(crate::support::MOCK_DELAY);
     service.run_until_idle().await;
     assert_eq!(receiver.callbacks().len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_records_when_its_key_was_used() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let last_used_at = async || {
+        let key = api_key::find(&service.control, customer.key_id).await;
+        key.unwrap().unwrap().last_used_at
+    };
+    assert_eq!(last_used_at().await, None);
+    for path in ["/files", "/cargo/nonsense/tracking"] {
+        let used_at = service.clock.advance(Duration::from_hours(1));
+        service.get(&customer, path).await;
+        let began = Instant::now();
+        // The background task may be writing the use just now.
+        while last_used_at().await != Some(used_at) {
+            service.app.flush().await;
+            assert!(began.elapsed() < Duration::from_secs(10), "{path}");
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! Upload sessions and presigned grants, as the contract defines them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::files_scan::samples;
 use crate::support::TestService;
 use crate::support::files::{
-    checksum, create_file_request, create_file_request_of_size, put_part, upload,
+    checksum, create_file_request, create_file_request_of_size, post_upload, put_part, upload,
 };
 
 const MB: usize = 1 << 20;
@@ -279,4 +282,65 @@ async fn known_bytes_are_not_sent_again() {
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
     service.check_file_invariants().await;
+}
+
+/// The conditions of a POST policy that do not depend on the time of its signature.
+fn policy_conditions(upload: &Value) -> Vec<Value> {
+    let policy = upload["fields"]["policy"].as_str().unwrap();
+    let policy: Value = serde_json::from_slice(&BASE64.decode(policy).unwrap()).unwrap();
+    let conditions = policy["conditions"].as_array().unwrap().iter();
+    let signed_at = [json!("$x-amz-credential"), json!("$x-amz-date")];
+    conditions
+        .filter(|condition| !signed_at.contains(&condition[1]))
+        .cloned()
+        .collect()
+}
+
+/// What the URL of a part permits, without the time and the value of its signature.
+fn part_conditions(upload: &Value) -> Vec<(String, Vec<(String, String)>)> {
+    let parts = upload["parts"].as_array().unwrap().iter();
+    let conditions = |part: &Value| {
+        let url = Url::parse(part["url"].as_str().unwrap()).unwrap();
+        let signature = ["X-Amz-Credential", "X-Amz-Date", "X-Amz-Signature"];
+        let query = url.query_pairs().into_owned();
+        let query = query.filter(|(name, _)| !signature.contains(&name.as_str()));
+        (url.path().to_owned(), query.collect())
+    };
+    parts.map(conditions).collect()
+}
+
+#[tokio::test]
+async fn a_refreshed_grant_has_the_same_conditions() {
+    let service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let refresh = async |session: &Value| {
+        let path = format!("/files/{}/parts", session["id"].as_str().unwrap());
+        let fresh = service
+            .send_json(&customer, "POST", &path, &json!({}))
+            .await;
+        assert_eq!(fresh.status, 200, "{fresh}");
+        fresh.body["upload"].clone()
+    };
+    let bytes = samples::text(100);
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    let fresh = refresh(&session).await;
+    let conditions = policy_conditions(&session["upload"]);
+    assert!(conditions.contains(&json!(["content-length-range", 100, 100])));
+    assert_eq!(policy_conditions(&fresh), conditions);
+    // So the store still refuses other bytes, of the same size or another.
+    for other in [samples::text(100), samples::text(99)] {
+        let refused = post_upload(&fresh, &other).await;
+        assert_eq!(refused.status / 100, 4, "{refused:?}");
+    }
+    upload(&fresh, &bytes).await;
+
+    let mut large = create_file_request_of_size(17 * MB);
+    large["part_checksums"] = json!([checksum(b"first"), checksum(b"second")]);
+    let session = service.post_file(&customer, &large).await.body;
+    let (first, fresh) = (&session["upload"], refresh(&session).await);
+    assert_eq!(part_conditions(first).len(), 2);
+    assert_eq!(part_conditions(&fresh), part_conditions(first));
+    assert_eq!(fresh["checksum_header"], first["checksum_header"]);
 }

@@ -235,6 +235,13 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
             (&json!(id), &expires_at)
         );
     }
+    service
+        .create_upload_session(&customer, b"another", "text/plain")
+        .await;
+    let validating = service.get(&customer, "/files?status=validating").await;
+    let listed = validating.body["files"].as_array().unwrap();
+    let listed: Vec<_> = listed.iter().map(|file| &file["id"]).collect();
+    assert_eq!((validating.status, listed), (200, vec![&json!(id)]));
     let now = service.now();
     service.worker_sets[0]
         .scan
@@ -242,6 +249,8 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
         .await
         .unwrap();
     assert_eq!(service.get_file(&customer, &id).await["status"], "ready");
+    let validating = service.get(&customer, "/files?status=validating").await;
+    assert_eq!(validating.body["files"], json!([]));
 }
 
 #[tokio::test]

@@ -299,3 +299,25 @@ async fn force_is_written_as_clients_write_it() {
         assert_eq!((forced.status, status), (200, &json!("expired")), "{yes}");
     }
 }
+
+#[tokio::test]
+async fn a_video_is_accepted_by_a_model_that_reads_videos() {
+    let mut service = TestService::with_files().await;
+    service.add_model(Model {
+        capabilities: vec![Capability::Video],
+        ..Model::plain("watcher", "mock", ModelKind::Chat)
+    });
+    let customer = service.create_customer().await;
+    let bytes = samples::valid_file(MediaType::Mp4);
+    let video = service
+        .upload_ready_file(&customer, &bytes, "video/mp4")
+        .await;
+    let chat = file_chat_request("watcher", &[("video", &video)]);
+    let cargo = service.load(&customer, &chat).await;
+    assert_eq!(count_references(&service, &customer, &video).await, 1);
+    service.run_until_idle().await;
+    service.clock.advance(MOCK_DELAY);
+    service.run_until_idle().await;
+    assert_eq!(service.status(&customer, &cargo).await, "COMPLETED");
+    assert_eq!(count_references(&service, &customer, &video).await, 0);
+}

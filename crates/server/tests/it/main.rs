@@ -87,6 +87,8 @@ mod pauses;
 
 mod probe_process;
 
+mod production;
+
 mod request_formats;
 
 mod resends;

@@ -32,6 +32,8 @@ pub(crate) mod files;
 
 pub(crate) mod http;
 
+pub(crate) mod server_process;
+
 pub(crate) mod simulated_providers;
 
 pub(crate) mod test_limits;
