@@ -72,7 +72,7 @@ pub struct CallbackAttempt {
 }
 
 impl CallbackAttempt {
-    /// A 2xx status counts only if the exchange completed in time.
+    /// A 2xx status counts unless the body was still arriving at the timeout.
     pub fn is_success(&self) -> bool {
         self.error.is_none()
             && self
@@ -175,16 +175,15 @@ impl HttpCallbackClient {
             .request(request)
             .await
             .map_err(ExchangeFailure::from_client)?;
-        attempt.status = Some(response.status().as_u16());
-        let is_redirect =
-            response.status().is_redirection() && response.headers().contains_key(LOCATION);
-        read_body(response.into_body(), attempt)
-            .await
-            .map_err(ExchangeFailure::ResponseCut)?;
-        if is_redirect {
-            Err(ExchangeFailure::Redirect)
-        } else {
-            Ok(())
+        let status = response.status();
+        attempt.status = Some(status.as_u16());
+        let is_redirect = status.is_redirection() && response.headers().contains_key(LOCATION);
+        match read_body(response.into_body(), attempt).await {
+            // The receiver has acknowledged: it must not get the callback again for a cut body.
+            Err(_) if status.is_success() => Ok(()),
+            Err(failure) => Err(ExchangeFailure::ResponseCut(failure)),
+            Ok(()) if is_redirect => Err(ExchangeFailure::Redirect),
+            Ok(()) => Ok(()),
         }
     }
 }

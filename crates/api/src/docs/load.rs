@@ -219,10 +219,13 @@ fn callback_operation() -> PathItem {
         )
         .required(Some(Required::True))
         .build();
-    let delivered = ResponseBuilder::new()
-        .description("The callback is delivered. The body of the response is not read.");
+    let delivered = ResponseBuilder::new().description(
+        "The callback is acknowledged, once the body of the response has ended, was cut or has \
+         passed 64 KB. Send a short body or none.",
+    );
     let failed = ResponseBuilder::new().description(
-        "Not delivered, as after 30 seconds without an answer. The callback is retried.",
+        "Not delivered. The same holds if the response, with its body, takes longer than 30 \
+         seconds. The callback is retried.",
     );
     let operation = OperationBuilder::new()
         .summary(Some("The result, sent to your callback_url"))

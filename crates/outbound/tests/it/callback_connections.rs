@@ -64,22 +64,40 @@ async fn a_request_that_may_have_arrived_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_no_success() {
-    let part = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart".to_vec();
-    let chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n".to_vec();
-    for reply in [
-        ScriptedReply::SendAndClose(part.clone()),
-        ScriptedReply::SendAndClose(chunk),
-        ScriptedReply::SendAndReset(part),
-    ] {
-        let receiver = ScriptedReceiver::start([reply]).await;
-        let attempt = post(&client(), &receiver.url()).await;
-        assert!(
-            attempt_error(&attempt).starts_with("connection"),
-            "{attempt:?}"
-        );
-        assert_eq!(receiver.received().len(), 1);
+async fn a_cut_body_leaves_the_decision_to_the_status() {
+    for status in ["200 OK", "299 Fine", "500 Broken", "307 Moved"] {
+        let part = format!("HTTP/1.1 {status}\r\ncontent-length: 100\r\n\r\npart").into_bytes();
+        let chunk =
+            format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n");
+        for reply in [
+            ScriptedReply::SendAndClose(part.clone()),
+            ScriptedReply::SendAndClose(chunk.into_bytes()),
+            ScriptedReply::SendAndReset(part),
+        ] {
+            let receiver = ScriptedReceiver::start([reply]).await;
+            let attempt = post(&client(), &receiver.url()).await;
+            if status.starts_with('2') {
+                assert!(attempt.is_success(), "{attempt:?}");
+            } else {
+                assert!(
+                    attempt_error(&attempt).starts_with("connection"),
+                    "{attempt:?}"
+                );
+            }
+            assert_eq!(attempt.status, status[..3].parse().ok());
+            assert_eq!(receiver.received().len(), 1);
+        }
     }
+}
+
+#[tokio::test]
+async fn an_acknowledgement_with_broken_framing_counts() {
+    let answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a length\r\n".to_vec();
+    let receiver = ScriptedReceiver::start([ScriptedReply::Send(answer)]).await;
+    let attempt = post(&client(), &receiver.url()).await;
+    assert!(attempt.is_success(), "{attempt:?}");
+    // Its connection is not used again.
+    receiver.wait_for_close().await;
 }
 
 #[tokio::test]
