@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use domain::callback_url::AllowedSchemes;
 use domain::ssrf_guard::AllowedAddresses;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
+use http::uri::Scheme;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -51,6 +53,7 @@ pub struct Options {
     pub timeout: Duration,
     /// Private ranges that callbacks may reach.
     pub allowed_ranges: Vec<IpNet>,
+    pub schemes: AllowedSchemes,
 }
 
 /// The resolver and root certificates: the system's, except in tests.
@@ -93,6 +96,7 @@ pub trait CallbackClient: Send + Sync + fmt::Debug {
 pub struct HttpCallbackClient {
     client: Client<GuardedConnector, Full<Bytes>>,
     timeout: Duration,
+    schemes: AllowedSchemes,
     open_connections: Arc<AtomicUsize>,
 }
 
@@ -133,6 +137,7 @@ impl HttpCallbackClient {
         Ok(Self {
             client,
             timeout: options.timeout,
+            schemes: options.schemes,
             open_connections: open,
         })
     }
@@ -161,6 +166,10 @@ impl HttpCallbackClient {
         attempt: &mut CallbackAttempt,
     ) -> Result<(), ExchangeFailure> {
         let uri = callback_url::parse(url).ok_or(ExchangeFailure::InvalidUrl)?;
+        // Load refuses such a URL too, but this one may have been loaded under another setting.
+        if self.schemes == AllowedSchemes::HttpsOnly && uri.scheme() != Some(&Scheme::HTTPS) {
+            return Err(ExchangeFailure::PlainHttp);
+        }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;

@@ -7,7 +7,6 @@ use api::files::FileService;
 use api::rate_limit::RateLimiterOptions;
 use api::{App, AppDependencies, Options};
 use chrono::TimeDelta;
-use domain::callback_url::AllowedSchemes;
 use domain::model::Catalogue;
 use domain::plan_limits::{Backstop, LimitsByPlan};
 use domain::time::Clock;
@@ -24,7 +23,6 @@ use crate::clock::FrozenClock;
 use crate::dashboard;
 use crate::databases::{self, Stores};
 use crate::listener::{self, HttpServer};
-use crate::settings::choice::Environment;
 use crate::settings::table::SettingValues;
 
 /// What other parts of the process provide to the API; catalogue and limits change on reload.
@@ -125,10 +123,7 @@ fn options(values: &SettingValues) -> Options {
             clock: values.limiter_clock.map(frozen_clock),
         },
         upgrade_url: values.upgrade_url.to_string(),
-        schemes: match values.environment {
-            Environment::Production => AllowedSchemes::HttpsOnly,
-            Environment::Development => AllowedSchemes::HttpAndHttps,
-        },
+        schemes: values.environment.into(),
         max_body_bytes: values.max_body_bytes,
         max_messages: values.max_messages,
         max_references: values.max_file_references,

@@ -86,10 +86,10 @@ pub fn worker_set_deps(
     files: Option<&FileStageDeps>,
     values: &SettingValues,
 ) -> Result<Vec<WorkerSetDeps>, ProviderSetupFailure> {
-    let (timeout, allow) = (values.callback_timeout, values.callback_allow.clone());
     let callbacks = Arc::new(HttpCallbackClient::new(callback::Options {
-        timeout,
-        allowed_ranges: allow,
+        timeout: values.callback_timeout,
+        allowed_ranges: values.callback_allow.clone(),
+        schemes: values.environment.into(),
     })?);
     let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(values.mock_delay));
     let adapters = adapters(catalogue.accounts())?;

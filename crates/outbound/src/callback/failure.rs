@@ -29,6 +29,11 @@ pub(super) enum ConnectFailure {
 pub(super) enum ExchangeFailure {
     #[error("callback_url cannot be called")]
     InvalidUrl,
+    #[error(
+        "not sent: plain http callbacks are not delivered in production; \
+         load again with an https callback_url"
+    )]
+    PlainHttp,
     #[error("{0}")]
     Connect(String),
     #[error("{}", describe_send_error(.0))]

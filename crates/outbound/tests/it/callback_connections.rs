@@ -67,8 +67,7 @@ async fn a_request_that_may_have_arrived_is_not_sent_again() {
 async fn a_cut_body_leaves_the_decision_to_the_status() {
     for status in ["200 OK", "299 Fine", "500 Broken", "307 Moved"] {
         let part = format!("HTTP/1.1 {status}\r\ncontent-length: 100\r\n\r\npart").into_bytes();
-        let chunk =
-            format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n");
+        let chunk = format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n4\r\npart\r\n");
         for reply in [
             ScriptedReply::SendAndClose(part.clone()),
             ScriptedReply::SendAndClose(chunk.into_bytes()),

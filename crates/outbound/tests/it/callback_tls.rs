@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::callback_url::AllowedSchemes;
 use outbound::callback::{CallbackDeps, HttpCallbackClient, Options};
 use tokio_rustls::TlsAcceptor;
 
@@ -20,6 +21,7 @@ fn client_trusting(authority: &TestAuthority) -> HttpCallbackClient {
     let options = Options {
         timeout: LONG_TIMEOUT,
         allowed_ranges: vec![ALLOWED_RANGE.parse().unwrap()],
+        schemes: AllowedSchemes::HttpsOnly,
     };
     HttpCallbackClient::with_deps(options, deps).unwrap()
 }
@@ -45,6 +47,25 @@ async fn a_trusted_receiver_is_called_by_its_name_over_http_1() {
     assert!(request.head.starts_with("POST /x HTTP/1.1\r\n"));
     assert_eq!(request.server_name.as_deref(), Some("receiver.test"));
     assert_eq!((receiver.connections(), receiver.received().len()), (1, 3));
+}
+
+#[tokio::test]
+async fn plain_http_is_not_called_where_only_https_is_allowed() {
+    let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
+    let client = client_trusting(&TestAuthority::new());
+    for url in [
+        receiver.url(),
+        format!("HTTP://receiver.test:{}/", receiver.port()),
+    ] {
+        let attempt = post(&client, &url).await;
+        assert_eq!(
+            attempt_error(&attempt),
+            "not sent: plain http callbacks are not delivered in production; \
+             load again with an https callback_url"
+        );
+        assert_eq!(attempt.status, None);
+    }
+    assert_eq!(receiver.connections(), 0);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::callback_url::AllowedSchemes;
 use outbound::callback::{CallbackAttempt, CallbackDeps, DnsResolver, HttpCallbackClient, Options};
 use tokio_rustls::rustls::RootCertStore;
 
@@ -54,6 +55,7 @@ pub(crate) fn client_with(
         Options {
             timeout,
             allowed_ranges: allow,
+            schemes: AllowedSchemes::HttpAndHttps,
         },
         deps,
     )

@@ -1,5 +1,7 @@
 //! Settings with a fixed set of words.
 
+use domain::callback_url::AllowedSchemes;
+
 /// The words of such a setting and their values.
 pub(super) trait SettingChoice: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
@@ -25,6 +27,15 @@ choices! {
     LogFormat { "json" Json, "text" Text, }
     /// Where the bucket name goes in a URL of the object store.
     BucketStyle { "path" Path, "virtual" Virtual, }
+}
+
+impl From<Environment> for AllowedSchemes {
+    fn from(environment: Environment) -> Self {
+        match environment {
+            Environment::Production => Self::HttpsOnly,
+            Environment::Development => Self::HttpAndHttps,
+        }
+    }
 }
 
 pub(super) fn choice<T: SettingChoice>(text: &str) -> Result<T, String> {

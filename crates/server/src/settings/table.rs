@@ -91,7 +91,7 @@ settings! {
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Address and port of the Prometheus endpoint /metrics. Port 0 picks a free port.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
-        "production accepts https callback URLs only; development accepts http too.";
+        "production accepts and calls https callback URLs only; development also allows http. Set the same value for serve and work.";
     Plain "SVC_DEPLOYMENT" deployment: Deployment = "self_hosted", choice,
         "self_hosted reads a licence; cloud ignores licences and applies only each organization's plan.";
     Plain "SVC_LICENCE_FILE" licence_file: Option<PathBuf> = "", path,

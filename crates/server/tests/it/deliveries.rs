@@ -261,6 +261,34 @@ async fn an_address_that_is_not_allowed_is_never_called() {
 }
 
 #[tokio::test]
+async fn a_plain_http_callback_is_not_sent_in_production() {
+    let mut service = TestService::new().await;
+    let receiver = CallbackReceiver::new().await;
+    let customer = service.create_customer().await;
+    // Loaded under development. Then the operator sets production.
+    let cargo = service
+        .load(&customer, &chat_request("Plain.", Some(receiver.url())))
+        .await;
+    service.worker_sets = vec![service.join_production_worker_set().await];
+    service.clock.advance(MOCK_DELAY);
+    service.run_until_idle().await;
+    for delay in [30, 120, 600, 1800, 3600] {
+        service.clock.advance(Duration::from_secs(delay));
+        service.run_until_idle().await;
+    }
+    let record = service.track(&customer, &cargo).await;
+    assert_eq!(record["status"], "callback_failed");
+    assert_eq!(record["success"], true);
+    assert_eq!(record["callback"]["attempts"], 6);
+    assert_eq!(
+        record["callback"]["last_status_code"],
+        serde_json::Value::Null
+    );
+    insta::assert_json_snapshot!(record["callback"]["last_error"], @r#""not sent: plain http callbacks are not delivered in production; load again with an https callback_url""#);
+    assert!(receiver.callbacks().is_empty());
+}
+
+#[tokio::test]
 async fn the_mock_obeys_its_directives() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;

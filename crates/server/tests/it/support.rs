@@ -22,7 +22,7 @@ use workers::stage::{Stage, StepResult};
 use crate::database::{ManualClock, TestDatabase};
 use crate::support::files::TestFileBackends;
 use crate::support::test_limits::TestLimits;
-use crate::support::worker::worker_set_deps;
+use crate::support::worker::{callback_client, worker_set_deps};
 
 pub(crate) mod claims;
 
@@ -172,8 +172,14 @@ impl TestService {
 
     /// Joins another worker process on the north shard.
     pub(crate) async fn join_another_worker_set(&self) -> WorkerSet {
+        self.join_worker_set_on(Arc::clone(&self.north)).await
+    }
+
+    /// Joins another worker process on the north shard, one that calls https URLs only.
+    pub(crate) async fn join_production_worker_set(&self) -> WorkerSet {
         let mut deps = self.worker_deps.clone();
         deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        deps.callbacks = callback_client(AllowedSchemes::HttpsOnly);
         WorkerSet::join(deps).await.unwrap()
     }
 

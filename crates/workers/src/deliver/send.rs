@@ -152,6 +152,7 @@ mod tests {
         let callbacks = outbound::callback::HttpCallbackClient::new(outbound::callback::Options {
             timeout: Duration::from_mins(1),
             allowed_ranges: vec!["127.0.0.0/8".parse().unwrap()],
+            schemes: domain::callback_url::AllowedSchemes::HttpAndHttps,
         });
         let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Wakeup::default());
         let claim = Claim {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::callback_url::AllowedSchemes;
 use domain::file::{DEFAULT_TTL_SECONDS, FileDeclaration, MediaType};
 use domain::id::{Berth, FileId, OrganizationId, ProjectId};
 use domain::model::Catalogue;
@@ -311,6 +312,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
     let callbacks = HttpCallbackClient::new(outbound::callback::Options {
         timeout: Duration::from_secs(2),
         allowed_ranges: Vec::new(),
+        schemes: AllowedSchemes::HttpsOnly,
     });
     WorkerSetDeps {
         shard,

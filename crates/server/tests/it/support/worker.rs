@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::callback_url::AllowedSchemes;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::HttpCallbackClient;
@@ -20,10 +21,6 @@ pub(super) fn worker_set_deps(
     catalogue: watch::Receiver<Arc<Catalogue>>,
 ) -> workers::WorkerSetDeps {
     let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(MOCK_DELAY));
-    let callbacks = HttpCallbackClient::new(outbound::callback::Options {
-        timeout: Duration::from_secs(2),
-        allowed_ranges: vec!["127.0.0.0/16".parse().unwrap()],
-    });
     workers::WorkerSetDeps {
         shard,
         catalogue,
@@ -31,7 +28,7 @@ pub(super) fn worker_set_deps(
             "mock".to_owned(),
             workers::ProviderAccess::Mock(mock),
         )]))),
-        callbacks: Arc::new(callbacks.unwrap()),
+        callbacks: callback_client(AllowedSchemes::HttpAndHttps),
         files: None,
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
@@ -54,4 +51,13 @@ pub(super) fn worker_set_deps(
             drain_timeout: Duration::from_secs(5),
         },
     }
+}
+
+pub(super) fn callback_client(schemes: AllowedSchemes) -> Arc<HttpCallbackClient> {
+    let client = HttpCallbackClient::new(outbound::callback::Options {
+        timeout: Duration::from_secs(2),
+        allowed_ranges: vec!["127.0.0.0/16".parse().unwrap()],
+        schemes,
+    });
+    Arc::new(client.unwrap())
 }
