@@ -75,6 +75,8 @@ pub mod batch;
 
 pub mod circuit_breaker;
 
+pub mod reason_code;
+
 pub mod waiting_status;
 
 pub mod outcome;

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use crate::batch::{BatchState, SubmissionDelay};
+use crate::reason_code::WaitingCode;
 use crate::route::InferenceMode;
 use crate::time::Timestamp;
 
@@ -61,6 +62,7 @@ pub struct BatchProgress {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingStatus {
+    pub code: WaitingCode,
     pub reason: String,
     pub since: Timestamp,
     /// Never in the past; None if no estimate is possible.
@@ -80,20 +82,16 @@ impl CargoProgress {
         let paused = self.paused_provider.as_ref();
         let paused = paused.filter(|it| it.retry_at.is_none_or(|at| at > now));
         if let (Some(paused), None) = (paused, has_begun) {
-            let why = &paused.reason;
-            return WaitingStatus {
-                reason: format!("the provider is paused: {why}; the operator can resolve this"),
-                since: paused.since,
-                expected_at: None,
-            };
+            return paused.waiting_status();
         }
-        let (reason, since, expected_at) = match &self.batch {
+        let (code, since, expected_at) = match &self.batch {
             None => self.status_without_batch(linger, now),
             Some(batch) if has_reached_provider(batch.state) => self.status_at_provider(batch, now),
             Some(batch) => self.status_before_provider(batch, now),
         };
         WaitingStatus {
-            reason: reason.to_owned(),
+            code,
+            reason: code.description().to_owned(),
             since,
             expected_at,
         }
@@ -101,71 +99,52 @@ impl CargoProgress {
 
     fn status_without_batch(&self, linger: TimeDelta, now: Timestamp) -> StatusParts {
         let rests_until = self.backoff_until.filter(|until| *until > now);
-        let (reason, since) = match self.requeued_at {
-            Some(since) if rests_until.is_some() => (
-                "the provider failed to answer; retrying after backoff",
-                since,
-            ),
-            Some(since) => (
-                "its batch ended without an answer; waiting to be gathered into another batch",
-                since,
-            ),
-            None => ("waiting to be gathered into a batch", self.created_at),
+        let (code, since) = match self.requeued_at {
+            Some(since) if rests_until.is_some() => (WaitingCode::RetryBackoff, since),
+            Some(since) => (WaitingCode::Requeued, since),
+            None => (WaitingCode::WaitingForBatch, self.created_at),
         };
         let leaves_at = rests_until.unwrap_or(since + linger).max(now);
-        (reason, since, self.expected_end(leaves_at))
+        (code, since, self.expected_end(leaves_at))
     }
 
     fn status_before_provider(&self, batch: &BatchProgress, now: Timestamp) -> StatusParts {
         if let Some(since) = batch.submission_unknown_since {
-            let reason = "checking whether the provider received its batch";
             let expected = self.expected_end(since).filter(|at| *at > now);
-            return (reason, since, expected);
+            return (WaitingCode::SubmissionUnconfirmed, since, expected);
         }
         let delay = batch.delay.filter(|_| !batch.is_claimed);
-        let reason = match (batch.state, delay) {
-            (BatchState::Gathered, _) => "its batch is waiting to be submitted",
-            (_, None) => "its batch is being submitted to the provider",
-            (_, Some(SubmissionDelay::AccountFull)) => {
-                "the provider account is full; its batch is submitted when there is room"
-            }
-            (_, Some(SubmissionDelay::ProviderRefused)) => {
-                "the provider accepts no batches right now; retrying soon"
-            }
-            (_, Some(SubmissionDelay::NotAssembled)) => {
-                "its batch cannot be assembled right now; retrying soon"
-            }
+        let code = match (batch.state, delay) {
+            (BatchState::Gathered, _) => WaitingCode::WaitingForSubmission,
+            (_, None) => WaitingCode::Submitting,
+            (_, Some(SubmissionDelay::AccountFull)) => WaitingCode::AccountFull,
+            (_, Some(SubmissionDelay::ProviderRefused)) => WaitingCode::ProviderUnavailable,
+            (_, Some(SubmissionDelay::NotAssembled)) => WaitingCode::BatchNotAssembled,
         };
         let tried_at = batch.next_poll_at.unwrap_or(now).max(now);
-        (reason, batch.gathered_at, self.expected_end(tried_at))
+        (code, batch.gathered_at, self.expected_end(tried_at))
     }
 
     fn status_at_provider(&self, batch: &BatchProgress, now: Timestamp) -> StatusParts {
         let since = batch.running_at.unwrap_or(batch.gathered_at);
         let asked_at = batch.next_poll_at.filter(|at| *at > now);
         if let Some(wanted_at) = batch.cancel_requested_at {
-            let reason =
-                "its batch took too long and is being cancelled; it is then sent by another route";
-            return (reason, wanted_at, None);
+            return (WaitingCode::BatchCancelling, wanted_at, None);
         }
         if self.via == InferenceMode::Realtime {
-            let reason = match asked_at {
-                Some(_) if !batch.is_claimed => {
-                    "the model's server does not answer right now; retrying soon"
-                }
-                _ => "the model's server is working on it",
+            let code = match asked_at {
+                Some(_) if !batch.is_claimed => WaitingCode::ServerUnavailable,
+                _ => WaitingCode::ServerProcessing,
             };
-            return (reason, since, asked_at);
+            return (code, since, asked_at);
         }
         let usual = self.expected_end(since);
-        let reason = match usual {
-            _ if batch.is_claimed => "the results of its batch are being fetched and stored",
-            Some(usual) if usual <= now => {
-                "the provider is working on its batch, longer than usual"
-            }
-            _ => "the provider is working on its batch",
+        let code = match usual {
+            _ if batch.is_claimed => WaitingCode::StoringResults,
+            Some(usual) if usual <= now => WaitingCode::ProviderSlow,
+            _ => WaitingCode::ProviderProcessing,
         };
-        (reason, since, usual.max(asked_at).filter(|at| *at > now))
+        (code, since, usual.max(asked_at).filter(|at| *at > now))
     }
 
     /// When a batch that begins at `begin` is expected to end.
@@ -177,19 +156,34 @@ impl CargoProgress {
     }
 }
 
-impl PausedLane {
+impl PausedProvider {
     fn waiting_status(&self) -> WaitingStatus {
-        let why = self.reason.as_deref().map(|why| format!(": {why}"));
+        let code = WaitingCode::ProviderPaused;
+        let (what, why) = (code.description(), &self.reason);
         WaitingStatus {
-            reason: format!("paused by the operator{}", why.unwrap_or_default()),
+            code,
+            reason: format!("{what}: {why}; the operator can resolve this"),
             since: self.since,
             expected_at: None,
         }
     }
 }
 
-/// The reason, since when, and when the outcome is expected.
-type StatusParts = (&'static str, Timestamp, Option<Timestamp>);
+impl PausedLane {
+    fn waiting_status(&self) -> WaitingStatus {
+        let code = WaitingCode::PausedByOperator;
+        let why = self.reason.as_deref().map(|why| format!(": {why}"));
+        WaitingStatus {
+            code,
+            reason: format!("{}{}", code.description(), why.unwrap_or_default()),
+            since: self.since,
+            expected_at: None,
+        }
+    }
+}
+
+/// What the cargo waits for, since when, and when the outcome is expected.
+type StatusParts = (WaitingCode, Timestamp, Option<Timestamp>);
 
 const fn has_reached_provider(state: BatchState) -> bool {
     matches!(state, BatchState::Running | BatchState::Ended)

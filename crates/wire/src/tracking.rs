@@ -131,6 +131,10 @@ pub struct CallbackTrackingBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Waiting)]
 pub struct WaitingBody {
+    /// One of the codes for waiting. A code keeps its meaning; new codes may be added.
+    #[schema(value_type = String, example = "waiting_for_batch")]
+    pub code: &'static str,
+    /// For people: the text may change.
     #[schema(example = "waiting to be gathered into a batch")]
     pub reason: String,
     pub since: WireTimestamp,

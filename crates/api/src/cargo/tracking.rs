@@ -86,6 +86,7 @@ fn tracking_record(
             delivered_at: callback.delivered_at.map(WireTimestamp),
         }),
         waiting: waiting.map(|waiting| WaitingBody {
+            code: waiting.code.as_str(),
             reason: waiting.reason,
             since: WireTimestamp(waiting.since),
             expected_at: waiting.expected_at.map(WireTimestamp),

@@ -3,6 +3,7 @@
 use domain::id::CargoId;
 use domain::money::Money;
 use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
+use domain::reason_code::WaitingCode;
 use domain::time::Timestamp;
 use serde_json::{Value, json};
 use wire::timestamp::WireTimestamp;
@@ -116,7 +117,8 @@ pub(super) fn pending() -> TrackingResponse {
         cost: CostBody::in_nano_dollars(Money::ZERO, None, None),
         callback: None,
         waiting: Some(WaitingBody {
-            reason: "waiting to be gathered into a batch".to_owned(),
+            code: WaitingCode::WaitingForBatch.as_str(),
+            reason: WaitingCode::WaitingForBatch.description().to_owned(),
             since: moment("2026-11-15T09:30:00.000000Z"),
             expected_at: None,
         }),

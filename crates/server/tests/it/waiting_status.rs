@@ -153,9 +153,10 @@ impl CargoTimeline {
         let status = record["status"].as_str().unwrap();
         writeln!(self.log, "{now} {moment}: {status}{}", record["attempt"]).unwrap();
         let waiting = &record["waiting"];
-        if let Some(reason) = waiting["reason"].as_str() {
+        if let (Some(code), Some(reason)) = (waiting["code"].as_str(), waiting["reason"].as_str()) {
             let (since, expected) = (time(&waiting["since"]), time(&waiting["expected_at"]));
-            writeln!(self.log, "  {reason}\n  since {since}, expected {expected}").unwrap();
+            writeln!(self.log, "  {code}: {reason}").unwrap();
+            writeln!(self.log, "  since {since}, expected {expected}").unwrap();
         } else {
             let next = time(&record["callback"]["next_attempt_at"]);
             writeln!(self.log, "  waits for nothing, callback again {next}").unwrap();
@@ -258,52 +259,52 @@ async fn tracking_says_why_a_cargo_waits() {
     run_on_fallback_route(&mut timeline).await;
     insta::assert_snapshot!(timeline.log, @"
     00:11:00 loaded: PENDING1
-      waiting to be gathered into a batch
+      waiting_for_batch: waiting to be gathered into a batch
       since 00:11:00, expected 00:22:00
     00:12:00 in the queue: PENDING1
-      waiting to be gathered into a batch
+      waiting_for_batch: waiting to be gathered into a batch
       since 00:11:00, expected 00:23:00
     00:12:00 its lane is paused: PENDING1
-      paused by the operator: a holiday
+      paused_by_operator: paused by the operator: a holiday
       since 00:12:00, expected never
     00:12:00 gathered: BATCHED1
-      its batch is waiting to be submitted
+      waiting_for_submission: its batch is waiting to be submitted
       since 00:12:00, expected 00:23:00
     00:12:00 the account is full: BATCHED1
-      the provider account is full; its batch is submitted when there is room
+      account_full: the provider account is full; its batch is submitted when there is room
       since 00:12:00, expected 00:23:30
     00:23:00 the provider is busy: BATCHED1
-      the provider accepts no batches right now; retrying soon
+      provider_unavailable: the provider accepts no batches right now; retrying soon
       since 00:12:00, expected 00:34:23
     00:25:00 the credential is refused: BATCHED1
-      the provider is paused: the provider rejected the credential; the operator can resolve this
+      provider_paused: the provider is paused: the provider rejected the credential; the operator can resolve this
       since 00:25:00, expected never
     00:31:00 the answer was lost: BATCHED1
-      checking whether the provider received its batch
+      submission_unconfirmed: checking whether the provider received its batch
       since 00:31:00, expected 00:42:18
     00:31:20 not found yet: BATCHED1
-      checking whether the provider received its batch
+      submission_unconfirmed: checking whether the provider received its batch
       since 00:31:00, expected 00:42:18
     00:32:20 found: PROCESSING1
-      the provider is working on its batch
+      provider_processing: the provider is working on its batch
       since 00:32:20, expected 00:43:38
     00:32:20 polled: PROCESSING1
-      the results of its batch are being fetched and stored
+      storing_results: the results of its batch are being fetched and stored
       since 00:32:20, expected 00:43:38
     00:44:20 overdue: PROCESSING1
-      the provider is working on its batch, longer than usual
+      provider_slow: the provider is working on its batch, longer than usual
       since 00:32:20, expected 00:45:00
     20:44:20 short of time: PROCESSING1
-      its batch took too long and is being cancelled; it is then sent by another route
+      batch_cancelling: its batch took too long and is being cancelled; it is then sent by another route
       since 20:44:20, expected never
     20:46:20 on another route: PENDING2
-      its batch ended without an answer; waiting to be gathered into another batch
+      requeued: its batch ended without an answer; waiting to be gathered into another batch
       since 20:46:20, expected never
     20:46:20 with the server: PROCESSING2
-      the model's server is working on it
+      server_processing: the model's server is working on it
       since 20:46:20, expected never
     20:46:20 the server is dead: PROCESSING2
-      the model's server does not answer right now; retrying soon
+      server_unavailable: the model's server does not answer right now; retrying soon
       since 20:46:20, expected 20:46:25
     20:46:30 the receiver failed: COMPLETED2
       waits for nothing, callback again 20:47:00

@@ -27,6 +27,7 @@ fn pending() -> TrackingResponse {
         cost: CostBody::in_nano_dollars(Money::ZERO, None, None),
         callback: None,
         waiting: Some(WaitingBody {
+            code: "c",
             reason: "r".to_owned(),
             since: moment("2026-11-15T09:30:00Z"),
             expected_at: None,
@@ -37,7 +38,7 @@ fn pending() -> TrackingResponse {
 
 #[test]
 fn every_field_is_there_from_the_start_and_in_order() {
-    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"usage":null,"cost":{"held":0,"charged":null,"realtime":null,"saved":null,"currency":"USD","scale":9},"callback":null,"waiting":{"reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
+    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"usage":null,"cost":{"held":0,"charged":null,"realtime":null,"saved":null,"currency":"USD","scale":9},"callback":null,"waiting":{"code":"c","reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
 }
 
 #[test]
