@@ -20,6 +20,7 @@ mod health;
 mod load;
 mod page;
 mod rate_limit;
+mod reason_codes;
 mod responses;
 mod tracking;
 
@@ -58,10 +59,12 @@ struct OpenApiSchemas;
 /// The OpenAPI 3.1 document of the whole API.
 pub fn openapi_document() -> OpenApi {
     let mut openapi = OpenApiSchemas::openapi();
+    let guide = include_str!("docs/guide.md");
+    let codes = reason_codes::reason_code_list();
     openapi.info = InfoBuilder::new()
         .title("Longshore")
         .version(API_VERSION)
-        .description(Some(include_str!("docs/guide.md")))
+        .description(Some(format!("{guide}{codes}")))
         .build();
     openapi.servers = Some(vec![Server::new("/")]);
     let paths = PathsBuilder::new()

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reason_code::{CargoFailure, FailureCode};
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Success(Completion),
-    Failure(String),
+    Failure(CargoFailure),
 }
 
 /// The contract's `response`: the same in the row, in tracking and in the callback.
@@ -101,7 +103,10 @@ impl Outcome {
         }
     }
 
-    pub const fn is_success(&self) -> bool {
-        matches!(self, Self::Success(_))
+    pub const fn failure_code(&self) -> Option<FailureCode> {
+        match self {
+            Self::Success(_) => None,
+            Self::Failure(failure) => Some(failure.code),
+        }
     }
 }

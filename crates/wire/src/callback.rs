@@ -2,6 +2,7 @@
 
 use domain::id::CargoId;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::completion::CompletionBody;
@@ -19,9 +20,14 @@ pub struct CallbackBody {
     /// Null on failure.
     #[schema(required = true)]
     pub response: Option<CompletionBody>,
-    /// Null on success.
+    /// Null on success. For people: the text may change.
     #[schema(required = true)]
     pub error: Option<String>,
+    /// One of the codes for failures. A code keeps its meaning; new codes may be added. Absent on
+    /// success, and if the cargo failed before codes existed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "request_rejected")]
+    pub error_code: Option<String>,
 }
 
 /// The body for a success. `response` is the stored JSON, passed on unparsed.
@@ -36,11 +42,12 @@ pub fn success_body(cargo: CargoId, response: &[u8]) -> Vec<u8> {
 }
 
 /// The body for a failure.
-pub fn failure_body(cargo: CargoId, error: &str) -> Vec<u8> {
+pub fn failure_body(cargo: CargoId, code: Option<&str>, error: &str) -> Vec<u8> {
     // A string always serializes.
-    let error = serde_json::Value::from(error);
+    let error = Value::from(error);
+    let code = code.map_or_else(String::new, |code| format!(r#","error_code":"{code}""#));
     let cargo_id = cargo.to_string();
-    format!(r#"{{"cargo_id":"{cargo_id}","success":false,"response":null,"error":{error}}}"#)
+    format!(r#"{{"cargo_id":"{cargo_id}","success":false,"response":null,"error":{error}{code}}}"#)
         .into_bytes()
 }
 
@@ -63,19 +70,24 @@ mod tests {
             success: true,
             response: serde_json::from_str(RESPONSE).unwrap(),
             error: None,
+            error_code: None,
         };
         assert_eq!(body, serde_json::to_string(&described).unwrap());
     }
 
     #[test]
-    fn a_failure_carries_its_text() {
-        let body = String::from_utf8(failure_body(cargo(), "\"no\"\n\0")).unwrap();
-        let described = CallbackBody {
-            cargo_id: cargo().to_string(),
-            success: false,
-            response: None,
-            error: Some("\"no\"\n\0".to_owned()),
-        };
-        assert_eq!(body, serde_json::to_string(&described).unwrap());
+    fn a_failure_carries_its_text_and_its_code() {
+        for code in [Some("request_rejected"), None] {
+            let body = failure_body(cargo(), code, "\"no\"\n\0");
+            let described = CallbackBody {
+                cargo_id: cargo().to_string(),
+                success: false,
+                response: None,
+                error: Some("\"no\"\n\0".to_owned()),
+                error_code: code.map(str::to_owned),
+            };
+            let body = String::from_utf8(body).unwrap();
+            assert_eq!(body, serde_json::to_string(&described).unwrap());
+        }
     }
 }

@@ -39,9 +39,13 @@ pub struct TrackingResponse {
     /// The answer of the model. Null until completed, and on failure.
     #[schema(required = true, value_type = Option<CompletionBody>)]
     pub response: Option<Box<RawValue>>,
-    /// Why processing failed.
+    /// Why processing failed. For people: the text may change.
     #[schema(required = true)]
     pub error: Option<String>,
+    /// One of the codes for failures. A code keeps its meaning; new codes may be added. Null unless
+    /// processing failed, and if it failed before codes existed.
+    #[schema(required = true, example = "request_rejected")]
+    pub error_code: Option<String>,
     #[schema(required = true)]
     pub usage: Option<UsageBody>,
     pub cost: CostBody,

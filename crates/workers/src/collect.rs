@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::model::Catalogue;
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use outbound::provider::ProviderJobId;
 use store::Shard;
@@ -127,9 +128,10 @@ impl Collector {
         let count = heads.len();
         metrics::counter!("longshore_outcomes_unprocessable_total", "reason" => "takeovers")
             .increment(count as u64);
-        let why = "processing the result was interrupted too often";
+        let failure = FailureCode::ProcessingInterrupted
+            .with_message("processing the result was interrupted too often");
         let failed = heads.into_iter();
-        let failed = failed.map(|head| FinishedCargo::failed(head, why.to_owned()));
+        let failed = failed.map(|head| FinishedCargo::failed(head, failure.clone()));
         let slots = Some(&self.callback_slots);
         outcome_writer::store_outcomes(&self.shard, batch.id, claim, slots, failed.collect(), now)
             .await?;

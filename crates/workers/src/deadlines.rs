@@ -2,6 +2,7 @@
 
 use domain::cargo::CARGO_DEADLINE;
 use domain::id;
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use store::Shard;
 use store::shard::batch::ClaimedBatchRow;
@@ -25,7 +26,8 @@ pub(crate) async fn fail_overdue(
     }
     let heads = manifest::list_open(shard, batch.id, &batch.cargo).await?;
     let late = heads.into_iter().filter(|it| it.cargo.uuid() < before);
-    let failed = late.map(|head| FinishedCargo::failed(head, DEADLINE_PASSED.to_owned()));
+    let failure = || FailureCode::DeadlineExceeded.with_message(DEADLINE_PASSED);
+    let failed = late.map(|head| FinishedCargo::failed(head, failure()));
     outcome_writer::store_outcomes(shard, batch.id, claim, None, failed.collect(), now).await?;
     Ok(())
 }

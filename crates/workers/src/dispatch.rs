@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::id::BatchId;
 use domain::model::{Catalogue, Model};
+use domain::reason_code::{CargoFailure, FailureCode};
 use domain::time::Timestamp;
 use outbound::object_store::ObjectStore;
 use outbound::provider::Provider;
@@ -163,9 +164,9 @@ impl Submitter {
         let batch = &claimed.batch;
         tracing::warn!(batch.id = %batch.id, takeovers = batch.takeovers, "a batch killed its workers too often: it is split, or its last cargo fails");
         if batch.cargo.len() <= 1 {
-            return self
-                .fail_batch(claimed, "processing was interrupted too often")
-                .await;
+            let failure = FailureCode::ProcessingInterrupted
+                .with_message("processing was interrupted too often");
+            return self.fail_batch(claimed, failure).await;
         }
         self.halve(claimed).await
     }
@@ -179,11 +180,15 @@ impl Submitter {
         batch::split(&self.shard, batch, claim, halves, now).await
     }
 
-    async fn fail_batch(&self, claimed: &ClaimedBatch, reason: &str) -> Result<(), store::Error> {
+    async fn fail_batch(
+        &self,
+        claimed: &ClaimedBatch,
+        failure: CargoFailure,
+    ) -> Result<(), store::Error> {
         let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.claimed_at);
         let heads = manifest::list_open(&self.shard, batch.id, &batch.cargo).await?;
         let failed = heads.into_iter();
-        let failed = failed.map(|head| FinishedCargo::failed(head, reason.to_owned()));
+        let failed = failed.map(|head| FinishedCargo::failed(head, failure.clone()));
         outcome_writer::store_outcomes(&self.shard, batch.id, claim, None, failed.collect(), now)
             .await?;
         batch::end(&self.shard, batch.id, claim, RequeuePlan::default(), now).await?;
@@ -207,11 +212,9 @@ impl Submitter {
         if others.next().is_some() {
             return self.requeue_all(claimed).await;
         }
-        self.fail_batch(
-            claimed,
-            "the model is no longer served: load again with another model",
-        )
-        .await
+        let failure = FailureCode::ModelUnavailable
+            .with_message("the model is no longer served: load again with another model");
+        self.fail_batch(claimed, failure).await
     }
 
     /// Requeues all cargo of a batch that no provider has.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use domain::id::{BatchId, CargoId};
 use domain::model::Price;
 use domain::outcome::Outcome;
+use domain::reason_code::{CargoFailure, FailureCode};
 use domain::time::Timestamp;
 use store::Shard;
 use store::body;
@@ -32,10 +33,10 @@ pub(crate) struct FinishedCargo {
 }
 
 impl FinishedCargo {
-    pub(crate) const fn failed(head: OpenCargo, why: String) -> Self {
+    pub(crate) const fn failed(head: OpenCargo, failure: CargoFailure) -> Self {
         Self {
             open_cargo: head,
-            outcome: Outcome::Failure(why),
+            outcome: Outcome::Failure(failure),
             realtime_price: None,
         }
     }
@@ -66,8 +67,8 @@ pub(crate) async fn store_outcomes(
             (Ok(written), _) => stored += written,
             (Err(failure), [one]) if failure.is_data_error() => {
                 report_unstorable(batch, one, &failure);
-                let failed =
-                    FinishedCargo::failed(one.open_cargo.clone(), UNSTORABLE_MESSAGE.to_owned());
+                let failure = FailureCode::ResultNotStored.with_message(UNSTORABLE_MESSAGE);
+                let failed = FinishedCargo::failed(one.open_cargo.clone(), failure);
                 match write(&[failed]).await {
                     Ok(written) => stored += written,
                     Err(failure) if failure.is_data_error() => unstorable = Some(failure),
@@ -130,7 +131,8 @@ fn prepare_group(
             outcome,
             realtime_price: realtime,
         } = one;
-        let (success, usage) = (outcome.is_success(), outcome.usage());
+        let (failure_code, usage) = (outcome.failure_code(), outcome.usage());
+        let success = failure_code.is_none();
         let plain = encode_outcome(outcome)?;
         let destination = head.callback.as_ref().map(|(_, host)| Destination {
             organization: head.organization,
@@ -141,7 +143,8 @@ fn prepare_group(
             _ => false,
         };
         if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
-            let payload = callback_payload(head.cargo, success, &plain);
+            let code = failure_code.map(FailureCode::as_str);
+            let payload = callback_payload(head.cargo, success, code, &plain);
             pending.push(PendingCallback {
                 cargo: head.cargo,
                 destination,
@@ -158,6 +161,7 @@ fn prepare_group(
             cargo: head.cargo,
             attempt: head.attempt,
             success,
+            failure_code,
             body: body::pack(&plain),
             usage,
             realtime: *realtime,
@@ -176,16 +180,22 @@ fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, store::Error> {
                 column: "body",
             })
         }
-        Outcome::Failure(text) => Ok(text.clone().into_bytes()),
+        Outcome::Failure(failure) => Ok(failure.message.clone().into_bytes()),
     }
 }
 
-/// The body of the callback. Every attempt sends the same bytes.
-pub(crate) fn callback_payload(cargo: CargoId, success: bool, plain: &[u8]) -> Bytes {
+/// The body of the callback. Every attempt sends the same bytes. An outcome of an earlier version
+/// may have failed without a code.
+pub(crate) fn callback_payload(
+    cargo: CargoId,
+    success: bool,
+    code: Option<&str>,
+    plain: &[u8],
+) -> Bytes {
     let bytes = if success {
         wire::callback::success_body(cargo, plain)
     } else {
-        wire::callback::failure_body(cargo, &String::from_utf8_lossy(plain))
+        wire::callback::failure_body(cargo, code, &String::from_utf8_lossy(plain))
     };
     Bytes::from(bytes)
 }

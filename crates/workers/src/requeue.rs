@@ -5,6 +5,7 @@ use domain::id;
 use domain::lane::{Lane, LaneId};
 use domain::model::Catalogue;
 use domain::outcome::Outcome;
+use domain::reason_code::FailureCode;
 use domain::retry;
 use domain::route::{REALTIME_FALLBACK_AGE, Route};
 use domain::time::Timestamp;
@@ -67,8 +68,9 @@ pub(crate) async fn plan_requeue(
 /// The failure of cargo that has used up its attempts, otherwise nothing.
 pub(crate) fn final_failure(head: &OpenCargo, why: &str) -> Option<Outcome> {
     let attempts = head.attempt;
+    let message = || format!("no answer in {attempts} attempts: {why}");
     retry::is_exhausted(attempts)
-        .then(|| Outcome::Failure(format!("no answer in {attempts} attempts: {why}")))
+        .then(|| Outcome::Failure(FailureCode::AttemptsExhausted.with_message(message())))
 }
 
 async fn ensure_lane(

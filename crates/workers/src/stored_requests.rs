@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use domain::id::CargoId;
 use domain::params::Params;
+use domain::reason_code::FailureCode;
 use outbound::provider::{BatchItem, BatchItems, BatchItemsFailure};
 use store::Shard;
 use store::body::{self, PackedBody};
@@ -61,8 +62,9 @@ impl StoredRequest {
             Err(failure) => {
                 let cargo = self.open_cargo.cargo;
                 tracing::error!(cargo.id = %cargo, %failure, "a stored request cannot be read: its cargo fails");
-                let why = "the stored request cannot be read: load it again".to_owned();
-                Err(Box::new(FinishedCargo::failed(self.open_cargo, why)))
+                let failure = FailureCode::RequestUnreadable
+                    .with_message("the stored request cannot be read: load it again");
+                Err(Box::new(FinishedCargo::failed(self.open_cargo, failure)))
             }
         }
     }

@@ -10,6 +10,7 @@ use chrono::TimeDelta;
 use domain::idempotency;
 use domain::model::Catalogue;
 use domain::outcome::TokenUsage;
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use store::Shard;
 use store::body;
@@ -165,6 +166,7 @@ impl SweepStage {
             cargo,
             attempt,
             success: false,
+            failure_code: Some(FailureCode::DeadlineExceeded),
             body: body::pack(DEADLINE_PASSED.as_bytes()),
             usage: TokenUsage::default(),
             realtime: None,

@@ -52,13 +52,14 @@ fn tracking_record(
         let realtime = outcome.realtime?;
         Some(Saving::between(realtime, outcome.charged))
     });
-    let (response, error) = match outcome {
-        Some(outcome) if outcome.success => (raw_json(outcome.body), None),
+    let (response, error, error_code) = match outcome {
+        Some(outcome) if outcome.success => (raw_json(outcome.body), None, None),
         Some(outcome) => (
             None,
             Some(String::from_utf8_lossy(&outcome.body).into_owned()),
+            outcome.failure_code,
         ),
-        None => (None, None),
+        None => (None, None, None),
     };
     TrackingResponse {
         cargo_id: cargo.to_string(),
@@ -74,6 +75,7 @@ fn tracking_record(
         success,
         response,
         error,
+        error_code,
         usage,
         cost: CostBody::in_nano_dollars(tracked.held, charged, saving),
         callback: tracked.callback.map(|callback| CallbackTrackingBody {

@@ -3,7 +3,7 @@
 use domain::id::CargoId;
 use domain::money::Money;
 use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
-use domain::reason_code::WaitingCode;
+use domain::reason_code::{FailureCode, WaitingCode};
 use domain::time::Timestamp;
 use serde_json::{Value, json};
 use wire::timestamp::WireTimestamp;
@@ -113,6 +113,7 @@ pub(super) fn pending() -> TrackingResponse {
         success: None,
         response: None,
         error: None,
+        error_code: None,
         usage: None,
         cost: CostBody::in_nano_dollars(Money::ZERO, None, None),
         callback: None,
@@ -151,6 +152,7 @@ pub(super) fn failed() -> TrackingResponse {
     TrackingResponse {
         success: Some(false),
         error: Some("storm".to_owned()),
+        error_code: Some(FailureCode::RequestRejected.as_str().to_owned()),
         usage: Some(TokenUsage::default().into()),
         cost: CostBody::in_nano_dollars(Money::ZERO, Some(Money::ZERO), None),
         ..completed()

@@ -4,6 +4,7 @@ use domain::admission::{LoadRefusal, TokenExcess};
 use domain::callback_url::AllowedSchemes;
 use domain::file;
 use domain::model::{Capability, ModelKind};
+use domain::reason_code::FailureCode;
 use serde_json::{Value, json};
 use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{
@@ -209,7 +210,11 @@ fn callback_operation() -> PathItem {
         ),
         (
             "Failure",
-            parsed(wire::callback::failure_body(examples::cargo_id(), "storm")),
+            parsed(wire::callback::failure_body(
+                examples::cargo_id(),
+                Some(FailureCode::RequestRejected.as_str()),
+                "storm",
+            )),
         ),
     ];
     let body = RequestBodyBuilder::new()

@@ -2,6 +2,7 @@
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use domain::reason_code::{FailureCode, WaitingCode};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -95,6 +96,26 @@ fn every_reference_leads_somewhere() {
     for reference in found {
         let pointer = reference.strip_prefix('#').unwrap();
         assert!(described.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn every_reason_code_is_listed_with_its_description() {
+    let described = openapi_json();
+    let guide = described["info"]["description"].as_str().unwrap();
+    let page = include_str!("../../../../docs/loading-and-callbacks.md");
+    for code in WaitingCode::ALL {
+        let (code, text) = (code.as_str(), code.description());
+        assert!(guide.contains(&format!("\n- `{code}`: {text}\n")), "{code}");
+        assert!(page.contains(&format!("\n| `{code}` | `{text}")), "{code}");
+    }
+    for code in FailureCode::ALL {
+        let (code, text) = (code.as_str(), code.description());
+        assert!(guide.contains(&format!("\n- `{code}`: {text}\n")), "{code}");
+        assert!(
+            page.contains(&format!("\n| `{code}` | {text} |\n")),
+            "{code}"
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use chrono::DateTime;
 use domain::file::MediaType;
 use domain::id::{Berth, CargoId};
 use domain::outcome::{Completion, Outcome};
+use domain::reason_code::CargoFailure;
 use serde_json::{Value, json};
 
 use super::BatchItem;
@@ -98,7 +99,9 @@ pub(super) fn describe(end: &ItemResult) -> String {
         } => (outcome, usage_known),
     };
     let completion = match outcome {
-        Outcome::Failure(why) => return format!("failed: {why}"),
+        Outcome::Failure(CargoFailure { code, message }) => {
+            return format!("failed: {}: {message}", code.as_str());
+        }
         Outcome::Success(completion) => completion,
     };
     let usage = completion.usage();

@@ -4,6 +4,7 @@ use domain::outcome::{
     ChatCompletion, Completion, CompletionText, EmbeddingCompletion, Outcome, StopReason,
     TokenUsage,
 };
+use domain::reason_code::{CargoFailure, FailureCode};
 
 use super::item_key::ItemKey;
 use super::provider_error::{ProviderError, ProviderErrorClass};
@@ -26,10 +27,10 @@ pub enum ItemResult {
 }
 
 impl ItemResult {
-    /// `why` is shown to the caller. Failures cost nothing.
-    pub(super) fn failure(why: impl Into<String>) -> Self {
+    /// Failures cost nothing.
+    pub(super) const fn failure(failure: CargoFailure) -> Self {
         Self::Outcome {
-            outcome: Outcome::Failure(why.into()),
+            outcome: Outcome::Failure(failure),
             is_usage_known: true,
         }
     }
@@ -40,7 +41,10 @@ impl ItemResult {
 
     pub(super) fn from_provider_error(status: u16, error: &ProviderError) -> Self {
         match error.classify(status) {
-            ProviderErrorClass::Permanent => Self::failure(error.message_or_default(status)),
+            ProviderErrorClass::Permanent => {
+                let message = error.message_or_default(status);
+                Self::failure(FailureCode::RequestRejected.with_message(message))
+            }
             ProviderErrorClass::Retryable => Self::Retry(format!("status {status}")),
             ProviderErrorClass::Account if error.code.is_empty() => {
                 Self::AccountFault(format!("status {status}"))
@@ -79,13 +83,13 @@ pub(super) fn chat_result(
     let stop_reason = match stop {
         ModelStop::Reason(reason) => reason,
         ModelStop::Blocked(name) if text.is_empty() => {
-            return ItemResult::failure(format!("blocked by provider: {name}"));
+            let message = format!("blocked by provider: {name}");
+            return ItemResult::failure(FailureCode::ContentBlocked.with_message(message));
         }
         ModelStop::Blocked(_) => StopReason::EndTurn,
         ModelStop::Unsupported(name) => {
-            return ItemResult::failure(format!(
-                "the model stopped for an unsupported feature: {name}"
-            ));
+            let message = format!("the model stopped for an unsupported feature: {name}");
+            return ItemResult::failure(FailureCode::UnsupportedStop.with_message(message));
         }
     };
     let completion = ChatCompletion {

@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use domain::file::MediaType;
 use domain::params::FileSource;
+use domain::reason_code::{CargoFailure, FailureCode};
 
 /// Files of items, loaded before encoding begins.
 ///
@@ -74,14 +75,14 @@ impl MediaSource for NoMedia {
     }
 }
 
-/// This provider cannot run the item. Holds the message for its caller.
+/// This provider cannot run the item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnsupportedItem(pub String);
+#[error("{}", .0.message)]
+pub struct UnsupportedItem(pub CargoFailure);
 
 impl UnsupportedItem {
     pub(super) fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+        Self(FailureCode::UnsupportedRequest.with_message(why))
     }
 }
 
@@ -134,5 +135,6 @@ impl<'a> MediaFile<'a> {
 }
 
 fn missing_file(file: &str) -> UnsupportedItem {
-    UnsupportedItem(format!("file {file} no longer exists"))
+    let message = format!("file {file} no longer exists");
+    UnsupportedItem(FailureCode::FileMissing.with_message(message))
 }

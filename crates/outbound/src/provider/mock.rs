@@ -10,6 +10,7 @@ use chrono::TimeDelta;
 use domain::model::{MockBehaviour, Model, SVC_MOCK};
 use domain::outcome::Outcome;
 use domain::params::Params;
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 
 use crate::provider::BatchItem;
@@ -128,10 +129,10 @@ impl MockProvider {
             return Err(ready_at);
         }
         if let MockBehaviour::Fail(text) = &model.mock_behaviour {
-            return Ok(Outcome::Failure(text.clone()));
+            return Ok(rejection(text));
         }
         if let Some(text) = directives.fail {
-            return Ok(Outcome::Failure(text));
+            return Ok(rejection(text));
         }
         Ok(match &item.params {
             Params::Chat(chat) => {
@@ -140,4 +141,9 @@ impl MockProvider {
             Params::Embedding(embedding) => embedding::embed(item.cargo, model, embedding),
         })
     }
+}
+
+/// Fails a request as a provider does that rejects it.
+fn rejection(message: impl Into<String>) -> Outcome {
+    Outcome::Failure(FailureCode::RequestRejected.with_message(message))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::file::MediaType;
+use domain::reason_code::FailureCode;
 use serde::Deserialize;
 use tokio_rustls::rustls::RootCertStore;
 
@@ -72,9 +73,12 @@ impl RealtimeProvider {
                 }
                 Err(_) => ItemResult::retry("the response cannot be parsed"),
             }),
-            Err(ProviderCallFailure::Refused { message, .. }) => Ok(ItemResult::failure(message)),
+            Err(ProviderCallFailure::Refused { message, .. }) => Ok(ItemResult::failure(
+                FailureCode::RequestRejected.with_message(message),
+            )),
             Err(ProviderCallFailure::TooLarge) => Ok(ItemResult::failure(
-                "the request is too large for the model server",
+                FailureCode::RequestTooLarge
+                    .with_message("the request is too large for the model server"),
             )),
             Err(failure) => Err(failure),
         }

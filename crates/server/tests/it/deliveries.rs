@@ -33,9 +33,36 @@ async fn a_failed_cargo_is_called_back_like_any_other() {
       "cargo_id": "[cargo]",
       "success": false,
       "response": null,
-      "error": "the provider said no"
+      "error": "the provider said no",
+      "error_code": "request_rejected"
     }
     "#);
+}
+
+#[tokio::test]
+async fn a_failure_of_an_earlier_version_has_no_code() {
+    let mut service = TestService::new().await;
+    let receiver = CallbackReceiver::new().await;
+    let customer = service.create_customer().await;
+    let mut body = chat_request("No.", Some(receiver.url()));
+    body["params"]["model"] = json!("failing");
+    let cargo = service.load(&customer, &body).await;
+    receiver.queue_statuses([500]);
+    service.clock.advance(MOCK_DELAY);
+    service.run_until_idle().await;
+    let record = service.track(&customer, &cargo).await;
+    assert_eq!(record["error_code"], "request_rejected");
+    let earlier = sqlx::raw_sql("update shard.outcome set failure_code = null");
+    earlier.execute(&service.north.pool).await.unwrap();
+    service.clock.advance(Duration::from_secs(30));
+    service.run_until_idle().await;
+    let record = service.track(&customer, &cargo).await;
+    assert_eq!(record["status"], "callback_delivered");
+    assert_eq!(record["error"], "the provider said no");
+    assert_eq!(record["error_code"], serde_json::Value::Null);
+    let callbacks = receiver.callbacks();
+    assert_eq!(callbacks[0]["error_code"], "request_rejected");
+    assert_eq!(callbacks[1]["error_code"], serde_json::Value::Null);
 }
 
 #[tokio::test]

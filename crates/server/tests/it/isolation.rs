@@ -302,6 +302,7 @@ async fn an_outcome_that_cannot_be_stored_fails_alone() {
         let record = service.track(&customer, cargo).await;
         assert_eq!(record["status"], "callback_delivered", "{record}");
         if record["success"] == false {
+            assert_eq!(record["error_code"], "result_not_stored");
             failed.push((number, record["error"].as_str().unwrap().to_owned()));
         }
     }

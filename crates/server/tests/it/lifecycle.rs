@@ -165,10 +165,9 @@ async fn ungathered_cargo_fails_at_its_deadline() {
         (&"COMPLETED".into(), &false.into())
     );
     service.run_until_idle().await;
-    assert_eq!(
-        receiver.callbacks()[0]["error"],
-        "the deadline of 24 hours has passed"
-    );
+    let callback = &receiver.callbacks()[0];
+    assert_eq!(callback["error"], "the deadline of 24 hours has passed");
+    assert_eq!(callback["error_code"], "deadline_exceeded");
     assert_eq!(
         service.status(&customer, &cargo).await,
         "callback_delivered"

@@ -47,6 +47,7 @@ async fn a_new_record_has_every_field() {
       "success": null,
       "response": null,
       "error": null,
+      "error_code": null,
       "usage": null,
       "cost": {
         "held": 0,
@@ -66,6 +67,7 @@ async fn a_new_record_has_every_field() {
         "delivered_at": null
       },
       "waiting": {
+        "code": "waiting_for_batch",
         "reason": "waiting to be gathered into a batch",
         "since": "2026-01-01T00:00:00.000000Z",
         "expected_at": null

@@ -20,6 +20,7 @@ fn new_outcome(cargo: &str, attempt: u32, success: bool) -> NewOutcome {
         cargo: cargo.parse().unwrap(),
         attempt,
         success,
+        failure_code: None,
         body: store::body::pack(b"{}"),
         usage: TokenUsage {
             input_tokens: 2,

@@ -39,6 +39,7 @@ async fn nothing_is_gathered_in_a_paused_lane_until_it_is_resumed() {
     let waiting = &service.track(&customer, &cargo).await["waiting"];
     insta::assert_json_snapshot!(waiting, @r#"
     {
+      "code": "paused_by_operator",
       "reason": "paused by the operator: the model is replaced",
       "since": "2026-01-01T00:00:00.200000Z",
       "expected_at": null

@@ -10,6 +10,7 @@ use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
 use domain::model::Price;
 use domain::money::Money;
 use domain::outcome::TokenUsage;
+use domain::reason_code::FailureCode;
 use domain::saving::Saving;
 use domain::time::Timestamp;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
@@ -41,6 +42,8 @@ pub struct NewOutcome {
     pub cargo: CargoId,
     pub attempt: u32,
     pub success: bool,
+    /// Of a failure.
+    pub failure_code: Option<FailureCode>,
     pub body: PackedBody,
     pub usage: TokenUsage,
     /// The model's realtime price, if it is known.

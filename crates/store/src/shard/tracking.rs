@@ -35,6 +35,8 @@ pub struct TrackedCargo {
 #[derive(Debug)]
 pub struct StoredOutcome {
     pub success: bool,
+    /// Of a failure; None if an earlier version stored it.
+    pub failure_code: Option<String>,
     pub body: Vec<u8>,
     pub usage: TokenUsage,
     pub charged: Money,
@@ -76,7 +78,7 @@ pub async fn find(
                r.metadata,
                o.success as "success?", o.codec as "codec?", o.body as "body?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
-               o.charged, o.realtime,
+               o.charged, o.realtime, o.failure_code,
                d.due_at as "due_at?",
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
@@ -149,6 +151,7 @@ struct Row {
     output_tokens: Option<i64>,
     charged: Option<i64>,
     realtime: Option<i64>,
+    failure_code: Option<String>,
     due_at: Option<Timestamp>,
     number: Option<i16>,
     started_at: Option<Timestamp>,
@@ -194,6 +197,7 @@ impl Row {
         };
         Ok(Some(StoredOutcome {
             success,
+            failure_code: self.failure_code.take(),
             body: body::unpack(codec, bytes, "outcome")?,
             usage: TokenUsage {
                 input_tokens: unsigned(self.input_tokens),

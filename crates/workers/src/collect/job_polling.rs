@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::model::Model;
+use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider, JobFailureReason, JobStatus};
@@ -176,7 +177,8 @@ impl Collector {
                     heads.into_iter().map(|head| (head.cargo, head)).collect();
                 let failed = lines.into_iter().filter_map(|(line, message)| {
                     let head = open.remove(&cargo(line)?)?;
-                    Some(FinishedCargo::failed(head, message))
+                    let failure = FailureCode::RequestRejected.with_message(message);
+                    Some(FinishedCargo::failed(head, failure))
                 });
                 failed.collect()
             }
@@ -184,7 +186,8 @@ impl Collector {
                 let exhausted = heads
                     .into_iter()
                     .filter(|head| head.attempt >= MAX_JOB_REFUSALS);
-                let failed = exhausted.map(|head| FinishedCargo::failed(head, message.clone()));
+                let failure = FailureCode::BatchRejected.with_message(message);
+                let failed = exhausted.map(|head| FinishedCargo::failed(head, failure.clone()));
                 failed.collect()
             }
         };

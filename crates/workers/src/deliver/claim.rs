@@ -174,14 +174,17 @@ impl DeliverStage {
         } = unsent;
         let unpacked = stored.map(|stored| {
             let (url, success) = (stored.url.clone(), stored.success);
-            stored.unpack().map(|plain| (url, success, plain))
+            let code = stored.failure_code.clone();
+            let plain = stored.unpack()?;
+            let payload =
+                outcome_writer::callback_payload(delivery.cargo, success, code.as_deref(), &plain);
+            Ok::<_, store::Error>((url, payload))
         });
-        let Some(Ok((url, success, plain))) = unpacked else {
+        let Some(Ok((url, payload))) = unpacked else {
             self.slots.release_bytes(&delivery.destination, bytes);
             self.skip_attempt(delivery, claim, UNREADABLE_REASON, now);
             return;
         };
-        let payload = outcome_writer::callback_payload(delivery.cargo, success, &plain);
         let callback = PendingCallback {
             cargo: delivery.cargo,
             destination: delivery.destination,

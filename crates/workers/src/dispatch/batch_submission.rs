@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use domain::batch::{MAX_TAKEOVERS, SubmissionDelay};
 use domain::model::Model;
+use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
 use domain::time::Timestamp;
 use outbound::provider::batch_provider::BatchProvider;
@@ -255,14 +256,12 @@ impl Submitter {
             }
             ProviderCallFailure::TooLarge if batch.cargo.len() > 1 => self.halve(claimed).await,
             ProviderCallFailure::TooLarge => {
-                self.fail_batch(
-                    claimed,
-                    "the request is too large for the provider: load a smaller one",
-                )
-                .await
+                let failure = FailureCode::RequestTooLarge
+                    .with_message("the request is too large for the provider: load a smaller one");
+                self.fail_batch(claimed, failure).await
             }
             ProviderCallFailure::Refused { message, .. } => {
-                self.handle_refusal(claimed, &message).await
+                self.handle_refusal(claimed, message).await
             }
             ProviderCallFailure::NotFound
             | ProviderCallFailure::Conflict
@@ -280,12 +279,13 @@ impl Submitter {
     async fn handle_refusal(
         &self,
         claimed: &ClaimedBatch,
-        message: &str,
+        message: String,
     ) -> Result<(), store::Error> {
         let heads =
             manifest::list_open(&self.shard, claimed.batch.id, &claimed.batch.cargo).await?;
         if heads.iter().all(|head| head.attempt >= MAX_JOB_REFUSALS) {
-            return self.fail_batch(claimed, message).await;
+            let failure = FailureCode::BatchRejected.with_message(message);
+            return self.fail_batch(claimed, failure).await;
         }
         self.requeue_all(claimed).await
     }

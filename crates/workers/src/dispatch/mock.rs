@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use domain::batch::MAX_TAKEOVERS;
 use domain::model::Model;
+use domain::reason_code::FailureCode;
 use outbound::provider::{BatchSubmission, Provider, SubmitFailure};
 use store::shard::batch;
 
@@ -37,7 +38,10 @@ impl Submitter {
                 let (job, at) = (submitted.job.0, submitted.next_poll_at);
                 batch::mark_running(&self.shard, batch.id, claim, &job, at, now).await
             }
-            Err(SubmitFailure::Refused(reason)) => self.fail_batch(claimed, &reason).await,
+            Err(SubmitFailure::Refused(reason)) => {
+                let failure = FailureCode::BatchRejected.with_message(reason);
+                self.fail_batch(claimed, failure).await
+            }
             // The recorded intent stays in both cases.
             Err(SubmitFailure::Unavailable(reason) | SubmitFailure::Indeterminate(reason)) => {
                 tracing::warn!(batch.id = %batch.id, reason, "a batch was not submitted to the mock and will be tried again");

@@ -96,6 +96,10 @@ impl CargoPage {
         }
     }
 
+    fn failure_code(&self) -> Option<&str> {
+        self.tracked.outcome.as_ref()?.failure_code.as_deref()
+    }
+
     fn callback_state(&self) -> Option<(&'static str, &'static str)> {
         let callback = self.tracked.callback.as_ref()?;
         Some(match self.tracked.status {

@@ -107,8 +107,8 @@ fn every_reason_to_stop_has_its_name() {
     model_context_window_exceeded: "t", MaxTokens, 1 in, 2 out
     stop_sequence: "t", StopSequence, 1 in, 2 out
     refusal: "t", EndTurn, 1 in, 2 out
-    tool_use: failed: the model stopped for an unsupported feature: tool_use
-    pause_turn: failed: the model stopped for an unsupported feature: pause_turn
+    tool_use: failed: unsupported_stop: the model stopped for an unsupported feature: tool_use
+    pause_turn: failed: unsupported_stop: the model stopped for an unsupported feature: pause_turn
     news: "t", EndTurn, 1 in, 2 out
     "#);
 }
@@ -117,7 +117,10 @@ fn every_reason_to_stop_has_its_name() {
 fn a_refusal_without_a_word_is_a_failure() {
     let message = json!({"content": [], "stop_reason": "refusal"});
     let described = described_result(&json!({"type": "succeeded", "message": message}));
-    assert_eq!(described, "failed: blocked by provider: refusal");
+    assert_eq!(
+        described,
+        "failed: content_blocked: blocked by provider: refusal"
+    );
 }
 
 #[test]
@@ -145,9 +148,9 @@ fn every_result_has_its_end() {
         writeln!(rows, "{kind}: {}", described_result(&json!({"type": kind}))).unwrap();
     }
     insta::assert_snapshot!(rows, @r"
-    invalid_request_error: failed: m
-    not_found_error: failed: m
-    request_too_large: failed: m
+    invalid_request_error: failed: request_rejected: m
+    not_found_error: failed: request_rejected: m
+    request_too_large: failed: request_rejected: m
     authentication_error: account: authentication_error (status 401)
     billing_error: account: billing_error (status 402)
     permission_error: account: permission_error (status 403)

@@ -140,13 +140,13 @@ fn every_reason_to_stop_has_its_name() {
     MAX_TOKENS "t": "t", MaxTokens, 1 in, 2 out
     MAX_TOKENS "": "", MaxTokens, 1 in, 2 out
     SAFETY "t": "t", EndTurn, 1 in, 2 out
-    SAFETY "": failed: blocked by provider: SAFETY
-    RECITATION "": failed: blocked by provider: RECITATION
-    PROHIBITED_CONTENT "": failed: blocked by provider: PROHIBITED_CONTENT
-    SPII "": failed: blocked by provider: SPII
-    BLOCKLIST "": failed: blocked by provider: BLOCKLIST
-    MALFORMED_FUNCTION_CALL "": failed: the model stopped for an unsupported feature: MALFORMED_FUNCTION_CALL
-    no candidate: failed: blocked by provider: SAFETY
+    SAFETY "": failed: content_blocked: blocked by provider: SAFETY
+    RECITATION "": failed: content_blocked: blocked by provider: RECITATION
+    PROHIBITED_CONTENT "": failed: content_blocked: blocked by provider: PROHIBITED_CONTENT
+    SPII "": failed: content_blocked: blocked by provider: SPII
+    BLOCKLIST "": failed: content_blocked: blocked by provider: BLOCKLIST
+    MALFORMED_FUNCTION_CALL "": failed: unsupported_stop: the model stopped for an unsupported feature: MALFORMED_FUNCTION_CALL
+    no candidate: failed: content_blocked: blocked by provider: SAFETY
     nothing: retry: the response has no candidate
     "#);
 }
@@ -161,8 +161,8 @@ fn every_error_has_its_end_by_either_name_and_number() {
         writeln!(rows, "{code}: {described}").unwrap();
     }
     insta::assert_snapshot!(rows, @r"
-    3: failed: m
-    5: failed: m
+    3: failed: request_rejected: m
+    5: failed: request_rejected: m
     7: retry: status 403
     8: retry: status 429
     13: retry: status 500
@@ -170,7 +170,7 @@ fn every_error_has_its_end_by_either_name_and_number() {
     16: account: status 401
     1: retry: status 499
     4: retry: status 504
-    400: failed: m
+    400: failed: request_rejected: m
     429: retry: status 429
     500: retry: status 500
     ");

@@ -4,6 +4,7 @@ use domain::id::CargoId;
 use domain::model::Model;
 use domain::outcome::{Completion, EmbeddingCompletion, Outcome, TokenUsage};
 use domain::params::EmbeddingParams;
+use domain::reason_code::FailureCode;
 
 use super::tokens;
 
@@ -15,7 +16,8 @@ const MAX_TEXTS: usize = 2048;
 pub(super) fn embed(cargo: CargoId, model: &Model, embedding: &EmbeddingParams) -> Outcome {
     let texts = embedding.input_text.texts();
     if texts.len() > MAX_TEXTS {
-        return Outcome::Failure(format!("a request may have at most {MAX_TEXTS} texts"));
+        let message = format!("a request may have at most {MAX_TEXTS} texts");
+        return Outcome::Failure(FailureCode::RequestRejected.with_message(message));
     }
     let input_tokens = texts.iter().map(|text| tokens::count(text)).sum();
     Outcome::Success(Completion::Embedding(EmbeddingCompletion {

@@ -77,7 +77,7 @@ async fn outcome(submission: &BatchSubmission, item: BatchItem) -> String {
     assert_eq!(polled.progress, PollProgress::Ended);
     match &polled.results[0].outcome {
         Outcome::Success(completion) => serde_json::to_string(completion).unwrap(),
-        Outcome::Failure(text) => format!("failed: {text}"),
+        Outcome::Failure(failure) => format!("failed: {}", failure.message),
     }
 }
 

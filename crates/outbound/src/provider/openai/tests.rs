@@ -71,9 +71,9 @@ fn every_line_of_results_has_its_end() {
     }
     insta::assert_snapshot!(rows, @r#"
     200 null: "t", EndTurn, 1 in, 2 out
-    400 null: failed: m
-    404 null: failed: m
-    422 null: failed: m
+    400 null: failed: request_rejected: m
+    404 null: failed: request_rejected: m
+    422 null: failed: request_rejected: m
     429 null: retry: status 429
     429 null: account: insufficient_quota (status 429)
     401 null: account: invalid_api_key (status 401)

@@ -141,9 +141,9 @@ fn every_reason_to_stop_has_its_name() {
     "length" "t" {}: "t", MaxTokens, 1 in, 2 out
     "length" null {}: "", MaxTokens, 1 in, 2 out
     "content_filter" "t" {}: "t", EndTurn, 1 in, 2 out
-    "content_filter" null {}: failed: blocked by provider: content_filter
-    "tool_calls" null {}: failed: the model stopped for an unsupported feature: tool_calls
-    "function_call" null {}: failed: the model stopped for an unsupported feature: function_call
+    "content_filter" null {}: failed: content_blocked: blocked by provider: content_filter
+    "tool_calls" null {}: failed: unsupported_stop: the model stopped for an unsupported feature: tool_calls
+    "function_call" null {}: failed: unsupported_stop: the model stopped for an unsupported feature: function_call
     "news" "t" {}: "t", EndTurn, 1 in, 2 out
     null "t" {}: "t", EndTurn, 1 in, 2 out
     "#);

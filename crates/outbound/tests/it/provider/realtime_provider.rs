@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::outcome::Outcome;
+use domain::reason_code::FailureCode;
 use outbound::provider::client::{ProviderCallFailure, ProviderOptions};
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::media::NoMedia;
@@ -68,25 +69,27 @@ async fn a_server_that_asks_for_no_credential_is_shown_none() {
 async fn what_is_wrong_with_an_item_fails_it() {
     let too_long =
         r#"{"error":{"code":400,"message":"too long","type":"exceed_context_size_error"}}"#;
-    let failed = |why: &str| {
-        let outcome = Outcome::Failure(why.to_owned());
+    let failed = |code: FailureCode, message: &str| {
         Ok(ItemResult::Outcome {
-            outcome,
+            outcome: Outcome::Failure(code.with_message(message)),
             is_usage_known: true,
         })
     };
     assert_eq!(
         complete_with_reply(plain_reply(400, too_long)).await,
-        failed("too long")
+        failed(FailureCode::RequestRejected, "too long")
     );
     let flat = r#"{"object":"error","message":"bad","type":"BadRequestError","code":422}"#;
     assert_eq!(
         complete_with_reply(plain_reply(422, flat)).await,
-        failed("bad")
+        failed(FailureCode::RequestRejected, "bad")
     );
     assert_eq!(
         complete_with_reply(plain_reply(413, "")).await,
-        failed("the request is too large for the model server")
+        failed(
+            FailureCode::RequestTooLarge,
+            "the request is too large for the model server"
+        )
     );
 }
 

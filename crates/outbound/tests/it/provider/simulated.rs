@@ -150,7 +150,7 @@ pub(super) fn describe(end: &ItemResult) -> String {
         } => (outcome, usage_known),
     };
     match outcome {
-        Outcome::Failure(why) => format!("failed: {why}"),
+        Outcome::Failure(failure) => format!("failed: {}", failure.message),
         Outcome::Success(Completion::Embedding(it)) => format!("{:?}", it.embeddings),
         Outcome::Success(Completion::Chat(chat)) => {
             let usage = if *usage_known { "" } else { ", usage unknown" };

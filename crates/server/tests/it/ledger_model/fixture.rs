@@ -173,6 +173,7 @@ impl LedgerModelFixture {
             cargo: outcome.cargo,
             attempt: outcome.attempt,
             success: outcome.success,
+            failure_code: None,
             body: body::pack(record.tag.as_bytes()),
             usage: outcome.usage,
             realtime: None,

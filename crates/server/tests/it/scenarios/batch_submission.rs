@@ -218,11 +218,12 @@ async fn an_item_that_the_provider_does_not_support_fails_alone() {
     let mut results = Vec::new();
     for cargo in &cargo {
         let record = fixture.service.track(&fixture.customer, cargo).await;
-        let (success, error) = (&record["success"], &record["error"]);
-        results.push(format!("{success} {error} in {}", record["attempt"]));
+        let (success, error, code) = (&record["success"], &record["error"], &record["error_code"]);
+        results.push(format!("{success} {code} {error} in {}", record["attempt"]));
     }
-    let unsupported = r#"false "the model accepts one text per embedding request" in 1"#;
-    assert_eq!(results, ["true null in 1", unsupported]);
+    let unsupported =
+        r#"false "unsupported_request" "the model accepts one text per embedding request" in 1"#;
+    assert_eq!(results, ["true null null in 1", unsupported]);
     assert_eq!(receiver.callbacks().len(), 2);
     let jobs = fixture
         .simulator

@@ -12,9 +12,9 @@ async fn a_job_is_stuck_and_there_is_no_other_route() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::Stuck)]).over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 1 jobs, 0.00 held
     ");
 }
@@ -57,9 +57,9 @@ async fn no_job_is_accepted_until_the_deadline() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::Create429)]).over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 0 jobs, 0.00 held
     ");
 }
@@ -89,9 +89,9 @@ async fn a_lost_submission_can_never_be_reconciled() {
     .over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 1 jobs, 0.00 held
     ");
 }

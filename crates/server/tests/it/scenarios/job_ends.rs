@@ -29,8 +29,8 @@ async fn all_fail() {
     let scenario = ProviderScenario::with_texts(&["[[fail 400]] one", "[[fail 400]] two"]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
     2 callbacks, 1 jobs, 0.00 held
     ");
 }
@@ -40,9 +40,9 @@ async fn all_fail_by_the_job() {
     let scenario = ProviderScenario::with_faults([SimulatedFault::new(FaultName::AllFail)]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
     3 callbacks, 1 jobs, 0.00 held
     ");
 }
@@ -58,22 +58,22 @@ async fn some_fail_are_blocked_or_refused() {
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @r#"
     openai:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 422 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: content_filter | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 422 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: content_filter | charged 0
     PENDING1 PROCESSING1 callback_delivered1 | says "I'm sorry, but I can't help with that." | charged 3600
     4 callbacks, 1 jobs, 0.00 held
 
     anthropic:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 422 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: refusal | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 422 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: refusal | charged 0
     PENDING1 PROCESSING1 callback_delivered1 | says "I'm sorry, but I can't help with that." | charged 3600
     4 callbacks, 1 jobs, 0.00 held
 
     gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 422 | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: SAFETY | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 422 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: SAFETY | charged 0
     PENDING1 PROCESSING1 callback_delivered1 | says "I'm sorry, but I can't help with that." | charged 3600
     4 callbacks, 1 jobs, 0.00 held
     "#);
@@ -85,7 +85,7 @@ async fn an_item_that_failed_with_a_provider_error_is_retried_up_to_the_limit() 
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 PENDING2 ... PROCESSING8 callback_delivered8 | no answer in 8 attempts: status 500 | charged 0
+    PENDING1 PROCESSING1 PENDING2 ... PROCESSING8 callback_delivered8 | attempts_exhausted: no answer in 8 attempts: status 500 | charged 0
     2 callbacks, 8 jobs, 0.00 held
     ");
 }
@@ -172,7 +172,7 @@ async fn a_job_is_refused_for_one_line() {
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai:
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
-    PENDING1 PROCESSING1 callback_delivered1 | This line is not valid. | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: This line is not valid. | charged 0
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     3 callbacks, 2 jobs, 0.00 held
 
@@ -190,15 +190,15 @@ async fn a_job_is_refused_for_one_line_again_and_again() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::ValidationFailed).line(1)]);
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::OpenAi, SimulatedProvider::Gemini]).await, @"
     openai:
-    PENDING1 PROCESSING1 callback_delivered1 | This line is not valid. | charged 0
-    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | This line is not valid. | charged 0
-    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | This line is not valid. | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: This line is not valid. | charged 0
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | request_rejected: This line is not valid. | charged 0
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | request_rejected: This line is not valid. | charged 0
     3 callbacks, 3 jobs, 0.00 held
 
     gemini:
-    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | This line is not valid. | charged 0
-    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | This line is not valid. | charged 0
-    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | This line is not valid. | charged 0
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | batch_rejected: This line is not valid. | charged 0
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | batch_rejected: This line is not valid. | charged 0
+    PENDING1 PROCESSING1 PENDING2 PROCESSING2 PENDING3 PROCESSING3 callback_delivered3 | batch_rejected: This line is not valid. | charged 0
     3 callbacks, 3 jobs, 0.00 held
     ");
 }

@@ -75,9 +75,9 @@ async fn a_job_cannot_be_polled_until_the_deadline() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::Poll500)]).over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 1 jobs, 0.00 held
     ");
 }

@@ -94,9 +94,9 @@ async fn the_credential_is_refused_until_the_deadline() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::Unauthorized)]).over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 BATCHED1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 BATCHED1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 0 jobs, 0.00 held
     ");
 }

@@ -28,8 +28,8 @@ async fn some_fail() {
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
     PENDING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 callback_delivered1 | simulated failure 400 | charged 0
-    PENDING1 callback_delivered1 | blocked by provider: content_filter | charged 0
+    PENDING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
+    PENDING1 callback_delivered1 | content_blocked: blocked by provider: content_filter | charged 0
     PENDING1 callback_delivered1 | its own answer | charged 4600
     PENDING1 callback_delivered1 | its own answer | charged 5100
     5 callbacks, 0 jobs, 5 calls, 0.00 held
@@ -70,9 +70,9 @@ async fn it_is_dead_until_the_deadline() {
         ProviderScenario::with_faults([SimulatedFault::new(FaultName::Dead)]).over_a_day();
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
-    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 0 jobs, 0.00 held
     ");
 }
@@ -95,7 +95,7 @@ async fn one_request_is_never_answered() {
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
     PENDING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PENDING2 PENDING3 PENDING4 PENDING5 PENDING6 PENDING7 PENDING8 callback_delivered8 | no answer in 8 attempts: provider unavailable: status 500 | charged 0
+    PENDING1 PENDING2 PENDING3 PENDING4 PENDING5 PENDING6 PENDING7 PENDING8 callback_delivered8 | attempts_exhausted: no answer in 8 attempts: provider unavailable: status 500 | charged 0
     PENDING1 callback_delivered1 | its own answer | charged 1000
     3 callbacks, 0 jobs, 26 calls, 0.00 held
     ");
@@ -106,7 +106,7 @@ async fn a_request_is_too_long_for_it() {
     let scenario = ProviderScenario::with_fault_once(FaultName::Context400);
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
-    PENDING1 callback_delivered1 | This model's maximum context length is 4096 tokens. However, your request has more. Please reduce the length of the input messages. | charged 0
+    PENDING1 callback_delivered1 | request_rejected: This model's maximum context length is 4096 tokens. However, your request has more. Please reduce the length of the input messages. | charged 0
     PENDING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 callback_delivered1 | its own answer | charged 1500
     3 callbacks, 0 jobs, 3 calls, 0.00 held

@@ -117,21 +117,21 @@ async fn a_filter_leaves_no_text() {
     let scenario = ProviderScenario::with_fault_once(FaultName::SafetyBlock);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai:
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: content_filter | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: content_filter | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: content_filter | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: content_filter | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: content_filter | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: content_filter | charged 0
     3 callbacks, 1 jobs, 0.00 held
 
     anthropic:
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: refusal | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: refusal | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: refusal | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: refusal | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: refusal | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: refusal | charged 0
     3 callbacks, 1 jobs, 0.00 held
 
     gemini:
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: SAFETY | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: SAFETY | charged 0
-    PENDING1 PROCESSING1 callback_delivered1 | blocked by provider: SAFETY | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: SAFETY | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: SAFETY | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | content_blocked: blocked by provider: SAFETY | charged 0
     3 callbacks, 1 jobs, 0.00 held
     ");
 }
@@ -173,7 +173,7 @@ async fn items_have_different_faulty_lines() {
     .over_a_day();
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
-    PENDING1 PROCESSING1 PENDING2 ... PENDING13 callback_delivered13 | the deadline of 24 hours has passed | charged 0
+    PENDING1 PROCESSING1 PENDING2 ... PENDING13 callback_delivered13 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 4600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 5100
@@ -193,7 +193,7 @@ async fn gemini_answers_in_its_other_formats() {
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Gemini]).await, @"
     gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
-    PENDING1 PROCESSING1 callback_delivered1 | simulated failure 400 | charged 0
+    PENDING1 PROCESSING1 callback_delivered1 | request_rejected: simulated failure 400 | charged 0
     2 callbacks, 1 jobs, 0.00 held
     ");
 }

@@ -249,7 +249,10 @@ impl WatchedCargo {
                 "its own answer".to_owned()
             }
             Some(true) => format!("says {}", record["response"]["content"][0]["text"]),
-            Some(false) => record["error"].as_str().unwrap().to_owned(),
+            Some(false) => {
+                let text = |name: &str| record[name].as_str().unwrap().to_owned();
+                format!("{}: {}", text("error_code"), text("error"))
+            }
             None => "no end".to_owned(),
         };
         let charged = &record["cost"]["charged"];

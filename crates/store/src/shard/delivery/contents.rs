@@ -18,6 +18,8 @@ const MAX_INLINE_BYTES: i32 = 8 * 1024;
 pub struct StoredCallback {
     pub url: String,
     pub success: bool,
+    /// Of a failure; None if an earlier version stored it.
+    pub failure_code: Option<String>,
     /// The size of the unpacked outcome. None: the row is corrupt.
     pub unpacked_size: Option<usize>,
     codec: i16,
@@ -53,7 +55,7 @@ pub async fn read_callbacks(
     let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
     let (first, last) = id_bounds(&cargo);
     let rows = sqlx::query!(
-        r#"select c.id, c.callback_url as "url!", o.success, o.codec,
+        r#"select c.id, c.callback_url as "url!", o.success, o.failure_code, o.codec,
                octet_length(o.body) as "length!",
                -- The head of a frame tells its unpacked size.
                case when octet_length(o.body) <= $4 then o.body
@@ -73,6 +75,7 @@ pub async fn read_callbacks(
         let callback = StoredCallback {
             url: row.url,
             success: row.success,
+            failure_code: row.failure_code,
             unpacked_size: body::unpacked_size(row.codec, &row.bytes, length),
             codec: row.codec,
             body: (row.length <= MAX_INLINE_BYTES).then_some(row.bytes),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use domain::money::Money;
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -24,9 +25,10 @@ pub(super) async fn insert(
     sqlx::query!(
         r#"with stored as (
                insert into shard.outcome
-                   (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime)
+                   (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime,
+                    failure_code)
                select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
-                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[])
+                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[], $20::text[])
            ), shared as (
                update shard.share s set succeeded = s.succeeded + ended.succeeded,
                    failed = s.failed + ended.failed
@@ -57,7 +59,8 @@ pub(super) async fn insert(
         batch,
         &shares.project,
         &shares.succeeded,
-        &shares.failed
+        &shares.failed,
+        &columns.failure_code as &[Option<&str>]
     )
     .execute(&mut **tx)
     .await?;
@@ -75,6 +78,7 @@ pub(super) struct OutcomeColumns {
     output_tokens: Vec<i64>,
     charged: Vec<Option<i64>>,
     realtime: Vec<Option<i64>>,
+    failure_code: Vec<Option<&'static str>>,
     due: DeliveryColumns,
     /// How many of each project succeeded and failed.
     ended: BTreeMap<Uuid, (i32, i32)>,
@@ -110,6 +114,8 @@ impl OutcomeColumns {
         self.output_tokens.push(signed(outcome.usage.output_tokens));
         self.charged.push(charged.map(Money::nanos));
         self.realtime.push(realtime.map(Money::nanos));
+        let code = outcome.failure_code.map(FailureCode::as_str);
+        self.failure_code.push(code);
         if let Some(host) = row.host {
             self.due.cargo.push(outcome.cargo.uuid());
             self.due.organization.push(row.organization);

@@ -236,6 +236,7 @@ pub(super) fn outcome(cargo: CargoId) -> NewOutcome {
         cargo,
         attempt: 1,
         success: true,
+        failure_code: None,
         body: body::pack(b"{}"),
         usage: TokenUsage::default(),
         realtime: None,

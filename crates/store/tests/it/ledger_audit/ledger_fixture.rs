@@ -170,6 +170,7 @@ impl LedgerFixture {
             cargo: *cargo,
             attempt: 1,
             success,
+            failure_code: None,
             body: body::pack(b"{}"),
             usage: if success {
                 USAGE
