@@ -53,7 +53,7 @@ function hash(file, onProgress) {
 
 // Calls the API through the dashboard. Returns its JSON or throws its error.
 async function callApi(path, body) {
-  const options = { credentials: "same-origin", headers: { "x-form-seal": card.dataset.seal } };
+  const options = { credentials: "same-origin", headers: { "x-csrf-token": card.dataset.csrf } };
   if (body !== undefined) {
     Object.assign(options, { method: "POST", body: JSON.stringify(body) });
     options.headers["content-type"] = "application/json";

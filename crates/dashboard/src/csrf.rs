@@ -8,15 +8,17 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use crate::page_error::PageError;
 
-/// Scripts send the CSRF token in this header, forms in this field.
-const CSRF_HEADER: &str = "x-form-seal";
-const CSRF_FIELD: &str = "seal";
+/// Scripts send the CSRF token in one of these headers, forms in one of these fields. Pages of the
+/// earlier version use the second name.
+const CSRF_HEADERS: [&str; 2] = ["x-csrf-token", "x-form-seal"];
+const CSRF_FIELDS: [&str; 2] = ["csrf", "seal"];
 /// Large enough for a cargo's JSON.
 const MAX_FORM_BYTES: usize = 12 << 20;
 
 /// Returns the request if its CSRF token is the session's.
 pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Request, PageError> {
-    if let Some(given) = request.headers().get(CSRF_HEADER) {
+    let mut headers = CSRF_HEADERS.iter();
+    if let Some(given) = headers.find_map(|name| request.headers().get(*name)) {
         return if constant_time_eq(given.as_bytes(), csrf_token.as_bytes()) {
             Ok(request)
         } else {
@@ -34,7 +36,7 @@ pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Re
     let (parts, body) = request.into_parts();
     let bytes = read_body(body, MAX_FORM_BYTES).await?;
     let mut fields = url::form_urlencoded::parse(&bytes);
-    let given = fields.find(|(name, _)| name == CSRF_FIELD);
+    let given = fields.find(|(name, _)| CSRF_FIELDS.contains(&name.as_ref()));
     match given {
         Some((_, given)) if constant_time_eq(given.as_bytes(), csrf_token.as_bytes()) => {
             Ok(Request::from_parts(parts, Body::from(bytes)))
@@ -75,6 +77,31 @@ mod tests {
         assert!(!constant_time_eq(b"abc", b"abd"));
         assert!(!constant_time_eq(b"ab", b"abc"));
         assert!(!constant_time_eq(b"", b"abc"));
+    }
+
+    #[tokio::test]
+    async fn pages_of_the_earlier_version_may_still_send_their_forms() {
+        let form = |body: &'static str| {
+            let request = Request::post("/dashboard/sign-out")
+                .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+            verify_csrf(request.body(Body::from(body)).unwrap(), "token")
+        };
+        for body in ["csrf=token", "seal=token", "host=a&csrf=token"] {
+            assert!(form(body).await.is_ok(), "{body}");
+        }
+        for body in ["", "csrf=", "csrf=other", "seal=other", "token=token"] {
+            assert!(form(body).await.is_err(), "{body}");
+        }
+        for (name, value, is_valid) in [
+            ("x-csrf-token", "token", true),
+            ("x-form-seal", "token", true),
+            ("x-csrf-token", "other", false),
+            ("x-form-seal", "other", false),
+        ] {
+            let request = Request::post("/dashboard/sign-out").header(name, value);
+            let verified = verify_csrf(request.body(Body::empty()).unwrap(), "token").await;
+            assert_eq!(verified.is_ok(), is_valid, "{name}: {value}");
+        }
     }
 
     #[tokio::test]

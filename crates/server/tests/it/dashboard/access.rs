@@ -111,7 +111,7 @@ async fn a_form_without_its_csrf_token_changes_nothing() {
             continue;
         }
         let path = fill_path(path, fixture.customer.organization, &fixture.slug);
-        for body in ["", "seal=", "seal=0000", "other=1"] {
+        for body in ["", "csrf=", "csrf=0000", "seal=0000", "other=1"] {
             let request = Request::post(&path)
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .header("sec-fetch-site", "same-origin");
@@ -152,7 +152,7 @@ async fn a_form_of_another_site_changes_nothing() {
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .header("host", "dash.example")
                 .header(name, value);
-            let seen = owner.request(request, format!("seal={csrf_token}")).await;
+            let seen = owner.request(request, format!("csrf={csrf_token}")).await;
             assert_eq!(seen.status, 403, "{path} {name}: {value}");
         }
     }

@@ -230,7 +230,7 @@ impl Browser {
             .map(SecretToken::csrf_token)
             .unwrap_or_default();
         let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(fields).append_pair("seal", &csrf_token);
+        form.extend_pairs(fields).append_pair("csrf", &csrf_token);
         let request = Request::post(path)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header("sec-fetch-site", "same-origin");

@@ -20,7 +20,7 @@ async fn post_json(browser: &mut Browser, path: &str, body: &Value) -> PageRespo
         .unwrap_or_default();
     let request = Request::post(path)
         .header(CONTENT_TYPE, "application/json")
-        .header("x-form-seal", csrf_token)
+        .header("x-csrf-token", csrf_token)
         .header("sec-fetch-site", "same-origin");
     browser.request(request, body.to_string()).await
 }
