@@ -9,6 +9,7 @@ check() {
     step "format" cargo fmt --all --check
     step "conformance copy" compare_conformance
     step "dependencies" cargo deny --log-level warn check bans licenses sources
+    step "notice" compare_notice
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints
@@ -31,6 +32,12 @@ lints() { with_queries "$SCRATCH/queries" cargo clippy --workspace --all-targets
 compare_queries() {
     diff --recursive --brief crates/store/.sqlx "$SCRATCH/queries" >&2 && return
     echo "crates/store/.sqlx is stale: ./dev prepare" >&2
+    return 1
+}
+
+compare_notice() {
+    python3 scripts/notice.py | diff NOTICE - >&2 && return
+    echo "NOTICE is stale: ./dev notice" >&2
     return 1
 }
 
