@@ -10,6 +10,7 @@ check() {
     step "conformance copy" compare_conformance
     step "dependencies" cargo deny --log-level warn check bans licenses sources
     step "notice" compare_notice
+    step "performance page" python3 -B scripts/long.py check
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Runs every heavy verb once, and keeps each result with its commit.
+# Runs every heavy verb once, and records each result with its commit in docs/performance.jsonl.
 
 # One verb per line, the lightest first. `soak` is last, because each of its trials has run once before.
 long_verbs() {
@@ -10,56 +10,57 @@ bench gather
 bench batches
 bench videos
 bench pages
-chaos kill
-chaos connections
-chaos restart
-chaos shard
-chaos limits
-chaos redis
-chaos files
-chaos scanner --large
-chaos store
-chaos server
+chaos kill --release
+chaos connections --release
+chaos restart --release
+chaos shard --release
+chaos limits --release
+chaos redis --release
+chaos files --release
+chaos scanner --large --release
+chaos store --release
+chaos server --release
 chaos freeze --release
 chaos partition --release
 chaos promote --release
 chaos statements --release
 chaos overload --release
 chaos neighbours --release
-chaos submit
+chaos submit --release
 model
 interleavings
 soak --minutes 120
 END
 }
 
-# long [WORD]: all verbs, or those whose line contains the word. long --table: only the known results.
+# long [WORD]: all verbs, or those whose line contains the word. long --table: only the tables of the page.
 long() {
-    local results=$STATE/long/results.jsonl verb
+    local verb
     mkdir -p "$STATE/long"
     if [[ ${1:-} != --table ]]; then
         while read -r verb; do
             [[ $verb == *"${1:-}"* ]] || continue
-            long_verb "$results" "$verb"
+            long_verb "$verb"
         done < <(long_verbs)
     fi
-    long_table "$results"
+    python3 -B scripts/long.py table
 }
 
-# Runs one verb and adds a line to the results, also if it fails.
+# Runs one verb and records its result, also if it fails.
 long_verb() {
-    local results=$1 words began=$SECONDS log
-    read -r -a words <<<"$2"
-    log=$STATE/long/${2//[^a-z0-9]/-}.log
-    say "./dev $2 (its output: $log)"
-    local code=0
+    local words began=$SECONDS log code=0
+    read -r -a words <<<"$1"
+    log=$STATE/long/${1//[^a-z0-9]/-}.log
+    say "./dev $1 (its output: $log)"
     ./dev "${words[@]}" >"$log" 2>&1 </dev/null || code=$?
-    LONG_VERB=$2 LONG_CODE=$code LONG_SECONDS=$((SECONDS - began)) \
-        LONG_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude '*') \
-        python3 scripts/long.py add "$results" "$log"
+    LONG_VERB=$1 LONG_CODE=$code LONG_SECONDS=$((SECONDS - began)) LONG_COMMIT=$(long_commit) \
+        python3 -B scripts/long.py add "$log"
 }
 
-long_table() {
-    [[ -s $1 ]] || fail "nothing was run yet"
-    python3 scripts/long.py table "$1"
+# The commit that is measured. The record and its page do not change the program.
+long_commit() {
+    local commit changes
+    commit=$(git rev-parse --short=12 HEAD)
+    changes=$(git status --porcelain -- . ':!docs/performance.jsonl' ':!docs/performance.md')
+    echo "$commit${changes:+-dirty}"
 }
