@@ -25,10 +25,15 @@ screenshots() {
 
 bench_pages() {
     need compiler postgres redis browser
-    say "building longshored (release)"
-    cargo build --workspace --bin longshored --release "${QUIET[@]}"
-    LONGSHORED=$CARGO_TARGET_DIR/release/longshored
-    browser_servers durable
+    if has_option --small "$@"; then
+        build_longshored
+        browser_servers throwaway
+    else
+        say "building longshored (release)"
+        cargo build --workspace --bin longshored --release "${QUIET[@]}"
+        LONGSHORED=$CARGO_TARGET_DIR/release/longshored
+        browser_servers durable
+    fi
     run_interruptible node tools/browser/bench.mjs "$@"
 }
 

@@ -5,7 +5,7 @@
 compare() {
     local commit=${1:?compare COMMIT: the commit to compare with} tree
     shift
-    need compiler postgres redis objects scanner wrk
+    need compiler postgres redis objects scanner
     scratch
     tree=$SCRATCH/tree
     git worktree add --quiet --detach "$tree" "$commit"

@@ -71,8 +71,6 @@ install_objects() {
 
 missing_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon); }
 
-missing_wrk() { have wrk || MISSING+=(wrk); }
-
 # A library that shifts the clock of one process.
 missing_faketime() { have faketime || MISSING+=(faketime); }
 

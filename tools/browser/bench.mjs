@@ -1,7 +1,8 @@
-// Measures each page with a million cargo in its project: bench.mjs [--cargo N] [--rounds N]
+// Measures each page with a million cargo in its project: bench.mjs [--cargo N] [--rounds N] [--small]
 //
 // Signs in with plain requests and reads every page, one after the other, to the last byte. For comparison
-// it reads /health of the same process, which uses no database. The last line is JSON.
+// it reads /health of the same process, which uses no database. The last line is JSON. With --small it runs for
+// seconds, and only checks that every page answers.
 
 import { parseArgs } from "node:util";
 import { OPERATOR } from "./support/browser.mjs";
@@ -11,18 +12,20 @@ import { Installation } from "./support/installation.mjs";
 const MAX_P95_MILLISECONDS = 200;
 const PROJECT = "big";
 
-const { values } = parseArgs({ options: { cargo: { type: "string", default: "1000000" }, rounds: { type: "string", default: "50" } } });
-const rounds = Number(values.rounds);
+const { values } = parseArgs({ options: { cargo: { type: "string" }, rounds: { type: "string" }, small: { type: "boolean", default: false } } });
+const cargo = Number(values.cargo ?? (values.small ? 3000 : 1_000_000));
+const rounds = Number(values.rounds ?? (values.small ? 1 : 50));
+const warmUpRounds = values.small ? 0 : 3;
 
 const installation = await Installation.start("bench", { demo: true });
 let ok = false;
 try {
   const cookie = await setUp();
-  await installation.demo(Number(values.cargo), { project: PROJECT });
+  await installation.demo(cargo, { project: PROJECT });
   await joinOrganizations(installation);
   const known = await demoIds(installation, PROJECT);
   const measured = [{ name: "health", path: "/health" }, ...pages(known)];
-  for (const { path } of measured) for (let turn = 0; turn < 3; turn++) await fetchPage(path, cookie);
+  for (const { path } of measured) for (let turn = 0; turn < warmUpRounds; turn++) await fetchPage(path, cookie);
   const times = new Map(measured.map(({ name }) => [name, []]));
   let refused = 0;
   // In turns, so that other load on the machine affects all pages alike.
@@ -42,9 +45,9 @@ try {
     console.log(`${name.padEnd(26)}${[p50, p95, p99].map((it) => it.toFixed(1).padStart(10)).join("")}`);
   }
   const slowest = table.reduce((a, b) => (b.p95 > a.p95 ? b : a));
-  ok = refused === 0 && slowest.p95 < MAX_P95_MILLISECONDS;
+  ok = refused === 0 && (values.small || slowest.p95 < MAX_P95_MILLISECONDS);
   const result = {
-    name: "pages", ok, cargo: Number(values.cargo), rounds, pages: table.length - 1, refused,
+    name: "pages", ok, small: values.small, cargo, rounds, pages: table.length - 1, refused,
     slowest: slowest.name, slowest_p95_milliseconds: round(slowest.p95), limit_milliseconds: MAX_P95_MILLISECONDS,
     health_p95_milliseconds: round(table[0].p95),
   };

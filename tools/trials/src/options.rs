@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+mod bench;
 mod fault_injection;
 
+pub use bench::*;
 pub use fault_injection::*;
 
 /// Checks a `longshored` against its promises. The last line of output is the verdict, in JSON.
@@ -58,64 +60,6 @@ pub enum BenchCommand {
     Batches(BenchBatchesOptions),
     /// Videos of 1 GB from session to ready, with loads in the background.
     Videos(BenchVideosOptions),
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct BenchLoadOptions {
-    /// Seconds of each measurement; a round has six.
-    #[arg(long, default_value_t = 10)]
-    pub seconds: u64,
-    #[arg(long, default_value_t = 5)]
-    pub rounds: u32,
-    #[arg(long, default_value_t = 64)]
-    pub connections: usize,
-    /// The number of organizations that one organization is compared with.
-    #[arg(long, default_value_t = 1000)]
-    pub organizations: usize,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct BenchJourneyOptions {
-    /// Seconds of the measured window.
-    #[arg(long, default_value_t = 60)]
-    pub seconds: u64,
-    #[arg(long, default_value_t = 64)]
-    pub connections: usize,
-    #[arg(long, default_value_t = 100)]
-    pub organizations: usize,
-    /// Pause loading while this many cargo are in flight.
-    #[arg(long, default_value_t = 3000)]
-    pub in_flight: u64,
-    /// Load for a priced model.
-    #[arg(long)]
-    pub priced: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct BenchGatherOptions {
-    /// Size of the large backlog.
-    #[arg(long, default_value_t = 5_000_000)]
-    pub waiting: i64,
-    /// Gather this many before the second measurement.
-    #[arg(long, default_value_t = 2_000_000)]
-    pub gathered: i64,
-    #[arg(long, default_value_t = 10_000)]
-    pub organizations: i64,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct BenchBatchesOptions {
-    /// Cargo to load; half of it belongs to one organization.
-    #[arg(long, default_value_t = 100_000)]
-    pub cargo: usize,
-    #[arg(long, default_value_t = 200)]
-    pub organizations: usize,
-    /// Tokens that may be enqueued at the account, for both shards together.
-    #[arg(long, default_value_t = 20_000_000)]
-    pub enqueued_tokens: u64,
-    /// Fill a job of 200 MB instead: few cargo of 100 KB each.
-    #[arg(long, conflicts_with_all = ["cargo", "organizations", "enqueued_tokens"])]
-    pub large: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -257,19 +201,6 @@ pub struct ChaosServerOptions {
     pub script: PathBuf,
 }
 
-#[derive(Debug, Clone, Args)]
-pub struct BenchVideosOptions {
-    /// Videos at the same time, after a single one.
-    #[arg(long, default_value_t = 10)]
-    pub count: usize,
-    /// The size of each video in MB.
-    #[arg(long, default_value_t = 1024)]
-    pub megabytes: u64,
-    /// Loads per second in the background.
-    #[arg(long, default_value_t = 100)]
-    pub rate: u32,
-}
-
 impl TrialsVerb {
     /// The name in the verdict.
     pub const fn verdict_name(&self) -> &'static str {
@@ -298,5 +229,83 @@ impl TrialsVerb {
             Self::Chaos(ChaosCommand::Neighbours(_)) => "chaos neighbours",
             Self::Soak(_) => "soak",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{CommandFactory as _, ValueEnum};
+
+    use super::*;
+
+    const SHORT_RUNS: &str = include_str!("../../../scripts/short.sh");
+    const LONG_RUNS: &str = include_str!("../../../scripts/long.sh");
+
+    /// The verbs of a list, as `./dev` gives them to this program.
+    fn parse_runs(list: &str) -> Vec<TrialsVerb> {
+        let is_trial = |line: &&str| line.starts_with("bench ") || line.starts_with("chaos ");
+        let ours = list.lines().filter(is_trial);
+        let ours = ours.filter(|line| !line.starts_with("bench pages"));
+        let parse = |line: &str| {
+            let line = line.replace(" --release", "");
+            let line = line.replace("chaos server", "chaos server --python python3");
+            let command = format!("trials --longshored longshored {line}");
+            Options::try_parse_from(command.split_whitespace())
+                .unwrap_or_else(|error| panic!("{line}: {error}"))
+                .verb
+        };
+        ours.map(parse).collect()
+    }
+
+    /// Whether the runs name every part; a run without a part runs all.
+    fn names_every_part<T: ValueEnum + PartialEq>(runs: &[&[T]]) -> bool {
+        let is_named = |part| {
+            let mut runs = runs.iter();
+            runs.any(|parts| parts.is_empty() || parts.contains(part))
+        };
+        T::value_variants().iter().all(is_named)
+    }
+
+    #[test]
+    fn every_bench_and_chaos_trial_has_a_short_and_a_long_run() {
+        let command = Options::command();
+        let mut expected = BTreeSet::new();
+        for group in ["bench", "chaos"] {
+            let trials = command.find_subcommand(group).unwrap().get_subcommands();
+            expected.extend(trials.map(|trial| format!("{group} {}", trial.get_name())));
+        }
+        for list in [SHORT_RUNS, LONG_RUNS] {
+            let runs = parse_runs(list);
+            let names = runs.iter().map(|verb| verb.verdict_name().to_owned());
+            assert_eq!(names.collect::<BTreeSet<_>>(), expected);
+            assert!(list.contains("\nbench pages"));
+        }
+    }
+
+    #[test]
+    fn short_runs_name_every_part() {
+        let runs = parse_runs(SHORT_RUNS);
+        let neighbours: Vec<&[NeighbourPart]> = runs
+            .iter()
+            .filter_map(|verb| {
+                if let TrialsVerb::Chaos(ChaosCommand::Neighbours(options)) = verb {
+                    return Some(&*options.part);
+                }
+                None
+            })
+            .collect();
+        assert!(names_every_part(&neighbours));
+        let overload: Vec<&[OverloadPart]> = runs
+            .iter()
+            .filter_map(|verb| {
+                if let TrialsVerb::Chaos(ChaosCommand::Overload(options)) = verb {
+                    return Some(&*options.parts);
+                }
+                None
+            })
+            .collect();
+        assert!(names_every_part(&overload));
     }
 }

@@ -84,7 +84,7 @@ pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Resul
     report_progress("waiting for callbacks");
     wait_for_callbacks(&callers).await;
 
-    let mut verdict = TrialVerdict::new("bench batches");
+    let mut verdict = TrialVerdict::new("bench batches").judging_figures(!options.small);
     verdict
         .record("cargo", shape.cargo)
         .record("organizations", shape.organizations)
@@ -241,11 +241,11 @@ fn judge_memory(
             "peak_megabytes",
             json!({"serve": round_to(serve, 1), "serve_before": round_to(calm, 1), "work": working}),
         )
-        .check(
+        .check_figure(
             format!("serve grows by at most {} MB", shape.max_server_growth_megabytes),
             serve - calm <= shape.max_server_growth_megabytes,
         )
-        .check(
+        .check_figure(
             format!("work has at most {} MB", shape.max_worker_megabytes),
             most <= shape.max_worker_megabytes,
         );

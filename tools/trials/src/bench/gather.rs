@@ -17,12 +17,11 @@ use crate::verdict::TrialVerdict;
 const MODEL: &str = "svc-mock";
 const SMALL_BACKLOG: i64 = 10_000;
 const CARGO_PER_GATHER: i64 = 1000;
-const MEASURED_GATHERS: usize = 50;
 /// The first gathers of a process plan their queries and are never counted.
 const WARM_UP_GATHERS: usize = 5;
 /// The bench refills the small backlog after this many counted gathers.
 const GATHERS_BETWEEN_FILLS: usize = 5;
-const TRACKING_LOOKUPS: usize = 2000;
+const LOOKUPS_PER_MEASURED_GATHER: usize = 40;
 const MAX_RATIO: f64 = 1.3;
 
 /// Milliseconds of every measurement.
@@ -47,11 +46,12 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
     report_progress(format!("{SMALL_BACKLOG} cargo waiting"));
     backlog.add_waiting(SMALL_BACKLOG).await?;
     backlog.analyze().await?;
-    times.tracking_small = measure_tracking(&environment).await?;
+    let lookups = options.gathers * LOOKUPS_PER_MEASURED_GATHER;
+    times.tracking_small = measure_tracking(&environment, lookups).await?;
     // The warm-up takes these away, so that counting starts with the small backlog.
     let uncounted = CARGO_PER_GATHER * i64::try_from(WARM_UP_GATHERS).unwrap_or_default();
     backlog.add_waiting(uncounted).await?;
-    while times.small.len() < MEASURED_GATHERS {
+    while times.small.len() < options.gathers {
         let (gathered, milliseconds) = measure_gathers(&environment, GATHERS_BETWEEN_FILLS).await?;
         times.small.extend(milliseconds);
         backlog.add_waiting(gathered).await?;
@@ -70,20 +70,16 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
         ..MeasuredProcesses::default()
     };
     let meters = processes.read_cpu()?;
-    times.tracking_large = measure_tracking(&environment).await?;
+    times.tracking_large = measure_tracking(&environment, lookups).await?;
     let before = usize::try_from(options.gathered / CARGO_PER_GATHER).unwrap_or_default();
-    let (gathered, milliseconds) = measure_gathers(&environment, before + MEASURED_GATHERS).await?;
+    let (gathered, milliseconds) = measure_gathers(&environment, before + options.gathers).await?;
     times.gathered = gathered;
-    times.large = milliseconds
-        .iter()
-        .copied()
-        .take(MEASURED_GATHERS)
-        .collect();
+    times.large = milliseconds.iter().copied().take(options.gathers).collect();
     times.after = milliseconds
         .iter()
         .copied()
         .rev()
-        .take(MEASURED_GATHERS)
+        .take(options.gathers)
         .collect();
     times.other_processes = meters
         .usage_until(processes.read_cpu()?)
@@ -103,7 +99,7 @@ fn build_verdict(
     let large = ratio(&mut times.large, &mut times.small);
     let after = ratio(&mut times.after, &mut times.small);
     let tracking = ratio(&mut times.tracking_large, &mut times.tracking_small);
-    let mut verdict = TrialVerdict::new("bench gather");
+    let mut verdict = TrialVerdict::new("bench gather").judging_figures(!options.small);
     for (name, value) in [
         ("ratio", large),
         ("ratio_after", after),
@@ -111,7 +107,7 @@ fn build_verdict(
     ] {
         verdict.record(name, value.map(|value| round_to(value, 2)));
         let held = value.is_some_and(|value| value <= MAX_RATIO);
-        verdict.check(format!("{name} at most 1.3"), held);
+        verdict.check_figure(format!("{name} at most 1.3"), held);
     }
     let all_gathered = times.gathered >= options.gathered;
     verdict
@@ -168,8 +164,8 @@ async fn measure_gathers(environment: &BaseEnvironment, counted: usize) -> Resul
     ))
 }
 
-async fn measure_tracking(environment: &BaseEnvironment) -> Result<Vec<f64>> {
-    let count = TRACKING_LOOKUPS.to_string();
+async fn measure_tracking(environment: &BaseEnvironment, lookups: usize) -> Result<Vec<f64>> {
+    let count = lookups.to_string();
     read_milliseconds(&run_for_json(environment, &["trial", "tracking", "--count", &count]).await?)
 }
 

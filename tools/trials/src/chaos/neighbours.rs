@@ -19,7 +19,9 @@ use crate::progress::report_progress;
 use crate::verdict::TrialVerdict;
 
 pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {
-    let mut verdict = TrialVerdict::new("chaos neighbours");
+    // The debug build needs both cores for the parts alone.
+    let judges_figures = !(options.small && cfg!(debug_assertions));
+    let mut verdict = TrialVerdict::new("chaos neighbours").judging_figures(judges_figures);
     verdict.record("small", options.small);
     for part in NeighbourPart::ALL {
         if !options.part.is_empty() && !options.part.contains(&part) {

@@ -26,7 +26,8 @@ use crate::verdict::TrialVerdict;
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 const BEFORE_OUTAGES: Duration = Duration::from_secs(3);
-const BETWEEN_OUTAGES: Duration = Duration::from_secs(10);
+/// Each outage is followed by as long a pause, up to this.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// `/ready` must report an outage by then.
 const MAX_NOTICE_DELAY: Duration = Duration::from_secs(5);
 
@@ -154,7 +155,7 @@ async fn run_outages(
         server.start().await?;
         outages.end();
         report_progress(format!("{name} is up again"));
-        tokio::time::sleep(BETWEEN_OUTAGES).await;
+        tokio::time::sleep(MAX_PAUSE.min(away)).await;
     }
     Ok(reports)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -85,7 +86,7 @@ pub struct ChaosNeighboursOptions {
     /// Run only this part; can be given several times.
     #[arg(long, value_enum)]
     pub part: Vec<NeighbourPart>,
-    /// Smaller and shorter, for CI.
+    /// Smaller and shorter, for CI; the debug build then judges no figures.
     #[arg(long)]
     pub small: bool,
     /// The limit of open files of `serve` in part connections; by default the limit of the
@@ -158,7 +159,11 @@ pub struct ChaosStatementsOptions {
 #[derive(Debug, Clone, Args)]
 pub struct ChaosOverloadOptions {
     /// Seconds of each fault.
-    #[arg(long, default_value_t = 60)]
+    #[arg(
+        long,
+        default_value_t = 60,
+        default_value_if("small", ArgPredicate::IsPresent, "3")
+    )]
     pub seconds: u64,
     /// Bytes per second from `serve` to the database in the parts load and distance: the
     /// bottleneck. 0 means no limit.
@@ -167,6 +172,9 @@ pub struct ChaosOverloadOptions {
     /// Run only this part; can be given several times.
     #[arg(long = "part", value_enum)]
     pub parts: Vec<OverloadPart>,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -84,7 +84,7 @@ pub async fn run(
         &[FREE_MODEL],
         receipts,
     );
-    let length = Duration::from_secs(options.choose_size(15, 6));
+    let length = Duration::from_secs(options.choose_size(15, 4));
     let ((), calm) = others
         .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
         .await;
@@ -93,7 +93,7 @@ pub async fn run(
     let mut held = HalfOpenRequests::default();
     let length = options.choose_size(
         HALF_OPEN_TIMEOUT + Duration::from_secs(5),
-        Duration::from_secs(12),
+        Duration::from_secs(6),
     );
     let (opened, disturbed) = others
         .load_during(LOADS_PER_SECOND, async {
@@ -121,7 +121,7 @@ pub async fn run(
                 "closed_after_seconds": statistics::summarize(&mut seconds),
                 "open_files_allowed": open_files}),
         )
-        .check(
+        .check_figure(
             "connections: load p99 stays within twice the usual and 500 ms",
             is_alike,
         );

@@ -51,7 +51,7 @@ pub async fn run(
     let serving = environment.server.address();
     let receipts = std::sync::Arc::clone(&environment.callback_sink.receipts);
     let others = SteadyLoad::new(serving, members, &[FREE_MODEL], &receipts);
-    let length = Duration::from_secs(options.choose_size(15, 6));
+    let length = Duration::from_secs(options.choose_size(15, 4));
     let ((), calm) = others
         .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
         .await;
@@ -59,7 +59,7 @@ pub async fn run(
 
     // They all wait before the workers start, so that they share batches.
     environment.stop_workers().await?;
-    let count = options.choose_size(300, 60);
+    let count = options.choose_size(300, 12);
     report_progress(format!("loading {count} cargo of 9 MB"));
     let cargo = load_large(serving, &large, count).await?;
     environment.start_workers()?;

@@ -68,7 +68,7 @@ pub async fn run(
     let healthy = SteadyLoad::new(serving, members, &HEALTHY_MODELS, receipts);
     let faulty = SteadyLoad::new(serving, faulty_members, &FAULTY_MODELS, receipts);
 
-    let length = Duration::from_secs(options.choose_size(20, 8));
+    let length = Duration::from_secs(options.choose_size(20, 4));
     let ((), calm) = healthy
         .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
         .await;
@@ -82,7 +82,7 @@ pub async fn run(
         let (path, body) = (format!("{account}/faults"), json!([{"name": fault}]));
         simulator.call_admin("PUT", &path, Some(&body)).await?;
     }
-    let length = Duration::from_secs(options.choose_size(75, 20));
+    let length = Duration::from_secs(options.choose_size(75, 8));
     let ((), disturbed) = healthy
         .load_during(LOADS_PER_SECOND, async {
             faulty

@@ -299,7 +299,7 @@ pub fn judge_slowdown(
         with <= without.mul_add(MAX_P99_FACTOR, MAX_P99_EXTRA_SECONDS)
     });
     verdict
-        .check(
+        .check_figure(
             format!("{name}: load to callback p99 stays within twice the usual and 2 s"),
             is_alike,
         )

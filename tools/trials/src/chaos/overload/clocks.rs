@@ -30,9 +30,10 @@ const MOCK_DELAY: f64 = 3.0;
 const MAX_LATE_SECONDS: f64 = 15.0;
 /// An acknowledgement arrives a moment after the commit at which the delay starts.
 const ACKNOWLEDGEMENT_SECONDS: f64 = 1.0;
-/// One of this many cargo has its first callback refused; the retry is due after 30 s.
+/// One of this many cargo has its first callback refused, and so is retried.
 const REFUSE_FIRST_ONE_OF: u128 = 16;
 const RETRY_DELAY_SECONDS: f64 = 30.0;
+const SMALL_RETRY_DELAY_SECONDS: f64 = 5.0;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 pub(super) async fn run(
@@ -52,6 +53,12 @@ pub(super) async fn run(
     ]);
     let delay = ("MOCK_DELAY_SECONDS", format!("{MOCK_DELAY:.0}"));
     plan.settings.push(delay);
+    let mut retry_delay = RETRY_DELAY_SECONDS;
+    if options.small {
+        retry_delay = SMALL_RETRY_DELAY_SECONDS;
+        let delays = format!("{retry_delay:.0},120");
+        plan.settings.push(("CALLBACK_RETRY_DELAYS", delays));
+    }
     plan.refuse_first_one_of = Some(REFUSE_FIRST_ONE_OF);
     let storage = TrialDatabases::create(DatabaseLayout::SharedServer).await?;
     let environment = ChaosEnvironment::start(common, storage, plan).await?;
@@ -85,7 +92,7 @@ pub(super) async fn run(
             environment.callers.load_log.count_failures() == 0,
         );
     judge_ids(&environment, now, length, &mut verdict);
-    judge_schedule(&environment, &mut verdict);
+    judge_schedule(&environment, retry_delay, &mut verdict);
     Ok(verdict)
 }
 
@@ -142,7 +149,7 @@ fn judge_ids(
         .check("ids carry the database's time", wrong == 0);
 }
 
-fn judge_schedule(environment: &ChaosEnvironment, verdict: &mut TrialVerdict) {
+fn judge_schedule(environment: &ChaosEnvironment, retry_delay: f64, verdict: &mut TrialVerdict) {
     let (mut first, mut retries) = (Vec::new(), Vec::new());
     let mut missing_retries = 0;
     for (cargo, loaded) in environment.callers.load_log.acknowledged() {
@@ -180,10 +187,6 @@ fn judge_schedule(environment: &ChaosEnvironment, verdict: &mut TrialVerdict) {
             "no retry is early or late",
             missing_retries == 0
                 && !retries.is_empty()
-                && within(
-                    &retries,
-                    RETRY_DELAY_SECONDS - 0.1,
-                    RETRY_DELAY_SECONDS + MAX_LATE_SECONDS,
-                ),
+                && within(&retries, retry_delay - 0.1, retry_delay + MAX_LATE_SECONDS),
         );
 }

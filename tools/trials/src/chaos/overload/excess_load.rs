@@ -28,7 +28,8 @@ const ADDED_LATENCY: Duration = Duration::from_millis(200);
 /// Loads in flight while the sustained rate is measured: enough to fill groups, even if a group
 /// takes seconds.
 const CLOSED_LOOP_CONNECTIONS: usize = 512;
-/// An idle service first opens connections and learns how large its groups may be.
+/// An idle service first opens connections and learns how large its groups may be. It has at
+/// most as long as the measurement.
 const WARM_UP: Duration = Duration::from_secs(8);
 const MAX_MEASUREMENT: Duration = Duration::from_secs(15);
 const OVERLOAD_FACTOR: f64 = 5.0;
@@ -56,6 +57,8 @@ struct OverloadPhases {
     calm_from: Instant,
     overload_from: Instant,
     overload_until: Instant,
+    /// Loads must be accepted again by then.
+    recovered_by: Instant,
     end: Instant,
 }
 
@@ -92,11 +95,11 @@ pub(super) async fn run(
     report_progress(format!(
         "the service sustains {sustained:.0} loads per second"
     ));
-    let phases = offer_phases(&environment, &loads, &numbers, (sustained, length)).await;
+    let phases = offer_phases(&environment, &loads, &numbers, (sustained, options)).await;
     report_progress("waiting for completion");
     let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
-    let mut verdict = TrialVerdict::new("overload");
+    let mut verdict = TrialVerdict::new("overload").judging_figures(!options.small);
     verdict.record("sustained_per_second", round_to(sustained, 1));
     settled.judge(&environment.callers, &mut verdict);
     judge(&mut verdict, &loads, phases, sustained);
@@ -111,7 +114,8 @@ async fn measure_sustained_rate(
     length: Duration,
 ) -> f64 {
     let begun = Instant::now();
-    let (from, until) = (begun + WARM_UP, begun + WARM_UP + length);
+    let from = begun + WARM_UP.min(length);
+    let until = from + length;
     let mut running = JoinSet::new();
     for _ in 0..CLOSED_LOOP_CONNECTIONS {
         let (callers, loads) = (Arc::clone(&environment.callers), Arc::clone(loads));
@@ -129,12 +133,13 @@ async fn measure_sustained_rate(
     loads.goodput(from, until)
 }
 
-/// Calm load, the overload, and immediately calm load again.
+/// Calm load, the overload, and immediately calm load again. In a small run no phase is longer
+/// than the overload.
 async fn offer_phases(
     environment: &ChaosEnvironment,
     loads: &Arc<OfferedLoads>,
     numbers: &Arc<AtomicU64>,
-    (sustained, length): (f64, Duration),
+    (sustained, options): (f64, &ChaosOverloadOptions),
 ) -> OverloadPhases {
     let one = |_| {
         let (callers, loads) = (Arc::clone(&environment.callers), Arc::clone(loads));
@@ -143,14 +148,21 @@ async fn offer_phases(
             loads.load(&callers, number).await;
         }
     };
+    let length = Duration::from_secs(options.seconds);
+    let shorten = |phase: Duration| {
+        if options.small {
+            phase.min(length)
+        } else {
+            phase
+        }
+    };
     let calm = Instant::now();
     let pace = to_rate(sustained * CALM_FACTOR);
-    open_loop::offer_loads(pace, tokio::time::sleep(CALM_DURATION), one).await;
+    open_loop::offer_loads(pace, tokio::time::sleep(shorten(CALM_DURATION)), one).await;
     let overload = Instant::now();
-    let (after, end) = (
-        overload + length,
-        overload + length + RECOVERY_TIMEOUT + AFTER_RECOVERY,
-    );
+    let after = overload + length;
+    let recovered_by = after + shorten(RECOVERY_TIMEOUT);
+    let end = recovered_by + shorten(AFTER_RECOVERY);
     report_progress(format!(
         "offering {:.0} loads per second",
         sustained * OVERLOAD_FACTOR
@@ -167,6 +179,7 @@ async fn offer_phases(
         calm_from: calm,
         overload_from: overload,
         overload_until: after,
+        recovered_by,
         end,
     }
 }
@@ -207,12 +220,12 @@ fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhase
             "slow_refusals_by_second",
             slow_refusals_by_second(&flood, phases),
         )
-        .check(
+        .check_figure(
             "goodput is at least 80 % of the sustained rate",
             goodput >= sustained * MIN_GOODPUT_RATIO,
         )
         .check("some loads were refused", !refusals.is_empty())
-        .check(
+        .check_figure(
             "refusals take at most 100 ms at p99",
             slow_refusal.is_some_and(|slow| slow <= MAX_REFUSAL_MILLISECONDS),
         )
@@ -239,7 +252,7 @@ fn slow_refusals_by_second(flood: &[OfferedLoad], phases: OverloadPhases) -> Val
 fn judge_recovery(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhases) {
     let before = loads.between(phases.calm_from, phases.overload_from);
     let after = loads.between(phases.overload_until, phases.end);
-    let late = loads.between(phases.overload_until + RECOVERY_TIMEOUT, phases.end);
+    let late = loads.between(phases.recovered_by, phases.end);
     let mut before = offered_loads::milliseconds_where(&before, OfferedLoad::is_accepted);
     let mut late_milliseconds = offered_loads::milliseconds_where(&late, OfferedLoad::is_accepted);
     let last_refusal = after
@@ -265,7 +278,7 @@ fn judge_recovery(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: Over
             statistics::summarize(&mut late_milliseconds),
         )
         .record("last_refusal_after_seconds", last_refusal)
-        .check(
+        .check_figure(
             "latency and acceptance are normal again within 10 s",
             !late.is_empty() && late.iter().all(OfferedLoad::is_accepted) && is_quick,
         );

@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# Every bench and chaos trial in the debug build, each for as short as it shows that it still works.
+
+# One verb per line. Rates are what the debug build can sustain on two cores. A test compares the
+# list with the command line of tools/trials; `./dev long` runs the same in full.
+short_verbs() {
+    cat <<'END'
+bench load --small
+bench journey --small
+bench gather --small
+bench batches --small
+bench videos --small
+bench pages --small
+chaos kill --seconds 15
+chaos connections --seconds 15
+chaos restart --seconds 15
+chaos shard --seconds 6 --rate 20
+chaos limits --rounds 2 --waits 2
+chaos redis --seconds 3
+chaos files --uploads 200
+chaos scanner
+chaos store --seconds 8
+chaos submit --seeds 1 --points 8 --cargo 200
+chaos freeze --rounds 1 --most-seconds 15 --rate 20
+chaos partition --rounds 2 --most-seconds 10 --rate 20
+chaos promote --rounds 2 --rate 20
+chaos statements --seconds 15
+chaos overload --small --part load --part distance --part clocks
+chaos overload --part disk --seconds 12
+chaos neighbours --small
+chaos server --cargo 20
+END
+}
+
+# short [WORD]: all of them, or those whose line contains the word. short --list: only their names.
+short() {
+    local verb words
+    if [[ ${1:-} == --list ]]; then
+        short_verbs
+        return
+    fi
+    while read -r -u 3 verb; do
+        [[ $verb == *"${1:-}"* ]] || continue
+        read -r -a words <<<"$verb"
+        say "./dev $verb"
+        ./dev "${words[@]}"
+    done 3< <(short_verbs)
+}
