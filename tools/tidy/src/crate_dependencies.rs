@@ -6,13 +6,13 @@ use crate::source_tree::RuleViolation;
 use crate::source_tree::SourceFile;
 use crate::source_tree::SourceTree;
 
-/// Each of our crates, and the ones of our crates that it may depend on.
+/// Each of our crates, and the ones of our crates that it may depend on, apart from
+/// [`TEST_CRATES`].
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("wire", &["domain"]),
     ("store", &["domain"]),
-    // Only its tests use the simulator, over HTTP, like a real provider.
-    ("outbound", &["domain", "simulator"]),
+    ("outbound", &["domain"]),
     // It parses untrusted files: only the child process may call it.
     ("probe", &["domain"]),
     ("api", &["domain", "wire", "store", "outbound"]),
@@ -29,15 +29,21 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "api",
             "dashboard",
             "workers",
-            // Only in tests.
-            "simulator",
         ],
     ),
     // It simulates the providers, so it must not know our types.
     ("simulator", &[]),
+    ("test-support", &["domain", "store", "outbound"]),
     // Tools use the product from outside, as callers do.
     ("tidy", &[]),
     ("trials", &[]),
+];
+
+/// The crates that are for tests only, and the crates whose tests may use each.
+const TEST_CRATES: &[(&str, &[&str])] = &[
+    // Over HTTP, like a real provider.
+    ("simulator", &["outbound", "server"]),
+    ("test-support", &["store", "outbound", "api", "server"]),
 ];
 
 pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {
@@ -59,8 +65,17 @@ pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {
             ));
             continue;
         };
-        for (line, to) in list_dependencies(&manifest.text) {
-            if ours.contains(to.as_str()) && !allowed.contains(&to.as_str()) {
+        for Dependency {
+            line,
+            name: to,
+            is_for_tests,
+        } in list_dependencies(&manifest.text)
+        {
+            let is_allowed = match TEST_CRATES.iter().find(|(known, _)| *known == to) {
+                Some((_, users)) => is_for_tests && users.contains(&name),
+                None => allowed.contains(&to.as_str()),
+            };
+            if ours.contains(to.as_str()) && !is_allowed {
                 findings.push(manifest.violation(line, format!("{name} may not depend on {to}")));
             }
         }
@@ -82,33 +97,45 @@ fn crate_name(path: &str) -> Option<&str> {
     inside.strip_suffix("/Cargo.toml")
 }
 
+struct Dependency {
+    line: usize,
+    name: String,
+    /// Whether it is in `[dev-dependencies]`.
+    is_for_tests: bool,
+}
+
 /// All dependencies of a manifest: normal, dev, build and for one target.
-fn list_dependencies(manifest: &str) -> Vec<(usize, String)> {
+fn list_dependencies(manifest: &str) -> Vec<Dependency> {
     let mut found = Vec::new();
     let mut in_section = false;
+    let mut is_for_tests = false;
     for (index, line) in manifest.lines().enumerate() {
         let line = line.trim();
-        if let Some(section) = line.strip_prefix('[') {
+        let name = if let Some(section) = line.strip_prefix('[') {
             let section = section.trim_end_matches(']');
             in_section = section.ends_with("dependencies");
+            is_for_tests = section.contains("dev-dependencies");
             // `[dependencies.NAME]` is a dependency in a separate section.
-            if let Some((table, name)) = section.rsplit_once('.')
-                && table.ends_with("dependencies")
-            {
-                found.push((index + 1, unquote(name)));
-            }
+            let separate = section.rsplit_once('.');
+            separate
+                .filter(|(table, _)| table.ends_with("dependencies"))
+                .map(|(_, name)| unquote(name))
         } else if let Some((name, value)) = line.split_once(['.', '='])
             && in_section
             && !line.starts_with('#')
         {
-            found.push((
-                index + 1,
-                find_package_name(value).unwrap_or_else(|| unquote(name)),
-            ));
+            Some(find_package_name(value).unwrap_or_else(|| unquote(name)))
         } else if line.starts_with("package") {
             // The real name, in such a section.
-            found.extend(find_package_name(line).map(|name| (index + 1, name)));
-        }
+            find_package_name(line)
+        } else {
+            None
+        };
+        found.extend(name.map(|name| Dependency {
+            line: index + 1,
+            name,
+            is_for_tests,
+        }));
     }
     found
 }
@@ -169,6 +196,28 @@ mod tests {
                 "{spelling}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_test_crate_is_a_dev_dependency_or_none() {
+        let found = |manifest| {
+            violations(&[
+                ("crates/store/Cargo.toml", manifest),
+                ("crates/test-support/Cargo.toml", ""),
+                ("crates/simulator/Cargo.toml", ""),
+            ])
+        };
+        let of_tests = "[dev-dependencies]\ntest-support.workspace = true";
+        assert_eq!(found(of_tests), [""; 0]);
+        let of_product = "[dev-dependencies]\n[dependencies]\ntest-support.workspace = true";
+        assert_eq!(
+            found(of_product),
+            ["crates/store/Cargo.toml:5: store may not depend on test-support"]
+        );
+        assert_eq!(
+            found("[dev-dependencies]\nsimulator.workspace = true"),
+            ["crates/store/Cargo.toml:4: store may not depend on simulator"]
+        );
     }
 
     #[test]

@@ -38,14 +38,19 @@ const API_RESTRICTIONS: &[ApiRestriction] = &[
         allowed_paths: &[
             "crates/server/src/settings",
             "crates/dashboard/build.rs",
+            "crates/test-support/src/environment",
             "tools/trials/",
         ],
-        is_allowed_in_tests: true,
-        instead: "only server::settings reads the environment",
+        is_allowed_in_tests: false,
+        instead: "only server::settings reads the environment, and test_support::environment in tests",
     },
     ApiRestriction {
         names: &[&["sqlx"]],
-        allowed_paths: &["crates/store/", "tools/trials/"],
+        allowed_paths: &[
+            "crates/store/",
+            "crates/test-support/src/database",
+            "tools/trials/",
+        ],
         is_allowed_in_tests: true,
         instead: "only the crate store uses the database",
     },
@@ -210,13 +215,9 @@ mod tests {
             ),
             0
         );
-        assert_eq!(
-            found(
-                "crates/store/tests/it/main.rs",
-                "fn f() { env::var(\"X\"); }"
-            ),
-            0
-        );
+        let call = "fn f() { env::var(\"X\"); }";
+        assert_eq!(found("crates/store/tests/it/main.rs", call), 1);
+        assert_eq!(found("crates/test-support/src/environment.rs", call), 0);
     }
 
     #[test]

@@ -1,32 +1,14 @@
 //! Caching, invalidation, and the answers while control is unreachable.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use domain::api_key::ApiKeyStatus;
 use domain::id::{ApiKeyId, OrganizationId, ProjectId};
 use domain::organization::Plan;
 use store::control::change_feed::{ChangeKind, ControlChange};
+use test_support::clock::ManualClock;
 
 use super::*;
-
-#[derive(Debug, Default)]
-struct ManualClock(AtomicI64);
-
-impl ManualClock {
-    fn advance(&self, by: Duration) {
-        self.0
-            .fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        at(self.0.load(Ordering::SeqCst))
-    }
-
-    fn synchronize(&self, _told: Timestamp) {}
-}
 
 fn at(micros: i64) -> Timestamp {
     Timestamp::from_timestamp_micros(micros).unwrap()
@@ -65,7 +47,7 @@ fn holder(number: u8) -> ApiKeyPrincipal {
 fn without_control() -> (ApiKeyCache, Arc<ManualClock>) {
     let nowhere = "postgres:///none?host=/nonexistent/longshore";
     let control = Control::connect_lazily(nowhere, 1).unwrap();
-    let clock = Arc::new(ManualClock::default());
+    let clock = Arc::new(ManualClock::starting_at(at(0)));
     let options = ApiKeyCacheOptions {
         stale_after: seconds(900),
         capacity: 100,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio::net::TcpListener;
 
 use crate::support::{
-    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedReceiver, ScriptedReply, ScriptedResolver, attempt_error,
-    client, client_with, plain_reply, post,
+    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, client, client_with, post,
 };
 
 #[tokio::test]

@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbound::callback::{CallbackAttempt, HttpCallbackClient};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio::net::TcpListener;
 
 use crate::support::dns::SilentResolver;
-use crate::support::{
-    ALLOWED_RANGE, ScriptedReceiver, ScriptedReply, attempt_error, client_with,
-    client_with_timeout, plain_reply, post,
-};
+use crate::support::{ALLOWED_RANGE, attempt_error, client_with, client_with_timeout, post};
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// For a busy machine.

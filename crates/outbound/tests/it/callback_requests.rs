@@ -1,8 +1,9 @@
 //! The requests that a receiver sees.
 
 use bytes::Bytes;
+use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 
-use crate::support::{ScriptedReceiver, client, plain_reply, post};
+use crate::support::{client, post};
 
 #[tokio::test]
 async fn one_json_post_goes_to_the_exact_url() {

@@ -1,6 +1,8 @@
 //! Which responses count as acknowledged, and how much of a response is read.
 
-use crate::support::{ScriptedReceiver, ScriptedReply, attempt_error, client, plain_reply, post};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
+
+use crate::support::{attempt_error, client, post};
 
 #[tokio::test]
 async fn only_200_to_299_is_success() {

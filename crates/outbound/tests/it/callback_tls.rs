@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use domain::callback_url::AllowedSchemes;
 use outbound::callback::{CallbackDeps, HttpCallbackClient, Options};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio_rustls::TlsAcceptor;
 
 use crate::support::certificates::TestAuthority;
-use crate::support::{
-    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedReceiver, ScriptedReply, ScriptedResolver, attempt_error,
-    plain_reply, post,
-};
+use crate::support::{ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, post};
 
 fn client_trusting(authority: &TestAuthority) -> HttpCallbackClient {
     let resolver = Arc::new(ScriptedResolver::answering(&[&["127.0.0.1"]]));

@@ -12,12 +12,11 @@ use outbound::object_store::{
     AddressingStyle, CopyResult, MultipartCompletion, ObjectArea, ObjectHead, ObjectKey,
     ObjectStore, ObjectStoreFailure, Options, UploadedPart,
 };
-use url::Url;
-
-use crate::support::object_store::{
+use test_support::object_store::{
     RawResponse, declared, digest, file, file_in, object_store, object_store_with, options,
     post_form, send,
 };
+use url::Url;
 
 const BYTES: &[u8] = b"two pallets of oranges";
 

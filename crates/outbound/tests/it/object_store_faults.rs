@@ -6,37 +6,25 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use domain::file::MediaType;
 use domain::id::Berth;
-use domain::time::{Clock, Timestamp};
 use futures::{StreamExt as _, TryStreamExt as _};
 use outbound::object_store::{
     CopyResult, MultipartCompletion, ObjectArea, ObjectHead, ObjectStore, ObjectStoreFailure,
     ObjectStoreTimeouts, Options, UploadedPart,
 };
+use test_support::clock::ManualClock;
+use test_support::object_store::{file, options};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
 use crate::support::certificates::TestAuthority;
-use crate::support::object_store::{file, options};
-use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// For a busy machine.
 const MARGIN: Duration = Duration::from_secs(5);
 const TAG: &str = "\"t\"";
-
-/// The scripted store does not check signatures.
-#[derive(Debug)]
-struct StoppedClock;
-
-impl Clock for StoppedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::default()
-    }
-
-    fn synchronize(&self, _time: Timestamp) {}
-}
 
 const TEST_TIMEOUTS: ObjectStoreTimeouts = ObjectStoreTimeouts {
     connect: Duration::from_secs(5),
@@ -54,7 +42,9 @@ fn store_at(url: &str, roots: RootCertStore, patience: ObjectStoreTimeouts) -> O
         timeouts: patience,
         ..options()
     };
-    ObjectStore::with_roots(options, Arc::new(StoppedClock), roots).unwrap()
+    // The scripted store does not check signatures.
+    let clock = Arc::new(ManualClock::default());
+    ObjectStore::with_roots(options, clock, roots).unwrap()
 }
 
 fn store_of(receiver: &ScriptedReceiver) -> ObjectStore {

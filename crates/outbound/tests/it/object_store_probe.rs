@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use outbound::object_store::{ObjectStore, ObjectStoreProbeFailure, ObjectStoreTimeouts, Options};
+use test_support::object_store::{object_store_with, options};
 use url::Url;
 use uuid::Uuid;
 
-use crate::support::object_store::{object_store_with, options};
 use crate::support::tampering_proxy::{Tampering, TamperingProxy};
 
 const OUR_INSTALLATION: Uuid = Uuid::from_u128(1);

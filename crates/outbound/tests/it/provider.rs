@@ -19,10 +19,11 @@ use outbound::provider::openai::OpenAi;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::spool::Spool;
 use serde_json::json;
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply};
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
-use crate::support::{LONG_TIMEOUT, ScriptedReceiver, ScriptedReply};
+use crate::support::LONG_TIMEOUT;
 
 mod calls;
 mod downloads;

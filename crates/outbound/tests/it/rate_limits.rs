@@ -13,11 +13,11 @@ use outbound::rate_limits::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use test_support::redis::RedisServer;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::support::certificates::TestAuthority;
-use crate::support::redis::RedisServer;
 
 const FREE_PLAN_RATE: RateLimit = RateLimit {
     burst: 100,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use outbound::callback::SystemResolver;
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use crate::support::{
-    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedReceiver, ScriptedReply, ScriptedResolver, attempt_error,
-    client, client_with, plain_reply, post,
+    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, client, client_with, post,
 };
 
 /// Spellings of one listener outside the allowed range.

@@ -1,4 +1,4 @@
-//! Shared by the tests: callback clients, receivers, resolvers, certificates and servers.
+//! Shared by these tests: callback clients, resolvers, certificates, clamd and a proxy.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,13 +12,9 @@ use tokio_rustls::rustls::RootCertStore;
 pub(crate) mod certificates;
 pub(crate) mod clamd;
 pub(crate) mod dns;
-pub(crate) mod object_store;
-pub(crate) mod receiver;
-pub(crate) mod redis;
 pub(crate) mod tampering_proxy;
 
 pub(crate) use dns::ScriptedResolver;
-pub(crate) use receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 /// The range that the conformance suite allows. 127.9.9.9 is outside.
 pub(crate) const ALLOWED_RANGE: &str = "127.0.0.0/16";
@@ -73,14 +69,4 @@ pub(crate) fn attempt_error(attempt: &CallbackAttempt) -> &str {
 
 pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
-}
-
-/// A required environment variable, such as the address of a test server.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::panic,
-    reason = "where the servers of the tests are"
-)]
-pub(crate) fn required_variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
 }

@@ -71,15 +71,11 @@ fn report_answer(
 }
 
 #[cfg(test)]
-#[path = "../../../outbound/tests/it/support/redis.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod server;
-
-#[cfg(test)]
 mod tests {
     use std::net::TcpListener;
 
-    use super::server::RedisServer;
+    use test_support::redis::RedisServer;
+
     use super::*;
     use crate::doctor::FindingState;
 

@@ -1,13 +1,13 @@
 //! Valid and invalid licences, and the limits in force with them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use domain::plan_limits::RateLimit;
-use domain::time::Clock;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use test_support::clock::ManualClock;
 
 use super::watcher::LicenceWatcher;
 use super::*;
@@ -115,17 +115,6 @@ fn what_was_changed_or_signed_by_another_is_refused() {
     );
 }
 
-#[derive(Debug)]
-struct ManualClock(Mutex<Timestamp>);
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
-    }
-
-    fn synchronize(&self, _reported: Timestamp) {}
-}
-
 fn values(more: &[(&str, &str)]) -> SettingValues {
     let given = [("SVC_DATABASE_URL", "postgres://localhost/longshore")];
     let given = given.iter().chain(more);
@@ -145,7 +134,8 @@ fn a_licence_takes_effect_on_reload_and_expires() {
         ("SVC_MONTHLY_TOKENS_FREE", "7"),
         ("SVC_MONTHLY_TOKENS_PRO", "unlimited"),
     ];
-    let clock = Arc::new(ManualClock(Mutex::new(moment("2026-06-01T00:00:00Z"))));
+    let start = moment("2026-06-01T00:00:00Z");
+    let clock = Arc::new(ManualClock::starting_at(start));
     let watcher = LicenceWatcher::open(&values(&given), clock.clone());
     let mut licences = watcher.watch();
     let plain = *licences.borrow_and_update();
@@ -163,12 +153,12 @@ fn a_licence_takes_effect_on_reload_and_expires() {
     watcher.tick();
     assert!(!licences.has_changed().unwrap());
 
-    *clock.0.lock().unwrap() += TimeDelta::days(365);
+    clock.set(start + TimeDelta::days(365));
     watcher.tick();
     assert_eq!(*licences.borrow_and_update(), plain);
 
     // A clock that was wrong for a while has no lasting effect.
-    *clock.0.lock().unwrap() -= TimeDelta::days(365);
+    clock.set(start);
     watcher.tick();
     assert_eq!(licences.borrow_and_update().enterprise, example().limits);
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use store::control::audit_log::Actor;
 use store::control::{api_key, project};
+use test_support::callback_receiver::CallbackReceiver;
 
 use crate::support::TestService;
 use crate::support::http::chat_request;
@@ -63,7 +64,7 @@ async fn a_deactivated_key_answers_as_an_unknown_one() {
 #[tokio::test]
 async fn cargo_of_a_deactivated_project_is_still_completed() {
     let mut service = TestService::new().await;
-    let receiver = crate::support::callback_receiver::CallbackReceiver::new().await;
+    let receiver = CallbackReceiver::new().await;
     let customer = service.create_customer().await;
     service
         .load(&customer, &chat_request("Finish me.", Some(receiver.url())))

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use domain::id::CargoId;
 use serde_json::json;
+use test_support::callback_receiver::CallbackReceiver;
 use tokio::net::TcpListener;
 use workers::stage::Stage as _;
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{MOCK_DELAY, TestService};
 

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
+use test_support::object_store;
 use url::Url;
 
 use crate::files_scan::samples;
@@ -275,7 +276,7 @@ async fn known_bytes_are_not_sent_again() {
             (gone.status, &gone.body["status"]),
             (200, &json!("expired"))
         );
-        let response = crate::storage::send("GET", &link, &[], b"").await;
+        let response = object_store::send("GET", &link, &[], b"").await;
         assert_eq!(response.status == 200, is_kept, "{response:?}");
     }
     service

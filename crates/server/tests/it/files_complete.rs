@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use domain::file::MediaType;
 use serde_json::{Value, json};
+use test_support::object_store::send;
 
 use crate::files_scan::samples;
-use crate::storage::send;
 use crate::support::TestService;
 use crate::support::files::{TestFileBackends, post_upload, put_part, put_parts, upload};
 use crate::support::test_limits::TestLimits;

@@ -6,9 +6,10 @@ use domain::file::MediaType;
 use domain::model::{Capability, InputBounds, Model, ModelKind};
 use domain::money::Money;
 use serde_json::{Value, json};
+use test_support::callback_receiver::CallbackReceiver;
+use test_support::object_store;
 
 use crate::files_scan::samples;
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::credit::{PRICE, priced_model};
 use crate::support::files::file_chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
@@ -278,7 +279,7 @@ async fn a_file_expires_unless_it_is_referenced_or_pinned() {
         );
     }
     assert_eq!(statuses, ["expired", "ready", "ready"]);
-    let gone = crate::storage::send("GET", link["download_url"].as_str().unwrap(), &[], b"").await;
+    let gone = object_store::send("GET", link["download_url"].as_str().unwrap(), &[], b"").await;
     assert_eq!(gone.status, 404, "{gone:?}");
     service.check_file_invariants().await;
 }

@@ -8,6 +8,7 @@ use domain::file::MediaType;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use store::Shard;
 use store::shard::bucket_marker;
+use test_support::database::server_url;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
 
@@ -51,7 +52,7 @@ async fn copy_database(fixture: &FileStageFixture) -> Arc<Shard> {
         .await
         .unwrap();
     let copy = format!("{name}_copy");
-    let server = crate::database::server_url("postgres");
+    let server = server_url("postgres");
     let mut connection = PgConnection::connect(&server).await.unwrap();
     for statement in [
         format!("drop database if exists {copy} with (force)"),
@@ -65,7 +66,7 @@ async fn copy_database(fixture: &FileStageFixture) -> Arc<Shard> {
     for _ in 0..8 {
         let _ = sqlx::raw_sql("select").execute(&fixture.shard.pool).await;
     }
-    let url = crate::database::server_url(&copy);
+    let url = server_url(&copy);
     Arc::new(Shard::connect_lazily("main", &url, 4, fixture.clock.clone()).unwrap())
 }
 

@@ -8,13 +8,13 @@ use domain::storage_quota::StorageUsage;
 use outbound::health::{DependencyHealth, FilesHealth};
 use outbound::object_store::ObjectStore;
 use store::shard::file::{self, FileRow};
+use test_support::object_store::post_form;
 use workers::FileStageDeps;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
 
 use crate::files_scan::fixture::{FileStageFixture, connect_store, declaration};
 use crate::files_scan::samples;
-use crate::storage::post_form;
 
 const DAY: Duration = Duration::from_hours(24);
 

@@ -3,6 +3,7 @@
 
 use outbound::health::{DependencyHealth, FilesHealth};
 use serde_json::{Value, json};
+use test_support::object_store;
 
 use crate::files_scan::fixture::connect_store;
 use crate::files_scan::samples;
@@ -127,16 +128,10 @@ async fn what_is_deleted_without_a_store_is_gone_when_it_is_back() {
         (deleted.status, &deleted.body["status"]),
         (200, &json!("expired"))
     );
-    assert_eq!(
-        crate::storage::send("GET", link, &[], b"").await.status,
-        200
-    );
+    assert_eq!(object_store::send("GET", link, &[], b"").await.status, 200);
     set_store_health(&service, DependencyHealth::Healthy);
     service.sweep_files().await;
-    assert_eq!(
-        crate::storage::send("GET", link, &[], b"").await.status,
-        404
-    );
+    assert_eq!(object_store::send("GET", link, &[], b"").await.status, 404);
     service.check_file_invariants().await;
 }
 
@@ -216,7 +211,7 @@ async fn without_a_configured_store_there_are_no_files() {
 #[tokio::test]
 async fn a_session_that_the_store_refuses_is_retracted() {
     // Its health check succeeded, and now no server listens there.
-    let options = crate::storage::options();
+    let options = object_store::options();
     let backends = TestFileBackends {
         object_store: connect_store(&options, &"http://127.0.0.1:1".parse().unwrap()).await,
         ..TestFileBackends::new().await

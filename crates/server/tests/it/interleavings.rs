@@ -14,6 +14,8 @@ use self::recording_receiver::{NodeCallbackClient, RecordingReceiver};
 use self::scheduler::Scheduler;
 use self::seed_plan::SeedPlan;
 
+use test_support::environment::optional_number;
+
 mod event_log;
 mod fake_provider;
 mod fixture;
@@ -52,18 +54,10 @@ async fn no_order_of_statements_breaks_anything_fourth_part() {
     run_seeds(3).await;
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the number of seeds and the first seed"
-)]
-fn read_setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 /// Runs every fourth seed, starting with this one.
 async fn run_seeds(part: u64) {
-    let seeds = read_setting("LONGSHORE_INTERLEAVINGS").unwrap_or(DEFAULT_SEEDS);
-    let first = read_setting("LONGSHORE_INTERLEAVINGS_FIRST").unwrap_or(0);
+    let seeds = optional_number("LONGSHORE_INTERLEAVINGS").unwrap_or(DEFAULT_SEEDS);
+    let first = optional_number("LONGSHORE_INTERLEAVINGS_FIRST").unwrap_or(0);
     let mut fixture = None;
     let own_seeds = (first + part..first + seeds).step_by(usize::try_from(PARALLEL_TESTS).unwrap());
     for (count, seed) in (0_u64..).zip(own_seeds) {

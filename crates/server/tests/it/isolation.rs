@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::{Stage as _, StepResult};
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, provider_chat_request,

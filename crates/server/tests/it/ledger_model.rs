@@ -12,6 +12,7 @@ use domain::account::first_day_of_month;
 use domain::time::{Clock as _, Timestamp};
 use rand::RngExt as _;
 use store::shard::account;
+use test_support::environment::optional_number;
 
 use self::coverage::EventCoverage;
 use self::fixture::LedgerModelFixture;
@@ -77,8 +78,8 @@ struct LedgerModel {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::print_stderr, reason = "the seed is needed to repeat the run")]
 async fn rows_never_differ_from_the_oracle_over_random_histories() {
-    let operations = read_setting("LONGSHORE_MODEL_OPERATIONS").unwrap_or(DEFAULT_OPERATIONS);
-    let seed = read_setting("LONGSHORE_MODEL_SEED").unwrap_or_else(rand::random);
+    let operations = optional_number("LONGSHORE_MODEL_OPERATIONS").unwrap_or(DEFAULT_OPERATIONS);
+    let seed = optional_number("LONGSHORE_MODEL_SEED").unwrap_or_else(rand::random);
     eprintln!("LONGSHORE_MODEL_SEED={seed} LONGSHORE_MODEL_OPERATIONS={operations}");
     let mut model = LedgerModel::new(seed).await;
     let ran = model.run(operations).await;
@@ -94,14 +95,6 @@ async fn rows_never_differ_from_the_oracle_over_random_histories() {
     if operations >= DEFAULT_OPERATIONS {
         assert_eq!(model.coverage.missing_events(), [""; 0], "never happened");
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the length and the seed of a history"
-)]
-fn read_setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 impl LedgerModel {

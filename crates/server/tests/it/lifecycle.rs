@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::time::Clock as _;
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::Stage as _;
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{MOCK_DELAY, TestService};
 

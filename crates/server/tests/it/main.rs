@@ -5,27 +5,6 @@
     reason = "a failed step of a test is a panic"
 )]
 
-#[path = "../../../store/tests/it/support.rs"]
-mod database;
-
-#[path = "../../../outbound/tests/it/support/redis.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod redis;
-
-#[path = "../../../outbound/tests/it/support/object_store.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod storage;
-
-/// An environment variable with the address of a server that the tests need.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::panic,
-    reason = "the only place that reads the environment"
-)]
-fn required_variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: ./dev test"))
-}
-
 mod support;
 
 mod dashboard;

@@ -11,8 +11,8 @@ use domain::organization::Plan;
 use domain::plan_limits::Backstop;
 use futures::StreamExt as _;
 use futures::stream;
+use test_support::redis::RedisServer;
 
-use crate::redis::RedisServer;
 use crate::support::http::{AppResponse, chat_request, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sqlx::AssertSqlSafe;
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::Stage as _;
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use domain::id::{Berth, CargoId, ResendId, first_id_at};
 use store::shard::resend::{self, NewResend, ResendResult, ResendState, ResendStop};
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::{Stage as _, StepResult};
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 use crate::takeover::expire_first_lease;

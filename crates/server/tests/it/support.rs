@@ -13,13 +13,14 @@ use store::Shard;
 use store::control::audit_log::Actor;
 use store::control::{api_key, organization, project};
 use store::shard::account;
+use test_support::clock::ManualClock;
+use test_support::database::TestDatabase;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use workers::WorkerSet;
 use workers::stage::{Stage, StepResult};
 
-use crate::database::{ManualClock, TestDatabase};
 use crate::support::files::TestFileBackends;
 use crate::support::test_limits::TestLimits;
 use crate::support::worker::{callback_client, worker_set_deps};
@@ -37,8 +38,6 @@ pub(crate) mod server_process;
 pub(crate) mod simulated_providers;
 
 pub(crate) mod test_limits;
-
-pub(crate) mod callback_receiver;
 
 mod worker;
 

@@ -1,9 +1,9 @@
 //! Takeover: another worker continues the work of a dead one, whose late writes are fenced off.
 
 use store::shard::node;
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::{Stage as _, StepResult};
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{MOCK_DELAY, TestService};
 

@@ -7,10 +7,10 @@ use domain::route::{InferenceMode, Routes};
 use serde_json::{Value, json};
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 use store::shard::lane;
+use test_support::callback_receiver::CallbackReceiver;
 use workers::AccountShare;
 use workers::stage::Stage as _;
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, default_share, provider_chat_request, route, routed_model,
 };

@@ -20,8 +20,7 @@ use store::control::change_feed::{ChangeKind, ControlChange};
 use store::control::organization::Organization;
 use store::control::project::Project;
 use store::control::{api_key, berth, change_feed, organization, project};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 const SHARDS: [&str; 2] = ["north", "south"];
 

@@ -4,8 +4,7 @@ use domain::time::Clock as _;
 use sqlx::Executor as _;
 use store::Control;
 use store::doctor::{self, ConnectionFailureKind};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 #[tokio::test]
 async fn a_server_tells_how_it_is_set_up() {

@@ -15,6 +15,5 @@ mod node;
 mod pool;
 mod saving;
 mod statement;
-mod support;
 mod tables;
 mod view_cargo;

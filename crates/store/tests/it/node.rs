@@ -6,8 +6,7 @@ use domain::route::InferenceMode;
 use sqlx::types::Uuid;
 use store::shard::lane;
 use store::shard::node::{self, Claim};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 /// By the database server's clock: a lease that stays alive, and one that has expired already.
 const LIVE_LEASE_SECONDS: f64 = 3600.0;

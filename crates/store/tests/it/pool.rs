@@ -8,8 +8,7 @@ use futures::FutureExt as _;
 use sqlx::AssertSqlSafe;
 use store::pool::intercept::{InterceptAction, InterceptedStatement, Interceptor};
 use store::{Pool, PoolOptions, WorkloadClass};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 fn options(application: &str) -> PoolOptions {
     PoolOptions {

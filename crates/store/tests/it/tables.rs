@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::Executor as _;
 use store::Pool;
 use store::tables::{BerthColumn, Retention, TABLES, TableEntry};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 /// A table as the database has it: whether it is partitioned, and its columns with their types.
 #[derive(Debug, Default)]

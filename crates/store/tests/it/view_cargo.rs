@@ -14,8 +14,7 @@ use store::Shard;
 use store::shard::failure_index::FailureKind;
 use store::view::cargo::{self, CargoIdRange};
 use store::view::loads::{self, LoadFilter};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 /// Two thirds of all rows belong to other projects.
 const ROWS: i64 = 20_000;

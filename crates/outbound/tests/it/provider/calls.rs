@@ -6,13 +6,13 @@ use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider as _, JobStatus};
 use outbound::provider::client::{ProviderCallFailure, ProviderTimeouts};
 use outbound::provider::openai::OpenAi;
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use super::{
     TIMEOUTS, base, batch_providers, gemini, job_request, openai, options,
     plain_reply_with_headers, spool_items,
 };
 use crate::support::certificates::TestAuthority;
-use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 fn job() -> ProviderJobId {
     ProviderJobId("batch_1".to_owned())

@@ -5,9 +5,9 @@ use std::time::Duration;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider as _, ResultLocation};
 use outbound::provider::client::{ProviderCallFailure, ProviderTimeouts};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use super::{TIMEOUTS, base, batch_providers, gemini, read_all, read_lines, spool};
-use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 fn file() -> ResultLocation {
     ResultLocation::File("files/1".to_owned())

@@ -4,9 +4,9 @@ use domain::time::to_wire;
 use outbound::provider::batch_provider::{BatchProvider as _, JobCandidate};
 use outbound::provider::client::ProviderCallFailure;
 use serde_json::{Value, json};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use super::{TIMEOUTS, anthropic, at, base, gemini, job_search, openai};
-use crate::support::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 fn page(body: &Value) -> ScriptedReply {
     plain_reply(200, &body.to_string())

@@ -9,10 +9,11 @@ use outbound::provider::item_result::ItemResult;
 use outbound::provider::media::NoMedia;
 use outbound::provider::realtime::RealtimeProvider;
 use serde_json::{Value, json};
+use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio_rustls::rustls::RootCertStore;
 
 use super::{TIMEOUTS, base, item, options, realtime};
-use crate::support::{LONG_TIMEOUT, ScriptedReceiver, ScriptedReply, plain_reply};
+use crate::support::LONG_TIMEOUT;
 
 async fn complete_with_reply(reply: ScriptedReply) -> Result<ItemResult, ProviderCallFailure> {
     let receiver = ScriptedReceiver::start([reply]).await;

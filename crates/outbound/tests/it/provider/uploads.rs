@@ -4,6 +4,7 @@ use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider as _, ProviderFileId};
 use outbound::provider::client::ProviderCallFailure;
 use serde_json::Value;
+use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -11,7 +12,6 @@ use super::{
     TIMEOUTS, anthropic, base, gemini, job_request, label, openai, plain_reply_with_headers,
     read_all, spool, spool_items,
 };
-use crate::support::{ScriptedReceiver, plain_reply};
 
 const MIB: usize = 1024 * 1024;
 

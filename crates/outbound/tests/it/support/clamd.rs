@@ -9,8 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
-
-use super::required_variable;
+use test_support::environment::required_variable;
 
 const PROGRAM: &str = "clamd";
 /// `tcp://host:port` or `unix:/path`

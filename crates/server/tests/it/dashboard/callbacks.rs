@@ -5,9 +5,9 @@ use std::time::Duration;
 use domain::person::Role;
 use store::shard::callback_health;
 use store::shard::resend::{self, ResendState};
+use test_support::callback_receiver::CallbackReceiver;
 
 use crate::dashboard::browser::{Browser, project_slug};
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 

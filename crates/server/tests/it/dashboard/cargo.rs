@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use domain::person::Role;
 use serde_json::json;
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::Stage as _;
 
 use crate::dashboard::browser::{Browser, project_slug};
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 

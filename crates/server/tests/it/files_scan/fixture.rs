@@ -20,14 +20,14 @@ use outbound::probe::Prober;
 use store::Shard;
 use store::shard::file::{self, FileCreation, FileRow, NewFile, UploadCompletion, UploadPart};
 use store::shard::{account, node};
+use test_support::clock::ManualClock;
+use test_support::database::TestDatabase;
+use test_support::environment::required_variable;
+use test_support::object_store::{digest, object_store_with, options, post_form, send};
 use tokio::sync::watch;
 use workers::{
     CallbackLimits, FileStageDeps, PackingLimits, Providers, ScanSlots, WorkerSet, WorkerSetDeps,
 };
-
-use crate::database::{ManualClock, TestDatabase};
-use crate::required_variable;
-use crate::storage::{digest, object_store_with, options, post_form, send};
 
 const SCANNER_VARIABLE: &str = "LONGSHORE_TEST_SCANNER";
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use test_support::environment::required_variable;
+use test_support::object_store;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use url::Url;
 
 use crate::files_scan::samples;
-use crate::required_variable;
-use crate::storage;
 use crate::support::files::{create_file_request, upload};
 use crate::support::http::chat_request;
 use crate::support::server_process::{EnvironmentVariables, ServerProcess};
@@ -48,7 +48,7 @@ async fn forward(mut caller: TcpStream, store: Arc<str>, mut is_open: watch::Rec
 }
 
 fn settings(store: &str) -> EnvironmentVariables {
-    let options = storage::options();
+    let options = object_store::options();
     vec![
         ("SVC_OBJECTS_URL", store.to_owned()),
         ("SVC_OBJECTS_BUCKET", options.bucket),
@@ -88,7 +88,7 @@ async fn upload_ready_file(program: &ServerProcess) {
 
 #[tokio::test]
 async fn files_work_again_after_a_store_outage() {
-    let relay = TcpRelay::in_front_of(&storage::options().internal).await;
+    let relay = TcpRelay::in_front_of(&object_store::options().internal).await;
     let program = ServerProcess::start(settings(&relay.url)).await;
     wait_for_store(&program, "ok").await;
     upload_ready_file(&program).await;

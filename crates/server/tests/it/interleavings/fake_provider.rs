@@ -20,9 +20,9 @@ use outbound::provider::item_result::ItemResult;
 use outbound::provider::media::{MediaForm, MediaSource, UnsupportedItem};
 use outbound::provider::spool::Spool;
 use outbound::provider::{BatchItem, ProviderJobId};
+use test_support::clock::ManualClock;
 
 use super::gate::{GateDecision, GatePoint, TaskGate};
-use crate::database::ManualClock;
 
 /// How long a job runs.
 const JOB_DURATION: TimeDelta = TimeDelta::seconds(20);

@@ -21,6 +21,8 @@ use store::shard::load::{self, NewCargo};
 use store::shard::node::session_name;
 use store::shard::{account, lane};
 use store::{PoolOptions, Shard, body};
+use test_support::clock::ManualClock;
+use test_support::database::TestDatabase;
 use tokio::sync::watch;
 use uuid::Uuid;
 use workers::{
@@ -33,7 +35,6 @@ use super::gate::{GateInterceptor, TaskGate};
 use super::guard_triggers;
 use super::recording_receiver::NodeCallbackClient;
 use super::seed_plan::SeedPlan;
-use crate::database::{ManualClock, TestDatabase};
 use crate::support::credit::priced_model;
 
 pub(super) const NODE_COUNT: usize = 3;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::time::Clock as _;
+use test_support::clock::ManualClock;
 use tokio::task::JoinHandle;
 use workers::lease::Lease;
 use workers::stage::Stage;
@@ -10,7 +11,6 @@ use workers::{WorkerSet, WorkerSetDeps};
 
 use super::event_log::EventLog;
 use super::gate::{GatePoint, STAGE, TaskGate};
-use crate::database::ManualClock;
 
 pub(super) struct SteppedNode {
     pub(super) lease: Lease,

@@ -1,9 +1,9 @@
 //! All projects of an organization share one bucket.
 
 use domain::organization::Plan;
+use test_support::redis::RedisServer;
 
 use crate::rate_limits::ServeNodes;
-use crate::redis::RedisServer;
 use crate::support::test_limits::TestLimits;
 
 #[tokio::test]

@@ -7,9 +7,9 @@ use api::App;
 use api::node_heartbeat::NodeHeartbeat;
 use api::rate_limit::{RateLimiter, RedisReachability};
 use domain::organization::Plan;
+use test_support::redis::RedisServer;
 
 use crate::rate_limits::{ServeNodes, count_accepted};
-use crate::redis::RedisServer;
 use crate::support::Customer;
 use crate::support::test_limits::TestLimits;
 

@@ -4,9 +4,9 @@ use domain::model::{Model, ModelKind};
 use domain::route::InferenceMode;
 use serde_json::json;
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
+use test_support::callback_receiver::CallbackReceiver;
 
 use super::scenario::{ProviderScenario, SHORT_STEP};
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{PRIMARY_ACCOUNT, ProviderFixture, route, routed_model};
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use simulator::{SimulatedPace, SimulatedProvider};
+use test_support::callback_receiver::CallbackReceiver;
 use workers::AccountShare;
 use workers::stage::Stage as _;
 
 use super::scenario::{BATCH_PROVIDERS, SHORT_STEP};
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, default_share, provider_chat_request,
 };

@@ -5,12 +5,12 @@ use domain::money::Money;
 use domain::route::InferenceMode;
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 use store::shard::provider as provider_status;
+use test_support::callback_receiver::CallbackReceiver;
 
 use super::scenario::{
     BATCH_PROVIDERS, LONG_STEP, ProviderScenario, SHORT_STEP, ScenarioIntervention, spare_routes,
 };
 use crate::support::Customer;
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, provider_chat_request, route,
 };

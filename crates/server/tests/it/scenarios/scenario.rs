@@ -6,8 +6,8 @@ use std::time::Duration;
 use domain::route::{InferenceMode, Route, Routes};
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider, rule};
 use store::shard::ledger_audit;
+use test_support::callback_receiver::CallbackReceiver;
 
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, inference_mode, route, routed_model,
 };

@@ -3,10 +3,10 @@
 use domain::model::{Model, ModelKind};
 use domain::route::{InferenceMode, Routes};
 use simulator::{FaultName, SimulatedFault, SimulatedProvider, rule};
+use test_support::callback_receiver::CallbackReceiver;
 
 use super::scenario::SHORT_STEP;
 use crate::support::Customer;
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, provider_chat_request, route,
 };

@@ -2,10 +2,10 @@
 //! and reconciles one that may have been.
 
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
+use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::Stage as _;
 
 use super::scenario::{BATCH_PROVIDERS, DEFAULT_TEXTS, SHORT_STEP};
-use crate::support::callback_receiver::CallbackReceiver;
 use crate::support::simulated_providers::{PRIMARY_ACCOUNT, ProviderFixture};
 use crate::takeover::expire_first_lease;
 

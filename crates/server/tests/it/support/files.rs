@@ -13,13 +13,13 @@ use outbound::object_store::{ObjectStore, PostGrant};
 use outbound::probe::Prober;
 use serde_json::{Value, json};
 use store::shard::file::audit;
+use test_support::object_store;
 use tokio::sync::watch;
 use workers::stage::{Stage as _, StepResult};
 use workers::{FileStageDeps, ScanSlots};
 
 use crate::files_scan::fixture::test_scanner;
 use crate::files_scan::samples;
-use crate::storage;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
@@ -40,7 +40,7 @@ pub(crate) struct TestFileBackends {
 impl TestFileBackends {
     pub(crate) async fn new() -> Self {
         Self {
-            object_store: storage::object_store().await,
+            object_store: object_store::object_store().await,
             health: watch::channel(ALL_HEALTHY).0,
             complete_wait: Duration::from_secs(20),
         }
@@ -87,7 +87,7 @@ pub(super) fn file_service_without_store() -> FileService {
 pub(crate) fn create_file_request(bytes: &[u8], media_type: &str) -> Value {
     json!({
         "filename": "sample.bin", "media_type": media_type, "size_bytes": bytes.len(),
-        "sha256": hex::encode(storage::digest(bytes).0),
+        "sha256": hex::encode(object_store::digest(bytes).0),
     })
 }
 
@@ -225,7 +225,7 @@ async fn scan(service: &mut TestService) {
 }
 
 /// Uploads bytes with the grant that `POST /files` returned.
-pub(crate) async fn post_upload(upload: &Value, bytes: &[u8]) -> storage::RawResponse {
+pub(crate) async fn post_upload(upload: &Value, bytes: &[u8]) -> object_store::RawResponse {
     let fields = upload["fields"].as_object().unwrap().iter();
     let grant = PostGrant {
         url: upload["url"].as_str().unwrap().to_owned(),
@@ -234,7 +234,7 @@ pub(crate) async fn post_upload(upload: &Value, bytes: &[u8]) -> storage::RawRes
             .collect(),
         expires_at: <_>::default(),
     };
-    storage::post_form(&grant, bytes).await
+    object_store::post_form(&grant, bytes).await
 }
 
 pub(crate) async fn upload(upload: &Value, bytes: &[u8]) {
@@ -260,15 +260,15 @@ pub(crate) async fn put_part(
     upload: &Value,
     part: &Value,
     chunk: &[u8],
-) -> (String, storage::RawResponse) {
+) -> (String, object_store::RawResponse) {
     let sum = checksum(chunk);
     let header = upload["checksum_header"].as_str().unwrap();
     let url = part["url"].as_str().unwrap();
-    let sent = storage::send("PUT", url, &[(header, &sum)], chunk).await;
+    let sent = object_store::send("PUT", url, &[(header, &sum)], chunk).await;
     (sum, sent)
 }
 
 pub(crate) fn checksum(bytes: &[u8]) -> String {
     use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.encode(storage::digest(bytes).0)
+    base64::engine::general_purpose::STANDARD.encode(object_store::digest(bytes).0)
 }

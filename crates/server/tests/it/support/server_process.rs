@@ -4,11 +4,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use test_support::database::TestDatabase;
+use test_support::object_store::{RawResponse, send};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
-
-use crate::database::TestDatabase;
-use crate::storage::{RawResponse, send};
 
 const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

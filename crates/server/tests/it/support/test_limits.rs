@@ -7,8 +7,7 @@ use api::rate_limit::RateLimiterOptions;
 use domain::plan_limits::{Backstop, LimitsByPlan, RateLimit};
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
-
-use crate::database::ManualClock;
+use test_support::clock::ManualClock;
 
 #[derive(Debug, Clone)]
 pub(crate) struct TestLimits {

@@ -6,9 +6,9 @@ use sqlx::Executor as _;
 use store::control::audit_log::Actor;
 use store::control::change_feed::ChangeKind;
 use store::control::{api_key, berth, change_feed, organization, project};
+use test_support::database::TestDatabase;
 
 use crate::control::{SHARDS, digest, new_key, new_organization, new_project, read_changes};
-use crate::support::TestDatabase;
 
 #[tokio::test]
 async fn every_change_is_in_the_feed() {

@@ -7,9 +7,9 @@ use domain::organization::Plan;
 use domain::time::Clock as _;
 use store::control::audit_log::Actor;
 use store::control::{api_key, berth, organization, project};
+use test_support::database::TestDatabase;
 
 use crate::control::{SHARDS, digest, new_key, new_organization, new_project};
-use crate::support::TestDatabase;
 
 #[tokio::test]
 async fn a_key_is_found_by_its_digest_with_all_that_it_stands_for() {

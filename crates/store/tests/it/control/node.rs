@@ -1,9 +1,8 @@
 //! Heartbeats: live nodes are counted, and every heartbeat deletes dead nodes.
 
 use store::control::node::{ServingNode, heartbeat, leave};
+use test_support::database::TestDatabase;
 use uuid::Uuid;
-
-use crate::support::TestDatabase;
 
 const LEASE_SECONDS: f64 = 10.0;
 

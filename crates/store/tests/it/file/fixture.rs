@@ -20,9 +20,9 @@ use store::shard::node::Claim;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
 use store::shard::{account, lane, load, node, outcome, storage};
 use store::{Error, Shard, body};
+use test_support::clock::ManualClock;
+use test_support::database::TestDatabase;
 use uuid::Uuid;
-
-use crate::support::{ManualClock, TestDatabase};
 
 pub(super) const UNLIMITED: StorageQuota = StorageQuota {
     files: None,

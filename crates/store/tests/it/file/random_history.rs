@@ -12,6 +12,7 @@ use store::shard::file::{
     FileSizeClass, PublishResult, UploadCompletion,
 };
 use store::shard::object;
+use test_support::environment::optional_number;
 
 use crate::file::fixture::{FileFixture, TTL, organization, project, text};
 use crate::file::random_history::oracle::{FileOracle, OracleFile};
@@ -38,7 +39,7 @@ struct RandomHistory {
 #[tokio::test]
 #[expect(clippy::print_stderr, reason = "the seed is needed to repeat it")]
 async fn rows_never_differ_from_the_oracle_over_a_random_history() {
-    let seed = read_setting("LONGSHORE_MODEL_SEED");
+    let seed = optional_number("LONGSHORE_MODEL_SEED");
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one("a seed"));
     eprintln!("LONGSHORE_MODEL_SEED={seed}");
     let mut history = RandomHistory {
@@ -58,11 +59,6 @@ async fn rows_never_differ_from_the_oracle_over_a_random_history() {
         }
     }
     history.compare().await;
-}
-
-#[expect(clippy::disallowed_methods, reason = "the seed of a history")]
-fn read_setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 impl RandomHistory {

@@ -18,9 +18,8 @@ use store::shard::node::Claim;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
 use store::shard::{account, credit, lane, ledger_audit, load, outcome, waiting};
 use store::{Shard, body};
+use test_support::database::TestDatabase;
 use uuid::Uuid;
-
-use crate::support::TestDatabase;
 
 /// Worth 30,000 nano-dollars at the price below.
 pub(crate) const USAGE: TokenUsage = TokenUsage {

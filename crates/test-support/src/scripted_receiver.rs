@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// The reaction to a request. The last reply of a script is repeated.
 #[derive(Debug, Clone)]
-pub(crate) enum ScriptedReply {
+pub enum ScriptedReply {
     /// Sends these bytes and keeps the connection open.
     Send(Vec<u8>),
     /// Sends these bytes and closes the connection.
@@ -29,11 +29,11 @@ pub(crate) enum ScriptedReply {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct ReceivedRequest {
+pub struct ReceivedRequest {
     /// Request line and headers.
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
-    pub(crate) server_name: Option<String>,
+    pub head: String,
+    pub body: Vec<u8>,
+    pub server_name: Option<String>,
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct ReceiverLog {
 }
 
 #[derive(Debug)]
-pub(crate) struct ScriptedReceiver {
+pub struct ScriptedReceiver {
     address: SocketAddr,
     log: Arc<ReceiverLog>,
     accepting: JoinHandle<()>,
@@ -58,18 +58,18 @@ impl Drop for ScriptedReceiver {
 }
 
 /// A complete HTTP response with a length.
-pub(crate) fn plain_reply(status: u16, body: &str) -> ScriptedReply {
+pub fn plain_reply(status: u16, body: &str) -> ScriptedReply {
     let length = body.len();
     let answer = format!("HTTP/1.1 {status} Status\r\ncontent-length: {length}\r\n\r\n{body}");
     ScriptedReply::Send(answer.into_bytes())
 }
 
 impl ScriptedReceiver {
-    pub(crate) async fn start(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
+    pub async fn start(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self::listen("127.0.0.1", None, script).await
     }
 
-    pub(crate) async fn listen(
+    pub async fn listen(
         host: &str,
         tls: Option<TlsAcceptor>,
         script: impl IntoIterator<Item = ScriptedReply>,
@@ -90,24 +90,31 @@ impl ScriptedReceiver {
         }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}/callback", self.address)
     }
 
-    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
+    pub fn received(&self) -> Vec<ReceivedRequest> {
         self.log.received.lock().unwrap().clone()
     }
 
-    pub(crate) fn connections(&self) -> usize {
+    /// Adds replies before the last one, which is repeated.
+    pub fn insert_before_last(&self, replies: impl IntoIterator<Item = ScriptedReply>) {
+        let mut script = self.log.script.lock().unwrap();
+        let last = script.pop_back();
+        script.extend(replies.into_iter().chain(last));
+    }
+
+    pub fn connections(&self) -> usize {
         self.log.connections.load(Ordering::SeqCst)
     }
 
     /// Waits until one more connection has ended.
-    pub(crate) async fn wait_for_close(&self) {
+    pub async fn wait_for_close(&self) {
         self.log.closed.acquire().await.unwrap().forget();
     }
 }
@@ -151,6 +158,7 @@ async fn serve<S>(stream: &mut S, server_name: Option<String>, log: &ReceiverLog
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let stream = &mut BufReader::new(stream);
     while let Some((head, body)) = read_request(stream).await {
         log.received.lock().unwrap().push(ReceivedRequest {
             head,

@@ -11,19 +11,23 @@ const PROGRAM: &str = "redis-server";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
-pub(crate) struct RedisServer {
+pub struct RedisServer {
     port: u16,
     extra_arguments: Vec<String>,
     process: Option<Child>,
 }
 
 impl RedisServer {
-    pub(crate) fn new() -> Self {
+    #[expect(
+        clippy::new_without_default,
+        reason = "a default does not start a process"
+    )]
+    pub fn new() -> Self {
         Self::with_arguments(&[])
     }
 
     /// With more arguments, such as `--requirepass` and a password.
-    pub(crate) fn with_arguments(more: &[&str]) -> Self {
+    pub fn with_arguments(more: &[&str]) -> Self {
         // Another test may take the port before Redis binds it.
         loop {
             let mut redis = Self {
@@ -37,16 +41,16 @@ impl RedisServer {
         }
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) const fn port(&self) -> u16 {
+    pub const fn port(&self) -> u16 {
         self.port
     }
 
     /// False: the port was taken.
-    pub(crate) fn start(&mut self) -> bool {
+    pub fn start(&mut self) -> bool {
         let child = Command::new(PROGRAM)
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
@@ -72,7 +76,7 @@ impl RedisServer {
     }
 
     /// Kills the process, as a crash would. Its data is lost.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         if let Some(mut child) = self.process.take() {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -80,16 +84,16 @@ impl RedisServer {
     }
 
     /// Stops the process. Its connections stay open.
-    pub(crate) fn freeze(&self) {
+    pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    pub(crate) fn resume(&self) {
+    pub fn resume(&self) {
         self.signal("-CONT");
     }
 
     /// Sends an inline command and returns the start of the answer.
-    pub(crate) fn command(&self, command: &str) -> String {
+    pub fn command(&self, command: &str) -> String {
         send_command(self.port, command).unwrap()
     }
 

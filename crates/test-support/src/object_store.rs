@@ -1,4 +1,5 @@
 //! The object store of the test run, with a prefix for each test.
+#![expect(clippy::indexing_slicing, reason = "a helper that fails ends its test")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,21 +16,21 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::required_variable;
+use crate::environment::required_variable;
 
 /// `http://access:secret@host:port/bucket`
 const SERVER_VARIABLE: &str = "LONGSHORE_TEST_OBJECTS_URL";
 
 /// The response of a raw HTTP exchange.
 #[derive(Debug)]
-pub(crate) struct RawResponse {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
+pub struct RawResponse {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
 }
 
 impl RawResponse {
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
+    pub fn header(&self, name: &str) -> Option<String> {
         let lines = self.head.lines().skip(1);
         lines
             .filter_map(|line| line.split_once(':'))
@@ -66,7 +67,7 @@ impl Clock for StoreClock {
 }
 
 /// Options for the store of the test run, under a random prefix.
-pub(crate) fn options() -> Options {
+pub fn options() -> Options {
     let url = Url::parse(&required_variable(SERVER_VARIABLE)).unwrap();
     let mut server = url.clone();
     server.set_username("").unwrap();
@@ -87,25 +88,25 @@ pub(crate) fn options() -> Options {
     }
 }
 
-pub(crate) async fn object_store() -> ObjectStore {
+pub async fn object_store() -> ObjectStore {
     object_store_with(options()).await
 }
 
-pub(crate) async fn object_store_with(options: Options) -> ObjectStore {
+pub async fn object_store_with(options: Options) -> ObjectStore {
     // Reads the clock of the store itself, not of a proxy.
     let clock = StoreClock::read_from(&self::options().internal).await;
     ObjectStore::new(options, clock).unwrap()
 }
 
-pub(crate) fn file() -> FileId {
+pub fn file() -> FileId {
     file_in(Berth::new(0x0a1).unwrap())
 }
 
-pub(crate) fn file_in(berth: Berth) -> FileId {
+pub fn file_in(berth: Berth) -> FileId {
     FileId::new(Timestamp::default(), berth, rand::random())
 }
 
-pub(crate) fn declared(bytes: &[u8]) -> FileDeclaration {
+pub fn declared(bytes: &[u8]) -> FileDeclaration {
     FileDeclaration {
         media_type: MediaType::Text,
         size_bytes: bytes.len() as u64,
@@ -113,12 +114,12 @@ pub(crate) fn declared(bytes: &[u8]) -> FileDeclaration {
     }
 }
 
-pub(crate) fn digest(bytes: &[u8]) -> Sha256 {
+pub fn digest(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
 /// Fills in and sends the form, as a caller does.
-pub(crate) async fn post_form(grant: &PostGrant, bytes: &[u8]) -> RawResponse {
+pub async fn post_form(grant: &PostGrant, bytes: &[u8]) -> RawResponse {
     let mut form = Vec::new();
     for (name, value) in &grant.fields {
         let field =
@@ -135,12 +136,7 @@ pub(crate) async fn post_form(grant: &PostGrant, bytes: &[u8]) -> RawResponse {
 }
 
 /// One exchange over a new connection, with the given headers only.
-pub(crate) async fn send(
-    method: &str,
-    url: &str,
-    headers: &[(&str, &str)],
-    body: &[u8],
-) -> RawResponse {
+pub async fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> RawResponse {
     let parsed = Url::parse(url).unwrap();
     let authority = &parsed[url::Position::BeforeHost..url::Position::AfterPort];
     let target = &parsed[url::Position::BeforePath..url::Position::AfterQuery];

@@ -1,54 +1,30 @@
 //! A database per test: control and a shard, copied from a migrated template.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use domain::time::{Clock, Timestamp};
+use domain::time::Clock as _;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use store::{Control, Shard, migrate};
 
-const SERVER_URL_VARIABLE: &str = "LONGSHORE_TEST_DATABASE_URL";
-/// 1 January 2026: the start of the manual clock, and the day of the template's partitions.
-const START_MICROS: i64 = 1_767_225_600_000_000;
+use crate::clock::ManualClock;
+use crate::environment::required_variable;
+
+/// `postgres://user@host:port/any`
+const SERVER_VARIABLE: &str = "LONGSHORE_TEST_DATABASE_URL";
 const CONNECTIONS: u32 = 4;
 
 /// The database is dropped at the end of the test.
 #[derive(Debug)]
-pub(crate) struct TestDatabase {
-    pub(crate) control: Control,
-    pub(crate) shard: Arc<Shard>,
-    pub(crate) clock: Arc<ManualClock>,
+pub struct TestDatabase {
+    pub control: Control,
+    pub shard: Arc<Shard>,
+    pub clock: Arc<ManualClock>,
     name: String,
 }
 
-/// A clock that only the test advances.
-#[derive(Debug)]
-pub(crate) struct ManualClock(AtomicI64);
-
-impl Default for ManualClock {
-    fn default() -> Self {
-        Self(AtomicI64::new(START_MICROS))
-    }
-}
-
-impl ManualClock {
-    pub(crate) fn advance(&self, by: std::time::Duration) -> Timestamp {
-        self.0
-            .fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
-        self.now()
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_timestamp_micros(self.0.load(Ordering::SeqCst)).unwrap()
-    }
-
-    fn synchronize(&self, _told: Timestamp) {}
-}
-
 impl TestDatabase {
-    pub(crate) async fn new() -> Self {
+    pub async fn new() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::SeqCst);
         let name = format!("longshore_test_{}_{number}", std::process::id());
@@ -64,7 +40,7 @@ impl TestDatabase {
         Self::open(name)
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         server_url(&self.name)
     }
 
@@ -153,16 +129,8 @@ async fn run(url: &str, statements: &[&str]) {
     connection.close().await.unwrap();
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    clippy::panic,
-    reason = "the one setting of the tests"
-)]
-pub(crate) fn server_url(database: &str) -> String {
-    let url = std::env::var(SERVER_URL_VARIABLE);
-    let url = url.unwrap_or_else(|_| {
-        panic!("{SERVER_URL_VARIABLE} must name a PostgreSQL server: ./dev test")
-    });
+pub fn server_url(database: &str) -> String {
+    let url = required_variable(SERVER_VARIABLE);
     let (server, _) = url.rsplit_once('/').unwrap();
     format!("{server}/{database}")
 }
