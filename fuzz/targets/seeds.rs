@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs, io};
 
 use domain::file::MediaType;
-use probe::corpus::all_files;
+use test_support::corpus::all_files;
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args().skip(1);

@@ -17,9 +17,6 @@ mod video;
 
 pub mod sandbox;
 
-#[cfg(any(test, feature = "corpus"))]
-pub mod corpus;
-
 #[cfg(test)]
 mod tests;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use domain::probe_protocol::{decode_result, encode_result};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use test_support::corpus::{ExpectedResult, all_files};
 
-use crate::corpus::{ExpectedResult, all_files};
 use crate::read_unguarded;
 
 /// Limits memory, so that a decompression bomb cannot take down the machine.

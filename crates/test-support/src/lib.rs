@@ -1,12 +1,18 @@
-//! What the tests of several crates share: databases, servers and a clock.
+//! What the tests of several crates share: databases, servers, a clock and sample files.
 //!
 //! Only tests depend on this crate. It may not depend on a crate whose unit tests use it: they
 //! would see two different copies of that crate's types.
-#![expect(clippy::unwrap_used, reason = "a helper that fails ends its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails ends its test"
+)]
 
 pub mod clock;
+pub mod corpus;
 pub mod environment;
 pub mod redis;
+pub mod sample_files;
 
 #[cfg(feature = "database")]
 pub mod database;

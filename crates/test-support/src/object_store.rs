@@ -1,5 +1,4 @@
 //! The object store of the test run, with a prefix for each test.
-#![expect(clippy::indexing_slicing, reason = "a helper that fails ends its test")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;

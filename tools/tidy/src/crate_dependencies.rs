@@ -43,7 +43,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 const TEST_CRATES: &[(&str, &[&str])] = &[
     // Over HTTP, like a real provider.
     ("simulator", &["outbound", "server"]),
-    ("test-support", &["store", "outbound", "api", "server"]),
+    (
+        "test-support",
+        &["store", "outbound", "probe", "api", "server"],
+    ),
 ];
 
 pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {

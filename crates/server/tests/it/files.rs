@@ -3,10 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
-use test_support::object_store;
+use test_support::{object_store, sample_files};
 use url::Url;
 
-use crate::files_scan::samples;
 use crate::support::TestService;
 use crate::support::files::{
     checksum, create_file_request, create_file_request_of_size, post_upload, put_part, upload,
@@ -67,13 +66,13 @@ async fn a_byte_more_is_sent_in_parts() {
 async fn with_declared_checksums_the_store_refuses_other_bytes() {
     let service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(9 * MB);
+    let bytes = sample_files::text(9 * MB);
     let mut body = create_file_request(&bytes, "text/plain");
     body["part_checksums"] = json!([checksum(&bytes)]);
     let upload = service.post_file(&customer, &body).await.body["upload"].clone();
     assert_eq!(upload["checksum_header"], "x-amz-checksum-sha256");
     let part = &upload["parts"][0];
-    let (_, refused) = put_part(&upload, part, &samples::text(9 * MB)).await;
+    let (_, refused) = put_part(&upload, part, &sample_files::text(9 * MB)).await;
     assert_eq!(refused.status / 100, 4, "{refused:?}");
     let (_, accepted) = put_part(&upload, part, &bytes).await;
     assert_eq!(accepted.status, 200, "{accepted:?}");
@@ -164,7 +163,7 @@ async fn an_invalid_declaration_is_refused_with_every_error() {
 async fn grants_are_refreshed_while_the_session_is_open() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
@@ -229,7 +228,7 @@ async fn known_bytes_are_not_sent_again() {
         service.create_customer().await,
     );
     let sibling = service.create_sibling_project(&customer).await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let first = service
         .upload_ready_file(&customer, &bytes, "text/plain")
         .await;
@@ -322,7 +321,7 @@ async fn a_refreshed_grant_has_the_same_conditions() {
         assert_eq!(fresh.status, 200, "{fresh}");
         fresh.body["upload"].clone()
     };
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
@@ -331,7 +330,7 @@ async fn a_refreshed_grant_has_the_same_conditions() {
     assert!(conditions.contains(&json!(["content-length-range", 100, 100])));
     assert_eq!(policy_conditions(&fresh), conditions);
     // So the store still refuses other bytes, of the same size or another.
-    for other in [samples::text(100), samples::text(99)] {
+    for other in [sample_files::text(100), sample_files::text(99)] {
         let refused = post_upload(&fresh, &other).await;
         assert_eq!(refused.status / 100, 4, "{refused:?}");
     }

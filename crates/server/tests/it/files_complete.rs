@@ -5,8 +5,8 @@ use std::time::Duration;
 use domain::file::MediaType;
 use serde_json::{Value, json};
 use test_support::object_store::send;
+use test_support::sample_files;
 
-use crate::files_scan::samples;
 use crate::support::TestService;
 use crate::support::files::{TestFileBackends, post_upload, put_part, put_parts, upload};
 use crate::support::test_limits::TestLimits;
@@ -21,7 +21,7 @@ fn file_id(session: &Value) -> String {
 async fn a_good_file_is_ready_and_can_be_downloaded() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::valid_file(MediaType::Pdf);
+    let bytes = sample_files::valid_file(MediaType::Pdf);
     let session = service
         .create_upload_session(&customer, &bytes, "application/pdf")
         .await;
@@ -71,7 +71,7 @@ async fn a_good_file_is_ready_and_can_be_downloaded() {
 async fn parts_become_one_file() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(17 * MB);
+    let bytes = sample_files::text(17 * MB);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
@@ -104,10 +104,10 @@ async fn a_part_of_other_bytes_fails_the_file() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
     let session = service
-        .create_upload_session(&customer, &samples::text(9 * MB), "text/plain")
+        .create_upload_session(&customer, &sample_files::text(9 * MB), "text/plain")
         .await;
     let part = &session["upload"]["parts"][0];
-    let (checksum, sent) = put_part(&session["upload"], part, &samples::text(9 * MB)).await;
+    let (checksum, sent) = put_part(&session["upload"], part, &sample_files::text(9 * MB)).await;
     let etag = sent.header("etag").unwrap();
     let parts = json!({"parts": [{"part_number": 1, "etag": etag, "checksum_sha256": checksum}]});
     insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&session), &parts).await, @r#"
@@ -141,7 +141,7 @@ async fn complete_answers_why_a_file_failed() {
     }
     "#);
 
-    let png = samples::valid_file(MediaType::Png);
+    let png = sample_files::valid_file(MediaType::Png);
     let mistaken = service
         .create_upload_session(&customer, &png, "image/jpeg")
         .await;
@@ -180,9 +180,9 @@ async fn complete_answers_why_a_file_failed() {
     "#);
 
     let infected = service
-        .create_upload_session(&customer, &samples::eicar(), "text/plain")
+        .create_upload_session(&customer, &sample_files::eicar(), "text/plain")
         .await;
-    upload(&infected["upload"], &samples::eicar()).await;
+    upload(&infected["upload"], &sample_files::eicar()).await;
     insta::assert_snapshot!(service.complete_upload(&customer, &file_id(&infected), &json!({})).await, @r#"
     422 {
       "error": "malware_detected",
@@ -212,7 +212,7 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
     };
     let mut service = TestService::with_file_backends(TestLimits::default(), Some(example)).await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
@@ -257,7 +257,7 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
 async fn many_wait_for_one_verdict() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
@@ -293,7 +293,7 @@ async fn many_wait_for_one_verdict() {
 async fn an_aborted_session_is_over() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;

@@ -5,8 +5,8 @@ use domain::plan_limits::LimitsByPlan;
 use domain::storage_quota::StorageQuota;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use test_support::sample_files;
 
-use crate::files_scan::samples;
 use crate::support::TestService;
 use crate::support::files::{TestFileBackends, create_file_request};
 use crate::support::test_limits::TestLimits;
@@ -26,7 +26,7 @@ async fn of_a_hundred_sessions_at_once_twenty_are_opened() {
     let service = TestService::with_files().await;
     let customer = service.create_customer().await;
     let bodies: Vec<_> = (0..100)
-        .map(|_| create_file_request(samples::unique_text().as_bytes(), "text/plain"))
+        .map(|_| create_file_request(sample_files::unique_text().as_bytes(), "text/plain"))
         .collect();
     let answers = join_all(bodies.iter().map(|body| service.post_file(&customer, body))).await;
     let of = |status| {
@@ -71,11 +71,11 @@ async fn of_a_hundred_sessions_at_once_twenty_are_opened() {
 async fn a_plan_allows_so_many_bytes() {
     let mut service = service_with_quota(100, 1000).await;
     let customer = service.create_customer().await;
-    let stored = samples::text(600);
+    let stored = sample_files::text(600);
     let id = service
         .upload_ready_file(&customer, &stored, "text/plain")
         .await;
-    let next = create_file_request(&samples::text(401), "text/plain");
+    let next = create_file_request(&sample_files::text(401), "text/plain");
     insta::assert_snapshot!(service.post_file(&customer, &next).await, @r#"
     403 {
       "error": "quota_exceeded",
@@ -92,7 +92,7 @@ async fn a_plan_allows_so_many_bytes() {
         .await;
     assert_eq!(known.status, 200);
     let rest = service
-        .create_upload_session(&customer, &samples::text(400), "text/plain")
+        .create_upload_session(&customer, &sample_files::text(400), "text/plain")
         .await;
     assert_eq!(
         service

@@ -7,9 +7,8 @@ use domain::model::{Capability, InputBounds, Model, ModelKind};
 use domain::money::Money;
 use serde_json::{Value, json};
 use test_support::callback_receiver::CallbackReceiver;
-use test_support::object_store;
+use test_support::{object_store, sample_files};
 
-use crate::files_scan::samples;
 use crate::support::credit::{PRICE, priced_model};
 use crate::support::files::file_chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
@@ -86,10 +85,14 @@ async fn the_hold_is_sized_by_what_the_files_are() {
     service.add_credit(&customer, Money(1_000_000_000)).await;
     let image = service.upload_ready_image(&customer).await;
     let pdf = service
-        .upload_ready_file(&customer, &samples::pdf(7), "application/pdf")
+        .upload_ready_file(
+            &customer,
+            &sample_files::pdf::document(7),
+            "application/pdf",
+        )
         .await;
     let text = service
-        .upload_ready_file(&customer, &samples::text(300), "text/plain")
+        .upload_ready_file(&customer, &sample_files::text(300), "text/plain")
         .await;
     let mut held = Vec::new();
     let image = ("image", image.as_str());
@@ -120,7 +123,11 @@ async fn bad_references_are_refused() {
     service.add_credit(&customer, Money(1_000_000_000)).await;
     let image = service.upload_ready_image(&customer).await;
     let session = service
-        .create_upload_session(&customer, &samples::valid_file(MediaType::Png), "image/png")
+        .create_upload_session(
+            &customer,
+            &sample_files::valid_file(MediaType::Png),
+            "image/png",
+        )
         .await;
     let session = session["id"].as_str().unwrap();
     let load = async |kind: &str, id: &str| {
@@ -309,7 +316,7 @@ async fn a_video_is_accepted_by_a_model_that_reads_videos() {
         ..Model::plain("watcher", "mock", ModelKind::Chat)
     });
     let customer = service.create_customer().await;
-    let bytes = samples::valid_file(MediaType::Mp4);
+    let bytes = sample_files::valid_file(MediaType::Mp4);
     let video = service
         .upload_ready_file(&customer, &bytes, "video/mp4")
         .await;

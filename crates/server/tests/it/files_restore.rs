@@ -9,11 +9,11 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use store::Shard;
 use store::shard::bucket_marker;
 use test_support::database::server_url;
+use test_support::sample_files;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
 
 use crate::files_scan::fixture::FileStageFixture;
-use crate::files_scan::samples;
 
 async fn run_patrol(workers: &mut WorkerSet, fixture: &FileStageFixture) {
     let now = fixture.now();
@@ -23,7 +23,7 @@ async fn run_patrol(workers: &mut WorkerSet, fixture: &FileStageFixture) {
 
 async fn upload_ready_file(fixture: &mut FileStageFixture, length: usize) {
     let file = fixture
-        .upload_and_complete(&samples::text(length), MediaType::Text)
+        .upload_and_complete(&sample_files::text(length), MediaType::Text)
         .await;
     fixture.scan().await;
     assert_eq!(fixture.status(&file).await, "ready - clean");

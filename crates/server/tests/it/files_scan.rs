@@ -3,13 +3,12 @@
 use domain::file::{FileStructure, MediaType};
 use domain::upload::PART_BYTES;
 use store::shard::file::{FileCreation, FileRow, UploadPart};
+use test_support::sample_files;
 use workers::stage::{Stage as _, StepResult};
 
 mod crash;
 
 mod pausing_proxy;
-
-pub(crate) mod samples;
 
 mod malware_scanner;
 
@@ -29,7 +28,7 @@ async fn a_good_file_of_every_type_becomes_ready() {
     let mut files = Vec::new();
     for media_type in MediaType::ALL {
         let file = fixture
-            .upload_and_complete(&samples::valid_file(*media_type), *media_type)
+            .upload_and_complete(&sample_files::valid_file(*media_type), *media_type)
             .await;
         files.push(file);
     }
@@ -51,14 +50,14 @@ async fn a_good_file_of_every_type_becomes_ready() {
 async fn the_structure_of_a_file_is_stored() {
     let mut fixture = FileStageFixture::new().await;
     let pdf = fixture
-        .upload_and_complete(&samples::pdf(7), MediaType::Pdf)
+        .upload_and_complete(&sample_files::pdf::document(7), MediaType::Pdf)
         .await;
     let (png, mp4) = (MediaType::Png, MediaType::Mp4);
     let png = fixture
-        .upload_and_complete(&samples::valid_file(png), png)
+        .upload_and_complete(&sample_files::valid_file(png), png)
         .await;
     let mp4 = fixture
-        .upload_and_complete(&samples::valid_file(mp4), mp4)
+        .upload_and_complete(&sample_files::valid_file(mp4), mp4)
         .await;
     fixture.scan().await;
     let ids = [pdf.id, png.id, mp4.id];
@@ -76,7 +75,7 @@ async fn the_structure_of_a_file_is_stored() {
 #[tokio::test]
 async fn a_file_in_parts_becomes_ready() {
     let mut fixture = FileStageFixture::new().await;
-    let bytes = samples::text(part_size() + 1000);
+    let bytes = sample_files::text(part_size() + 1000);
     let file = fixture.create_session(&bytes, MediaType::Text).await;
     let (first, last) = bytes.split_at(part_size());
     let listed = fixture.put_staged_parts(&file, &[first, last]).await;
@@ -98,12 +97,14 @@ async fn other_bytes_than_declared_fail() {
         .put_staged(&longer, b"what was uploaded instead")
         .await;
     let missing = fixture.create_session(b"never", text).await;
-    let infected = fixture.create_session(&samples::eicar(), text).await;
-    fixture.put_staged(&infected, &samples::eicar()).await;
+    let infected = fixture.create_session(&sample_files::eicar(), text).await;
+    fixture.put_staged(&infected, &sample_files::eicar()).await;
     let mistaken = fixture
-        .create_session(&samples::pdf(1), MediaType::Png)
+        .create_session(&sample_files::pdf::document(1), MediaType::Png)
         .await;
-    fixture.put_staged(&mistaken, &samples::pdf(1)).await;
+    fixture
+        .put_staged(&mistaken, &sample_files::pdf::document(1))
+        .await;
     for file in [&wrong, &longer, &missing, &infected, &mistaken] {
         fixture.complete(file, None).await;
     }
@@ -135,12 +136,16 @@ async fn other_bytes_than_declared_fail() {
 async fn bytes_of_another_form_fail() {
     let mut fixture = FileStageFixture::new().await;
     let png = fixture
-        .upload_and_complete(&samples::valid_file(MediaType::Jpeg), MediaType::Png)
+        .upload_and_complete(&sample_files::valid_file(MediaType::Jpeg), MediaType::Png)
         .await;
     let pages = fixture
-        .upload_and_complete(&samples::pdf(101), MediaType::Pdf)
+        .upload_and_complete(&sample_files::pdf::document(101), MediaType::Pdf)
         .await;
-    let broken = [b"%PDF-1.4\n".as_slice(), samples::unique_text().as_bytes()].concat();
+    let broken = [
+        b"%PDF-1.4\n".as_slice(),
+        sample_files::unique_text().as_bytes(),
+    ]
+    .concat();
     let broken = fixture.upload_and_complete(&broken, MediaType::Pdf).await;
     fixture.scan().await;
     assert_eq!(
@@ -160,8 +165,8 @@ async fn bytes_of_another_form_fail() {
 #[tokio::test]
 async fn parts_that_are_not_the_file_fail() {
     let mut fixture = FileStageFixture::new().await;
-    let bytes = samples::text(part_size() + 1000);
-    let other = samples::text(part_size());
+    let bytes = sample_files::text(part_size() + 1000);
+    let other = sample_files::text(part_size());
     let (first, last) = bytes.split_at(part_size());
     let declared = declaration(&bytes, MediaType::Text);
     let mut sessions = Vec::new();
@@ -206,7 +211,7 @@ async fn parts_that_are_not_the_file_fail() {
 #[tokio::test]
 async fn identical_files_share_one_object() {
     let mut fixture = FileStageFixture::new().await;
-    let bytes = samples::valid_file(MediaType::Gif);
+    let bytes = sample_files::valid_file(MediaType::Gif);
     let mut copies = Vec::new();
     for _ in 0..4 {
         copies.push(fixture.upload_and_complete(&bytes, MediaType::Gif).await);
@@ -235,12 +240,12 @@ async fn identical_files_share_one_object() {
 async fn large_files_never_wait_for_more_than_their_slots() {
     let mut fixture = FileStageFixture::new().await;
     let small = fixture
-        .upload_and_complete(&samples::text(10), MediaType::Text)
+        .upload_and_complete(&sample_files::text(10), MediaType::Text)
         .await;
     // Too large to upload in a test: the scan finds each of them missing.
     let mut large = Vec::new();
     for _ in 0..3 {
-        let mut declared = declaration(&samples::text(10), MediaType::Mp4);
+        let mut declared = declaration(&sample_files::text(10), MediaType::Mp4);
         declared.size_bytes = domain::file_validation::LARGE_FILE_BYTES + 1;
         let file = created_session(fixture.create_file(declared).await).unwrap();
         fixture.complete(&file, None).await;
@@ -261,7 +266,7 @@ async fn large_files_never_wait_for_more_than_their_slots() {
 #[tokio::test]
 async fn a_large_video_in_parts_becomes_ready() {
     let mut fixture = FileStageFixture::new().await;
-    let bytes = samples::large_video();
+    let bytes = sample_files::mp4::large_mp4();
     let file = fixture.create_session(&bytes, MediaType::Mp4).await;
     assert!(file.size_bytes > domain::file_validation::LARGE_FILE_BYTES);
     let parts: Vec<_> = bytes.chunks(part_size()).collect();

@@ -9,12 +9,12 @@ use outbound::health::{DependencyHealth, FilesHealth};
 use outbound::object_store::ObjectStore;
 use store::shard::file::{self, FileRow};
 use test_support::object_store::post_form;
+use test_support::sample_files;
 use workers::FileStageDeps;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
 
 use crate::files_scan::fixture::{FileStageFixture, connect_store, declaration};
-use crate::files_scan::samples;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -35,7 +35,7 @@ async fn run_patrol(fixture: &mut FileStageFixture) {
 
 async fn upload_ready_file(fixture: &mut FileStageFixture) -> FileRow {
     let file = fixture
-        .upload_and_complete(&samples::text(100), MediaType::Text)
+        .upload_and_complete(&sample_files::text(100), MediaType::Text)
         .await;
     fixture.scan().await;
     assert_eq!(fixture.status(&file).await, "ready - clean");
@@ -50,7 +50,7 @@ async fn put_unknown_object(fixture: &FileStageFixture) -> FileId {
 }
 
 async fn put_staged(objects: &ObjectStore, id: FileId) {
-    let bytes = samples::text(50);
+    let bytes = sample_files::text(50);
     let grant = objects.post_grant(id, &declaration(&bytes, MediaType::Text));
     assert_eq!(post_form(&grant, &bytes).await.status / 100, 2);
 }
@@ -91,7 +91,7 @@ async fn a_session_is_abandoned_after_a_day() {
         .create_session(b"never completed", MediaType::Text)
         .await;
     fixture.put_staged(&single, b"never completed").await;
-    let bytes = samples::text(9 << 20);
+    let bytes = sample_files::text(9 << 20);
     let parts = fixture.create_session(&bytes, MediaType::Text).await;
     fixture.put_staged_parts(&parts, &[&bytes]).await;
     run_sweep(&mut fixture).await;
@@ -164,7 +164,7 @@ async fn only_objects_without_a_row_are_removed() {
     let kept = upload_ready_file(&mut fixture).await;
     let uploading = fixture.create_session(b"on its way", MediaType::Text).await;
     fixture.put_staged(&uploading, b"on its way").await;
-    let bytes = samples::text(9 << 20);
+    let bytes = sample_files::text(9 << 20);
     let parts = fixture.create_session(&bytes, MediaType::Text).await;
     fixture.put_staged_parts(&parts, &[&bytes]).await;
     let unknown = put_unknown_object(&fixture).await;

@@ -3,10 +3,9 @@
 
 use outbound::health::{DependencyHealth, FilesHealth};
 use serde_json::{Value, json};
-use test_support::object_store;
+use test_support::{object_store, sample_files};
 
 use crate::files_scan::fixture::connect_store;
-use crate::files_scan::samples;
 use crate::support::files::{TestFileBackends, create_file_request, file_chat_request};
 use crate::support::http::chat_request;
 use crate::support::test_limits::TestLimits;
@@ -27,7 +26,7 @@ fn set_scanner_health(service: &TestService, scanner: DependencyHealth) {
 }
 
 async fn create_file(service: &TestService, customer: &Customer) -> u16 {
-    let body = create_file_request(&samples::text(100), "text/plain");
+    let body = create_file_request(&sample_files::text(100), "text/plain");
     service.post_file(customer, &body).await.status
 }
 

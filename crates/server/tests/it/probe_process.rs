@@ -6,7 +6,7 @@ use bytes::Bytes;
 use domain::file::{FileFailureReason, FileStructure, MediaType};
 use futures::{StreamExt as _, stream};
 use outbound::probe::{FeedStatus, Prober};
-use probe::corpus::{CorpusFile, all_files};
+use test_support::corpus::{CorpusFile, all_files};
 
 /// How many child processes run at once.
 const MAX_CONCURRENT_PROBES: usize = 4;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
 use test_support::environment::required_variable;
+use test_support::sample_files::eicar;
 
 const PROGRAM: &str = "clamd";
 /// `tcp://host:port` or `unix:/path`
@@ -25,15 +26,6 @@ pub(crate) const REQUIRED_SETTINGS: [&str; 4] = [
     "MaxScanSize 1100M",
     "AlertExceedsMax yes",
 ];
-
-/// In two halves, so that a scanner does not flag this program.
-pub(crate) fn eicar() -> Vec<u8> {
-    let halves = [
-        r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-STANDARD-",
-        r"ANTIVIRUS-TEST-FILE!$H+H*",
-    ];
-    halves.concat().into_bytes()
-}
 
 /// The scanner of the test run.
 pub(crate) fn test_scanner() -> MalwareScanner {

@@ -5,9 +5,9 @@ use domain::person::Role;
 use domain::secret_token::SecretToken;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
+use test_support::sample_files;
 
 use crate::dashboard::browser::{Browser, PageResponse, project_slug};
-use crate::files_scan::samples;
 use crate::support::TestService;
 use crate::support::files::{create_file_request, upload};
 
@@ -41,7 +41,7 @@ async fn a_page_uploads_what_a_caller_could() {
     let files = format!("{project}/files");
     assert!(dev.get(&files).await.html.contains("No files yet"));
 
-    let bytes = samples::text(1000);
+    let bytes = sample_files::text(1000);
     let mut declaration = create_file_request(&bytes, "text/plain");
     declaration["filename"] = json!("<b>notes</b>.txt");
     let made = post_json(&mut dev, &format!("{project}/api/files"), &declaration).await;
@@ -114,7 +114,7 @@ async fn a_deactivated_project_takes_nothing_from_pages_either() {
     owner
         .post_form(&format!("{project}/settings/deactivate"), &[])
         .await;
-    let declaration = create_file_request(&samples::text(10), "text/plain");
+    let declaration = create_file_request(&sample_files::text(10), "text/plain");
     let made = post_json(&mut owner, &format!("{project}/api/files"), &declaration).await;
     assert_eq!(
         (made.status, &parse_json(&made)["error"]),

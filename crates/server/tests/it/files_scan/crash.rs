@@ -5,13 +5,14 @@ use std::time::Duration;
 use domain::file::MediaType;
 use domain::storage_quota::StorageUsage;
 use store::shard::file::{self, FileDeletion, FileRow};
+use test_support::sample_files;
 use tokio_util::sync::CancellationToken;
 use workers::stage::{Stage as _, StepResult};
 use workers::{FileStageDeps, WorkerSet};
 
+use crate::files_scan::READY_STATUS;
 use crate::files_scan::fixture::{FileStageFixture, connect_store};
 use crate::files_scan::pausing_proxy::{PausePoint, PausingProxy};
-use crate::files_scan::{READY_STATUS, samples};
 
 /// Lets a worker die at the chosen call to the store. False if it finished before.
 async fn crashes_at(fixture: &FileStageFixture, stop: PausePoint) -> bool {
@@ -56,7 +57,7 @@ async fn a_worker_may_die_before_and_after_every_call() {
         for stop in [PausePoint::Before(calls + 1), PausePoint::After(calls + 1)] {
             let fixture = FileStageFixture::new().await;
             let file = fixture
-                .upload_and_complete(&samples::valid_file(MediaType::Png), MediaType::Png)
+                .upload_and_complete(&sample_files::valid_file(MediaType::Png), MediaType::Png)
                 .await;
             if !crashes_at(&fixture, stop).await {
                 // Head, read, copy, and delete of the staged object.
@@ -71,7 +72,7 @@ async fn a_worker_may_die_before_and_after_every_call() {
 
 #[tokio::test]
 async fn a_worker_may_die_while_it_puts_parts_together() {
-    let bytes = samples::text(9 << 20);
+    let bytes = sample_files::text(9 << 20);
     let mut calls = 0;
     loop {
         for stop in [PausePoint::Before(calls + 1), PausePoint::After(calls + 1)] {
@@ -94,7 +95,7 @@ async fn a_worker_may_die_while_it_puts_parts_together() {
 async fn a_file_that_kills_its_workers_fails() {
     let mut fixture = FileStageFixture::new().await;
     let file = fixture
-        .upload_and_complete(&samples::valid_file(MediaType::Webm), MediaType::Webm)
+        .upload_and_complete(&sample_files::valid_file(MediaType::Webm), MediaType::Webm)
         .await;
     fixture.execute("update shard.file set takeovers = 5").await;
     fixture.scan().await;
@@ -109,7 +110,7 @@ async fn a_file_that_kills_its_workers_fails() {
 async fn a_fenced_worker_changes_nothing() {
     let mut fixture = FileStageFixture::new().await;
     let file = fixture
-        .upload_and_complete(&samples::valid_file(MediaType::Png), MediaType::Png)
+        .upload_and_complete(&sample_files::valid_file(MediaType::Png), MediaType::Png)
         .await;
     let now = fixture.now();
     // The first worker has started; its lease expires before it writes.
@@ -164,7 +165,7 @@ async fn a_session_deleted_while_it_is_verified_leaves_nothing() {
     for stop in (1..=3).flat_map(|call| [PausePoint::Before(call), PausePoint::After(call)]) {
         let mut fixture = FileStageFixture::new().await;
         let file = fixture
-            .upload_and_complete(&samples::text(100), MediaType::Text)
+            .upload_and_complete(&sample_files::text(100), MediaType::Text)
             .await;
         let now = fixture.now();
         let deleted = async {
@@ -188,7 +189,7 @@ async fn a_session_deleted_while_it_is_verified_leaves_nothing() {
 async fn a_stopping_worker_releases_its_files() {
     let fixture = FileStageFixture::new().await;
     let file = fixture
-        .upload_and_complete(&samples::text(100), MediaType::Text)
+        .upload_and_complete(&sample_files::text(100), MediaType::Text)
         .await;
     let proxy = PausingProxy::in_front_of(&fixture.options.internal, PausePoint::Before(2)).await;
     let objects = connect_store(&fixture.options, &proxy.url).await;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use test_support::environment::required_variable;
 use test_support::object_store;
+use test_support::sample_files;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use url::Url;
 
-use crate::files_scan::samples;
 use crate::support::files::{create_file_request, upload};
 use crate::support::http::chat_request;
 use crate::support::server_process::{EnvironmentVariables, ServerProcess};
@@ -71,7 +71,7 @@ async fn wait_for_store(program: &ServerProcess, state: &str) {
 }
 
 async fn upload_ready_file(program: &ServerProcess) {
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let (status, session) = program
         .request("POST", "/files", &create_file_request(&bytes, "text/plain"))
         .await;

@@ -13,13 +13,12 @@ use outbound::object_store::{ObjectStore, PostGrant};
 use outbound::probe::Prober;
 use serde_json::{Value, json};
 use store::shard::file::audit;
-use test_support::object_store;
+use test_support::{object_store, sample_files};
 use tokio::sync::watch;
 use workers::stage::{Stage as _, StepResult};
 use workers::{FileStageDeps, ScanSlots};
 
 use crate::files_scan::fixture::test_scanner;
-use crate::files_scan::samples;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
@@ -199,7 +198,7 @@ impl TestService {
     }
 
     pub(crate) async fn upload_ready_image(&mut self, customer: &Customer) -> String {
-        let bytes = samples::valid_file(MediaType::Png);
+        let bytes = sample_files::valid_file(MediaType::Png);
         self.upload_ready_file(customer, &bytes, "image/png").await
     }
 

@@ -2,8 +2,8 @@
 
 use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use super::building_blocks::{element, element_of_unknown_size, element_with_size};
 use super::{CorpusBuilder, ExpectedResult};
+use crate::sample_files::building_blocks::{element, element_of_unknown_size, element_with_size};
 
 const SECOND: FileStructure = FileStructure::Video { milliseconds: 1000 };
 const EBML: u32 = 0x1a45_dfa3;

@@ -2,8 +2,11 @@
 
 use domain::file::{FileStructure, MediaType};
 
-use super::building_blocks::{crc, deflated_zeros};
 use super::{CorpusBuilder, ExpectedResult};
+use crate::sample_files::building_blocks::{deflated_zeros, length};
+use crate::sample_files::images::{
+    PNG_GREY, PNG_SIGNATURE, WEBP_PIXEL, gif_file, jpeg_file, png_chunk, png_file, webp_file,
+};
 
 const ONE: FileStructure = FileStructure::Image {
     width: 1,
@@ -17,20 +20,8 @@ pub(super) fn add_files(shelf: &mut CorpusBuilder) {
     webps(shelf);
 }
 
-fn chunk(kind: &[u8], body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
-    let checked = [kind, body].concat();
-    [&length, checked.as_slice(), &crc(&checked).to_be_bytes()].concat()
-}
-
-const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-
 fn png(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
-    let sides = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    let header = chunk(b"IHDR", &[sides.as_slice(), &[8, 0, 0, 0, 0]].concat());
-    let pixels = chunk(b"IDAT", &deflated_zeros(2));
-    let end = chunk(b"IEND", b"");
-    [SIGNATURE, &header, extra, &pixels, &end].concat()
+    png_file([width, height], PNG_GREY, extra, &deflated_zeros(2))
 }
 
 fn pngs(shelf: &mut CorpusBuilder) {
@@ -58,12 +49,12 @@ fn pngs(shelf: &mut CorpusBuilder) {
     put("without an end", second);
     put(
         "without a header",
-        [SIGNATURE, &chunk(b"IEND", b"")].concat(),
+        [PNG_SIGNATURE, &png_chunk(b"IEND", b"")].concat(),
     );
-    put("of a signature alone", SIGNATURE.to_vec());
+    put("of a signature alone", PNG_SIGNATURE.to_vec());
     let profile = [b"p\0\0".as_slice(), &deflated_zeros(64 << 20)].concat();
     // The probe does not read the profile, so an image with a bomb in it is valid.
-    let bomb = png(1, 1, &chunk(b"iCCP", &profile));
+    let bomb = png(1, 1, &png_chunk(b"iCCP", &profile));
     shelf.add(
         "with a bomb as profile",
         MediaType::Png,
@@ -74,20 +65,7 @@ fn pngs(shelf: &mut CorpusBuilder) {
 }
 
 fn jpeg(width: u16, height: u16) -> Vec<u8> {
-    let quantization = [b"\xff\xdb\0\x43\0".as_slice(), &[1; 64]].concat();
-    let sides = [height.to_be_bytes(), width.to_be_bytes()].concat();
-    let frame = [b"\xff\xc0\0\x0b\x08", sides.as_slice(), b"\x01\x01\x11\0"].concat();
-    let table = |class: u8| [&[0xff, 0xc4, 0, 0x14, class, 1], [0; 15].as_slice(), &[0]].concat();
-    let scan = b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\x3f\xff\xd9";
-    [
-        b"\xff\xd8".as_slice(),
-        &quantization,
-        &frame,
-        &table(0),
-        &table(0x10),
-        scan,
-    ]
-    .concat()
+    jpeg_file([width, height], b"")
 }
 
 fn jpegs(shelf: &mut CorpusBuilder) {
@@ -119,17 +97,8 @@ fn jpegs(shelf: &mut CorpusBuilder) {
     put("cut off after its thumbnail", thumbnail);
 }
 
-fn gif(width: u16, height: u16, between: &[u8]) -> Vec<u8> {
-    let sides = [width.to_le_bytes(), height.to_le_bytes()].concat();
-    let screen = [
-        b"GIF89a",
-        sides.as_slice(),
-        &[0x80, 0, 0],
-        &[0, 0, 0, 255, 255, 255],
-    ]
-    .concat();
-    let image = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0";
-    [screen.as_slice(), between, image, b"\x3b"].concat()
+fn gif(width: u16, height: u16, extra: &[u8]) -> Vec<u8> {
+    gif_file([width, height], extra)
 }
 
 fn gifs(shelf: &mut CorpusBuilder) {
@@ -154,34 +123,33 @@ fn gifs(shelf: &mut CorpusBuilder) {
     put("with colours that are not there", colours);
 }
 
-fn riff(length: u32, chunks: &[u8]) -> Vec<u8> {
-    [b"RIFF", length.to_le_bytes().as_slice(), b"WEBP", chunks].concat()
-}
-
 fn webps(shelf: &mut CorpusBuilder) {
-    let pixels = b"VP8L\x0e\0\0\0\x2f\0\0\0\0\x07\x10\x11\xfd\x0f\x44\x44\xff\x03";
-    let length = u32::try_from(pixels.len() + 4).unwrap_or(u32::MAX);
-    shelf.add_with_truncations(MediaType::Webp, &riff(length, pixels), ONE);
+    let pixels = WEBP_PIXEL;
+    let length = length(pixels) + 4;
+    shelf.add_with_truncations(MediaType::Webp, &webp_file(length, pixels), ONE);
     let mut put = |name: &str, bytes| shelf.add_malformed(name, MediaType::Webp, bytes);
-    put("longer than it is", riff(length + 2, pixels));
-    put("of 4 GB", riff(u32::MAX, pixels));
-    put("of nothing", riff(4, b""));
+    put("longer than it is", webp_file(length + 2, pixels));
+    put("of 4 GB", webp_file(u32::MAX, pixels));
+    put("of nothing", webp_file(4, b""));
     let chunk = |size: u32, flags: u8, sides: [u8; 6]| {
         let body = [&[flags, 0, 0, 0], sides.as_slice()].concat();
         [b"VP8X", size.to_le_bytes().as_slice(), &body].concat()
     };
-    put("extended without an image", riff(22, &chunk(10, 0, [0; 6])));
+    put(
+        "extended without an image",
+        webp_file(22, &chunk(10, 0, [0; 6])),
+    );
     put(
         "animated without an animation",
-        riff(22, &chunk(10, 2, [0; 6])),
+        webp_file(22, &chunk(10, 2, [0; 6])),
     );
     put(
         "of 16 million pixels a side",
-        riff(22, &chunk(10, 0, [0xff; 6])),
+        webp_file(22, &chunk(10, 0, [0xff; 6])),
     );
     put(
         "with a chunk of 4 GB",
-        riff(22, &chunk(u32::MAX, 0, [0; 6])),
+        webp_file(22, &chunk(u32::MAX, 0, [0; 6])),
     );
-    put("of an unknown form", riff(12, b"VP9 \0\0\0\0"));
+    put("of an unknown form", webp_file(12, b"VP9 \0\0\0\0"));
 }

@@ -1,32 +1,42 @@
-//! Building blocks of the test files.
+//! Building blocks of the sample files and of the corpus.
+
+/// Decodes a hex literal.
+pub(crate) fn hex(digits: &str) -> Vec<u8> {
+    let digits: Vec<u32> = digits.chars().map(|c| c.to_digit(16).unwrap()).collect();
+    let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]);
+    bytes.map(|byte| u8::try_from(byte).unwrap()).collect()
+}
+
+pub(crate) fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap()
+}
 
 /// A box of ISO media.
-pub(super) fn atom(kind: &[u8], body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 8).unwrap_or(u32::MAX);
-    [length.to_be_bytes().as_slice(), kind, body].concat()
+pub(crate) fn atom(kind: &[u8], body: &[u8]) -> Vec<u8> {
+    atom_with_length(length(body) + 8, kind, body)
 }
 
 /// A box with the given length, which may be wrong.
-pub(super) fn atom_with_length(length: u32, kind: &[u8], body: &[u8]) -> Vec<u8> {
+pub(crate) fn atom_with_length(length: u32, kind: &[u8], body: &[u8]) -> Vec<u8> {
     [length.to_be_bytes().as_slice(), kind, body].concat()
 }
 
 /// A box with a length of 64 bits.
-pub(super) fn long_atom(length: u64, kind: &[u8], body: &[u8]) -> Vec<u8> {
+pub(crate) fn long_atom(length: u64, kind: &[u8], body: &[u8]) -> Vec<u8> {
     [[0, 0, 0, 1].as_slice(), kind, &length.to_be_bytes(), body].concat()
 }
 
 /// Numbers of 32 bits, one after the other.
-pub(super) fn numbers(numbers: &[u32]) -> Vec<u8> {
+pub(crate) fn numbers(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|it| it.to_be_bytes()).collect()
 }
 
 /// An element of EBML, with a size of eight bytes.
-pub(super) fn element(id: u32, body: &[u8]) -> Vec<u8> {
+pub(crate) fn element(id: u32, body: &[u8]) -> Vec<u8> {
     element_with_size(id, body.len() as u64, body)
 }
 
-pub(super) fn element_with_size(id: u32, size: u64, body: &[u8]) -> Vec<u8> {
+pub(crate) fn element_with_size(id: u32, size: u64, body: &[u8]) -> Vec<u8> {
     let id = id.to_be_bytes();
     let begins = id.iter().position(|byte| *byte != 0).unwrap_or(0);
     let size = ((size & ((1 << 56) - 1)) | (1 << 56)).to_be_bytes();
@@ -34,14 +44,14 @@ pub(super) fn element_with_size(id: u32, size: u64, body: &[u8]) -> Vec<u8> {
 }
 
 /// An element that does not state its size.
-pub(super) fn element_of_unknown_size(id: u32, body: &[u8]) -> Vec<u8> {
+pub(crate) fn element_of_unknown_size(id: u32, body: &[u8]) -> Vec<u8> {
     element_with_size(id, u64::MAX, body)
 }
 
 /// A zlib stream of one byte, repeated: a decompression bomb, made without a compressor.
 ///
 /// It is one fixed block: the byte, then copies of the 258 bytes before.
-pub(super) fn deflated_zeros(length: usize) -> Vec<u8> {
+pub(crate) fn deflated_zeros(length: usize) -> Vec<u8> {
     let mut bits = BitWriter::default();
     // Last block, fixed codes.
     bits.push_low_first(0b011, 3);
@@ -104,7 +114,7 @@ impl BitWriter {
 }
 
 /// The CRC-32 that ends a chunk of PNG.
-pub(super) fn crc(bytes: &[u8]) -> u32 {
+pub(crate) fn crc(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
         crc ^= u32::from(*byte);

@@ -2,9 +2,9 @@
 
 use domain::file::{FileFailureReason, MediaType};
 
-use super::super::building_blocks::{atom, atom_with_length, numbers};
 use super::super::{CorpusBuilder, ExpectedResult};
 use super::{Film, HOUR, SECOND, fragment, head};
+use crate::sample_files::building_blocks::{atom, atom_with_length, numbers};
 
 pub(super) fn add_files(shelf: &mut CorpusBuilder) {
     let film = |rest: &[Vec<u8>]| [head(), Film::empty().moov(), rest.concat()].concat();

@@ -2,41 +2,23 @@
 
 use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use super::building_blocks::deflated_zeros;
 use super::{CorpusBuilder, ExpectedResult};
+use crate::sample_files::building_blocks::deflated_zeros;
+use crate::sample_files::pdf::{CATALOG, page_tree, pdf_file};
 
-const CATALOG: &str = "<< /Type /Catalog /Pages 2 0 R >>";
 const PAGE: &str = "<< /Type /Page /Parent 2 0 R >>";
 
-/// A file of those objects, numbered from 1, with a correct table.
-fn file(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
-    let mut whole = b"%PDF-1.5\n".to_vec();
-    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).into_bytes();
-    for (index, object) in objects.iter().enumerate() {
-        table.extend(format!("{:010} 00000 n \n", whole.len()).bytes());
-        whole.extend(format!("{} 0 obj\n", index + 1).bytes());
-        whole.extend(object);
-        whole.extend(b"\nendobj\n");
-    }
-    let start = whole.len();
-    whole.extend(table);
-    let size = objects.len() + 1;
-    whole.extend(
-        format!("trailer\n<< /Size {size} {trailer} >>\nstartxref\n{start}\n%%EOF\n").bytes(),
-    );
-    whole
+fn file(objects: &[impl AsRef<[u8]>], trailer: &str) -> Vec<u8> {
+    pdf_file("%PDF-1.5\n", objects, trailer)
 }
 
-fn plain(objects: &[&str]) -> Vec<u8> {
-    let objects: Vec<Vec<u8>> = objects.iter().map(|it| it.as_bytes().to_vec()).collect();
-    file(&objects, "/Root 1 0 R")
+fn plain(objects: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    file(objects, "/Root 1 0 R")
 }
 
 /// A flat tree that states the count `said`.
 fn pages(count: usize, said: i64) -> Vec<u8> {
-    let kids: Vec<String> = (0..count).map(|at| format!("{} 0 R", at + 3)).collect();
-    let kids = kids.join(" ");
-    let root = format!("<< /Type /Pages /Kids [{kids}] /Count {said} >>");
+    let root = page_tree(count, said);
     let mut objects = vec![CATALOG, &root];
     objects.extend(vec![PAGE; count]);
     plain(&objects)
@@ -52,7 +34,7 @@ fn deep(depth: usize) -> Vec<u8> {
         ));
     }
     objects.push(PAGE.to_owned());
-    plain(&objects.iter().map(String::as_str).collect::<Vec<_>>())
+    plain(&objects)
 }
 
 pub(super) fn add_files(shelf: &mut CorpusBuilder) {
@@ -368,16 +350,13 @@ fn largest(shelf: &mut CorpusBuilder) {
 
 fn encryption(shelf: &mut CorpusBuilder) {
     let locked = ExpectedResult::Refused(FileFailureReason::EncryptedDocument);
-    let objects: Vec<Vec<u8>> = [
+    let objects = [
         CATALOG,
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         PAGE,
         "<< /Filter /Standard /V 1 /R 2 /O <00> /U <00> /P -4 >>",
         "<< /Filter /Adobe.PubSec /V 4 >>",
-    ]
-    .iter()
-    .map(|it| it.as_bytes().to_vec())
-    .collect();
+    ];
     for (name, lock) in [
         ("with a lock", "/Encrypt 4 0 R /ID [<00> <00>]"),
         ("with a lock and no id", "/Encrypt 4 0 R"),

@@ -2,8 +2,8 @@
 
 use domain::file::{FileFailureReason, FileStructure, MediaType};
 
-use super::building_blocks::{atom, atom_with_length, long_atom, numbers};
 use super::{CorpusBuilder, ExpectedResult};
+use crate::sample_files::building_blocks::{atom, atom_with_length, long_atom, numbers};
 
 mod fragments;
 

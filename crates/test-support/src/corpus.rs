@@ -1,12 +1,7 @@
 //! Generated test files: valid ones, malformed ones and decompression bombs.
 //!
 //! Tests feed them to the library and to the child. Fuzzing begins with them.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the sliced bytes were made a line above"
-)]
 
-mod building_blocks;
 mod images;
 mod matroska;
 mod mp4;
