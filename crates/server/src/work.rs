@@ -11,7 +11,6 @@ use outbound::health::FilesHealth;
 use outbound::malware_scanner::MalwareScanner;
 use outbound::object_store::ObjectStore;
 use outbound::probe::{ProbeLimits, Prober};
-use outbound::provider::Provider;
 use outbound::provider::client::ProviderTimeouts;
 use outbound::provider::mock::MockProvider;
 use tokio::sync::watch;
@@ -91,13 +90,13 @@ pub fn worker_set_deps(
         allowed_ranges: values.callback_allow.clone(),
         schemes: values.environment.into(),
     })?);
-    let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(values.mock_delay));
+    let mock = MockProvider::new(values.mock_delay);
     let adapters = adapters(catalogue.accounts())?;
     let options = options(node, values);
     let parts = stores.shards.iter().map(|shard| WorkerSetDeps {
         shard: Arc::clone(shard),
         catalogue: catalogue.watch(),
-        providers: Arc::new(providers(&shard.name, &adapters, &mock)),
+        providers: Arc::new(providers(&shard.name, &adapters, mock)),
         callbacks: callbacks.clone(),
         files: files.cloned(),
         options: options.clone(),
@@ -159,9 +158,9 @@ fn adapters(
 fn providers(
     shard: &str,
     adapters: &[(&ProviderAccount, ProviderAdapter)],
-    mock: &Arc<dyn Provider>,
+    mock: MockProvider,
 ) -> Providers {
-    let mut providers = HashMap::from([(MOCK.to_owned(), ProviderAccess::Mock(Arc::clone(mock)))]);
+    let mut providers = HashMap::from([(MOCK.to_owned(), ProviderAccess::Mock(mock))]);
     for (account, adapter) in adapters {
         if let Some(share) = account.shares.get(shard) {
             providers.insert(account.name.clone(), adapter.access(*share));

@@ -22,8 +22,7 @@ pub(crate) struct ByteBudget(Arc<Semaphore>);
 /// Unpacked requests, and the memory that they may take.
 #[derive(Debug)]
 pub(crate) struct UnpackedGroup {
-    pub(crate) items: Vec<BatchItem>,
-    pub(crate) open_cargo: Vec<OpenCargo>,
+    pub(crate) open: Vec<(BatchItem, OpenCargo)>,
     /// Cargo whose requests cannot be read.
     pub(crate) failed: Vec<FinishedCargo>,
     /// Released when the group is done.
@@ -59,17 +58,13 @@ impl ByteBudget {
         // The semaphore is never closed.
         let permit = self.0.clone().acquire_many_owned(permits).await.ok();
         let mut group = UnpackedGroup {
-            items: Vec::with_capacity(count),
-            open_cargo: Vec::with_capacity(count),
+            open: Vec::with_capacity(count),
             failed: Vec::new(),
             permit,
         };
         for request in stored.drain(..count) {
             match request.unpack() {
-                Ok((item, head)) => {
-                    group.items.push(item);
-                    group.open_cargo.push(head);
-                }
+                Ok(unpacked) => group.open.push(unpacked),
                 Err(failed) => group.failed.push(*failed),
             }
         }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use domain::model::Catalogue;
 use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
@@ -32,9 +31,6 @@ mod mock;
 mod result_ingestion;
 mod result_lines;
 
-/// How long until a provider is polled again that did not answer.
-const POLL_RETRY_DELAY: TimeDelta = TimeDelta::seconds(5);
-
 #[derive(Debug)]
 pub struct CollectStage {
     pub(crate) lease: Lease,
@@ -61,8 +57,8 @@ impl Collector {
     async fn poll(&self, claimed: &ClaimedBatch) -> Result<usize, store::Error> {
         let access = self.providers.find(&claimed.lane.provider);
         match (&claimed.model, access, &claimed.batch.job) {
-            (Some(model), Some(ProviderAccess::Mock(mock)), Some(job)) => {
-                self.poll_mock(claimed, model, &**mock, job).await
+            (Some(model), Some(ProviderAccess::Mock(mock)), Some(_)) => {
+                self.poll_mock(claimed, model, *mock).await
             }
             (
                 Some(model),

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::id::BatchId;
-use domain::model::{Catalogue, Model};
+use domain::model::Catalogue;
 use domain::reason_code::{CargoFailure, FailureCode};
 use domain::time::Timestamp;
 use outbound::object_store::ObjectStore;
-use outbound::provider::Provider;
 use rand::RngExt as _;
 use store::Shard;
 use store::shard::batch::{self, RequeuePlan};
@@ -77,7 +76,7 @@ struct PlannedSubmission {
 }
 
 enum SubmissionRoute {
-    Mock(Model, Arc<dyn Provider>),
+    Mock,
     Job(JobTarget),
     Realtime,
 }
@@ -103,7 +102,7 @@ impl Submitter {
         }
         let route = model.routes.find(&claimed.lane.provider, claimed.lane.via);
         let chosen = match (access, route) {
-            (ProviderAccess::Mock(mock), _) => SubmissionRoute::Mock(model.clone(), mock.clone()),
+            (ProviderAccess::Mock(_), _) => SubmissionRoute::Mock,
             (
                 ProviderAccess::Batch {
                     batch: jobs, share, ..
@@ -145,9 +144,7 @@ impl Submitter {
     ) -> Result<(), store::Error> {
         let (batch, claim, now) = (claimed.batch.id, claimed.claim, claimed.claimed_at);
         match &ready.route {
-            SubmissionRoute::Mock(model, mock) => {
-                self.submit_to_mock(claimed, model, &**mock).await?;
-            }
+            SubmissionRoute::Mock => self.submit_to_mock(claimed).await?,
             SubmissionRoute::Job(target) => self.submit_job(claimed, target, &ready.record).await?,
             SubmissionRoute::Realtime => {
                 batch::mark_running(&self.shard, batch, claim, REALTIME_JOB, now, now).await?;

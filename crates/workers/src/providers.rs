@@ -6,8 +6,8 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use domain::lane::Lane;
 use domain::route::InferenceMode;
-use outbound::provider::Provider;
 use outbound::provider::batch_provider::BatchProvider;
+use outbound::provider::mock::MockProvider;
 use outbound::provider::realtime::RealtimeProvider;
 
 use crate::account_states::AccountSlots;
@@ -25,7 +25,7 @@ pub struct Providers(pub HashMap<String, ProviderAccess>);
 #[derive(Debug, Clone)]
 pub enum ProviderAccess {
     /// The mock, which keeps no jobs.
-    Mock(Arc<dyn Provider>),
+    Mock(MockProvider),
     /// A provider with a batch API, and perhaps realtime requests.
     Batch {
         batch: Arc<dyn BatchProvider>,

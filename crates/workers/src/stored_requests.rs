@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use domain::id::CargoId;
 use domain::params::Params;
 use domain::reason_code::FailureCode;
-use outbound::provider::{BatchItem, BatchItems, BatchItemsFailure};
+use outbound::provider::BatchItem;
 use store::Shard;
 use store::body::{self, PackedBody};
 use store::shard::manifest::{self, OpenCargo};
@@ -16,17 +16,6 @@ use crate::outcome_writer::FinishedCargo;
 const MAX_REQUESTS_PER_CHUNK: usize = 500;
 /// Fewer requests are read when they are larger than this together, as stored.
 const MAX_BYTES_PER_CHUNK: i64 = 8 << 20;
-
-/// Open items for the mock.
-#[derive(Debug, Default)]
-pub(crate) struct OpenItems(pub(crate) Vec<BatchItem>);
-
-#[async_trait::async_trait]
-impl BatchItems for OpenItems {
-    async fn open_items(&mut self) -> Result<Vec<BatchItem>, BatchItemsFailure> {
-        Ok(std::mem::take(&mut self.0))
-    }
-}
 
 /// Sorts open cargo into the order of their batch.
 pub(crate) fn sort_by_batch_order(heads: Vec<OpenCargo>, order: &[CargoId]) -> VecDeque<OpenCargo> {

@@ -5,25 +5,15 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::TimeDelta;
+use domain::id::BatchId;
 use domain::model::{MockBehaviour, Model, SVC_MOCK};
 use domain::outcome::Outcome;
 use domain::params::Params;
 use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 
-use crate::provider::BatchItem;
-use crate::provider::BatchItems;
-use crate::provider::BatchSubmission;
-use crate::provider::ItemOutcome;
-use crate::provider::PollFailure;
-use crate::provider::PollProgress;
-use crate::provider::PollResponse;
-use crate::provider::Provider;
-use crate::provider::ProviderJobId;
-use crate::provider::SubmissionReceipt;
-use crate::provider::SubmitFailure;
+use super::{BatchItem, ProviderJobId};
 
 mod chat;
 mod directives;
@@ -39,6 +29,13 @@ mod tests;
 const MIN_POLL_INTERVAL: TimeDelta = TimeDelta::milliseconds(100);
 const MAX_DELAY: TimeDelta = TimeDelta::days(1);
 
+/// The answer to one item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MockAnswer {
+    Ready(Outcome),
+    NotReady { next_poll_at: Timestamp },
+}
+
 #[derive(Debug, Clone, Copy)]
 pub struct MockProvider {
     delay: TimeDelta,
@@ -52,68 +49,13 @@ impl MockProvider {
             delay: delay.min(MAX_DELAY),
         }
     }
-}
 
-#[async_trait]
-impl Provider for MockProvider {
-    async fn submit(
-        &self,
-        submission: &BatchSubmission,
-        _: &mut dyn BatchItems,
-        now: Timestamp,
-    ) -> Result<SubmissionReceipt, SubmitFailure> {
-        let job = ProviderJobId(format!("mock_{}", submission.batch.uuid().simple()));
-        Ok(SubmissionReceipt {
-            job,
-            next_poll_at: now,
-        })
+    /// The job of a batch. The mock accepts every batch, and keeps no record of it.
+    pub fn job_id(batch: BatchId) -> ProviderJobId {
+        ProviderJobId(format!("mock_{}", batch.uuid().simple()))
     }
 
-    async fn poll(
-        &self,
-        _: &ProviderJobId,
-        submission: &BatchSubmission,
-        items: &mut dyn BatchItems,
-        now: Timestamp,
-    ) -> Result<PollResponse, PollFailure> {
-        let items = items
-            .open_items()
-            .await
-            .map_err(|failure| PollFailure(failure.0))?;
-        let mut results = Vec::with_capacity(items.len());
-        let mut earliest: Option<Timestamp> = None;
-        for item in items {
-            match self.answer_item(&item, &submission.model, now) {
-                Ok(outcome) => {
-                    results.push(ItemOutcome {
-                        cargo: item.cargo,
-                        attempt: item.attempt,
-                        outcome,
-                    });
-                }
-                Err(ready_at) => {
-                    earliest = Some(earliest.map_or(ready_at, |other| other.min(ready_at)));
-                }
-            }
-        }
-        let progress = match earliest {
-            Some(at) => PollProgress::Running {
-                next_poll_at: at.max(now + MIN_POLL_INTERVAL),
-            },
-            None => PollProgress::Ended,
-        };
-        Ok(PollResponse { results, progress })
-    }
-}
-
-impl MockProvider {
-    /// The outcome, or the time at which it will be ready.
-    fn answer_item(
-        &self,
-        item: &BatchItem,
-        model: &Model,
-        now: Timestamp,
-    ) -> Result<Outcome, Timestamp> {
+    pub fn answer(&self, item: &BatchItem, model: &Model, now: Timestamp) -> MockAnswer {
         let (prompt, directives) = match &item.params {
             Params::Chat(chat) if model.id == SVC_MOCK => {
                 directives::parse(&chat::last_user_text(chat))
@@ -126,15 +68,16 @@ impl MockProvider {
         };
         let ready_at = item.loaded_at + directives.delay.unwrap_or(self.delay);
         if ready_at > now {
-            return Err(ready_at);
+            let next_poll_at = ready_at.max(now + MIN_POLL_INTERVAL);
+            return MockAnswer::NotReady { next_poll_at };
         }
         if let MockBehaviour::Fail(text) = &model.mock_behaviour {
-            return Ok(rejection(text));
+            return MockAnswer::Ready(rejection(text));
         }
         if let Some(text) = directives.fail {
-            return Ok(rejection(text));
+            return MockAnswer::Ready(rejection(text));
         }
-        Ok(match &item.params {
+        MockAnswer::Ready(match &item.params {
             Params::Chat(chat) => {
                 Outcome::Success(chat::complete(item.cargo, model, chat, prompt, &directives))
             }

@@ -14,7 +14,7 @@ use store::shard::batch_submission::{self, SubmissionRecord};
 use store::shard::manifest;
 use store::shard::provider;
 
-use super::{Collector, POLL_RETRY_DELAY};
+use super::Collector;
 use crate::account_pause::pause_account;
 use crate::claimed_batch::ClaimedBatch;
 use crate::failpoint;
@@ -22,6 +22,8 @@ use crate::outcome_writer::{self, FinishedCargo};
 use crate::providers::AccountShare;
 use crate::requeue::RequeueTiming;
 
+/// How long until a provider is polled again that did not answer.
+const POLL_RETRY_DELAY: TimeDelta = TimeDelta::seconds(5);
 /// The longest time between two polls of a job.
 const MAX_POLL_INTERVAL: TimeDelta = TimeDelta::minutes(2);
 /// A job that the provider does not know is lost after this many polls, over this many graces.

@@ -202,7 +202,7 @@ impl InterleavingFixture {
             realtime: None,
             share: account_share(plan),
         };
-        let mock = ProviderAccess::Mock(Arc::new(MockProvider::new(Duration::from_secs(20))));
+        let mock = ProviderAccess::Mock(MockProvider::new(Duration::from_secs(20)));
         let providers = [("jobs".to_owned(), jobs), ("mock".to_owned(), mock)];
         WorkerSetDeps {
             shard: self.shard(node, plan),

@@ -8,7 +8,6 @@ use domain::callback_url::AllowedSchemes;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::HttpCallbackClient;
-use outbound::provider::Provider;
 use outbound::provider::mock::MockProvider;
 use store::Shard;
 use tokio::sync::watch;
@@ -20,7 +19,7 @@ pub(super) fn worker_set_deps(
     shard: Arc<Shard>,
     catalogue: watch::Receiver<Arc<Catalogue>>,
 ) -> workers::WorkerSetDeps {
-    let mock: Arc<dyn Provider> = Arc::new(MockProvider::new(MOCK_DELAY));
+    let mock = MockProvider::new(MOCK_DELAY);
     workers::WorkerSetDeps {
         shard,
         catalogue,
