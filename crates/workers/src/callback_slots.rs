@@ -47,6 +47,24 @@ pub(crate) struct PendingCallback {
     pub(crate) payload: Bytes,
 }
 
+impl PendingCallback {
+    /// The body of the callback. Every attempt sends the same bytes. An outcome of an earlier
+    /// version may have failed without a code.
+    pub(crate) fn encode_payload(
+        cargo: CargoId,
+        success: bool,
+        code: Option<&str>,
+        plain: &[u8],
+    ) -> Bytes {
+        let bytes = if success {
+            wire::callback::success_body(cargo, plain)
+        } else {
+            wire::callback::failure_body(cargo, code, &String::from_utf8_lossy(plain))
+        };
+        Bytes::from(bytes)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct CallbackSlots {
     shared: Arc<Mutex<SharedSlots>>,

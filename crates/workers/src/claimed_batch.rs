@@ -1,20 +1,48 @@
-//! A batch that this process has claimed, with its lane, model and claim.
+//! A batch that this process has claimed, with what dispatch, collect and stream need for it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use domain::lane::Lane;
-use domain::model::Model;
+use domain::model::{Catalogue, Model};
 use domain::time::Timestamp;
+use outbound::object_store::ObjectStore;
 use outbound::provider::client::ProviderCallFailure;
-use store::shard::batch::ClaimedBatchRow;
+use store::Shard;
+use store::shard::batch::{self, ClaimedBatchRow};
+use store::shard::manifest::{self, OpenCargo};
 use store::shard::node::Claim;
+use store::shard::provider;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::account_states::{AccountStates, BreakerProbe};
-use crate::batch_tasks::BatchTask;
+use crate::callback_slots::CallbackSlots;
+use crate::failpoint;
+use crate::providers::Providers;
+
+/// How long an account is paused that rejects its credential or is out of credit. After this it is
+/// tried again without an operator.
+const ACCOUNT_PAUSE_DURATION: TimeDelta = TimeDelta::minutes(5);
+
+/// What dispatch, collect and stream share.
+#[derive(Debug)]
+pub(crate) struct BatchDeps {
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) accounts: Arc<AccountStates>,
+    pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub(crate) providers: Arc<Providers>,
+    pub(crate) callback_slots: CallbackSlots,
+    /// Holds the files that messages reference.
+    pub(crate) objects: Option<ObjectStore>,
+    /// The directory for jobs while they are packed and for results while they are read.
+    pub(crate) spool_dir: PathBuf,
+}
 
 #[derive(Debug)]
 pub(crate) struct ClaimedBatch {
+    pub(crate) deps: Arc<BatchDeps>,
     pub(crate) batch: ClaimedBatchRow,
     pub(crate) lane: Arc<Lane>,
     pub(crate) model: Option<Model>,
@@ -22,12 +50,20 @@ pub(crate) struct ClaimedBatch {
     pub(crate) claimed_at: Timestamp,
     /// Cancelled when the lease under which it was claimed is lost.
     pub(crate) lease_lost: CancellationToken,
-    pub(crate) accounts: Arc<AccountStates>,
     /// Held until the batch is done.
     pub(crate) _probe: Option<BreakerProbe>,
 }
 
 impl ClaimedBatch {
+    pub(crate) fn shard(&self) -> &Shard {
+        &self.deps.shard
+    }
+
+    /// Passes a failpoint of this batch's provider.
+    pub(crate) fn failpoint(&self, name: &'static str) {
+        failpoint::point(name, &self.lane.provider);
+    }
+
     /// Makes a control call to the provider and records its result in the circuit breaker. If the
     /// lease is lost meanwhile, another worker has the batch and the result of the call is unknown.
     pub(crate) async fn call_provider<T>(
@@ -35,17 +71,9 @@ impl ClaimedBatch {
         call: impl Future<Output = Result<T, ProviderCallFailure>>,
     ) -> Result<Result<T, ProviderCallFailure>, store::Error> {
         let ended = self.run_while_leased(call).await?;
-        self.accounts.record_call(&self.lane.provider, &ended);
+        let accounts = &self.deps.accounts;
+        accounts.record_call(&self.lane.provider, &ended);
         Ok(ended)
-    }
-
-    /// What `BatchTasks` keeps while the task runs.
-    pub(crate) fn batch_task(&self) -> BatchTask {
-        BatchTask {
-            batch: self.batch.id,
-            account: self.lane.provider.clone(),
-            claim: self.claim,
-        }
     }
 
     /// Waits for a future until the lease is lost.
@@ -54,6 +82,27 @@ impl ClaimedBatch {
         outside: impl Future<Output = T>,
     ) -> Result<T, store::Error> {
         while_held(&self.lease_lost, outside).await
+    }
+
+    /// The cargo without an outcome.
+    pub(crate) async fn list_open(&self) -> Result<Vec<OpenCargo>, store::Error> {
+        manifest::list_open(self.shard(), self.batch.id, &self.batch.cargo).await
+    }
+
+    /// Releases the claim. Any node may claim the batch again at this time.
+    pub(crate) async fn reschedule(&self, at: Timestamp) -> Result<(), store::Error> {
+        batch::reschedule(self.shard(), self.batch.id, self.claim, at).await
+    }
+
+    /// Pauses the batch's provider account on this shard; returns when it is tried again.
+    pub(crate) async fn pause_account(
+        &self,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Timestamp, store::Error> {
+        let (name, retry_at) = (&self.lane.provider, now + ACCOUNT_PAUSE_DURATION);
+        provider::pause(self.shard(), name, reason, Some(retry_at), now).await?;
+        Ok(retry_at)
     }
 }
 

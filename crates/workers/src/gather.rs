@@ -21,6 +21,7 @@ use store::shard::node::Claim;
 use store::shard::waiting;
 
 use crate::account_states::{AccountSlots, AccountStates};
+use crate::claimed_batch::BatchDeps;
 use crate::failpoint;
 use crate::gather::lane_queue::LaneQueue;
 use crate::lane_cache::LaneCache;
@@ -65,19 +66,18 @@ pub struct GatherStage {
 
 impl GatherStage {
     pub(crate) fn new(
-        shard: Arc<Shard>,
+        deps: &BatchDeps,
         lease: Lease,
         packing: PackingLimits,
-        providers: Arc<Providers>,
-        (accounts, slots): (Arc<AccountStates>, AccountSlots),
+        slots: AccountSlots,
         gathered: Wakeup,
     ) -> Self {
         Self {
-            shard,
+            shard: deps.shard.clone(),
             lanes_claim: lease.claim(),
             lease,
             packing,
-            providers,
+            providers: deps.providers.clone(),
             wakeup: gathered,
             queues: HashMap::new(),
             paused: HashSet::new(),
@@ -86,7 +86,7 @@ impl GatherStage {
             returned_read_at: None,
             lookback_at: Timestamp::UNIX_EPOCH,
             claim_lanes_at: Timestamp::UNIX_EPOCH,
-            accounts,
+            accounts: deps.accounts.clone(),
             slots,
         }
     }

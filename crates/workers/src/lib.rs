@@ -18,11 +18,11 @@ pub mod worker_set;
 
 pub mod gather;
 
-pub mod dispatch;
+mod dispatch;
 
-pub mod collect;
+mod collect;
 
-pub mod stream;
+mod stream;
 
 pub mod deliver;
 
@@ -46,6 +46,10 @@ mod callback_slots;
 
 mod claimed_batch;
 
+mod batch_end;
+
+mod batch_stage;
+
 mod usage_estimate;
 
 mod file_stage_deps;
@@ -66,17 +70,14 @@ mod requeue;
 
 mod packing_limits;
 
-mod account_pause;
-
 mod providers;
 
 mod removal_guard;
 
 mod outcome_writer;
 
-mod batch_tasks;
-
 pub use account_states::AccountSlots;
+pub use batch_stage::BatchStage;
 pub use callback_slots::CallbackLimits;
 pub use file_stage_deps::{FileStageDeps, ScanSlots};
 pub use packing_limits::PackingLimits;

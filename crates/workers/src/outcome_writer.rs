@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
-use bytes::Bytes;
 use domain::id::{BatchId, CargoId};
 use domain::model::Price;
 use domain::outcome::Outcome;
 use domain::reason_code::{CargoFailure, FailureCode};
 use domain::time::Timestamp;
-use store::Shard;
 use store::body;
 use store::shard::delivery::Destination;
 use store::shard::manifest::OpenCargo;
@@ -16,6 +14,7 @@ use store::shard::node::Claim;
 use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 
 use crate::callback_slots::{CallbackSlots, PendingCallback};
+use crate::claimed_batch::ClaimedBatch;
 
 /// How many outcomes one transaction stores.
 const MAX_OUTCOMES_PER_TRANSACTION: usize = 1000;
@@ -30,6 +29,8 @@ pub(crate) struct FinishedCargo {
     pub(crate) outcome: Outcome,
     /// The model's realtime price, if it is known.
     pub(crate) realtime_price: Option<Price>,
+    /// Whether the provider has reported the usage.
+    pub(crate) is_usage_known: bool,
 }
 
 impl FinishedCargo {
@@ -38,25 +39,43 @@ impl FinishedCargo {
             open_cargo: head,
             outcome: Outcome::Failure(failure),
             realtime_price: None,
+            is_usage_known: true,
         }
     }
 }
 
-/// Stores outcomes of a batch that `claim` holds; returns how many were new.
-///
-/// With slots, this node makes the first callbacks that get a slot: their rows are claimed as they
-/// are written. A group with an outcome that cannot be stored is split until that outcome is alone:
-/// its cargo fails, and the other outcomes are stored.
-pub(crate) async fn store_outcomes(
-    shard: &Shard,
-    batch: BatchId,
-    claim: Claim,
+impl ClaimedBatch {
+    /// Stores outcomes; returns how many were new. This node makes the first callbacks that get a
+    /// slot: their rows are claimed as they are written.
+    pub(crate) async fn store_outcomes(
+        &self,
+        finished: Vec<FinishedCargo>,
+        now: Timestamp,
+    ) -> Result<usize, store::Error> {
+        store(self, Some(&self.deps.callback_slots), finished, now).await
+    }
+
+    /// Stores the outcomes of cargo that fails before a provider has it. Deliver finds the
+    /// callbacks.
+    pub(crate) async fn store_failures(
+        &self,
+        failed: Vec<FinishedCargo>,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        store(self, None, failed, now).await?;
+        Ok(())
+    }
+}
+
+/// Stores outcomes in groups. A group with an outcome that cannot be stored is split until that
+/// outcome is alone: its cargo fails, and the other outcomes are stored.
+async fn store(
+    claimed: &ClaimedBatch,
     slots: Option<&CallbackSlots>,
     finished: Vec<FinishedCargo>,
     now: Timestamp,
 ) -> Result<usize, store::Error> {
-    let write =
-        async |group: &[FinishedCargo]| write_group(shard, batch, claim, slots, group, now).await;
+    let write = async |group: &[FinishedCargo]| write_group(claimed, slots, group, now).await;
     let (mut stored, mut unstorable) = (0, None);
     let mut groups: Vec<&[FinishedCargo]> = finished
         .chunks(MAX_OUTCOMES_PER_TRANSACTION)
@@ -66,7 +85,7 @@ pub(crate) async fn store_outcomes(
         match (write(group).await, group) {
             (Ok(written), _) => stored += written,
             (Err(failure), [one]) if failure.is_data_error() => {
-                report_unstorable(batch, one, &failure);
+                report_unstorable(claimed.batch.id, one, &failure);
                 let failure = FailureCode::ResultNotStored.with_message(UNSTORABLE_MESSAGE);
                 let failed = FinishedCargo::failed(one.open_cargo.clone(), failure);
                 match write(&[failed]).await {
@@ -96,16 +115,14 @@ fn report_unstorable(batch: BatchId, one: &FinishedCargo, failure: &store::Error
 
 /// Writes a whole group or nothing.
 async fn write_group(
-    shard: &Shard,
-    batch: BatchId,
-    claim: Claim,
+    claimed: &ClaimedBatch,
     slots: Option<&CallbackSlots>,
     group: &[FinishedCargo],
     now: Timestamp,
 ) -> Result<usize, store::Error> {
+    let (claim, state) = (claimed.claim, ExpectedCargoState::InBatch(claimed.batch.id));
     let (rows, pending) = prepare_group(group, claim, slots, now)?;
-    let written =
-        outcome::record(shard, ExpectedCargoState::InBatch(batch), claim, rows, now).await;
+    let written = outcome::record(claimed.shard(), state, claim, rows, now).await;
     match (&written, slots) {
         (Ok(written), Some(slots)) => {
             let written: HashSet<CargoId> = written.iter().copied().collect();
@@ -130,6 +147,7 @@ fn prepare_group(
             open_cargo: head,
             outcome,
             realtime_price: realtime,
+            ..
         } = one;
         let (failure_code, usage) = (outcome.failure_code(), outcome.usage());
         let success = failure_code.is_none();
@@ -144,7 +162,7 @@ fn prepare_group(
         };
         if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
             let code = failure_code.map(FailureCode::as_str);
-            let payload = callback_payload(head.cargo, success, code, &plain);
+            let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain);
             pending.push(PendingCallback {
                 cargo: head.cargo,
                 destination,
@@ -182,20 +200,4 @@ fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, store::Error> {
         }
         Outcome::Failure(failure) => Ok(failure.message.clone().into_bytes()),
     }
-}
-
-/// The body of the callback. Every attempt sends the same bytes. An outcome of an earlier version
-/// may have failed without a code.
-pub(crate) fn callback_payload(
-    cargo: CargoId,
-    success: bool,
-    code: Option<&str>,
-    plain: &[u8],
-) -> Bytes {
-    let bytes = if success {
-        wire::callback::success_body(cargo, plain)
-    } else {
-        wire::callback::failure_body(cargo, code, &String::from_utf8_lossy(plain))
-    };
-    Bytes::from(bytes)
 }

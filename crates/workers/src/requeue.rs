@@ -3,19 +3,17 @@
 use chrono::TimeDelta;
 use domain::id;
 use domain::lane::{Lane, LaneId};
-use domain::model::Catalogue;
 use domain::outcome::Outcome;
 use domain::reason_code::FailureCode;
 use domain::retry;
 use domain::route::{REALTIME_FALLBACK_AGE, Route};
 use domain::time::Timestamp;
-use store::Shard;
 use store::shard::batch::RequeuePlan;
 use store::shard::lane;
 use store::shard::manifest::OpenCargo;
 use store::shard::provider;
 
-use crate::providers::Providers;
+use crate::claimed_batch::ClaimedBatch;
 
 /// When cargo without an outcome may be gathered again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +23,14 @@ pub(crate) enum RequeueTiming {
     AfterBackoff,
 }
 
-/// Plans the next lane for cargo of this lane, and another one for urgent cargo.
+/// Plans the next lane for cargo of this batch, and another one for urgent cargo.
 pub(crate) async fn plan_requeue(
-    shard: &Shard,
-    catalogue: &Catalogue,
-    (id, lane): (LaneId, &Lane),
-    providers: &Providers,
+    claimed: &ClaimedBatch,
     timing: RequeueTiming,
     now: Timestamp,
 ) -> Result<RequeuePlan, store::Error> {
+    let (shard, lane) = (claimed.shard(), &claimed.lane);
+    let catalogue = claimed.deps.catalogue.borrow().clone();
     let rests = match timing {
         RequeueTiming::Immediately => Vec::new(),
         RequeueTiming::AfterBackoff => retry::backoff_delays().collect(),
@@ -49,17 +46,17 @@ pub(crate) async fn plan_requeue(
         let is_paused = paused
             .get(&route.provider)
             .is_some_and(|it| it.is_in_force(now));
-        !is_paused && providers.find(&route.provider).is_some()
+        !is_paused && claimed.deps.providers.find(&route.provider).is_some()
     };
     let tried = Some((lane.provider.as_str(), lane.via));
     let routes = model.routes.for_shard(&shard.name);
     let next = |age: TimeDelta| Lane::of(model, routes.next(tried, age, is_open));
     let (usual, urgent) = (next(TimeDelta::zero()), next(REALTIME_FALLBACK_AGE));
     Ok(RequeuePlan {
-        lane: Some(ensure_lane(shard, (id, lane), &usual).await?),
+        lane: Some(ensure_lane(claimed, &usual).await?),
         urgent: Some((
             id::first_id_at(now - REALTIME_FALLBACK_AGE),
-            ensure_lane(shard, (id, lane), &urgent).await?,
+            ensure_lane(claimed, &urgent).await?,
         )),
         backoffs: rests,
     })
@@ -73,13 +70,9 @@ pub(crate) fn final_failure(head: &OpenCargo, why: &str) -> Option<Outcome> {
         .then(|| Outcome::Failure(FailureCode::AttemptsExhausted.with_message(message())))
 }
 
-async fn ensure_lane(
-    shard: &Shard,
-    (id, same): (LaneId, &Lane),
-    target: &Lane,
-) -> Result<LaneId, store::Error> {
-    if target == same {
-        return Ok(id);
+async fn ensure_lane(claimed: &ClaimedBatch, target: &Lane) -> Result<LaneId, store::Error> {
+    if *target == *claimed.lane {
+        return Ok(claimed.batch.lane);
     }
-    lane::ensure(shard, target).await
+    lane::ensure(claimed.shard(), target).await
 }

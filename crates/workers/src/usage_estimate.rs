@@ -14,23 +14,19 @@ use crate::stored_requests::read_chunk;
 /// Returns outcomes with their usage, estimated where it is not known.
 pub(crate) async fn estimate_missing_usage(
     shard: &Shard,
-    finished: Vec<(FinishedCargo, bool)>,
+    finished: Vec<FinishedCargo>,
 ) -> Result<Vec<FinishedCargo>, store::Error> {
-    let (known, unknown): (Vec<_>, Vec<_>) = finished
-        .into_iter()
-        .partition(|(_, usage_known)| *usage_known);
-    let mut counted: Vec<FinishedCargo> = known.into_iter().map(|(one, _)| one).collect();
+    let (mut counted, unknown): (Vec<_>, Vec<_>) =
+        finished.into_iter().partition(|one| one.is_usage_known);
     if unknown.is_empty() {
         return Ok(counted);
     }
     metrics::counter!("longshore_outcomes_usage_estimated_total").increment(unknown.len() as u64);
-    let mut unread: VecDeque<OpenCargo> = unknown
-        .iter()
-        .map(|(one, _)| one.open_cargo.clone())
-        .collect();
+    let mut unread: VecDeque<OpenCargo> =
+        unknown.iter().map(|one| one.open_cargo.clone()).collect();
     let mut unknown: HashMap<CargoId, FinishedCargo> = unknown
         .into_iter()
-        .map(|(one, _)| (one.open_cargo.cargo, one))
+        .map(|one| (one.open_cargo.cargo, one))
         .collect();
     while !unread.is_empty() {
         // Only one request is unpacked at a time.

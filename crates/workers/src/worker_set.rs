@@ -17,10 +17,12 @@ use uuid::Uuid;
 
 use crate::account_states::{AccountSlots, AccountStates};
 use crate::audit::AuditStage;
+use crate::batch_stage::{BatchStage, BatchStageParams};
 use crate::callback_slots::{CallbackLimits, CallbackSlots};
-use crate::collect::CollectStage;
+use crate::claimed_batch::BatchDeps;
+use crate::collect::CollectWorker;
 use crate::deliver::{DeliverDeps, DeliverStage};
-use crate::dispatch::DispatchStage;
+use crate::dispatch::DispatchWorker;
 use crate::file_stage_deps::FileStageDeps;
 use crate::gather::GatherStage;
 use crate::lease::Lease;
@@ -30,15 +32,12 @@ use crate::providers::Providers;
 use crate::resend::ResendStage;
 use crate::scan::ScanStage;
 use crate::stage::{self, Wakeup};
-use crate::stream::StreamStage;
+use crate::stream::StreamWorker;
 use crate::sweep::SweepStage;
 use crate::sweep::files::FileSweepStage;
-use crate::worker_set::batch_stages::BatchStageBuilder;
 
 /// Running batches get this fraction of the drain timeout. Deliveries get the rest.
 const BATCH_DRAIN_DIVISOR: u32 = 4;
-mod batch_stages;
-
 /// How long to wait before joining an unavailable shard again.
 const JOIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -75,9 +74,9 @@ pub struct Options {
 #[derive(Debug)]
 pub struct WorkerSet {
     pub gather: GatherStage,
-    pub dispatch: DispatchStage,
-    pub collect: CollectStage,
-    pub stream: StreamStage,
+    pub dispatch: BatchStage,
+    pub collect: BatchStage,
+    pub stream: BatchStage,
     pub deliver: DeliverStage,
     pub resend: ResendStage,
     pub scan: ScanStage,
@@ -91,7 +90,7 @@ pub struct WorkerSet {
     drain_timeout: Duration,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Wakeups {
     gathered: Wakeup,
     submitted: Wakeup,
@@ -121,35 +120,32 @@ impl WorkerSet {
             slots: callback_slots.clone(),
             wakeup: bells.finished.clone(),
         };
-        let gathered = bells.gathered.clone();
-        let accounts = Arc::new(AccountStates::new(shard.clone()));
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
-        let batches = BatchStageBuilder {
+        let deps = Arc::new(BatchDeps {
             shard: shard.clone(),
-            lease: lease.clone(),
-            accounts: accounts.clone(),
+            accounts: Arc::new(AccountStates::new(shard.clone())),
             catalogue: catalogue.clone(),
-            providers: providers.clone(),
+            providers,
             callback_slots,
             objects: files.as_ref().map(|files| files.objects.clone()),
-            account_slots: options.account_slots,
             spool_dir: options.spool_dir,
-            wakeups: bells.clone(),
+        });
+        let account_slots = options.account_slots;
+        let batch_stage = |wakeup: &Wakeup| BatchStageParams {
+            deps: deps.clone(),
+            lease: lease.clone(),
+            account_slots,
+            wakeup: wakeup.clone(),
             drain_timeout: drain,
         };
+        let submitted = [bells.submitted.clone(), bells.streamed.clone()];
+        let (packing, gathered) = (options.packing, bells.gathered.clone());
         Ok(Self {
-            gather: GatherStage::new(
-                shard.clone(),
-                lease.clone(),
-                options.packing,
-                providers,
-                (accounts, options.account_slots),
-                gathered,
-            ),
-            dispatch: batches.dispatch(),
-            stream: batches.stream(),
+            gather: GatherStage::new(&deps, lease.clone(), packing, account_slots, gathered),
+            dispatch: BatchStage::new(DispatchWorker::new(submitted), batch_stage(&bells.gathered)),
+            collect: BatchStage::new(CollectWorker::default(), batch_stage(&bells.submitted)),
+            stream: BatchStage::new(StreamWorker::default(), batch_stage(&bells.streamed)),
             sweep: SweepStage::new(shard.clone(), lease.clone(), catalogue, options.retention),
-            collect: batches.collect(),
             deliver: DeliverStage::new(shard.clone(), lease.clone(), deliver),
             resend: ResendStage::new(shard.clone(), bells.finished.clone()),
             scan: ScanStage::new(

@@ -9,16 +9,12 @@ use domain::retry::MAX_JOB_REFUSALS;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider, JobFailureReason, JobStatus};
 use outbound::provider::client::ProviderCallFailure;
-use store::shard::batch;
 use store::shard::batch_submission::{self, SubmissionRecord};
-use store::shard::manifest;
 use store::shard::provider;
 
-use super::Collector;
-use crate::account_pause::pause_account;
+use super::end_batch;
 use crate::claimed_batch::ClaimedBatch;
-use crate::failpoint;
-use crate::outcome_writer::{self, FinishedCargo};
+use crate::outcome_writer::FinishedCargo;
 use crate::providers::AccountShare;
 use crate::requeue::RequeueTiming;
 
@@ -30,135 +26,98 @@ const MAX_POLL_INTERVAL: TimeDelta = TimeDelta::minutes(2);
 const MAX_MISSED_POLLS: u32 = 3;
 const LOST_AFTER_GRACES: i32 = 10;
 
-/// The job to poll, and its provider.
-pub(super) struct JobSource<'a> {
+/// A poll of a job, and what the journal of its batch says.
+pub(super) struct JobPoll<'a> {
+    pub(super) claimed: &'a ClaimedBatch,
     pub(super) provider: &'a dyn BatchProvider,
     pub(super) share: AccountShare,
     pub(super) model: &'a Model,
-    pub(super) job: &'a ProviderJobId,
+    pub(super) job: ProviderJobId,
+    pub(super) record: SubmissionRecord,
 }
 
-impl Collector {
-    pub(super) async fn poll_job(
-        &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-    ) -> Result<usize, store::Error> {
-        let entry = batch_submission::read(&self.shard, claimed.batch.id).await?;
-        if entry.cancel_wanted_at.is_some() && entry.cancelled_at.is_none() {
-            failpoint::point("collect.cancelling", &claimed.lane.provider);
-            let cancelled = claimed
-                .call_provider(source.provider.cancel(source.job))
-                .await?;
-            failpoint::point("collect.cancelled", &claimed.lane.provider);
+impl JobPoll<'_> {
+    pub(super) async fn poll(&self) -> Result<usize, store::Error> {
+        let (claimed, record) = (self.claimed, &self.record);
+        if record.cancel_wanted_at.is_some() && record.cancelled_at.is_none() {
+            claimed.failpoint("collect.cancelling");
+            let cancelling = self.provider.cancel(&self.job);
+            let cancelled = claimed.call_provider(cancelling).await?;
+            claimed.failpoint("collect.cancelled");
             match cancelled {
                 Ok(())
                 | Err(ProviderCallFailure::NotFound | ProviderCallFailure::Refused { .. }) => {
-                    batch_submission::record_cancelled(
-                        &self.shard,
-                        claimed.batch.id,
-                        claimed.claim,
-                        claimed.claimed_at,
-                    )
-                    .await?;
+                    let (shard, now) = (claimed.shard(), claimed.claimed_at);
+                    let (batch, claim) = (claimed.batch.id, claimed.claim);
+                    batch_submission::record_cancelled(shard, batch, claim, now).await?;
                 }
-                Err(failure) => {
-                    return self
-                        .handle_call_failure(claimed, source, &entry, &failure)
-                        .await;
-                }
+                Err(failure) => return self.handle_call_failure(&failure).await,
             }
         }
-        let sight = match claimed
-            .call_provider(source.provider.fetch_status(source.job))
-            .await?
-        {
+        let fetching = self.provider.fetch_status(&self.job);
+        let sight = match claimed.call_provider(fetching).await? {
             Ok(sight) => sight,
             Err(ProviderCallFailure::NotFound) => JobStatus::Gone,
-            Err(failure) => {
-                return self
-                    .handle_call_failure(claimed, source, &entry, &failure)
-                    .await;
-            }
+            Err(failure) => return self.handle_call_failure(&failure).await,
         };
-        failpoint::point("collect.looked", &claimed.lane.provider);
+        claimed.failpoint("collect.looked");
         match sight {
             JobStatus::Running {
                 retry_after: hint, ..
-            } => self.poll_later(claimed, source, &entry, hint).await,
-            JobStatus::Gone => self.handle_missing_job(claimed, source, &entry).await,
-            JobStatus::Failed { reason } => self.handle_failed_job(claimed, reason).await,
-            JobStatus::Ended { results, .. } => {
-                self.ingest_results(claimed, source, &entry, &results).await
-            }
+            } => self.poll_later(hint).await,
+            JobStatus::Gone => self.handle_missing_job().await,
+            JobStatus::Failed { reason } => self.handle_failed_job(reason).await,
+            JobStatus::Ended { results, .. } => self.ingest_results(&results).await,
         }
     }
 
-    async fn poll_later(
-        &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-        entry: &SubmissionRecord,
-        hint: Option<Duration>,
-    ) -> Result<usize, store::Error> {
-        let (batch, now) = (claimed.batch.id, claimed.claimed_at);
-        if entry.is_abandoned(now) {
-            return self.abandon_job(claimed, source).await;
+    async fn poll_later(&self, hint: Option<Duration>) -> Result<usize, store::Error> {
+        let (record, now) = (&self.record, self.claimed.claimed_at);
+        if record.is_abandoned(now) {
+            return self.abandon_job().await;
         }
-        let shortest = source.share.grace / 6;
+        let shortest = self.share.grace / 6;
         let told = hint.and_then(|hint| TimeDelta::from_std(hint).ok());
         // The longer a job runs, the less often it is polled.
-        let age = entry.sent_at.map_or(TimeDelta::zero(), |sent| now - sent);
+        let age = record.sent_at.map_or(TimeDelta::zero(), |sent| now - sent);
         let wait = told
             .unwrap_or(age / 20)
             .clamp(shortest, MAX_POLL_INTERVAL.max(shortest));
-        batch::reschedule(&self.shard, batch, claimed.claim, now + wait).await?;
-        failpoint::point("collect.postponed", &claimed.lane.provider);
+        self.claimed.reschedule(now + wait).await?;
+        self.claimed.failpoint("collect.postponed");
         Ok(0)
     }
 
-    async fn abandon_job(
-        &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-    ) -> Result<usize, store::Error> {
-        let batch = claimed.batch.id;
-        tracing::error!(batch.id = %batch, job = source.job.0, "a job does not end although it was cancelled: its cargo is requeued and may be billed twice");
+    async fn abandon_job(&self) -> Result<usize, store::Error> {
+        tracing::error!(batch.id = %self.claimed.batch.id, job = self.job.0, "a job does not end although it was cancelled: its cargo is requeued and may be billed twice");
         metrics::counter!("longshore_submissions_possibly_duplicated_total").increment(1);
-        self.end_batch(claimed, RequeueTiming::Immediately).await?;
+        end_batch(self.claimed, RequeueTiming::Immediately).await?;
         Ok(1)
     }
 
-    async fn handle_missing_job(
-        &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-        entry: &SubmissionRecord,
-    ) -> Result<usize, store::Error> {
+    async fn handle_missing_job(&self) -> Result<usize, store::Error> {
+        let (claimed, record) = (self.claimed, &self.record);
         let (batch, now) = (claimed.batch.id, claimed.claimed_at);
-        let long = source.share.grace * LOST_AFTER_GRACES;
-        let is_lost = entry.missed + 1 >= MAX_MISSED_POLLS
-            && entry.missed_at.is_some_and(|first| now - first >= long);
+        let long = self.share.grace * LOST_AFTER_GRACES;
+        let is_lost = record.missed + 1 >= MAX_MISSED_POLLS
+            && record.missed_at.is_some_and(|first| now - first >= long);
         if is_lost {
-            tracing::error!(batch.id = %batch, job = source.job.0, "the provider has lost a job: its cargo is requeued");
+            tracing::error!(batch.id = %batch, job = self.job.0, "the provider has lost a job: its cargo is requeued");
             metrics::counter!("longshore_provider_jobs_lost_total").increment(1);
-            self.end_batch(claimed, RequeueTiming::Immediately).await?;
+            end_batch(claimed, RequeueTiming::Immediately).await?;
             return Ok(1);
         }
-        let at = now + long / 4;
-        batch_submission::record_missing_job(&self.shard, batch, claimed.claim, at, now).await?;
+        let (shard, at) = (claimed.shard(), now + long / 4);
+        batch_submission::record_missing_job(shard, batch, claimed.claim, at, now).await?;
         Ok(0)
     }
 
     /// Handles a job that failed as a whole: the provider ran no item of it.
-    async fn handle_failed_job(
-        &self,
-        claimed: &ClaimedBatch,
-        reason: JobFailureReason,
-    ) -> Result<usize, store::Error> {
-        let (batch, name, now) = (&claimed.batch, &claimed.lane.provider, claimed.claimed_at);
+    async fn handle_failed_job(&self, reason: JobFailureReason) -> Result<usize, store::Error> {
+        let claimed = self.claimed;
+        let (shard, batch, now) = (claimed.shard(), &claimed.batch, claimed.claimed_at);
         tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run a job");
-        let heads = manifest::list_open(&self.shard, batch.id, &batch.cargo).await?;
+        let heads = claimed.list_open().await?;
         let timing = match reason {
             // The other items of a job with invalid lines need no backoff.
             JobFailureReason::InvalidLines(_) => RequeueTiming::Immediately,
@@ -168,8 +127,9 @@ impl Collector {
         };
         let wrong: Vec<FinishedCargo> = match reason {
             JobFailureReason::TokenLimit => {
-                let (enqueued, _) = provider::count_enqueued_tokens(&self.shard, name, now).await?;
-                provider::lower_enqueue_limit(&self.shard, name, enqueued / 2, now).await?;
+                let name = &claimed.lane.provider;
+                let (enqueued, _) = provider::count_enqueued_tokens(shard, name, now).await?;
+                provider::lower_enqueue_limit(shard, name, enqueued / 2, now).await?;
                 Vec::new()
             }
             JobFailureReason::InvalidLines(lines) => {
@@ -193,29 +153,23 @@ impl Collector {
                 failed.collect()
             }
         };
-        let slots = Some(&self.callback_slots);
-        outcome_writer::store_outcomes(&self.shard, batch.id, claimed.claim, slots, wrong, now)
-            .await?;
-        self.end_batch(claimed, timing).await?;
+        claimed.store_outcomes(wrong, now).await?;
+        end_batch(claimed, timing).await?;
         Ok(1)
     }
 
     pub(super) async fn handle_call_failure(
         &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-        entry: &SubmissionRecord,
         failure: &ProviderCallFailure,
     ) -> Result<usize, store::Error> {
-        let (batch, now) = (claimed.batch.id, self.shard.clock.now());
-        tracing::warn!(batch.id = %batch, job = source.job.0, %failure, "a job could not be polled and will be tried again");
-        if entry.is_abandoned(now) {
-            return self.abandon_job(claimed, source).await;
+        let (claimed, now) = (self.claimed, self.claimed.shard().clock.now());
+        tracing::warn!(batch.id = %claimed.batch.id, job = self.job.0, %failure, "a job could not be polled and will be tried again");
+        if self.record.is_abandoned(now) {
+            return self.abandon_job().await;
         }
         let again_at = match failure {
             ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit => {
-                let reason = failure.to_string();
-                pause_account(&self.shard, &claimed.lane.provider, &reason, now).await?
+                claimed.pause_account(&failure.to_string(), now).await?
             }
             ProviderCallFailure::RateLimited { retry_after }
             | ProviderCallFailure::Unavailable { retry_after, .. } => {
@@ -232,7 +186,7 @@ impl Collector {
             | ProviderCallFailure::UnreadableResponse
             | ProviderCallFailure::Spool(_) => now + POLL_RETRY_DELAY,
         };
-        batch::reschedule(&self.shard, batch, claimed.claim, again_at).await?;
+        claimed.reschedule(again_at).await?;
         Ok(0)
     }
 }

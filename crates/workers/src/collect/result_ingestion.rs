@@ -7,24 +7,21 @@ use bytes::Bytes;
 use domain::account_fault::AccountFaultReports;
 use domain::batch::ResultIngestionMode;
 use domain::id::CargoId;
-use domain::outcome::Outcome;
 use outbound::provider::batch_provider::ResultLocation;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_key::ItemKey;
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
-use store::shard::batch_submission::SubmissionRecord;
 use store::shard::lane;
-use store::shard::manifest::{self, OpenCargo};
+use store::shard::manifest::OpenCargo;
 
-use super::Collector;
-use super::job_polling::JobSource;
+use super::job_polling::JobPoll;
 use super::result_lines::ResultLines;
-use crate::account_pause::pause_account;
+use super::{end_batch, fail_remaining};
 use crate::claimed_batch::ClaimedBatch;
 use crate::failpoint;
-use crate::outcome_writer::{self, FinishedCargo};
+use crate::outcome_writer::FinishedCargo;
 use crate::requeue::{RequeueTiming, final_failure};
 use crate::usage_estimate::estimate_missing_usage;
 
@@ -44,116 +41,88 @@ struct ResultIndex {
     account_faults: Vec<(ItemKey, String)>,
 }
 
-impl Collector {
+impl JobPoll<'_> {
     pub(super) async fn ingest_results(
         &self,
-        claimed: &ClaimedBatch,
-        source: &JobSource<'_>,
-        entry: &SubmissionRecord,
         results: &[ResultLocation],
     ) -> Result<usize, store::Error> {
-        let batch = &claimed.batch;
-        let care = ResultIngestionMode::after_takeovers(batch.takeovers);
+        let claimed = self.claimed;
+        let care = ResultIngestionMode::after_takeovers(claimed.batch.takeovers);
         if care == ResultIngestionMode::FailRemaining {
-            return self.fail_remaining(claimed).await;
+            return fail_remaining(claimed).await;
         }
         // A job that this service cancelled did not fail to answer.
-        let is_stopped = entry.cancel_wanted_at.is_some();
-        failpoint::point("collect.downloading", &claimed.lane.provider);
-        let downloading = self.download(source, results);
+        let is_stopped = self.record.cancel_wanted_at.is_some();
+        claimed.failpoint("collect.downloading");
+        let downloading = self.download(results);
         let downloading =
             failpoint::during("collect.receiving", &claimed.lane.provider, downloading);
-        let downloaded = claimed.call_provider(downloading).await?;
-        let spool = match downloaded {
+        let spool = match claimed.call_provider(downloading).await? {
             Ok(spool) => spool,
-            Err(failure) => {
-                return self
-                    .handle_call_failure(claimed, source, entry, &failure)
-                    .await;
-            }
+            Err(failure) => return self.handle_call_failure(&failure).await,
         };
-        failpoint::point("collect.downloaded", &claimed.lane.provider);
+        claimed.failpoint("collect.downloaded");
         // After takeovers no line is read before the earlier ones are stored: it may be the one
         // that kills the worker. Of two lines that differ, the first one counts then.
         let indexing = async {
             if care == ResultIngestionMode::Normal {
-                index_results(&spool, source).await.map(Some)
+                self.index_results(&spool).await.map(Some)
             } else {
                 Ok(None)
             }
         };
         let index = match indexing.await {
             Ok(index) => index,
-            Err(failure) => {
-                return self
-                    .handle_call_failure(claimed, source, entry, &failure.into())
-                    .await;
-            }
+            Err(failure) => return self.handle_call_failure(&failure.into()).await,
         };
-        let heads = manifest::list_open(&self.shard, batch.id, &batch.cargo).await?;
+        let heads = claimed.list_open().await?;
         let open: HashMap<CargoId, OpenCargo> =
             heads.into_iter().map(|head| (head.cargo, head)).collect();
         if let Some(index) = &index {
             report_anomalies(claimed, index);
         }
         let account_faults = index.as_ref().map(|it| it.account_faults(&open));
-        failpoint::point("collect.checked", &claimed.lane.provider);
+        claimed.failpoint("collect.checked");
         let reader = ResultReader {
-            source,
+            job_poll: self,
             index: index.as_ref(),
             is_cancelled: is_stopped,
             care,
         };
-        let stored = match self.store_outcomes(claimed, &spool, &reader, open).await? {
+        let stored = match self.store_results(&spool, &reader, open).await? {
             Ok(stored) => stored,
-            Err(failure) => {
-                return self
-                    .handle_call_failure(claimed, source, entry, &failure.into())
-                    .await;
-            }
+            Err(failure) => return self.handle_call_failure(&failure.into()).await,
         };
-        failpoint::point("collect.stored", &claimed.lane.provider);
+        claimed.failpoint("collect.stored");
         if let Some(reason) = account_faults
             .as_ref()
             .and_then(AccountFaultReports::confirmed)
         {
-            pause_account(
-                &self.shard,
-                &claimed.lane.provider,
-                reason,
-                claimed.claimed_at,
-            )
-            .await?;
+            claimed.pause_account(reason, claimed.claimed_at).await?;
         }
         let timing = if is_stopped {
             RequeueTiming::Immediately
         } else {
             RequeueTiming::AfterBackoff
         };
-        self.end_batch(claimed, timing).await?;
-        self.record_turnaround(claimed, entry).await?;
+        end_batch(claimed, timing).await?;
+        self.record_turnaround().await?;
         Ok(stored.max(1))
     }
 
-    async fn download(
-        &self,
-        source: &JobSource<'_>,
-        results: &[ResultLocation],
-    ) -> Result<Spool, ProviderCallFailure> {
-        let mut spool = Spool::new(&self.spool_dir).await?;
+    async fn download(&self, results: &[ResultLocation]) -> Result<Spool, ProviderCallFailure> {
+        let mut spool = Spool::new(&self.claimed.deps.spool_dir).await?;
         for file in results {
-            source
-                .provider
-                .download_results(source.job, file, &mut spool)
+            self.provider
+                .download_results(&self.job, file, &mut spool)
                 .await?;
         }
         Ok(spool)
     }
 
     /// Stores the outcomes in groups. After a crash only the missing ones are repeated.
-    async fn store_outcomes(
+    async fn store_results(
         &self,
-        claimed: &ClaimedBatch,
         spool: &Spool,
         reader: &ResultReader<'_>,
         mut open: HashMap<CargoId, OpenCargo>,
@@ -162,9 +131,10 @@ impl Collector {
             Ok(lines) => lines,
             Err(failure) => return Ok(Err(failure)),
         };
+        let claimed = self.claimed;
         let most = reader.care.group_size(MAX_OUTCOMES_PER_GROUP);
         let (mut stored, mut bytes, mut finished) = (0, 0, Vec::new());
-        failpoint::point("collect.storing", &claimed.lane.provider);
+        claimed.failpoint("collect.storing");
         loop {
             let line = match lines.next().await {
                 Ok(line) => line,
@@ -172,33 +142,17 @@ impl Collector {
             };
             let is_last = line.is_none();
             bytes += line.as_ref().map_or(0, Bytes::len);
-            if let Some((head, outcome, usage_known)) =
-                line.and_then(|line| reader.read_outcome(&line, &open))
-            {
-                open.remove(&head.cargo);
-                let one = FinishedCargo {
-                    open_cargo: head,
-                    outcome,
-                    realtime_price: reader.source.model.realtime(),
-                };
-                finished.push((one, usage_known));
+            if let Some(one) = line.and_then(|line| reader.read_outcome(&line, &open)) {
+                open.remove(&one.open_cargo.cargo);
+                finished.push(one);
             }
             let is_much = finished.len() >= most || bytes >= MAX_BYTES_PER_GROUP;
             if (is_much || is_last) && !finished.is_empty() {
                 bytes = 0;
                 let some =
-                    estimate_missing_usage(&self.shard, std::mem::take(&mut finished)).await?;
-                let (batch, slots) = (claimed.batch.id, Some(&self.callback_slots));
-                stored += outcome_writer::store_outcomes(
-                    &self.shard,
-                    batch,
-                    claimed.claim,
-                    slots,
-                    some,
-                    claimed.claimed_at,
-                )
-                .await?;
-                failpoint::point("collect.stored_some", &claimed.lane.provider);
+                    estimate_missing_usage(claimed.shard(), std::mem::take(&mut finished)).await?;
+                stored += claimed.store_outcomes(some, claimed.claimed_at).await?;
+                claimed.failpoint("collect.stored_some");
             }
             if is_last {
                 return Ok(Ok(stored));
@@ -207,16 +161,41 @@ impl Collector {
     }
 
     /// Records how long the batch took: estimates for callers come from this.
-    async fn record_turnaround(
-        &self,
-        claimed: &ClaimedBatch,
-        entry: &SubmissionRecord,
-    ) -> Result<(), store::Error> {
-        let Some(since) = entry.sent_at else {
+    async fn record_turnaround(&self) -> Result<(), store::Error> {
+        let Some(since) = self.record.sent_at else {
             return Ok(());
         };
+        let claimed = self.claimed;
         let seconds = (claimed.claimed_at - since).as_seconds_f64().max(0.0);
-        lane::record_turnaround(&self.shard, claimed.batch.lane, seconds).await
+        lane::record_turnaround(claimed.shard(), claimed.batch.lane, seconds).await
+    }
+
+    /// Reads every line once: to which item it belongs, and whether an item has lines that differ.
+    async fn index_results(&self, spool: &Spool) -> io::Result<ResultIndex> {
+        let mut index = ResultIndex::default();
+        let mut lines = spool.lines();
+        while let Some(line) = lines.next().await? {
+            let Ok((key, end)) = self.provider.decode_result(&line, &self.model.id) else {
+                index.unmatched += 1;
+                continue;
+            };
+            if let ItemResult::AccountFault(reason) = &end {
+                index.account_faults.push((key, reason.clone()));
+            }
+            let digest: [u8; 32] = Sha256::digest(format!("{end:?}").as_bytes()).into();
+            match index.digests.get_mut(&key) {
+                None => {
+                    index.digests.insert(key, Some(digest));
+                }
+                Some(known) => {
+                    index.repeated += 1;
+                    if *known != Some(digest) {
+                        *known = None;
+                    }
+                }
+            }
+        }
+        Ok(index)
     }
 }
 
@@ -253,7 +232,7 @@ impl ResultIndex {
 
 /// Reads outcomes from result lines, by the index of all lines.
 struct ResultReader<'a> {
-    source: &'a JobSource<'a>,
+    job_poll: &'a JobPoll<'a>,
     /// None after takeovers: then lines count in the order in which they are read.
     index: Option<&'a ResultIndex>,
     is_cancelled: bool,
@@ -266,52 +245,29 @@ impl ResultReader<'_> {
         &self,
         line: &[u8],
         open: &HashMap<CargoId, OpenCargo>,
-    ) -> Option<(OpenCargo, Outcome, bool)> {
-        let model = &self.source.model.id;
-        let (key, end) = self.source.provider.decode_result(line, model).ok()?;
+    ) -> Option<FinishedCargo> {
+        let (provider, model) = (self.job_poll.provider, self.job_poll.model);
+        let (key, end) = provider.decode_result(line, &model.id).ok()?;
         let head = open.get(&key.cargo)?;
         let is_consistent = self.index.is_none_or(|index| index.is_consistent(key));
         if head.attempt != key.attempt || !is_consistent {
             return None;
         }
-        let (outcome, usage_known) = match end {
+        let (outcome, is_usage_known) = match end {
             ItemResult::Outcome {
                 outcome,
-                is_usage_known: usage_known,
-            } => (outcome, usage_known),
+                is_usage_known,
+            } => (outcome, is_usage_known),
             ItemResult::Retry(why) | ItemResult::AccountFault(why) if !self.is_cancelled => {
                 (final_failure(head, &why)?, true)
             }
             ItemResult::Retry(_) | ItemResult::AccountFault(_) => return None,
         };
-        Some((head.clone(), outcome, usage_known))
+        Some(FinishedCargo {
+            open_cargo: head.clone(),
+            outcome,
+            realtime_price: model.realtime(),
+            is_usage_known,
+        })
     }
-}
-
-/// Reads every line once: to which item it belongs, and whether an item has lines that differ.
-async fn index_results(spool: &Spool, source: &JobSource<'_>) -> io::Result<ResultIndex> {
-    let mut index = ResultIndex::default();
-    let mut lines = spool.lines();
-    while let Some(line) = lines.next().await? {
-        let Ok((key, end)) = source.provider.decode_result(&line, &source.model.id) else {
-            index.unmatched += 1;
-            continue;
-        };
-        if let ItemResult::AccountFault(reason) = &end {
-            index.account_faults.push((key, reason.clone()));
-        }
-        let digest: [u8; 32] = Sha256::digest(format!("{end:?}").as_bytes()).into();
-        match index.digests.get_mut(&key) {
-            None => {
-                index.digests.insert(key, Some(digest));
-            }
-            Some(known) => {
-                index.repeated += 1;
-                if *known != Some(digest) {
-                    *known = None;
-                }
-            }
-        }
-    }
-    Ok(index)
 }

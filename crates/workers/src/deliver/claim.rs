@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use super::DeliverStage;
 use super::send::FinishedCallback;
 use crate::callback_slots::PendingCallback;
-use crate::outcome_writer;
 
 /// Why an attempt ends without a POST: the metric label, and the error in the attempt.
 const INTERRUPTED_REASON: (&str, &str) = (
@@ -177,7 +176,7 @@ impl DeliverStage {
             let code = stored.failure_code.clone();
             let plain = stored.unpack()?;
             let payload =
-                outcome_writer::callback_payload(delivery.cargo, success, code.as_deref(), &plain);
+                PendingCallback::encode_payload(delivery.cargo, success, code.as_deref(), &plain);
             Ok::<_, store::Error>((url, payload))
         });
         let Some(Ok((url, payload))) = unpacked else {

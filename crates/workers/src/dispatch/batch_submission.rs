@@ -5,24 +5,20 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::batch::{MAX_TAKEOVERS, SubmissionDelay};
-use domain::model::Model;
+use domain::model::ModelKind;
 use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
 use domain::time::Timestamp;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::spool::Spool;
-use store::shard::batch;
 use store::shard::batch_submission::{self, SubmissionRecord};
 use store::shard::manifest;
 use store::shard::provider;
 
-use super::Submitter;
 use super::pack::{BYTES_PER_TOKEN, PackFailure, PackedJob, Packer};
-use crate::account_pause::pause_account;
+use super::{fail_batch, halve, isolate_poison_pill, requeue_all};
 use crate::claimed_batch::ClaimedBatch;
-use crate::failpoint;
-use crate::outcome_writer;
 use crate::providers::AccountShare;
 
 /// How long until a failed submission is tried again, when the provider gave no time.
@@ -40,83 +36,77 @@ pub(super) struct JobTarget {
     pub(super) provider: Arc<dyn BatchProvider>,
     pub(super) share: AccountShare,
     pub(super) upstream: String,
-    pub(super) model: Model,
+    pub(super) kind: ModelKind,
 }
 
-impl Submitter {
-    /// Whether the batch may be submitted now. Where jobs carry no label, an account submits one
-    /// batch at a time, and the others are postponed.
-    pub(super) async fn acquire_submission_slot(
-        &self,
-        claimed: &ClaimedBatch,
-        jobs: &dyn BatchProvider,
-        entry: &SubmissionRecord,
-    ) -> Result<bool, store::Error> {
-        let (batch, name) = (&claimed.batch, &claimed.lane.provider);
-        let is_to_be_sent = entry.sent_at.is_none() && batch.takeovers < MAX_TAKEOVERS;
-        if jobs.supports_labels() || !is_to_be_sent {
-            return Ok(true);
-        }
-        if !provider::acquire_submission_slot(&self.shard, name, batch.id).await? {
-            let at = claimed.claimed_at + TimeDelta::seconds(1);
-            batch::reschedule(&self.shard, batch.id, claimed.claim, at).await?;
-            return Ok(false);
-        }
-        failpoint::point("dispatch.turn", name);
-        Ok(true)
+/// Whether the batch may be submitted now. Where jobs carry no label, an account submits one
+/// batch at a time, and the others are postponed.
+pub(super) async fn acquire_submission_slot(
+    claimed: &ClaimedBatch,
+    jobs: &dyn BatchProvider,
+    record: &SubmissionRecord,
+) -> Result<bool, store::Error> {
+    let (batch, name) = (&claimed.batch, &claimed.lane.provider);
+    let is_to_be_sent = record.sent_at.is_none() && batch.takeovers < MAX_TAKEOVERS;
+    if jobs.supports_labels() || !is_to_be_sent {
+        return Ok(true);
     }
+    if !provider::acquire_submission_slot(claimed.shard(), name, batch.id).await? {
+        let at = claimed.claimed_at + TimeDelta::seconds(1);
+        claimed.reschedule(at).await?;
+        return Ok(false);
+    }
+    claimed.failpoint("dispatch.turn");
+    Ok(true)
+}
 
-    pub(super) async fn submit_job(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        entry: &SubmissionRecord,
-    ) -> Result<(), store::Error> {
-        if entry.sent_at.is_some() {
-            return self.reconcile(claimed, target, entry).await;
+/// A batch that becomes a job, and what its journal says.
+pub(super) struct JobSubmission<'a> {
+    pub(super) claimed: &'a ClaimedBatch,
+    pub(super) target: &'a JobTarget,
+    pub(super) record: &'a SubmissionRecord,
+}
+
+impl JobSubmission<'_> {
+    pub(super) async fn submit(&self) -> Result<(), store::Error> {
+        let claimed = self.claimed;
+        if self.record.sent_at.is_some() {
+            return self.reconcile().await;
         }
         // Only a batch that no provider has may be split.
         if claimed.batch.takeovers >= MAX_TAKEOVERS {
-            return self.isolate_poison_pill(claimed).await;
+            return isolate_poison_pill(claimed).await;
         }
-        match self.pack_job(claimed, target, entry).await {
-            Ok(Some((spool, items))) => {
-                self.upload_and_create(claimed, target, entry, &spool, items)
-                    .await
-            }
+        match self.pack_job().await {
+            Ok(Some((spool, items))) => self.upload_and_create(&spool, items).await,
             Ok(None) => Ok(()),
             Err(PackFailure::Store(failure)) => Err(failure),
             Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
                 tracing::error!(batch.id = %claimed.batch.id, %failure, "a job could not be packed and will be tried again");
                 let at = claimed.claimed_at + FULL_RETRY_DELAY;
-                self.postpone(claimed, Some(SubmissionDelay::NotAssembled), at)
-                    .await
+                self.postpone(Some(SubmissionDelay::NotAssembled), at).await
             }
         }
     }
 
     /// Packs the lines and records them in the journal. Nothing when the account is full.
-    async fn pack_job(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        entry: &SubmissionRecord,
-    ) -> Result<Option<(Spool, u64)>, PackFailure> {
-        let (shard, batch) = (&self.shard, &claimed.batch);
-        let packer = self.packer(target);
-        let heads = manifest::list_open(shard, batch.id, &batch.cargo).await?;
-        failpoint::point("dispatch.read", &claimed.lane.provider);
+    async fn pack_job(&self) -> Result<Option<(Spool, u64)>, PackFailure> {
+        let claimed = self.claimed;
+        let (shard, batch) = (claimed.shard(), &claimed.batch);
+        let packer = self.packer();
+        let heads = claimed.list_open().await?;
+        claimed.failpoint("dispatch.read");
         let (waiting, lowered) = provider::count_enqueued_tokens(
             shard,
             &claimed.lane.provider,
             claimed.claimed_at - LOWERED_LIMIT_LIFETIME,
         )
         .await?;
-        let most = target.share.max_enqueued_tokens;
+        let most = self.target.share.max_enqueued_tokens;
         let most = most.min(lowered.unwrap_or(most));
         // Reserve before the rebuild: the tokens are known.
-        if let Some(packed) = &entry.packed {
-            if !self.reserve_tokens(claimed, most).await? {
+        if let Some(packed) = &self.record.packed {
+            if !self.reserve_tokens(most).await? {
                 return Ok(None);
             }
             if let Some(spool) = packer.rebuild(batch, heads.clone(), packed).await? {
@@ -124,13 +114,8 @@ impl Submitter {
             }
         }
         let room = most.saturating_sub(waiting);
-        if waiting > 0 && self.is_room_too_small(claimed, room, most).await? {
-            self.postpone(
-                claimed,
-                Some(SubmissionDelay::AccountFull),
-                claimed.claimed_at + FULL_RETRY_DELAY,
-            )
-            .await?;
+        if waiting > 0 && self.is_room_too_small(room, most).await? {
+            self.postpone_until_not_full().await?;
             return Ok(None);
         }
         let PackedJob {
@@ -139,167 +124,131 @@ impl Submitter {
             packed,
             unfit,
         } = packer.pack(batch, heads, room).await?;
-        failpoint::point("dispatch.packed", &claimed.lane.provider);
+        claimed.failpoint("dispatch.packed");
         // A small part of a batch is not worth a job: soon the account takes more.
         let is_crumb =
             order.len() + unfit.len() < batch.cargo.len() && packed.tokens < most / MIN_JOB_DIVISOR;
         if waiting > 0 && (packed.tokens > room || is_crumb) {
-            self.postpone(
-                claimed,
-                Some(SubmissionDelay::AccountFull),
-                claimed.claimed_at + FULL_RETRY_DELAY,
-            )
-            .await?;
+            self.postpone_until_not_full().await?;
             return Ok(None);
         }
-        outcome_writer::store_outcomes(
-            shard,
-            batch.id,
-            claimed.claim,
-            None,
-            unfit,
-            claimed.claimed_at,
-        )
-        .await?;
+        claimed.store_failures(unfit, claimed.claimed_at).await?;
         if order.is_empty() {
-            self.requeue_all(claimed).await?;
+            requeue_all(claimed).await?;
             return Ok(None);
         }
         let items = order.len() as u64;
         batch_submission::record_packed(shard, batch.id, claimed.claim, &order, &packed).await?;
-        failpoint::point("dispatch.journalled", &claimed.lane.provider);
-        Ok(self
-            .reserve_tokens(claimed, most)
-            .await?
-            .then_some((spool, items)))
+        claimed.failpoint("dispatch.journalled");
+        let has_room = self.reserve_tokens(most).await?;
+        Ok(has_room.then_some((spool, items)))
     }
 
     /// Whether a job of this batch would certainly be too small. The stored batch is not larger
     /// than the job.
-    async fn is_room_too_small(
-        &self,
-        claimed: &ClaimedBatch,
-        room: u64,
-        most: u64,
-    ) -> Result<bool, store::Error> {
+    async fn is_room_too_small(&self, room: u64, most: u64) -> Result<bool, store::Error> {
+        let claimed = self.claimed;
         if room == 0 {
             let until = claimed.claimed_at + FULL_RETRY_DELAY;
-            claimed.accounts.set_full(&claimed.lane.provider, until);
+            let accounts = &claimed.deps.accounts;
+            accounts.set_full(&claimed.lane.provider, until);
             return Ok(true);
         }
         if room >= most / MIN_JOB_DIVISOR {
             return Ok(false);
         }
-        let bytes = manifest::sum_stored_bytes(&self.shard, &claimed.batch.cargo).await?;
+        let bytes = manifest::sum_stored_bytes(claimed.shard(), &claimed.batch.cargo).await?;
         Ok(bytes / BYTES_PER_TOKEN > room)
     }
 
     /// Reserves the job's tokens in the account's enqueued limit. Postpones the batch if they do
     /// not fit.
-    async fn reserve_tokens(
-        &self,
-        claimed: &ClaimedBatch,
-        most: u64,
-    ) -> Result<bool, store::Error> {
+    async fn reserve_tokens(&self, most: u64) -> Result<bool, store::Error> {
+        let claimed = self.claimed;
         let (batch, name) = (claimed.batch.id, &claimed.lane.provider);
-        let has_room = provider::enqueue(
-            &self.shard,
-            name,
-            batch,
-            claimed.claim,
-            most,
-            claimed.claimed_at,
-        )
-        .await?;
+        let (claim, now) = (claimed.claim, claimed.claimed_at);
+        let has_room = provider::enqueue(claimed.shard(), name, batch, claim, most, now).await?;
         if !has_room {
-            self.postpone(
-                claimed,
-                Some(SubmissionDelay::AccountFull),
-                claimed.claimed_at + FULL_RETRY_DELAY,
-            )
-            .await?;
+            self.postpone_until_not_full().await?;
         }
         Ok(has_room)
     }
 
-    pub(super) fn packer<'a>(&'a self, target: &'a JobTarget) -> Packer<'a> {
+    pub(super) fn packer(&self) -> Packer<'_> {
+        let (deps, target) = (&self.claimed.deps, self.target);
         Packer {
-            shard: &self.shard,
-            spool_dir: &self.spool_dir,
+            shard: &deps.shard,
+            spool_dir: &deps.spool_dir,
             provider: &*target.provider,
             share: target.share,
             upstream: &target.upstream,
-            objects: self.objects.as_ref(),
+            objects: deps.objects.as_ref(),
         }
     }
 
     /// Handles a failure after which the provider certainly does not have the batch.
     pub(super) async fn handle_rejection(
         &self,
-        claimed: &ClaimedBatch,
         failure: ProviderCallFailure,
     ) -> Result<(), store::Error> {
-        let (batch, now) = (&claimed.batch, self.shard.clock.now());
+        let claimed = self.claimed;
+        let (batch, now) = (&claimed.batch, claimed.shard().clock.now());
         tracing::warn!(batch.id = %batch.id, %failure, "the provider did not take a batch");
         match failure {
             ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit => {
                 let reason = failure.to_string();
-                pause_account(&self.shard, &claimed.lane.provider, &reason, now).await?;
+                claimed.pause_account(&reason, now).await?;
                 // At once: the next worker sees the pause and whether another route is open.
-                self.postpone(claimed, None, now).await
+                self.postpone(None, now).await
             }
             ProviderCallFailure::RateLimited { retry_after }
             | ProviderCallFailure::Unavailable { retry_after, .. } => {
                 let at = now + retry_delay(retry_after);
-                self.postpone(claimed, Some(SubmissionDelay::ProviderRefused), at)
+                self.postpone(Some(SubmissionDelay::ProviderRefused), at)
                     .await
             }
-            ProviderCallFailure::TooLarge if batch.cargo.len() > 1 => self.halve(claimed).await,
+            ProviderCallFailure::TooLarge if batch.cargo.len() > 1 => halve(claimed).await,
             ProviderCallFailure::TooLarge => {
                 let failure = FailureCode::RequestTooLarge
                     .with_message("the request is too large for the provider: load a smaller one");
-                self.fail_batch(claimed, failure).await
+                fail_batch(claimed, failure).await
             }
-            ProviderCallFailure::Refused { message, .. } => {
-                self.handle_refusal(claimed, message).await
-            }
+            ProviderCallFailure::Refused { message, .. } => self.handle_refusal(message).await,
             ProviderCallFailure::NotFound
             | ProviderCallFailure::Conflict
             | ProviderCallFailure::Indeterminate(_)
             | ProviderCallFailure::UnreadableResponse
             | ProviderCallFailure::Spool(_) => {
                 let delay = Some(SubmissionDelay::NotAssembled);
-                self.postpone(claimed, delay, now + SUBMISSION_RETRY_DELAY)
-                    .await
+                self.postpone(delay, now + SUBMISSION_RETRY_DELAY).await
             }
         }
     }
 
     /// Handles the refusal of a whole batch: another provider may take it.
-    async fn handle_refusal(
-        &self,
-        claimed: &ClaimedBatch,
-        message: String,
-    ) -> Result<(), store::Error> {
-        let heads =
-            manifest::list_open(&self.shard, claimed.batch.id, &claimed.batch.cargo).await?;
+    async fn handle_refusal(&self, message: String) -> Result<(), store::Error> {
+        let heads = self.claimed.list_open().await?;
         if heads.iter().all(|head| head.attempt >= MAX_JOB_REFUSALS) {
             let failure = FailureCode::BatchRejected.with_message(message);
-            return self.fail_batch(claimed, failure).await;
+            return fail_batch(self.claimed, failure).await;
         }
-        self.requeue_all(claimed).await
+        requeue_all(self.claimed).await
     }
 
-    pub(super) async fn postpone(
+    async fn postpone_until_not_full(&self) -> Result<(), store::Error> {
+        let at = self.claimed.claimed_at + FULL_RETRY_DELAY;
+        self.postpone(Some(SubmissionDelay::AccountFull), at).await
+    }
+
+    async fn postpone(
         &self,
-        claimed: &ClaimedBatch,
         delay: Option<SubmissionDelay>,
         again_at: Timestamp,
     ) -> Result<(), store::Error> {
-        let (shard, batch) = (&self.shard, claimed.batch.id);
-        batch_submission::record_not_created(shard, batch, claimed.claim, delay, again_at).await?;
-        provider::release_submission_slot(&self.shard, &claimed.lane.provider, claimed.batch.id)
-            .await
+        let (claimed, batch) = (self.claimed, self.claimed.batch.id);
+        let (shard, claim) = (claimed.shard(), claimed.claim);
+        batch_submission::record_not_created(shard, batch, claim, delay, again_at).await?;
+        provider::release_submission_slot(shard, &claimed.lane.provider, batch).await
     }
 }
 

@@ -6,143 +6,117 @@ use outbound::provider::batch_provider::{ProviderFileId, ProviderJobRequest, Sub
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::spool::Spool;
 use store::shard::batch;
-use store::shard::batch_submission::{self, SubmissionRecord};
+use store::shard::batch_submission;
 use store::shard::provider;
 
-use super::Submitter;
-use super::batch_submission::JobTarget;
-use crate::claimed_batch::ClaimedBatch;
+use super::batch_submission::{JobSubmission, JobTarget};
 use crate::failpoint;
 
 /// How often recording a new job is tried before it is left to reconciliation.
 const MAX_RECORD_ATTEMPTS: u32 = 3;
 
-impl Submitter {
+impl JobSubmission<'_> {
     /// Uploads the lines if the provider needs that, records the intent, and creates the job.
     pub(super) async fn upload_and_create(
         &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        entry: &SubmissionRecord,
         spool: &Spool,
         items: u64,
     ) -> Result<(), store::Error> {
-        let (shard, batch, claim) = (&self.shard, &claimed.batch, claimed.claim);
+        let (claimed, target) = (self.claimed, self.target);
+        let (shard, batch, claim) = (claimed.shard(), &claimed.batch, claimed.claim);
         let label = SubmissionLabel(batch.id.to_string());
-        let mut upload = entry.upload.clone().map(ProviderFileId);
+        let mut upload = self.record.upload.clone().map(ProviderFileId);
         if upload.is_none() {
-            failpoint::point("dispatch.uploading", &claimed.lane.provider);
+            claimed.failpoint("dispatch.uploading");
             upload = match claimed
                 .call_provider(target.provider.upload(&label, spool))
                 .await?
             {
                 Ok(upload) => upload,
-                Err(failure) => return self.handle_rejection(claimed, failure).await,
+                Err(failure) => return self.handle_rejection(failure).await,
             };
-            failpoint::point("dispatch.uploaded", &claimed.lane.provider);
+            claimed.failpoint("dispatch.uploaded");
             if let Some(upload) = &upload {
                 batch_submission::record_upload(shard, batch.id, claim, &upload.0).await?;
             }
-            failpoint::point("dispatch.upload_noted", &claimed.lane.provider);
+            claimed.failpoint("dispatch.upload_noted");
         }
         let order = ProviderJobRequest {
             label,
             upstream: target.upstream.clone(),
-            kind: target.model.kind,
+            kind: target.kind,
             items,
             upload,
         };
         let now = shard.clock.now();
         let until = now + target.share.create_timeout;
         batch_submission::record_send_intent(shard, batch.id, claim, until, now).await?;
-        failpoint::point("dispatch.sending", &claimed.lane.provider);
+        claimed.failpoint("dispatch.sending");
         let creating = create_job(target, &order, spool);
         let creating = failpoint::during("dispatch.sent", &claimed.lane.provider, creating);
         let created = claimed.call_provider(creating).await;
-        failpoint::point("dispatch.answered", &claimed.lane.provider);
+        claimed.failpoint("dispatch.answered");
         let created = created.inspect_err(|_| {
             // The lease was lost: the next worker reconciles the submission.
             metrics::counter!("longshore_submissions_indeterminate_total").increment(1);
         })?;
         match created {
-            Ok(job) => self.record_job(claimed, target, &job).await,
-            Err(ProviderCallFailure::Indeterminate(why)) => {
-                self.record_unknown(claimed, target, &why).await
-            }
+            Ok(job) => self.record_job(&job).await,
+            Err(ProviderCallFailure::Indeterminate(why)) => self.record_unknown(&why).await,
             Err(ProviderCallFailure::UnreadableResponse) => {
-                self.record_unknown(claimed, target, "the answer cannot be read")
-                    .await
+                self.record_unknown("the answer cannot be read").await
             }
-            Err(failure) => self.handle_rejection(claimed, failure).await,
+            Err(failure) => self.handle_rejection(failure).await,
         }
     }
 
     /// Records the created job. Only this worker knows it, so a failed write is tried again:
     /// otherwise a job that the provider lists late would be created twice.
-    async fn record_job(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        job: &ProviderJobId,
-    ) -> Result<(), store::Error> {
-        let mut noted = self.mark_running(claimed, &job.0, target).await;
+    async fn record_job(&self, job: &ProviderJobId) -> Result<(), store::Error> {
+        let mut noted = self.mark_running(job).await;
         for _ in 1..MAX_RECORD_ATTEMPTS {
             if !noted.as_ref().is_err_and(store::Error::is_unavailable) {
                 break;
             }
-            noted = self.mark_running(claimed, &job.0, target).await;
+            noted = self.mark_running(job).await;
         }
         match noted {
-            Err(store::Error::Fenced) => self.cancel_orphan(claimed, target, job).await,
+            Err(store::Error::Fenced) => self.cancel_orphan(job).await,
             noted => noted,
         }
     }
 
     /// Records that the provider has the batch.
-    pub(super) async fn mark_running(
-        &self,
-        claimed: &ClaimedBatch,
-        job: &str,
-        target: &JobTarget,
-    ) -> Result<(), store::Error> {
-        let now = self.shard.clock.now();
-        let at = now + target.share.grace / 6;
-        batch::mark_running(&self.shard, claimed.batch.id, claimed.claim, job, at, now).await?;
-        failpoint::point("dispatch.running", &claimed.lane.provider);
-        provider::end_automatic_pause(&self.shard, &claimed.lane.provider).await?;
-        provider::release_submission_slot(&self.shard, &claimed.lane.provider, claimed.batch.id)
-            .await
+    pub(super) async fn mark_running(&self, job: &ProviderJobId) -> Result<(), store::Error> {
+        let claimed = self.claimed;
+        let (shard, batch) = (claimed.shard(), claimed.batch.id);
+        let now = shard.clock.now();
+        let at = now + self.target.share.grace / 6;
+        batch::mark_running(shard, batch, claimed.claim, &job.0, at, now).await?;
+        claimed.failpoint("dispatch.running");
+        provider::end_automatic_pause(shard, &claimed.lane.provider).await?;
+        provider::release_submission_slot(shard, &claimed.lane.provider, batch).await
     }
 
     /// Records that the provider may have the batch, so that the next step reconciles it.
-    async fn record_unknown(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        why: &str,
-    ) -> Result<(), store::Error> {
-        tracing::warn!(batch.id = %claimed.batch.id, why, "the result of a submission is unknown: it will be reconciled");
+    async fn record_unknown(&self, why: &str) -> Result<(), store::Error> {
+        let (shard, batch) = (self.claimed.shard(), self.claimed.batch.id);
+        tracing::warn!(batch.id = %batch, why, "the result of a submission is unknown: it will be reconciled");
         metrics::counter!("longshore_submissions_indeterminate_total").increment(1);
-        let now = self.shard.clock.now();
-        let at = now + target.share.grace / 6;
-        batch_submission::record_unanswered(&self.shard, claimed.batch.id, claimed.claim, at, now)
-            .await
+        let now = shard.clock.now();
+        let at = now + self.target.share.grace / 6;
+        batch_submission::record_unanswered(shard, batch, self.claimed.claim, at, now).await
     }
 
     /// Cancels a job that was created after the claim was lost, unless the worker that has the
     /// batch now has already found it.
-    async fn cancel_orphan(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        job: &ProviderJobId,
-    ) -> Result<(), store::Error> {
-        let batch = claimed.batch.id;
-        if batch::find_job(&self.shard, batch).await?.as_ref() == Some(&job.0) {
+    async fn cancel_orphan(&self, job: &ProviderJobId) -> Result<(), store::Error> {
+        let batch = self.claimed.batch.id;
+        if batch::find_job(self.claimed.shard(), batch).await?.as_ref() == Some(&job.0) {
             return Ok(());
         }
         metrics::counter!("longshore_submissions_orphaned_total").increment(1);
-        let cancelled = target.provider.cancel(job).await;
+        let cancelled = self.target.provider.cancel(job).await;
         tracing::error!(batch.id = %batch, job = job.0, ?cancelled, "a job was created after the claim on its batch was lost: the job is cancelled");
         Err(store::Error::Fenced)
     }

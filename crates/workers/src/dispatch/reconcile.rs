@@ -8,17 +8,12 @@ use outbound::provider::batch_provider::{
     JobCandidate, JobSearch, ProviderFileId, SubmissionLabel,
 };
 use outbound::provider::client::ProviderCallFailure;
-use store::shard::batch;
 use store::shard::batch_submission::{self, SubmissionRecord};
-use store::shard::manifest;
 use store::shard::provider;
 
-use super::Submitter;
-use super::batch_submission::{JobTarget, SUBMISSION_RETRY_DELAY};
+use super::batch_submission::{JobSubmission, SUBMISSION_RETRY_DELAY};
 use super::pack::PackFailure;
-use crate::account_pause::pause_account;
-use crate::claimed_batch::ClaimedBatch;
-use crate::failpoint;
+use super::reroute::reroute;
 use crate::providers::AccountShare;
 
 /// How much a provider's clock may differ from the local one.
@@ -35,61 +30,55 @@ enum ReconcileResult {
     Ambiguous,
 }
 
-impl Submitter {
-    pub(super) async fn reconcile(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        entry: &SubmissionRecord,
-    ) -> Result<(), store::Error> {
-        let (batch, claim, now) = (&claimed.batch, claimed.claim, claimed.claimed_at);
-        let sent_at = entry.sent_at.unwrap_or(now);
-        let grace = target.share.grace;
+impl JobSubmission<'_> {
+    pub(super) async fn reconcile(&self) -> Result<(), store::Error> {
+        let (claimed, target, record) = (self.claimed, self.target, self.record);
+        let (shard, batch, claim) = (claimed.shard(), &claimed.batch, claimed.claim);
+        let (now, grace) = (claimed.claimed_at, target.share.grace);
+        let sent_at = record.sent_at.unwrap_or(now);
         let search = JobSearch {
             label: SubmissionLabel(batch.id.to_string()),
-            upload: entry.upload.clone().map(ProviderFileId),
+            upload: record.upload.clone().map(ProviderFileId),
             items: batch.cargo.len() as u64,
             since: sent_at - MAX_CLOCK_SKEW,
         };
-        failpoint::point("dispatch.looking", &claimed.lane.provider);
+        claimed.failpoint("dispatch.looking");
         let candidates = match claimed
             .call_provider(target.provider.find_jobs(&search))
             .await?
         {
             Ok(candidates) => candidates,
-            Err(_) if entry.is_abandoned(now) => return self.reroute(claimed, true).await,
-            Err(failure) => return self.retry_reconcile(claimed, failure).await,
+            Err(_) if record.is_abandoned(now) => return reroute(claimed, true).await,
+            Err(failure) => return self.retry_reconcile(failure).await,
         };
-        failpoint::point("dispatch.looked", &claimed.lane.provider);
+        claimed.failpoint("dispatch.looked");
         match self.classify(candidates, &search).await? {
             ReconcileResult::Found { job, others } => {
                 for other in others {
-                    self.cancel_duplicate(claimed, target, &other).await;
+                    self.cancel_duplicate(&other).await;
                 }
-                self.mark_running(claimed, &job.0, target).await
+                self.mark_running(&job).await
             }
-            ReconcileResult::Ambiguous if entry.is_abandoned(now) => {
-                self.reroute(claimed, true).await
-            }
+            ReconcileResult::Ambiguous if record.is_abandoned(now) => reroute(claimed, true).await,
             ReconcileResult::Ambiguous => {
                 tracing::error!(batch.id = %batch.id, provider = claimed.lane.provider, "more than one job at the provider may be this batch: cancel the wrong ones at the provider, or wait until the submission is abandoned");
                 metrics::counter!("longshore_submissions_ambiguous_total").increment(1);
                 let at = now + grace;
-                batch_submission::record_reconcile_miss(&self.shard, batch.id, claim, at, now).await
+                batch_submission::record_reconcile_miss(shard, batch.id, claim, at, now).await
             }
             // No provider has it and its cancellation was requested: another route is better.
             ReconcileResult::NotFound
-                if is_missing(entry, &target.share, now) && entry.cancel_wanted_at.is_some() =>
+                if is_missing(record, &target.share, now) && record.cancel_wanted_at.is_some() =>
             {
-                self.reroute(claimed, false).await
+                reroute(claimed, false).await
             }
-            ReconcileResult::NotFound if is_missing(entry, &target.share, now) => {
-                self.resubmit(claimed, target, entry).await
+            ReconcileResult::NotFound if is_missing(record, &target.share, now) => {
+                self.resubmit().await
             }
             ReconcileResult::NotFound => {
-                failpoint::point("dispatch.not_found", &claimed.lane.provider);
+                claimed.failpoint("dispatch.not_found");
                 let at = now + grace / 2;
-                batch_submission::record_reconcile_miss(&self.shard, batch.id, claim, at, now).await
+                batch_submission::record_reconcile_miss(shard, batch.id, claim, at, now).await
             }
         }
     }
@@ -109,7 +98,7 @@ impl Submitter {
             return Ok(ReconcileResult::Found { job, others });
         }
         let names: Vec<String> = alike.iter().map(|it| it.job.0.clone()).collect();
-        let owned = provider::find_known_jobs(&self.shard, &names).await?;
+        let owned = provider::find_known_jobs(self.claimed.shard(), &names).await?;
         let fits = |it: &JobCandidate| {
             !owned.contains(&it.job.0) && it.items.is_none_or(|items| items == search.items)
         };
@@ -125,73 +114,48 @@ impl Submitter {
     }
 
     /// Cancels a second job under the same label, so that only one runs.
-    async fn cancel_duplicate(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        job: &ProviderJobId,
-    ) {
+    async fn cancel_duplicate(&self, job: &ProviderJobId) {
         metrics::counter!("longshore_submissions_duplicated_total").increment(1);
-        let stopped = target.provider.cancel(job).await;
-        tracing::error!(batch.id = %claimed.batch.id, job = job.0, ?stopped, "a batch was submitted twice: the second job is cancelled");
+        let stopped = self.target.provider.cancel(job).await;
+        tracing::error!(batch.id = %self.claimed.batch.id, job = job.0, ?stopped, "a batch was submitted twice: the second job is cancelled");
     }
 
-    async fn retry_reconcile(
-        &self,
-        claimed: &ClaimedBatch,
-        failure: ProviderCallFailure,
-    ) -> Result<(), store::Error> {
-        let (batch, now) = (&claimed.batch, claimed.claimed_at);
-        tracing::warn!(batch.id = %batch.id, %failure, "a submission could not be reconciled and will be tried again");
+    async fn retry_reconcile(&self, failure: ProviderCallFailure) -> Result<(), store::Error> {
+        let (claimed, now) = (self.claimed, self.claimed.claimed_at);
+        tracing::warn!(batch.id = %claimed.batch.id, %failure, "a submission could not be reconciled and will be tried again");
         let mut again_at = now + SUBMISSION_RETRY_DELAY;
         if matches!(
             failure,
             ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit
         ) {
-            let (name, reason) = (&claimed.lane.provider, failure.to_string());
-            again_at = pause_account(&self.shard, name, &reason, now).await?;
+            again_at = claimed.pause_account(&failure.to_string(), now).await?;
         }
-        batch::reschedule(&self.shard, batch.id, claimed.claim, again_at).await
+        claimed.reschedule(again_at).await
     }
 
     /// Resubmits a batch that the provider does not have, after it had enough time to list the job.
-    async fn resubmit(
-        &self,
-        claimed: &ClaimedBatch,
-        target: &JobTarget,
-        entry: &SubmissionRecord,
-    ) -> Result<(), store::Error> {
-        let batch = &claimed.batch;
+    async fn resubmit(&self) -> Result<(), store::Error> {
+        let (claimed, batch) = (self.claimed, &self.claimed.batch);
         metrics::counter!("longshore_submissions_resent_total").increment(1);
-        let heads = manifest::list_open(&self.shard, batch.id, &batch.cargo).await?;
-        let rebuilt = match &entry.packed {
-            Some(packed) => self.packer(target).rebuild(batch, heads, packed).await,
+        let heads = claimed.list_open().await?;
+        let rebuilt = match &self.record.packed {
+            Some(packed) => self.packer().rebuild(batch, heads, packed).await,
             None => Ok(None),
         };
-        failpoint::point("dispatch.rebuilt", &claimed.lane.provider);
+        claimed.failpoint("dispatch.rebuilt");
         match rebuilt {
             Ok(Some(spool)) => {
                 tracing::warn!(batch.id = %batch.id, "a submission did not reach the provider: it is resubmitted");
                 let items = batch.cargo.len() as u64;
-                self.upload_and_create(claimed, target, entry, &spool, items)
-                    .await
+                self.upload_and_create(&spool, items).await
             }
             // The bytes would differ: requeue the open cargo, under new attempt numbers.
-            Ok(None) => {
-                self.requeue_all(claimed).await?;
-                provider::release_submission_slot(&self.shard, &claimed.lane.provider, batch.id)
-                    .await
-            }
+            Ok(None) => reroute(claimed, false).await,
             Err(PackFailure::Store(failure)) => Err(failure),
             Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
                 tracing::error!(batch.id = %batch.id, %failure, "a job could not be rebuilt and will be tried again");
-                batch::reschedule(
-                    &self.shard,
-                    batch.id,
-                    claimed.claim,
-                    claimed.claimed_at + SUBMISSION_RETRY_DELAY,
-                )
-                .await
+                let at = claimed.claimed_at + SUBMISSION_RETRY_DELAY;
+                claimed.reschedule(at).await
             }
         }
     }

@@ -14,13 +14,13 @@ use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
-use store::shard::manifest::{self, OpenCargo};
+use store::shard::manifest::OpenCargo;
 
+use super::ANSWER_TIMEOUT;
 use super::permit_guard::PermitGuard;
-use super::{ANSWER_TIMEOUT, Streamer};
 use crate::claimed_batch::ClaimedBatch;
 use crate::media;
-use crate::outcome_writer::{self, FinishedCargo};
+use crate::outcome_writer::FinishedCargo;
 use crate::requeue::final_failure;
 use crate::stored_requests::{StoredRequest, read_chunk};
 use crate::usage_estimate::estimate_missing_usage;
@@ -36,7 +36,6 @@ const PERMIT_RETRY_DELAY: Duration = Duration::from_millis(20);
 const MAX_CONSECUTIVE_FAILURES: usize = 8;
 
 pub(super) struct RealtimeRun<'a> {
-    pub(super) streamer: &'a Streamer,
     pub(super) claimed: &'a ClaimedBatch,
     pub(super) upstream: &'a str,
     pub(super) provider: &'a RealtimeProvider,
@@ -77,9 +76,8 @@ struct RealtimeResponse<'a> {
 
 impl<'a> RealtimeRun<'a> {
     pub(super) async fn run(&self) -> Result<RealtimeProgress, store::Error> {
-        let (shard, batch) = (&self.streamer.shard, &self.claimed.batch);
-        let heads = manifest::list_open(shard, batch.id, &batch.cargo).await?;
-        let mut unread = VecDeque::from(heads);
+        let shard = self.claimed.shard();
+        let mut unread = VecDeque::from(self.claimed.list_open().await?);
         let mut stored: VecDeque<StoredRequest> = VecDeque::new();
         let mut open: VecDeque<RealtimeRequest> = VecDeque::new();
         let mut asked = RealtimeProgress::default();
@@ -150,7 +148,7 @@ impl<'a> RealtimeRun<'a> {
         open: &mut VecDeque<RealtimeRequest>,
         stored: &mut VecDeque<StoredRequest>,
         asked: &RealtimeProgress,
-        finished: &mut Vec<(FinishedCargo, bool)>,
+        finished: &mut Vec<FinishedCargo>,
     ) -> bool {
         while open.is_empty()
             && let Some(next) = stored.front()
@@ -166,7 +164,7 @@ impl<'a> RealtimeRun<'a> {
                     bytes,
                     attempts: 0,
                 }),
-                Some(Err(failed)) => finished.push((*failed, true)),
+                Some(Err(failed)) => finished.push(*failed),
                 None => {}
             }
         }
@@ -180,8 +178,8 @@ impl<'a> RealtimeRun<'a> {
     ) -> RealtimeResponse<'a> {
         let item = &question.item;
         let form = |media_type| self.provider.media_form(media_type);
-        let objects = self.streamer.objects.as_ref();
-        let end = match media::fetch(&self.streamer.shard, objects, item, form).await {
+        let deps = &self.claimed.deps;
+        let end = match media::fetch(&deps.shard, deps.objects.as_ref(), item, form).await {
             Ok(media) => {
                 let asked =
                     self.provider
@@ -205,7 +203,7 @@ impl<'a> RealtimeRun<'a> {
         &self,
         answered: RealtimeResponse<'_>,
         asked: &mut RealtimeProgress,
-        finished: &mut Vec<(FinishedCargo, bool)>,
+        finished: &mut Vec<FinishedCargo>,
     ) -> Option<RealtimeRequest> {
         let RealtimeResponse {
             request: mut question,
@@ -218,11 +216,13 @@ impl<'a> RealtimeRun<'a> {
         match end {
             Ok(ItemResult::Outcome {
                 outcome,
-                is_usage_known: usage_known,
+                is_usage_known,
             }) => {
                 asked.consecutive_failures = 0;
-                let one = self.finished_cargo(question.open_cargo, outcome);
-                finished.push((one, usage_known));
+                finished.push(FinishedCargo {
+                    is_usage_known,
+                    ..self.finished_cargo(question.open_cargo, outcome)
+                });
                 None
             }
             // It is requeued at the end of the batch.
@@ -262,9 +262,9 @@ impl<'a> RealtimeRun<'a> {
     }
 
     /// Leaves an unanswered item to be requeued, or fails it when its attempts are used up.
-    fn count_attempt(&self, head: OpenCargo, why: &str, finished: &mut Vec<(FinishedCargo, bool)>) {
+    fn count_attempt(&self, head: OpenCargo, why: &str, finished: &mut Vec<FinishedCargo>) {
         if let Some(outcome) = final_failure(&head, why) {
-            finished.push((self.finished_cargo(head, outcome), true));
+            finished.push(self.finished_cargo(head, outcome));
         }
     }
 
@@ -273,21 +273,18 @@ impl<'a> RealtimeRun<'a> {
             open_cargo: head,
             outcome,
             realtime_price: self.claimed.model.as_ref().and_then(Model::realtime),
+            is_usage_known: true,
         }
     }
 
-    async fn store_finished(
-        &self,
-        finished: Vec<(FinishedCargo, bool)>,
-    ) -> Result<usize, store::Error> {
+    async fn store_finished(&self, finished: Vec<FinishedCargo>) -> Result<usize, store::Error> {
         if finished.is_empty() {
             return Ok(0);
         }
-        let (shard, slots) = (&self.streamer.shard, Some(&self.streamer.callback_slots));
+        let shard = self.claimed.shard();
         let finished = estimate_missing_usage(shard, finished).await?;
-        let (batch, claim) = (self.claimed.batch.id, self.claimed.claim);
-        outcome_writer::store_outcomes(shard, batch, claim, slots, finished, shard.clock.now())
-            .await
+        let now = shard.clock.now();
+        self.claimed.store_outcomes(finished, now).await
     }
 }
 

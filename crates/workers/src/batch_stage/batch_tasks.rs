@@ -11,12 +11,12 @@ use domain::circuit_breaker::Allowance;
 use domain::id::BatchId;
 use domain::lane::LaneId;
 use domain::time::Timestamp;
-use store::Shard;
-use store::shard::batch::{self, BatchClaimQuota, BatchQueue};
+use store::shard::batch::{self, BatchClaimQuota};
 use store::shard::node::Claim;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use crate::account_states::AccountStates;
+use super::{BatchStageKind, BatchWork};
+use crate::claimed_batch::{BatchDeps, ClaimedBatch};
 use crate::lane_cache::LaneCache;
 use crate::stage::Wakeup;
 
@@ -26,13 +26,10 @@ const RETRY_DELAY: TimeDelta = TimeDelta::seconds(1);
 type TaskResult = Result<usize, store::Error>;
 
 #[derive(Debug)]
-pub(crate) struct BatchTasks {
-    shard: Arc<Shard>,
-    accounts: Arc<AccountStates>,
-    stage: &'static str,
-    queue: BatchQueue,
+pub(super) struct BatchTasks {
+    deps: Arc<BatchDeps>,
+    kind: BatchStageKind,
     slots_per_account: usize,
-    /// Wakes the stage when a task ends and its slot is free.
     wakeup: Wakeup,
     tasks: JoinSet<TaskResult>,
     running: HashMap<Id, BatchTask>,
@@ -42,27 +39,34 @@ pub(crate) struct BatchTasks {
 
 /// What a task works on.
 #[derive(Debug)]
-pub(crate) struct BatchTask {
-    pub(crate) batch: BatchId,
-    pub(crate) account: String,
-    pub(crate) claim: Claim,
+pub(super) struct BatchTask {
+    batch: BatchId,
+    account: String,
+    claim: Claim,
+}
+
+impl BatchTask {
+    pub(super) fn of(claimed: &ClaimedBatch) -> Self {
+        Self {
+            batch: claimed.batch.id,
+            account: claimed.lane.provider.clone(),
+            claim: claimed.claim,
+        }
+    }
 }
 
 impl BatchTasks {
-    pub(crate) fn new(
-        accounts: Arc<AccountStates>,
-        shard: Arc<Shard>,
-        (stage, queue): (&'static str, BatchQueue),
+    pub(super) fn new(
+        deps: Arc<BatchDeps>,
+        kind: BatchStageKind,
         slots_per_account: usize,
-        ended: Wakeup,
+        wakeup: Wakeup,
     ) -> Self {
         Self {
-            shard,
-            accounts,
-            stage,
-            queue,
+            deps,
+            kind,
             slots_per_account,
-            wakeup: ended,
+            wakeup,
             tasks: JoinSet::new(),
             running: HashMap::new(),
             has_unknown_claims: false,
@@ -71,20 +75,21 @@ impl BatchTasks {
 
     /// Plans the next claim: for each account with due batches, as many as it has free slots.
     /// Accounts whose circuit breaker is open get none.
-    pub(crate) async fn plan_claim_quotas(
+    pub(super) async fn plan_claim_quotas(
         &self,
         lanes: &mut LaneCache,
         now: Timestamp,
     ) -> Result<Vec<BatchClaimQuota>, store::Error> {
         let mut accounts: BTreeMap<String, Vec<LaneId>> = BTreeMap::new();
-        for lane in batch::list_due_lanes(&self.shard, self.queue, now).await? {
-            let name = lanes.find(&self.shard, lane).await?.provider.clone();
+        let shard = &self.deps.shard;
+        for lane in batch::list_due_lanes(shard, self.kind.queue(), now).await? {
+            let name = lanes.find(shard, lane).await?.provider.clone();
             accounts.entry(name).or_default().push(lane);
         }
         let turns = accounts.into_iter().map(|(name, lanes)| BatchClaimQuota {
             lanes,
             max: self.free_slots(&name, now),
-            only_sent: self.accounts.is_full(&name, now),
+            only_sent: self.deps.accounts.is_full(&name, now),
         });
         Ok(turns.filter(|turn| turn.max > 0).collect())
     }
@@ -92,18 +97,14 @@ impl BatchTasks {
     fn free_slots(&self, account: &str, now: Timestamp) -> usize {
         let taken = self.running.values().filter(|it| it.account == account);
         let free = self.slots_per_account.saturating_sub(taken.count());
-        match self.accounts.allowance(account, now) {
+        match self.deps.accounts.allowance(account, now) {
             Allowance::Any => free,
             Allowance::Probe => free.min(1),
             Allowance::Nothing => 0,
         }
     }
 
-    pub(crate) fn spawn(
-        &mut self,
-        under_way: BatchTask,
-        work: impl Future<Output = TaskResult> + Send + 'static,
-    ) {
+    pub(super) fn spawn(&mut self, under_way: BatchTask, work: BatchWork) {
         let ended = self.wakeup.clone();
         let task = self.tasks.spawn(async move {
             // Also when it panics.
@@ -115,7 +116,7 @@ impl BatchTasks {
 
     /// Handles the tasks that have ended; returns how much they did. A failed batch is released
     /// and the other tasks continue.
-    pub(crate) async fn reap(&mut self) -> usize {
+    pub(super) async fn reap(&mut self) -> usize {
         let mut did = 0;
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             did += self.handle_end(ended).await.unwrap_or_default();
@@ -124,7 +125,7 @@ impl BatchTasks {
     }
 
     /// Waits for all tasks; returns how much they did, or the first failure.
-    pub(crate) async fn join_all(&mut self) -> TaskResult {
+    pub(super) async fn join_all(&mut self) -> TaskResult {
         let (mut did, mut failure) = (0, None);
         while let Some(ended) = self.tasks.join_next_with_id().await {
             match self.handle_end(ended).await {
@@ -137,23 +138,23 @@ impl BatchTasks {
 
     /// As [`BatchTasks::join_all`], for at most `within`. Tasks that still run are aborted, as if the
     /// process had been killed.
-    pub(crate) async fn drain(&mut self, within: Duration) {
+    pub(super) async fn drain(&mut self, within: Duration) {
         if tokio::time::timeout(within, self.join_all()).await.is_err() {
             let count = self.tasks.len();
-            tracing::warn!(shard = %self.shard.name, stage = self.stage, count, "batches were still running at shutdown: another worker repeats them");
+            tracing::warn!(shard = %self.deps.shard.name, stage = self.kind.name(), count, "batches were still running at shutdown: another worker repeats them");
             self.tasks.shutdown().await;
         }
     }
 
     /// Frees claims of this node that have no task.
-    pub(crate) async fn recover(&mut self, claim: Claim) -> Result<(), store::Error> {
+    pub(super) async fn recover(&mut self, claim: Claim) -> Result<(), store::Error> {
         let known: Vec<BatchId> = self.running.values().map(|it| it.batch).collect();
-        batch::free_unknown_claims(&self.shard, claim, self.queue, &known).await?;
+        batch::free_unknown_claims(&self.deps.shard, claim, self.kind.queue(), &known).await?;
         self.has_unknown_claims = false;
         Ok(())
     }
 
-    pub(crate) const fn has_unknown_claims(&self) -> bool {
+    pub(super) const fn has_unknown_claims(&self) -> bool {
         self.has_unknown_claims
     }
 
@@ -169,30 +170,30 @@ impl BatchTasks {
         let failure = match done {
             Some(Ok(did)) => return Ok(did),
             Some(Err(failure @ store::Error::Fenced)) => {
-                tracing::info!(stage = self.stage, shard = %self.shard.name, batch.id = %batch, "a batch's claim was lost: another worker continues");
+                tracing::info!(stage = self.kind.name(), shard = %self.deps.shard.name, batch.id = %batch, "a batch's claim was lost: another worker continues");
                 Some(failure)
             }
             Some(Err(failure)) => {
                 let cause = std::error::Error::source(&failure).map(ToString::to_string);
-                tracing::warn!(stage = self.stage, shard = %self.shard.name, batch.id = %batch, %failure, cause, "a batch failed and will be retried");
+                tracing::warn!(stage = self.kind.name(), shard = %self.deps.shard.name, batch.id = %batch, %failure, cause, "a batch failed and will be retried");
                 Some(failure)
             }
             None => {
-                tracing::error!(stage = self.stage, shard = %self.shard.name, batch.id = %batch, "the task of a batch panicked");
+                tracing::error!(stage = self.kind.name(), shard = %self.deps.shard.name, batch.id = %batch, "the task of a batch panicked");
                 None
             }
         };
         if !matches!(failure, Some(store::Error::Fenced)) {
-            metrics::counter!("longshore_stage_failures_total", "stage" => self.stage, "shard" => self.shard.name.to_string()).increment(1);
+            metrics::counter!("longshore_stage_failures_total", "stage" => self.kind.name(), "shard" => self.deps.shard.name.to_string()).increment(1);
         }
         self.release(&under_way, failure.is_none()).await;
         Err(failure.unwrap_or(store::Error::Fenced))
     }
 
     async fn release(&mut self, under_way: &BatchTask, panicked: bool) {
-        let again_at = self.shard.clock.now() + RETRY_DELAY;
+        let again_at = self.deps.shard.clock.now() + RETRY_DELAY;
         let (batch, claim) = (under_way.batch, under_way.claim);
-        let freed = batch::release(&self.shard, batch, claim, again_at, panicked).await;
+        let freed = batch::release(&self.deps.shard, batch, claim, again_at, panicked).await;
         // Fenced: another worker has it, or it was released before.
         if !matches!(freed, Ok(()) | Err(store::Error::Fenced)) {
             self.has_unknown_claims = true;
