@@ -10,13 +10,23 @@ use super::DeliverStage;
 use super::send::FinishedCallback;
 use crate::callback_slots::PendingCallback;
 
-/// Why an attempt ends without a POST: the metric label, and the error in the attempt.
-const INTERRUPTED_REASON: (&str, &str) = (
-    "interrupted",
-    "not sent: workers stopped too often during earlier attempts",
-);
-const UNREADABLE_REASON: (&str, &str) =
-    ("unreadable", "not sent: the stored outcome cannot be read");
+/// Why an attempt ends without a POST.
+#[derive(Debug, Clone, Copy)]
+struct NotSentReason {
+    /// In the metric and the log.
+    label: &'static str,
+    /// In the attempt.
+    error: &'static str,
+}
+
+const INTERRUPTED_REASON: NotSentReason = NotSentReason {
+    label: "interrupted",
+    error: "not sent: workers stopped too often during earlier attempts",
+};
+const UNREADABLE_REASON: NotSentReason = NotSentReason {
+    label: "unreadable",
+    error: "not sent: the stored outcome cannot be read",
+};
 
 /// A claimed delivery that has its slot and is not sent yet.
 #[derive(Debug)]
@@ -26,6 +36,8 @@ pub(super) struct UnsentDelivery {
     lease: CancellationToken,
     /// Read by a second statement, which takes no locks.
     stored: Option<StoredCallback>,
+    /// How many bytes of the payload budget it holds.
+    bytes: usize,
 }
 
 impl UnsentDelivery {
@@ -65,6 +77,7 @@ impl DeliverStage {
                 claim,
                 lease: lease.clone(),
                 stored: None,
+                bytes: 0,
             }));
         Ok(())
     }
@@ -83,7 +96,10 @@ impl DeliverStage {
                 _ if unsent.delivery.takeovers >= MAX_TAKEOVERS => INTERRUPTED_REASON,
                 None => UNREADABLE_REASON,
                 Some(size) if self.slots.reserve_bytes(&unsent.delivery.destination, size) => {
-                    chosen.push((unsent, size));
+                    chosen.push(UnsentDelivery {
+                        bytes: size,
+                        ..unsent
+                    });
                     continue;
                 }
                 Some(_) => {
@@ -97,8 +113,8 @@ impl DeliverStage {
         self.unsent = waiting;
         self.read_bodies(&mut chosen).await?;
         ended += chosen.len();
-        for (unsent, bytes) in chosen {
-            self.unpack(unsent, bytes, now);
+        for unsent in chosen {
+            self.unpack(unsent, now);
         }
         Ok(ended)
     }
@@ -130,31 +146,28 @@ impl DeliverStage {
     }
 
     /// Reads the long bodies of the deliveries to send now. Their memory is reserved.
-    async fn read_bodies(
-        &mut self,
-        chosen: &mut Vec<(UnsentDelivery, usize)>,
-    ) -> Result<(), store::Error> {
+    async fn read_bodies(&mut self, chosen: &mut Vec<UnsentDelivery>) -> Result<(), store::Error> {
         let lacks_body = |unsent: &UnsentDelivery| {
             let stored = unsent.stored.as_ref();
             stored.is_some_and(StoredCallback::lacks_body)
         };
-        let long = chosen.iter().filter(|(unsent, _)| lacks_body(unsent));
-        let cargo: Vec<_> = long.map(|(unsent, _)| unsent.delivery.cargo).collect();
+        let long = chosen.iter().filter(|unsent| lacks_body(unsent));
+        let cargo: Vec<_> = long.map(|unsent| unsent.delivery.cargo).collect();
         if cargo.is_empty() {
             return Ok(());
         }
         let mut bodies = match delivery::read_bodies(&self.shard, &cargo).await {
             Ok(bodies) => bodies,
             Err(failure) => {
-                for (unsent, bytes) in chosen.drain(..) {
+                for unsent in chosen.drain(..) {
                     let to = &unsent.delivery.destination;
-                    self.slots.release_bytes(to, bytes);
-                    self.unsent.push(unsent);
+                    self.slots.release_bytes(to, unsent.bytes);
+                    self.unsent.push(UnsentDelivery { bytes: 0, ..unsent });
                 }
                 return Err(failure);
             }
         };
-        for (unsent, _) in chosen {
+        for unsent in chosen {
             if let (Some(stored), Some(body)) =
                 (&mut unsent.stored, bodies.remove(&unsent.delivery.cargo))
             {
@@ -164,12 +177,13 @@ impl DeliverStage {
         Ok(())
     }
 
-    fn unpack(&self, unsent: UnsentDelivery, bytes: usize, now: Timestamp) {
+    fn unpack(&self, unsent: UnsentDelivery, now: Timestamp) {
         let UnsentDelivery {
             delivery,
             claim,
             lease,
             stored,
+            bytes,
         } = unsent;
         let unpacked = stored.map(|stored| {
             let (url, success) = (stored.url.clone(), stored.success);
@@ -203,14 +217,14 @@ impl DeliverStage {
         &self,
         delivery: ClaimedDelivery,
         claim: Claim,
-        (reason, text): (&'static str, &'static str),
+        reason: NotSentReason,
         now: Timestamp,
     ) {
-        let cargo = delivery.cargo;
-        tracing::warn!(shard = %self.shard.name, cargo.id = %cargo, reason, "a callback attempt was not sent and counts as failed");
-        metrics::counter!("longshore_callback_attempt_errors_total", "reason" => reason)
+        let (cargo, NotSentReason { label, error }) = (delivery.cargo, reason);
+        tracing::warn!(shard = %self.shard.name, cargo.id = %cargo, reason = label, "a callback attempt was not sent and counts as failed");
+        metrics::counter!("longshore_callback_attempt_errors_total", "reason" => label)
             .increment(1);
         self.sender
-            .skip(FinishedCallback::not_sent(delivery, claim, text, now));
+            .skip(FinishedCallback::not_sent(delivery, claim, error, now));
     }
 }
