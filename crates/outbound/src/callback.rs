@@ -19,17 +19,17 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use ipnet::IpNet;
 use tokio_rustls::rustls::RootCertStore;
 
+use crate::http_exchange::LONGSHORE_USER_AGENT;
+use crate::tls::{TlsSetupFailure, native_roots, tls_connector};
+
 mod callback_url;
 mod dns;
 mod failure;
 mod limited_stream;
 mod lookup_slots;
 mod ssrf_guard;
-mod tls_config;
 
 pub use dns::{DnsResolver, SystemResolver};
-pub(crate) use tls_config::tls_connector as tls;
-pub use tls_config::{TlsSetupFailure, native_roots};
 
 use failure::ExchangeFailure;
 use ssrf_guard::GuardedConnector;
@@ -122,7 +122,7 @@ impl HttpCallbackClient {
             allowed: AllowedAddresses {
                 ranges: options.allowed_ranges,
             },
-            tls: tls_config::tls_connector(deps.roots)?,
+            tls: tls_connector(deps.roots)?,
             timeout: options.timeout,
             open_connections: Arc::clone(&open),
         });
@@ -203,8 +203,6 @@ impl CallbackClient for HttpCallbackClient {
         Self::post(self, url, body).await
     }
 }
-
-const LONGSHORE_USER_AGENT: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
 /// Reads the body to its end or to the limit. Dropping a body early closes its connection.
 async fn read_body(mut body: Incoming, attempt: &mut CallbackAttempt) -> Result<(), hyper::Error> {

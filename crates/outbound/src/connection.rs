@@ -87,3 +87,17 @@ impl AsyncWrite for MaybeTlsStream {
         }
     }
 }
+
+/// Why no connection was opened, in words for people.
+pub(crate) fn describe_connect_error(kind: Option<io::ErrorKind>) -> &'static str {
+    match kind {
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused",
+        Some(io::ErrorKind::ConnectionReset) => "connection reset",
+        Some(io::ErrorKind::TimedOut) => "could not connect in time",
+        Some(io::ErrorKind::InvalidData) => "TLS failed",
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
+            "host unreachable"
+        }
+        Some(_) | None => "could not connect",
+    }
+}

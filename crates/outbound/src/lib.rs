@@ -3,6 +3,12 @@
 
 mod connection;
 
+pub mod tls;
+
+mod http_exchange;
+
+mod percent_encoding;
+
 pub mod provider;
 
 pub mod callback;

@@ -7,11 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use domain::time::{Clock, Timestamp};
+use http_body_util::Full;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
-use crate::callback::native_roots;
+use crate::http_exchange::OutboundHttpClient;
+use crate::tls::native_roots;
 
 mod bucket_marker;
 mod bucket_owner;
@@ -21,7 +24,6 @@ mod cors;
 mod download;
 mod endpoint;
 mod failure;
-mod http_client;
 mod key;
 mod list;
 mod multipart;
@@ -43,7 +45,6 @@ pub use object::{CopyResult, ObjectHead};
 pub use presigned_grant::{PartGrants, PostGrant};
 
 use endpoint::BucketEndpoint;
-use http_client::ObjectStoreHttpClient;
 use sigv4::SigV4Signer;
 
 #[derive(Clone)]
@@ -116,7 +117,7 @@ struct ObjectStoreInner {
     cors_origins: Vec<String>,
     timeouts: ObjectStoreTimeouts,
     signer: SigV4Signer,
-    client: ObjectStoreHttpClient,
+    client: OutboundHttpClient<Full<Bytes>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -145,7 +146,7 @@ impl ObjectStore {
         let internal = BucketEndpoint::new(&options.internal, &options.bucket, options.style)?;
         let public = BucketEndpoint::new(&options.public, &options.bucket, options.style)?;
         let signer = SigV4Signer::new(options.access_key, &options.secret_key, options.region)?;
-        let client = http_client::build_client(options.timeouts.connect, roots)?;
+        let client = OutboundHttpClient::new(options.timeouts.connect, roots)?;
         Ok(Self(Arc::new(ObjectStoreInner {
             internal,
             public,

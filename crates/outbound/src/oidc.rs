@@ -11,18 +11,15 @@ use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::time::Timestamp;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
+use http_body_util::Full;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use crate::callback;
-use crate::connection::Dialer;
+use crate::http_exchange::OutboundHttpClient;
+use crate::tls::TlsSetupFailure;
 
 mod id_token;
 
@@ -52,7 +49,7 @@ pub enum OidcFailure {
 
 pub struct OidcClient {
     options: Options,
-    client: Client<Dialer, Full<Bytes>>,
+    client: OutboundHttpClient<Full<Bytes>>,
 }
 
 impl fmt::Debug for OidcClient {
@@ -86,9 +83,8 @@ struct TokenResponse {
 }
 
 impl OidcClient {
-    pub fn new(options: Options, roots: RootCertStore) -> Result<Self, callback::TlsSetupFailure> {
-        let dialer = Dialer::new(callback::tls(roots)?, CALL_TIMEOUT);
-        let client = Client::builder(TokioExecutor::new()).build(dialer);
+    pub fn new(options: Options, roots: RootCertStore) -> Result<Self, TlsSetupFailure> {
+        let client = OutboundHttpClient::new(CALL_TIMEOUT, roots)?;
         Ok(Self { options, client })
     }
 
@@ -202,24 +198,16 @@ impl OidcClient {
         request.headers_mut().insert(CONTENT_TYPE, form);
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(ACCEPT, json);
-        let exchange = async {
-            let response = self.client.request(request).await;
-            let response = response.map_err(|_| unreachable("could not connect"))?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
-                .collect()
-                .await;
-            let body = body
-                .map_err(|_| unreachable("the response was cut off"))?
-                .to_bytes();
-            if !status.is_success() {
-                return Err(OidcFailure::Refused(format!("status {}", status.as_u16())));
-            }
-            serde_json::from_slice(&body).map_err(|_| {
-                OidcFailure::Refused("the response is not the expected JSON".to_owned())
-            })
-        };
-        let ended = timeout(CALL_TIMEOUT, exchange).await;
-        ended.unwrap_or_else(|_| Err(unreachable("no answer in time")))
+        let exchange = self
+            .client
+            .exchange(request, CALL_TIMEOUT, MAX_RESPONSE_BYTES);
+        let response = exchange.await;
+        let response = response.map_err(|failure| unreachable(&failure.to_string()))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(OidcFailure::Refused(format!("status {}", status.as_u16())));
+        }
+        serde_json::from_slice(response.body())
+            .map_err(|_| OidcFailure::Refused("the response is not the expected JSON".to_owned()))
     }
 }

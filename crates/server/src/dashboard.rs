@@ -18,7 +18,7 @@ use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock as _, Timestamp};
-use outbound::callback::native_roots;
+use outbound::tls::native_roots;
 use outbound::oidc::OidcFailure;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -8,6 +8,8 @@ use domain::ssrf_guard::AddressRefusal;
 use hyper_util::client::legacy;
 use tokio_rustls::rustls::{self, CertificateError};
 
+use crate::connection::describe_connect_error;
+
 /// A response longer than the limit, such as endless interim responses.
 #[derive(Debug, thiserror::Error)]
 #[error("answer is too long")]
@@ -17,7 +19,7 @@ pub(super) struct ResponseTooLong;
 pub(super) enum ConnectFailure {
     #[error(transparent)]
     Address(#[from] AddressRefusal),
-    #[error("{}", describe_dial_error(.0))]
+    #[error("{}", describe_connect_error(Some(.0.kind())))]
     Dial(io::Error),
     #[error("TLS failed: {}", describe_tls_error(.0))]
     Tls(io::Error),
@@ -55,20 +57,6 @@ impl ExchangeFailure {
             Some(failure) => Self::Connect(failure.to_string()),
             None => Self::Send(error),
         }
-    }
-}
-
-fn describe_dial_error(error: &io::Error) -> &'static str {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the standard library may add kinds"
-    )]
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused",
-        io::ErrorKind::ConnectionReset => "connection reset",
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "host unreachable",
-        io::ErrorKind::TimedOut => "could not connect in time",
-        _ => "could not connect",
     }
 }
 

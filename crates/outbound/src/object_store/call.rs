@@ -5,15 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::HeaderMap;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::ObjectStore;
 use super::failure::ObjectStoreFailure;
 use super::key::ObjectKey;
 use super::sigv4::UnsignedRequest;
 use super::xml;
+use crate::http_exchange::{read_response, within};
 
 /// Backoff between attempts. A store that still fails after them is unavailable.
 const RETRY_DELAYS: [Duration; 4] = [
@@ -23,7 +24,7 @@ const RETRY_DELAYS: [Duration; 4] = [
     Duration::from_secs(1),
 ];
 /// For every response except an object's bytes.
-const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 /// Our own calls are sent at once. The lifetime covers clock skew and retries.
 const SIGNATURE_LIFETIME: Duration = Duration::from_mins(15);
 
@@ -47,6 +48,17 @@ pub(super) struct ObjectStoreResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+}
+
+impl From<Response<Bytes>> for ObjectStoreResponse {
+    fn from(response: Response<Bytes>) -> Self {
+        let (head, body) = response.into_parts();
+        Self {
+            status: head.status,
+            headers: head.headers,
+            body,
+        }
+    }
 }
 
 impl ObjectStoreResponse {
@@ -101,7 +113,8 @@ impl ObjectStore {
     ) -> Result<Response<Incoming>, ObjectStoreFailure> {
         let response = self.send_signed(call).await?;
         if response.status().is_server_error() {
-            return Err(server_failure(&collect_response(response).await?));
+            let answer = read_response(response, MAX_RESPONSE_BYTES).await?;
+            return Err(server_failure(&answer.into()));
         }
         Ok(response)
     }
@@ -109,7 +122,7 @@ impl ObjectStore {
     /// `once` returns a future: the futures of async closures are not known to be `Send`.
     async fn with_retries<T, F: Future<Output = Result<T, ObjectStoreFailure>>>(
         &self,
-        within: Duration,
+        deadline: Duration,
         once: impl Fn() -> F,
     ) -> Result<T, ObjectStoreFailure> {
         let tries = async {
@@ -121,15 +134,15 @@ impl ObjectStore {
             }
             once().await
         };
-        let ended = timeout(within, tries).await;
-        ended.unwrap_or(Err(ObjectStoreFailure::TimedOut(within)))
+        within(deadline, tries).await?
     }
 
     async fn try_call(
         &self,
         call: &ObjectStoreCall<'_>,
     ) -> Result<ObjectStoreResponse, ObjectStoreFailure> {
-        let answer = collect_response(self.send_signed(call).await?).await?;
+        let response = self.send_signed(call).await?;
+        let answer: ObjectStoreResponse = read_response(response, MAX_RESPONSE_BYTES).await?.into();
         // Stores answer slow operations with 200 before they know the result.
         if answer.status.is_server_error() || xml::is_transient_error(&answer.body) {
             return Err(server_failure(&answer));
@@ -161,16 +174,7 @@ impl ObjectStore {
         }
         let request = request.body(Full::new(call.body.clone()));
         let request = request.map_err(|_| ObjectStoreFailure::Unreadable(call.operation))?;
-        self.send_once(request).await
-    }
-
-    /// Sends the request once, without signing it.
-    pub(super) async fn send_once(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, ObjectStoreFailure> {
-        let sent = self.0.client.request(request).await;
-        sent.map_err(|error| ObjectStoreFailure::from_client(&error))
+        Ok(self.0.client.send(request).await?)
     }
 }
 
@@ -179,18 +183,4 @@ fn server_failure(answer: &ObjectStoreResponse) -> ObjectStoreFailure {
         status: answer.status.as_u16(),
         code: answer.error_code(),
     }
-}
-
-pub(super) async fn collect_response(
-    response: Response<Incoming>,
-) -> Result<ObjectStoreResponse, ObjectStoreFailure> {
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
-    Ok(ObjectStoreResponse {
-        status: head.status,
-        headers: head.headers,
-        body: body
-            .map_err(|_| ObjectStoreFailure::ConnectionClosed)?
-            .to_bytes(),
-    })
 }

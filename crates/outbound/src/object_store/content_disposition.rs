@@ -1,6 +1,6 @@
 //! The `Content-Disposition` of a download: RFC 6266, with RFC 5987 for non-ASCII names.
 
-use super::sigv4::percent_encode;
+use crate::percent_encoding::percent_encode;
 
 /// Some stores and proxies refuse long headers.
 const MAX_FILENAME_CHARS: usize = 150;

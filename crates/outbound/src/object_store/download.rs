@@ -8,11 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::timeout;
 
 use super::failure::ObjectStoreFailure;
+use crate::http_exchange::next_chunk;
 
 /// Ends with a failure when the store closes the connection or stalls. A slow reader slows the
 /// store down.
@@ -21,26 +20,11 @@ pub struct ObjectDownload(BoxStream<'static, Result<Bytes, ObjectStoreFailure>>)
 impl ObjectDownload {
     /// `chunk` is the timeout for the next chunk.
     pub(super) fn new(body: Incoming, chunk: Duration) -> Self {
-        Self(stream::try_unfold(body, move |body| next_chunk(body, chunk)).boxed())
-    }
-}
-
-async fn next_chunk(
-    mut body: Incoming,
-    chunk: Duration,
-) -> Result<Option<(Bytes, Incoming)>, ObjectStoreFailure> {
-    loop {
-        let frame = timeout(chunk, body.frame()).await;
-        let frame = frame.map_err(|_| ObjectStoreFailure::TimedOut(chunk))?;
-        let Some(frame) = frame
-            .transpose()
-            .map_err(|_| ObjectStoreFailure::ConnectionClosed)?
-        else {
-            return Ok(None);
-        };
-        if let Ok(data) = frame.into_data() {
-            return Ok(Some((data, body)));
-        }
+        let chunks = stream::try_unfold(body, move |mut body| async move {
+            let bytes = next_chunk(&mut body, chunk).await?;
+            Ok(bytes.map(|bytes| (bytes, body)))
+        });
+        Self(chunks.boxed())
     }
 }
 

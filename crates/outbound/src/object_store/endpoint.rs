@@ -4,7 +4,7 @@ use url::Url;
 
 use super::failure::ObjectStoreSetupFailure;
 use super::key::ObjectKey;
-use super::sigv4::percent_encode_path;
+use crate::percent_encoding::percent_encode_path;
 
 /// How a URL names its bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Failures of the store. Messages never contain a signed URL or a secret.
 
-use std::error::Error;
-use std::io;
 use std::time::Duration;
 
-use hyper_util::client::legacy;
+use crate::connection::describe_connect_error;
+use crate::http_exchange::HttpFailure;
+use crate::tls::TlsSetupFailure;
 
 /// The settings are invalid.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum ObjectStoreSetupFailure {
     #[error("the keys and the region of the object store must not be empty")]
     Credentials,
     #[error(transparent)]
-    Tls(#[from] crate::callback::TlsSetupFailure),
+    Tls(#[from] TlsSetupFailure),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,12 +64,19 @@ impl ObjectStoreFailure {
             Self::Unreachable(_) | Self::ConnectionClosed | Self::Failed { .. }
         )
     }
+}
 
-    pub(super) fn from_client(error: &legacy::Error) -> Self {
-        if error.is_connect() {
-            return Self::Unreachable(describe_connect_error(error));
+impl From<HttpFailure> for ObjectStoreFailure {
+    fn from(failure: HttpFailure) -> Self {
+        match failure {
+            HttpFailure::NotConnected(kind) => {
+                Self::Unreachable(describe_connect_error(kind).to_owned())
+            }
+            HttpFailure::NoResponse(_)
+            | HttpFailure::ResponseCut
+            | HttpFailure::ResponseTooLarge => Self::ConnectionClosed,
+            HttpFailure::TimedOut(deadline) => Self::TimedOut(deadline),
         }
-        Self::ConnectionClosed
     }
 }
 
@@ -79,29 +86,6 @@ fn format_code(code: &str) -> String {
     } else {
         format!(" ({code})")
     }
-}
-
-/// Names the first I/O error in the chain of causes.
-fn describe_connect_error(error: &(dyn Error + 'static)) -> String {
-    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
-    let named = causes.find_map(|cause| {
-        let error = cause.downcast_ref::<io::Error>()?;
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "the standard library may add kinds"
-        )]
-        match error.kind() {
-            io::ErrorKind::ConnectionRefused => Some("connection refused"),
-            io::ErrorKind::ConnectionReset => Some("connection reset"),
-            io::ErrorKind::TimedOut => Some("could not connect in time"),
-            io::ErrorKind::InvalidData => Some("TLS failed"),
-            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
-                Some("host unreachable")
-            }
-            _ => None,
-        }
-    });
-    named.unwrap_or("could not connect").to_owned()
 }
 
 /// The store must not be used: it failed a check.

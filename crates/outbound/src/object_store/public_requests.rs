@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
-use tokio::time::timeout;
 
 use super::ObjectStore;
-use super::call::{ObjectStoreResponse, collect_response};
+use super::call::{MAX_RESPONSE_BYTES, ObjectStoreResponse};
 use super::failure::ObjectStoreFailure;
 use super::key::ObjectKey;
 use super::presigned_grant::PostGrant;
@@ -30,13 +29,9 @@ impl ObjectStore {
         let request = request.body(Full::new(body));
         let request =
             request.map_err(|_| ObjectStoreFailure::Unreadable("answer at its public address"))?;
-        let within = self.0.timeouts.call;
-        let answered = timeout(within, async {
-            collect_response(self.send_once(request).await?).await
-        });
-        answered
-            .await
-            .unwrap_or(Err(ObjectStoreFailure::TimedOut(within)))
+        let (client, deadline) = (&self.0.client, self.0.timeouts.call);
+        let answer = client.exchange(request, deadline, MAX_RESPONSE_BYTES);
+        Ok(answer.await?.into())
     }
 
     /// Sends the form of a grant, as a browser does.

@@ -9,6 +9,7 @@ use ring::hmac;
 use sha2::{Digest as _, Sha256};
 
 use super::failure::ObjectStoreSetupFailure;
+use crate::percent_encoding::percent_encode;
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
@@ -124,24 +125,6 @@ fn canonical_query(query: &[(&str, &str)]) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     pairs.join("&")
-}
-
-/// Encodes all but the unreserved characters of RFC 3986.
-pub(super) fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
-}
-
-/// Keeps slashes. Our own keys need no encoding; foreign keys may.
-pub(super) fn percent_encode_path(key: &str) -> String {
-    percent_encode(key).replace("%2F", "/")
 }
 
 #[cfg(test)]

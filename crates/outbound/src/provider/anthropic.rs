@@ -13,13 +13,14 @@ use super::batch_provider::{
 };
 use super::client::{
     AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
-    ProviderResponse, ProviderSetupFailure, RetrySafety, escape_path,
+    ProviderResponse, ProviderSetupFailure, RetrySafety,
 };
 use super::item_key::ItemKey;
 use super::item_result::ItemResult;
 use super::job_listing;
 use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::spool::Spool;
+use crate::percent_encoding::percent_encode_path;
 
 mod batch;
 mod request_line;
@@ -63,7 +64,7 @@ impl Anthropic {
         &self,
         job: &ProviderJobId,
     ) -> Result<(AnthropicBatch, ProviderResponse), ProviderCallFailure> {
-        let path = format!("{BATCHES_PATH}/{}", escape_path(&job.0));
+        let path = format!("{BATCHES_PATH}/{}", percent_encode_path(&job.0));
         self.client.send_and_parse(self.client.get(path)).await
     }
 }
@@ -117,7 +118,7 @@ impl BatchProvider for Anthropic {
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
         let found = job_listing::list_jobs_since(search.since, |after| async move {
-            let after = after.map(|id: String| format!("&after_id={}", escape_path(&id)));
+            let after = after.map(|id: String| format!("&after_id={}", percent_encode_path(&id)));
             let path = format!("{BATCHES_PATH}?limit=1000{}", after.unwrap_or_default());
             let (list, _) = self
                 .client
@@ -144,7 +145,7 @@ impl BatchProvider for Anthropic {
         _: &ResultLocation,
         into: &mut Spool,
     ) -> Result<(), ProviderCallFailure> {
-        let path = format!("{BATCHES_PATH}/{}/results", escape_path(&job.0));
+        let path = format!("{BATCHES_PATH}/{}/results", percent_encode_path(&job.0));
         self.client.download(self.client.get(path), into).await
     }
 
@@ -157,7 +158,7 @@ impl BatchProvider for Anthropic {
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
-        let path = format!("{BATCHES_PATH}/{}/cancel", escape_path(&job.0));
+        let path = format!("{BATCHES_PATH}/{}/cancel", percent_encode_path(&job.0));
         let call = self
             .client
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);

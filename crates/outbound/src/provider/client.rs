@@ -6,18 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
 use super::credential::ProviderCredential;
-use crate::callback;
-use crate::connection::Dialer;
+use crate::http_exchange::{LONGSHORE_USER_AGENT, OutboundHttpClient, read_response, within};
 
 mod base_url;
 mod download;
@@ -25,19 +20,14 @@ mod failure;
 mod request_body;
 mod retry_after;
 
-pub(super) use base_url::escape_path;
 pub use failure::{ProviderCallFailure, ProviderSetupFailure};
 pub(super) use request_body::ProviderRequestBody;
 
 use base_url::BaseUrl;
 use retry_after::parse_retry_after;
 
-/// Providers commonly close connections that are idle for longer.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-const MAX_IDLE_CONNECTIONS_PER_HOST: usize = 64;
 /// For responses that are not downloads. Small jobs may carry their results in the response.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
-const USER_AGENT_VALUE: &str = concat!("longshore/", env!("CARGO_PKG_VERSION"));
 
 /// URL, credential and timeouts of a provider account.
 #[derive(Debug, Clone)]
@@ -132,7 +122,7 @@ pub(super) struct ProviderClient {
     auth_scheme: AuthScheme,
     /// Sent with every request.
     default_headers: &'static [(&'static str, &'static str)],
-    http: Client<Dialer, ProviderRequestBody>,
+    http: OutboundHttpClient<ProviderRequestBody>,
     pub(super) timeouts: ProviderTimeouts,
 }
 
@@ -151,18 +141,12 @@ impl ProviderClient {
         default_headers: &'static [(&'static str, &'static str)],
         roots: RootCertStore,
     ) -> Result<Self, ProviderSetupFailure> {
-        let dialer = Dialer::new(callback::tls(roots)?, options.timeouts.connect);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS_PER_HOST)
-            .build(dialer);
         Ok(Self {
             base_url: BaseUrl::new(&options.base_url)?,
             credential: options.credential,
             auth_scheme,
             default_headers,
-            http: client,
+            http: OutboundHttpClient::new(options.timeouts.connect, roots)?,
             timeouts: options.timeouts,
         })
     }
@@ -214,22 +198,18 @@ impl ProviderClient {
         &self,
         call: ProviderRequest,
     ) -> Result<ProviderResponse, ProviderCallFailure> {
-        let (retry_safety, within) = (call.retry_safety, call.timeout);
+        let (retry_safety, deadline) = (call.retry_safety, call.timeout);
+        let lost = |failure| failure::from_exchange(failure, retry_safety);
         let exchange = async {
             let response = self.open_response(call).await?;
-            let headers = response.headers().clone();
-            let body = read_body(response).await;
-            let body = body
-                .ok_or_else(|| failure::response_lost(retry_safety, "the response was cut off"))?;
-            Ok(ProviderResponse { headers, body })
+            let response = read_response(response, MAX_RESPONSE_BYTES).await;
+            let (head, body) = response.map_err(lost)?.into_parts();
+            Ok(ProviderResponse {
+                headers: head.headers,
+                body,
+            })
         };
-        let ended = timeout(within, exchange).await;
-        ended.unwrap_or_else(|_| {
-            Err(failure::response_lost(
-                retry_safety,
-                "no response before the timeout",
-            ))
-        })
+        within(deadline, exchange).await.map_err(lost)?
     }
 
     /// Sends a cancellation. It succeeds if the job has already ended.
@@ -254,15 +234,16 @@ impl ProviderClient {
         call: ProviderRequest,
     ) -> Result<Response<Incoming>, ProviderCallFailure> {
         let retry_safety = call.retry_safety;
-        let sent = self.http.request(self.build_request(call)?).await;
-        let response = sent.map_err(|error| failure::from_client_error(&error, retry_safety))?;
+        let sent = self.http.send(self.build_request(call)?).await;
+        let response = sent.map_err(|failure| failure::from_exchange(failure, retry_safety))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let headers = response.headers().clone();
         // Without its body, an error response is still an error.
-        let body = read_body(response).await.unwrap_or_default();
+        let body = read_response(response, MAX_RESPONSE_BYTES).await;
+        let body = body.map(Response::into_body).unwrap_or_default();
         let failure = failure::from_response(status.as_u16(), &headers, &body, retry_safety);
         Err(match &self.credential {
             Some(credential) => failure.redact(credential),
@@ -280,7 +261,7 @@ impl ProviderClient {
         *request.method_mut() = call.method;
         *request.uri_mut() = target.uri;
         let headers = request.headers_mut();
-        headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+        headers.insert(USER_AGENT, HeaderValue::from_static(LONGSHORE_USER_AGENT));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in self.default_headers {
             headers.insert(
@@ -314,10 +295,4 @@ impl ProviderClient {
         }
         Ok(request)
     }
-}
-
-/// `None` if the body was cut off or is too large.
-async fn read_body(response: Response<Incoming>) -> Option<Bytes> {
-    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES);
-    Some(body.collect().await.ok()?.to_bytes())
 }

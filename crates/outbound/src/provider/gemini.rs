@@ -14,13 +14,14 @@ use super::batch_provider::{
 };
 use super::client::{
     AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
-    ProviderResponse, ProviderSetupFailure, RetrySafety, escape_path,
+    ProviderResponse, ProviderSetupFailure, RetrySafety,
 };
 use super::item_key::ItemKey;
 use super::item_result::ItemResult;
 use super::job_listing;
 use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::spool::Spool;
+use crate::percent_encoding::percent_encode_path;
 
 mod operation;
 mod request_line;
@@ -59,7 +60,7 @@ impl Gemini {
         &self,
         job: &ProviderJobId,
     ) -> Result<(GeminiOperation, ProviderResponse), ProviderCallFailure> {
-        let path = format!("/v1beta/{}", escape_path(&job.0));
+        let path = format!("/v1beta/{}", percent_encode_path(&job.0));
         self.client.send_and_parse(self.client.get(path)).await
     }
 }
@@ -104,7 +105,10 @@ impl BatchProvider for Gemini {
             ModelKind::Chat => "batchGenerateContent",
             ModelKind::Embedding => "asyncBatchEmbedContent",
         };
-        let path = format!("/v1beta/models/{}:{verb}", escape_path(&request.upstream));
+        let path = format!(
+            "/v1beta/models/{}:{verb}",
+            percent_encode_path(&request.upstream)
+        );
         let body = json!({"batch": {
             "displayName": request.label.0,
             "inputConfig": {"fileName": request.upload.as_ref().map(|upload| &upload.0)},
@@ -123,7 +127,8 @@ impl BatchProvider for Gemini {
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
         let found = job_listing::list_jobs_since(search.since, |after| async move {
-            let after = after.map(|token: String| format!("&pageToken={}", escape_path(&token)));
+            let after =
+                after.map(|token: String| format!("&pageToken={}", percent_encode_path(&token)));
             // A listed job may contain its results, so request small pages.
             let path = format!("/v1beta/batches?pageSize=50{}", after.unwrap_or_default());
             let (list, _) = self
@@ -152,7 +157,10 @@ impl BatchProvider for Gemini {
     ) -> Result<(), ProviderCallFailure> {
         match file {
             ResultLocation::File(name) => {
-                let path = format!("/download/v1beta/{}:download?alt=media", escape_path(name));
+                let path = format!(
+                    "/download/v1beta/{}:download?alt=media",
+                    percent_encode_path(name)
+                );
                 self.client.download(self.client.get(path), into).await
             }
             ResultLocation::Job => {
@@ -178,7 +186,7 @@ impl BatchProvider for Gemini {
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
-        let path = format!("/v1beta/{}:cancel", escape_path(&job.0));
+        let path = format!("/v1beta/{}:cancel", percent_encode_path(&job.0));
         let call = self
             .client
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);

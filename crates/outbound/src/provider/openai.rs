@@ -15,7 +15,7 @@ use super::batch_provider::{
 };
 use super::client::{
     AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
-    ProviderSetupFailure, RetrySafety, escape_path,
+    ProviderSetupFailure, RetrySafety,
 };
 use super::item_key::ItemKey;
 use super::item_result::ItemResult;
@@ -23,6 +23,7 @@ use super::job_listing;
 use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::openai_compatible;
 use super::spool::Spool;
+use crate::percent_encoding::percent_encode_path;
 
 mod batch;
 mod line;
@@ -61,7 +62,7 @@ impl OpenAi {
         &self,
         job: &ProviderJobId,
     ) -> Result<(OpenAiBatch, super::client::ProviderResponse), ProviderCallFailure> {
-        let path = format!("/batches/{}", escape_path(&job.0));
+        let path = format!("/batches/{}", percent_encode_path(&job.0));
         self.client.send_and_parse(self.client.get(path)).await
     }
 }
@@ -146,7 +147,7 @@ impl BatchProvider for OpenAi {
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
         let found = job_listing::list_jobs_since(search.since, |after| async move {
-            let after = after.map(|id: String| format!("&after={}", escape_path(&id)));
+            let after = after.map(|id: String| format!("&after={}", percent_encode_path(&id)));
             let path = format!("/batches?limit=100{}", after.unwrap_or_default());
             let (list, _) = self
                 .client
@@ -175,7 +176,7 @@ impl BatchProvider for OpenAi {
         let ResultLocation::File(file) = file else {
             return Err(ProviderCallFailure::NotFound);
         };
-        let path = format!("/files/{}/content", escape_path(file));
+        let path = format!("/files/{}/content", percent_encode_path(file));
         self.client.download(self.client.get(path), into).await
     }
 
@@ -188,7 +189,7 @@ impl BatchProvider for OpenAi {
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
-        let path = format!("/batches/{}/cancel", escape_path(&job.0));
+        let path = format!("/batches/{}/cancel", percent_encode_path(&job.0));
         let call = self
             .client
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
@@ -201,7 +202,7 @@ fn form(label: &SubmissionLabel, spool: &Spool) -> ProviderRequestBody {
         "--{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
          --{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{}.jsonl\"\r\n\
          content-type: application/jsonl\r\n\r\n",
-        escape_path(&label.0).replace('/', "_"),
+        percent_encode_path(&label.0).replace('/', "_"),
     );
     let after = format!("\r\n--{MULTIPART_BOUNDARY}--\r\n");
     ProviderRequestBody::bytes(before)

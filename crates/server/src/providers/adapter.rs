@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::model::ModelKind as Work;
-use outbound::callback::native_roots;
+use outbound::tls::native_roots;
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::{ProviderOptions, ProviderSetupFailure, ProviderTimeouts};

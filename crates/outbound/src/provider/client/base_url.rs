@@ -1,7 +1,5 @@
 //! The base URL of a provider, and the URLs of its requests.
 
-use std::fmt::Write as _;
-
 use http::Uri;
 use url::Url;
 
@@ -57,19 +55,6 @@ impl BaseUrl {
     }
 }
 
-/// Percent-encodes a name for a URL path. Slashes stay.
-pub(in crate::provider) fn escape_path(name: &str) -> String {
-    let mut path = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            let _ = write!(path, "%{byte:02X}");
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,11 +96,5 @@ mod tests {
         ] {
             assert!(base(text).is_none(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_name_cannot_leave_its_path() {
-        assert_eq!(escape_path("files/a-b_c.d~"), "files/a-b_c.d~");
-        assert_eq!(escape_path("a?b#c%é "), "a%3Fb%23c%25%C3%A9%20");
     }
 }

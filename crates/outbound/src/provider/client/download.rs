@@ -1,11 +1,9 @@
 //! Downloads results into a spool, completely or not at all.
 
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use serde::de::IgnoredAny;
-use tokio::time::timeout;
 
-use super::{ProviderCallFailure, ProviderClient, ProviderRequest};
+use super::{ProviderCallFailure, ProviderClient, ProviderRequest, failure};
+use crate::http_exchange::{HttpFailure, next_chunk, within};
 use crate::provider::spool::Spool;
 
 /// Of one result line.
@@ -19,8 +17,7 @@ impl ProviderClient {
         into: &mut Spool,
     ) -> Result<(), ProviderCallFailure> {
         let position = into.position();
-        let within = self.timeouts.transfer;
-        let fetched = timeout(within, self.download_lines(call, into)).await;
+        let fetched = within(self.timeouts.transfer, self.download_lines(call, into)).await;
         let late = |_| {
             Err(ProviderCallFailure::unavailable(
                 "the result download timed out",
@@ -38,15 +35,15 @@ impl ProviderClient {
         call: ProviderRequest,
         into: &mut Spool,
     ) -> Result<(), ProviderCallFailure> {
-        let opened = timeout(self.timeouts.call, self.open_response(call)).await;
-        let late = |_| {
-            Err(ProviderCallFailure::unavailable(
-                "no response before the timeout",
-            ))
-        };
-        let mut body = opened.unwrap_or_else(late)?.into_body();
+        let retry_safety = call.retry_safety;
+        let opened = within(self.timeouts.call, self.open_response(call)).await;
+        let late = |failure| failure::from_exchange(failure, retry_safety);
+        let mut body = opened.map_err(late)??.into_body();
         let mut last = LastLine::default();
-        while let Some(bytes) = self.next_chunk(&mut body).await? {
+        while let Some(bytes) = next_chunk(&mut body, self.timeouts.chunk)
+            .await
+            .map_err(interrupted)?
+        {
             last.push(&bytes)?;
             into.write(&bytes).await?;
         }
@@ -61,24 +58,16 @@ impl ProviderClient {
         }
         Ok(())
     }
+}
 
-    async fn next_chunk(
-        &self,
-        body: &mut Incoming,
-    ) -> Result<Option<bytes::Bytes>, ProviderCallFailure> {
-        loop {
-            let frame = timeout(self.timeouts.chunk, body.frame()).await;
-            let frame = frame
-                .map_err(|_| ProviderCallFailure::unavailable("the result download stalled"))?;
-            let cut = |_| ProviderCallFailure::unavailable("the result download was cut off");
-            let Some(frame) = frame.transpose().map_err(cut)? else {
-                return Ok(None);
-            };
-            if let Ok(data) = frame.into_data() {
-                return Ok(Some(data));
-            }
-        }
-    }
+fn interrupted(failure: HttpFailure) -> ProviderCallFailure {
+    ProviderCallFailure::unavailable(match failure {
+        HttpFailure::TimedOut(_) => "the result download stalled",
+        HttpFailure::NotConnected(_)
+        | HttpFailure::NoResponse(_)
+        | HttpFailure::ResponseCut
+        | HttpFailure::ResponseTooLarge => "the result download was cut off",
+    })
 }
 
 /// A body without a length ends when the connection closes. Only its last line shows whether

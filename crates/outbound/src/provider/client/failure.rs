@@ -1,15 +1,15 @@
 //! Failures of provider calls: permanent, temporary or indeterminate.
 
-use std::error::Error;
 use std::io;
 use std::time::Duration;
 
 use http::HeaderMap;
-use hyper_util::client::legacy;
 
 use super::{RetrySafety, parse_retry_after};
+use crate::http_exchange::HttpFailure;
 use crate::provider::credential::ProviderCredential;
 use crate::provider::provider_error::ProviderError;
+use crate::tls::TlsSetupFailure;
 
 /// The settings of a provider account are invalid.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ProviderSetupFailure {
     )]
     BaseUrl,
     #[error(transparent)]
-    Tls(#[from] crate::callback::TlsSetupFailure),
+    Tls(#[from] TlsSetupFailure),
 }
 
 /// Never contains a credential or a prompt.
@@ -93,23 +93,26 @@ impl From<io::Error> for ProviderCallFailure {
     }
 }
 
-/// The request was sent, and its response was lost.
-pub(super) fn response_lost(retry_safety: RetrySafety, why: &str) -> ProviderCallFailure {
-    match retry_safety {
-        RetrySafety::Safe => ProviderCallFailure::unavailable(why),
-        RetrySafety::MayBillTwice => ProviderCallFailure::Indeterminate(why.to_owned()),
-    }
-}
-
-pub(super) fn from_client_error(
-    error: &legacy::Error,
+/// Classifies an exchange without a complete response. Unless the connection failed, the provider
+/// may have received the request.
+pub(super) fn from_exchange(
+    failure: HttpFailure,
     retry_safety: RetrySafety,
 ) -> ProviderCallFailure {
-    let why = describe_cause(error);
-    if error.is_connect() {
-        return ProviderCallFailure::unavailable(why);
+    let why = match failure {
+        HttpFailure::NotConnected(kind) => {
+            return ProviderCallFailure::unavailable(describe_cause(kind));
+        }
+        HttpFailure::NoResponse(kind) => describe_cause(kind),
+        HttpFailure::ResponseCut | HttpFailure::ResponseTooLarge => {
+            "the response was cut off".to_owned()
+        }
+        HttpFailure::TimedOut(_) => "no response before the timeout".to_owned(),
+    };
+    match retry_safety {
+        RetrySafety::Safe => ProviderCallFailure::unavailable(why),
+        RetrySafety::MayBillTwice => ProviderCallFailure::Indeterminate(why),
     }
-    response_lost(retry_safety, &why)
 }
 
 /// Classifies a response with an error status.
@@ -149,11 +152,8 @@ pub(super) fn from_response(
     }
 }
 
-/// Describes the innermost I/O error.
-fn describe_cause(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    let kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
-    match kinds.last() {
+fn describe_cause(kind: Option<io::ErrorKind>) -> String {
+    match kind {
         None | Some(io::ErrorKind::Other) => "the connection failed".to_owned(),
         Some(io::ErrorKind::InvalidData) => "TLS failed".to_owned(),
         Some(kind) => kind.to_string(),

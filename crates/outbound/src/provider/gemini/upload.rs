@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::percent_encoding::percent_encode_path;
 use crate::provider::batch_provider::{ProviderFileId, SubmissionLabel};
 use crate::provider::client::{
-    ProviderCallFailure, ProviderClient, ProviderRequestBody, RetrySafety, escape_path,
+    ProviderCallFailure, ProviderClient, ProviderRequestBody, RetrySafety,
 };
 use crate::provider::spool::Spool;
 
@@ -107,7 +108,7 @@ async fn wait_until_usable(
             }
             _ => return Ok(ProviderFileId(file.name)),
         }
-        let path = format!("/v1beta/{}", escape_path(&file.name));
+        let path = format!("/v1beta/{}", percent_encode_path(&file.name));
         file = caller.send_and_parse(caller.get(path)).await?.0;
     }
     Err(ProviderCallFailure::unavailable(

@@ -154,7 +154,7 @@ fn browser_with_oidc(service: &TestService, provider: &OidcServer) -> Browser {
         client_id: "longshore".to_owned(),
         client_secret: Some("a secret".to_owned()),
     };
-    let roots = outbound::callback::native_roots();
+    let roots = outbound::tls::native_roots();
     let client = outbound::oidc::OidcClient::new(options, roots).unwrap();
     Browser::with_identity_provider(service, Arc::new(OidcClientAdapter(client)))
 }

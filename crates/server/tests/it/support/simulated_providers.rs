@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::model::{Model, ModelKind, Prices};
 use domain::route::{InferenceMode, Route, Routes};
-use outbound::callback::native_roots;
+use outbound::tls::native_roots;
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::{ProviderOptions, ProviderTimeouts};
