@@ -38,12 +38,12 @@ pub trait ApiService: Send + Sync + std::fmt::Debug {
 /// Single sign-on with an OIDC provider. Errors are messages for the user.
 #[async_trait::async_trait]
 pub trait IdentityProvider: Send + Sync + std::fmt::Debug {
-    async fn authorization_url(&self, visit: &LoginAttempt) -> Result<String, String>;
+    async fn authorization_url(&self, attempt: &LoginAttempt) -> Result<String, String>;
 
     async fn exchange_code(
         &self,
         code: &str,
-        visit: &LoginAttempt,
+        attempt: &LoginAttempt,
         now: Timestamp,
     ) -> Result<ExternalIdentity, String>;
 }

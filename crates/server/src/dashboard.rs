@@ -18,8 +18,8 @@ use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock as _, Timestamp};
-use outbound::tls::native_roots;
 use outbound::oidc::OidcFailure;
+use outbound::tls::native_roots;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -123,18 +123,18 @@ fn sign_in_error(failure: &OidcFailure) -> String {
 
 #[async_trait::async_trait]
 impl IdentityProvider for OidcIdentityProvider {
-    async fn authorization_url(&self, visit: &LoginAttempt) -> Result<String, String> {
-        let url = self.0.authorization_url(visit).await;
+    async fn authorization_url(&self, attempt: &LoginAttempt) -> Result<String, String> {
+        let url = self.0.authorization_url(attempt).await;
         url.map_err(|failure| sign_in_error(&failure))
     }
 
     async fn exchange_code(
         &self,
         code: &str,
-        visit: &LoginAttempt,
+        attempt: &LoginAttempt,
         now: Timestamp,
     ) -> Result<ExternalIdentity, String> {
-        let identity = self.0.exchange_code(code, visit, now).await;
+        let identity = self.0.exchange_code(code, attempt, now).await;
         identity.map_err(|failure| sign_in_error(&failure))
     }
 }
