@@ -2,8 +2,6 @@
 //!
 //! Bodies, keys and query strings are never logged here.
 
-use std::error::Error;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
@@ -14,6 +12,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use domain::error_chain;
 
 use crate::api_error::{ApiError, ErrorCause};
 
@@ -80,7 +79,7 @@ impl ServedRequest<'_> {
         } = self;
         let status = status.as_u16();
         let milliseconds = latency.as_secs_f64() * 1000.0;
-        let cause = cause.map(|ErrorCause(cause)| ErrorChain(cause.as_ref()));
+        let cause = cause.map(|ErrorCause(cause)| error_chain::chain(cause.as_ref()));
         // 503 is not a failure: the process is starting or draining, or a shard is unreachable.
         let is_failure =
             self.status.is_server_error() && self.status != StatusCode::SERVICE_UNAVAILABLE;
@@ -116,21 +115,6 @@ impl ServedRequest<'_> {
                 "request answered"
             );
         }
-    }
-}
-
-/// An error and its sources, outermost first.
-struct ErrorChain<'a>(&'a (dyn Error + Send + Sync));
-
-impl fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
     }
 }
 

@@ -23,6 +23,8 @@ pub mod money;
 
 pub mod suggestion;
 
+pub mod error_chain;
+
 pub mod route;
 
 pub mod model;

@@ -16,8 +16,6 @@ mod dashboard;
 
 mod doctor;
 
-mod error_chain;
-
 mod files;
 
 mod licence;
@@ -60,6 +58,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use domain::error_chain;
 use mimalloc::MiMalloc;
 use serde::Serialize;
 use tokio::runtime::Runtime;

@@ -11,13 +11,12 @@ use std::panic;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use domain::error_chain;
 use domain::file::MediaType;
 use domain::probe_protocol::{READY_LINE, encode_result};
 use probe::sandbox::{
     DEFAULT_LIMITS, LimitsInForce, SandboxLimits, apply_limits, install_seccomp_filter,
 };
-
-use crate::error_chain;
 
 #[derive(Debug, Args)]
 pub struct ProbeCommand {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use domain::account::Account;
 use domain::admission::LoadRefusal;
+use domain::error_chain;
 use domain::file::ReferencedFile;
 use domain::id::{CargoId, FileId, OrganizationId};
 use domain::time::Timestamp;
@@ -64,11 +65,11 @@ pub(super) async fn write(
     let (tx, written) = match prepared {
         Ok(prepared) => prepared,
         Err(error) if error.is_unavailable() => {
-            let (loads, failure) = (loads.len(), error_chain(&error));
+            let (loads, failure) = (loads.len(), error_chain::chain(&error));
             tracing::warn!(shard = %shard.name, loads, failure, "a group of loads was not stored; its callers get 503");
             return GroupWriteResult::Unavailable;
         }
-        Err(error) => return GroupWriteResult::Rejected(error_chain(&error)),
+        Err(error) => return GroupWriteResult::Rejected(error_chain::chain(&error)),
     };
     if tx.commit().await.is_ok() || resolve_unknown_commit(shard, &written).await {
         return GroupWriteResult::Answers(written.answers);
@@ -85,7 +86,7 @@ async fn create_missing_partitions(shard: &Shard) -> bool {
             tracing::error!(shard = %shard.name, "today's partitions were missing and were created; sweep should create them 30 days ahead, see the log of longshored work");
         }
         Err(failure) => {
-            tracing::error!(shard = %shard.name, failure = %error_chain(failure), "today's partitions are missing and could not be created; loads fail");
+            tracing::error!(shard = %shard.name, failure = %error_chain::chain(failure), "today's partitions are missing and could not be created; loads fail");
         }
     }
     made.is_ok()
@@ -263,15 +264,4 @@ async fn resolve_unknown_commit(shard: &Shard, written: &PreparedGroup) -> bool 
     }
     tracing::error!(shard = %shard.name, "a commit was not answered, and the shard did not report whether it is stored");
     false
-}
-
-fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
 }

@@ -69,15 +69,6 @@ async fn what_goes_wrong_is_json() {
 }
 
 #[test]
-fn an_error_chain_is_written_from_the_outside_in() {
-    #[derive(Debug, thiserror::Error)]
-    #[error("outer")]
-    struct Outer(#[source] std::fmt::Error);
-    let text = ErrorChain(&Outer(std::fmt::Error)).to_string();
-    assert_eq!(text, format!("outer: {}", std::fmt::Error));
-}
-
-#[test]
 fn invented_methods_share_one_name() {
     assert_eq!(method_label(&Method::POST), "POST");
     assert_eq!(method_label(&Method::from_bytes(b"BREW").unwrap()), "other");

@@ -2,6 +2,7 @@
 
 use std::fmt::{Debug, Display, Write as _};
 
+use domain::error_chain;
 use serde::Serialize;
 use store::Shard;
 
@@ -9,7 +10,6 @@ use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
 use crate::admin::print_output;
 use crate::admin::printer::Printer;
-use crate::error_chain;
 
 /// The rows that a check has read: a line of text for people, or an empty one.
 pub(super) trait ExaminedRows: Debug + Default + Display + Serialize {

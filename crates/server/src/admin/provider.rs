@@ -3,6 +3,7 @@
 mod view;
 
 use clap::Subcommand;
+use domain::error_chain;
 use domain::suggestion::closest_name;
 use serde::Serialize;
 use store::shard::provider::{self, ProviderStatus};
@@ -11,7 +12,6 @@ use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
 use crate::admin::printer::{AdminView, Printer};
 use crate::admin::provider::view::{ProviderOnShard, ProviderView, rows};
-use crate::error_chain;
 use crate::providers::{MOCK, ProviderAccounts};
 
 #[derive(Debug, Subcommand)]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use domain::error_chain;
 use domain::time::Timestamp;
 use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
@@ -16,7 +17,6 @@ use crate::clock;
 use crate::databases::Stores;
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
-use crate::error_chain;
 use crate::settings::Settings;
 use crate::settings::address::DatabaseUrl;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::error_chain;
 use outbound::malware_scanner::ScannerProbeFailure;
 use outbound::object_store::ObjectStoreProbeFailure;
 use outbound::probe::Prober;
@@ -11,7 +12,6 @@ use uuid::Uuid;
 
 use crate::clock::DatabaseClock;
 use crate::doctor::DependencyFindings;
-use crate::error_chain;
 use crate::files::{self, FileBackends};
 use crate::settings::table::SettingValues;
 use crate::work;

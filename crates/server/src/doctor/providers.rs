@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::error_chain;
 use domain::model::Catalogue;
 use domain::time::{Timestamp, to_wire};
 use outbound::provider::batch_provider::{JobSearch, SubmissionLabel};
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 
 use crate::catalogue::CatalogueStore;
 use crate::doctor::DependencyFindings;
-use crate::error_chain;
 use crate::providers::credential::CredentialAccess;
 use crate::providers::{ProviderAccount, ProviderAccounts, ProviderAdapter};
 use crate::settings::{self, Settings};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use domain::error_chain;
 use outbound::rate_limits::{RateLimiterFailure, RedisRateLimiter};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::doctor::DependencyFindings;
-use crate::error_chain;
 
 const REDIS_TIMEOUT: Duration = Duration::from_secs(3);
 const UNREACHABLE_FIX: &str = "start RedisServer, or correct SVC_REDIS_URL; until then each process enforces its own share of \

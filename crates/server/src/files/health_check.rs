@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use domain::error_chain;
 use metrics::gauge;
 use outbound::health::{DependencyHealth, FilesHealth};
 use store::Control;
@@ -13,7 +14,6 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::error_chain;
 use crate::files::FileBackends;
 
 /// Time between two checks.
