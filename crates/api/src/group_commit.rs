@@ -6,7 +6,7 @@
 //! to a second queue, whose writer waits for the lock. Other loads are not delayed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::account::AccountRefusal;
@@ -16,6 +16,7 @@ use domain::hold::Hold;
 use domain::id::{CargoId, FileId};
 use domain::idempotency::IdempotencyKey;
 use domain::lane::LaneId;
+use parking_lot::Mutex;
 use store::Shard;
 use store::body::PackedBody;
 use tokio::sync::{mpsc, oneshot};
@@ -191,11 +192,8 @@ impl LoadWriter {
 
     /// Starts the writers. They end after `close`, when all loads are written.
     pub(crate) fn spawn(&self, tracker: &TaskTracker) {
-        let doors = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut receivers = self
-            .receivers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let doors = self.queues.lock();
+        let mut receivers = self.receivers.lock();
         for (senders, (main, blocked)) in doors.iter().flatten().zip(receivers.drain(..)) {
             let (shard, blocked_sender) = (self.shard.clone(), Some(senders.blocked.clone()));
             tracker.spawn(self.writer_tasks.track_future(run_writer(
@@ -244,12 +242,7 @@ impl LoadWriter {
     }
 
     pub(crate) async fn close(&self) {
-        drop(
-            self.queues
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.queues.lock().take());
         self.writer_tasks.close();
         self.writer_tasks.wait().await;
     }
@@ -257,7 +250,7 @@ impl LoadWriter {
     fn queues_for(&self, caller: &Caller) -> Option<WriterQueues> {
         let mut hasher = DefaultHasher::new();
         caller.organization.hash(&mut hasher);
-        let doors = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let doors = self.queues.lock();
         let doors = doors.as_ref()?;
         let index =
             usize::try_from(hasher.finish() % 1024).unwrap_or_default() % doors.len().max(1);

@@ -1,9 +1,9 @@
 //! A cache of a shard's lane ids. A lane's row is created once and its id never changes.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use domain::lane::{Lane, LaneId};
+use parking_lot::RwLock;
 use store::Shard;
 use store::shard::lane;
 
@@ -18,19 +18,11 @@ impl LaneIdCache {
         shard: &Shard,
         wanted: Lane,
     ) -> Result<LaneId, store::Error> {
-        if let Some(id) = self
-            .ids
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&wanted)
-        {
+        if let Some(id) = self.ids.read().get(&wanted) {
             return Ok(*id);
         }
         let id = lane::ensure(shard, &wanted).await?;
-        self.ids
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(wanted, id);
+        self.ids.write().insert(wanted, id);
         Ok(id)
     }
 }

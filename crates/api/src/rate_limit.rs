@@ -6,13 +6,14 @@
 //! share of the limit. It does so until a probe finds Redis reachable again, and then
 //! reports to Redis the tokens that were spent meanwhile.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::{OrganizationId, ProjectId};
 use domain::plan_limits::{Backstop, RateLimit};
 use domain::time::Clock;
 use outbound::rate_limits::RedisRateLimiter;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -73,8 +74,8 @@ impl RateLimiter {
 
     /// Starts the task. Cancel `stop` after the last request.
     pub(crate) fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((task, receiver)) = task.take() {
+        let task = self.task.lock().take();
+        if let Some((task, receiver)) = task {
             tracker.spawn(task.run(receiver, stop.clone()));
         }
     }

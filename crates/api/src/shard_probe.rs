@@ -1,8 +1,8 @@
 //! Probes a shard every second: whether it answers, how fast, and what its clock says.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use store::Shard;
 use store::shard::clock;
 use tokio_util::sync::CancellationToken;
@@ -33,13 +33,13 @@ impl Default for ShardProbe {
 
 impl ShardProbe {
     pub(crate) fn last(&self) -> ShardReachability {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.last.lock()
     }
 
     pub(crate) async fn run(&self, shard: &Shard, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let result = self.query_shard(shard).await;
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = result;
+            *self.last.lock() = result;
             tokio::select! {
                 () = tokio::time::sleep(PROBE_INTERVAL) => {}
                 () = stop.cancelled() => {}

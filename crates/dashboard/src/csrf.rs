@@ -5,6 +5,7 @@ use axum::extract::Request;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use subtle::ConstantTimeEq as _;
 
 use crate::page_error::PageError;
 
@@ -19,7 +20,7 @@ const MAX_FORM_BYTES: usize = 12 << 20;
 pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Request, PageError> {
     let mut headers = CSRF_HEADERS.iter();
     if let Some(given) = headers.find_map(|name| request.headers().get(*name)) {
-        return if constant_time_eq(given.as_bytes(), csrf_token.as_bytes()) {
+        return if is_same_token(given.as_bytes(), csrf_token) {
             Ok(request)
         } else {
             Err(PageError::CsrfMismatch)
@@ -38,7 +39,7 @@ pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Re
     let mut fields = url::form_urlencoded::parse(&bytes);
     let given = fields.find(|(name, _)| CSRF_FIELDS.contains(&name.as_ref()));
     match given {
-        Some((_, given)) if constant_time_eq(given.as_bytes(), csrf_token.as_bytes()) => {
+        Some((_, given)) if is_same_token(given.as_bytes(), csrf_token) => {
             Ok(Request::from_parts(parts, Body::from(bytes)))
         }
         Some(_) | None => Err(PageError::CsrfMismatch),
@@ -57,12 +58,8 @@ pub(crate) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, Pag
 }
 
 /// Compares in constant time, so that timing does not reveal the token.
-fn constant_time_eq(given: &[u8], expected: &[u8]) -> bool {
-    let differing = given
-        .iter()
-        .zip(expected)
-        .fold(0_u8, |sum, (one, other)| sum | (one ^ other));
-    given.len() == expected.len() && differing == 0
+fn is_same_token(given: &[u8], expected: &str) -> bool {
+    given.ct_eq(expected.as_bytes()).into()
 }
 
 #[cfg(test)]
@@ -73,10 +70,10 @@ mod tests {
 
     #[test]
     fn csrf_tokens_are_compared_in_full() {
-        assert!(constant_time_eq(b"abc", b"abc"));
-        assert!(!constant_time_eq(b"abc", b"abd"));
-        assert!(!constant_time_eq(b"ab", b"abc"));
-        assert!(!constant_time_eq(b"", b"abc"));
+        assert!(is_same_token(b"abc", "abc"));
+        assert!(!is_same_token(b"abc", "abd"));
+        assert!(!is_same_token(b"ab", "abc"));
+        assert!(!is_same_token(b"", "abc"));
     }
 
     #[tokio::test]

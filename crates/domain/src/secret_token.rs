@@ -1,6 +1,6 @@
 //! Secret tokens of sessions and links: 32 random bytes, of which only a digest is stored.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +12,7 @@ pub struct SecretToken(String);
 
 impl SecretToken {
     pub fn from_random(random: [u8; 32]) -> Self {
-        Self(hex(&random))
+        Self(hex::encode(random))
     }
 
     pub fn parse(text: &str) -> Option<Self> {
@@ -38,17 +38,8 @@ impl SecretToken {
     /// A value that only the holder can know, different for each purpose. It does not reveal the
     /// token.
     pub fn derive(&self, purpose: &str) -> String {
-        let derived = Sha256::digest(format!("{purpose} {}", self.0).as_bytes());
-        hex(&derived)
+        hex::encode(Sha256::digest(format!("{purpose} {}", self.0)))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 impl fmt::Debug for SecretToken {

@@ -1,5 +1,7 @@
 //! Suggestions for mistyped names, by edit distance.
 
+use strsim::levenshtein;
+
 /// The closest of the known names, if it is close enough to be a typo.
 ///
 /// A name that differs only in case is the closest.
@@ -22,43 +24,9 @@ fn typo_distance(asked: &str, name: &str) -> Option<(usize, usize)> {
     (away <= most).then(|| (away, levenshtein(asked, name)))
 }
 
-/// The Levenshtein distance, one row of the matrix at a time.
-fn levenshtein(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.chars().count()).collect();
-    for (above, from) in left.chars().enumerate() {
-        let mut diagonal = above;
-        let mut before = above + 1;
-        let mut cells = row.iter_mut();
-        if let Some(first) = cells.next() {
-            *first = before;
-        }
-        for (cell, to) in cells.zip(right.chars()) {
-            let changed = diagonal + usize::from(from != to);
-            diagonal = *cell;
-            *cell = changed.min(diagonal + 1).min(before + 1);
-            before = *cell;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_single_letters() {
-        let table = [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("same", "same", 0),
-        ];
-        for (left, right, away) in table {
-            assert_eq!(levenshtein(left, right), away, "{left} {right}");
-            assert_eq!(levenshtein(right, left), away, "{right} {left}");
-        }
-    }
 
     #[test]
     fn only_a_typo_gets_a_suggestion() {

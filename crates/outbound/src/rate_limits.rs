@@ -4,11 +4,11 @@
 //! Redis holds only counters and may be wiped at any moment. The caller decides how long to wait.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::id::OrganizationId;
 use domain::plan_limits::RateLimit;
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{
@@ -142,11 +142,7 @@ impl RedisRateLimiter {
     }
 
     async fn get_connection(&self) -> Result<MultiplexedConnection, RateLimiterFailure> {
-        let connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let connection = self.connection.lock().clone();
         match connection {
             Some(connection) => Ok(connection),
             None => self.connect().await,
@@ -154,9 +150,6 @@ impl RedisRateLimiter {
     }
 
     fn set_connection(&self, connection: Option<MultiplexedConnection>) {
-        *self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = connection;
+        *self.connection.lock() = connection;
     }
 }

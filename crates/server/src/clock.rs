@@ -8,10 +8,10 @@
 mod tests;
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use domain::time::{Clock, Timestamp};
+use parking_lot::Mutex;
 
 /// A measured offset counts for one to two windows.
 const OFFSET_WINDOW_MICROS: i64 = 30_000_000;
@@ -57,7 +57,7 @@ impl Clock for DatabaseClock {
 
     fn synchronize(&self, reported: Timestamp) {
         let local = self.local_micros();
-        let mut learned = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.offsets.lock();
         let offset = learned.record(local, reported.timestamp_micros().saturating_sub(local));
         self.offset.store(offset, Ordering::Relaxed);
     }

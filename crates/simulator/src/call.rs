@@ -1,12 +1,13 @@
 //! One call to a simulated provider.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use crate::clock::SimulatorTime;
@@ -39,8 +40,7 @@ impl SimulatedCall {
     }
 
     pub fn take_body(&mut self) -> Body {
-        let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(body)
+        std::mem::take(self.body.get_mut())
     }
 
     pub fn number(&self, name: &str) -> Option<usize> {

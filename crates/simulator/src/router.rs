@@ -1,13 +1,14 @@
 //! Routes a request to its provider and account.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Query;
 use axum::response::Response;
 use chrono::TimeDelta;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
+use parking_lot::Mutex;
 
 use crate::account::CallQuota;
 use crate::admin;

@@ -1,7 +1,9 @@
 //! The simulator's state: all accounts and their clock.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::account::SimulatedAccount;
 use crate::clock::SimulatorClock;
@@ -20,7 +22,7 @@ pub struct SharedAccount(Arc<Mutex<SimulatedAccount>>);
 
 impl SharedAccount {
     pub fn lock(&self) -> MutexGuard<'_, SimulatedAccount> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -35,7 +37,7 @@ impl SimulatorState {
 
     /// The account of a credential. The first use creates it.
     pub fn account(&self, provider: SimulatedProvider, name: &str) -> SharedAccount {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = self.accounts.lock();
         let account = accounts
             .entry((provider, name.to_owned()))
             .or_insert_with(|| {
@@ -47,7 +49,7 @@ impl SimulatorState {
 
     /// Deletes the account's files, jobs and records. The next use creates an empty account.
     pub fn forget(&self, provider: SimulatedProvider, name: &str) {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = self.accounts.lock();
         accounts.remove(&(provider, name.to_owned()));
     }
 }

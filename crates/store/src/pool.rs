@@ -4,9 +4,10 @@
 //! sqlx's pool pings on every return without a timeout, takes back a connection whose `BEGIN` was
 //! cancelled, and supports one host only. See docs/decisions/0016.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::Semaphore;
@@ -154,7 +155,7 @@ impl Pool {
             }
             self.shared.discard_idle();
         }
-        let generation = self.shared.lock().generation;
+        let generation = self.shared.idle.lock().generation;
         self.shared.connector.connect(self.class, generation).await
     }
 }
@@ -162,7 +163,7 @@ impl Pool {
 impl PoolState {
     /// Prefers a connection of the same class, whose settings need not change.
     fn take_idle(&self, class: WorkloadClass) -> Option<(PooledConnection, Instant)> {
-        let mut idle = self.lock();
+        let mut idle = self.idle.lock();
         let alike = idle
             .connections
             .iter()
@@ -175,7 +176,7 @@ impl PoolState {
 
     fn give_back(&self, connected: PooledConnection) {
         let now = Instant::now();
-        let mut idle = self.lock();
+        let mut idle = self.idle.lock();
         if connected.generation == idle.generation && now < connected.expires_at {
             idle.connections.push((connected, now));
         }
@@ -188,12 +189,8 @@ impl PoolState {
 
     /// The server is unreachable, read only or silent: every connection to it is replaced.
     fn discard_idle(&self) {
-        let mut idle = self.lock();
+        let mut idle = self.idle.lock();
         idle.generation += 1;
         idle.connections.clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, IdleConnections> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

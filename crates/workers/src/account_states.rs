@@ -2,11 +2,12 @@
 //! full.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domain::circuit_breaker::{Allowance, BreakerChange, CircuitBreaker};
 use domain::time::Timestamp;
 use outbound::provider::client::ProviderCallFailure;
+use parking_lot::{Mutex, MutexGuard};
 use store::Shard;
 
 /// How many batches of one account this process works on at once.
@@ -130,7 +131,7 @@ impl AccountStates {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, AccountState>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 }
 

@@ -5,12 +5,13 @@
 //! slot waits in its row.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use domain::host_pace::{HostAnswer, HostClass};
 use domain::id::CargoId;
 use domain::time::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use store::shard::delivery::Destination;
 use store::shard::node::Claim;
 
@@ -226,6 +227,6 @@ impl CallbackSlots {
     }
 
     fn lock(&self) -> MutexGuard<'_, SharedSlots> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 }

@@ -3,9 +3,10 @@
 //! The heartbeat has a separate task and connection. Taking over the claims of dead nodes runs in
 //! another task, so that a slow takeover never costs a living node its lease.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use store::Shard;
 use store::shard::node::{self, Claim};
 use tokio::time::Instant;
@@ -127,7 +128,7 @@ impl Lease {
             }
             Err(failure) => return Err(failure),
         };
-        let mut held = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.state.write();
         held.claim = claim;
         held.alive_until = asked + trusted_duration(self.duration);
         if held.token.is_cancelled() {
@@ -184,10 +185,7 @@ impl Lease {
     }
 
     fn snapshot(&self) -> LeaseState {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.state.read().clone()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Answers are stored soon after they arrive, so that a restart repeats only unanswered requests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use domain::time::Timestamp;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::ConcurrencyLimiter;
+use parking_lot::Mutex;
 use store::shard::provider;
 
 use crate::batch_end::BatchEnd;

@@ -1,9 +1,10 @@
 //! The map of berths to shards, as this node last read it from control.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use domain::id::Berth;
+use parking_lot::RwLock;
 
 #[derive(Debug, Default)]
 pub(super) struct BerthMap {
@@ -12,7 +13,7 @@ pub(super) struct BerthMap {
 
 impl BerthMap {
     pub(super) fn shard_of(&self, berth: Berth) -> Option<Arc<str>> {
-        let shards = self.shards.read().unwrap_or_else(PoisonError::into_inner);
+        let shards = self.shards.read();
         shards.get(usize::from(berth.number())).cloned()
     }
 
@@ -24,6 +25,6 @@ impl BerthMap {
             Arc::clone(once.entry(name).or_insert(text))
         };
         let shards = names.into_iter().map(shared).collect();
-        *self.shards.write().unwrap_or_else(PoisonError::into_inner) = shards;
+        *self.shards.write() = shards;
     }
 }

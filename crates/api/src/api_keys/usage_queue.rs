@@ -1,9 +1,10 @@
 //! Key uses that wait to be written: one entry per key, however often it was used.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domain::id::ApiKeyId;
 use domain::time::Timestamp;
+use parking_lot::Mutex;
 
 use crate::api_keys::cached_key::CachedKey;
 
@@ -37,7 +38,7 @@ impl KeyUsageQueue {
     }
 
     pub(super) fn take(&self) -> Vec<KeyUse> {
-        let waiting = std::mem::take(&mut *self.lock_queue());
+        let waiting = std::mem::take(&mut *self.queued.lock());
         waiting
             .into_iter()
             .map(|known| KeyUse {
@@ -57,15 +58,11 @@ impl KeyUsageQueue {
     }
 
     fn push(&self, known: &Arc<CachedKey>) {
-        let mut waiting = self.lock_queue();
+        let mut waiting = self.queued.lock();
         if waiting.len() < MAX_QUEUED_USES {
             waiting.push(Arc::clone(known));
         } else {
             known.take_use();
         }
-    }
-
-    fn lock_queue(&self) -> MutexGuard<'_, Vec<Arc<CachedKey>>> {
-        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,11 @@
 //! Requests that wait for the verdict on a file. One poller per shard queries for all of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::FileId;
+use parking_lot::Mutex;
 use store::Shard;
 use store::shard::file::{self, FileRow};
 use tokio::sync::{Notify, oneshot};
@@ -41,7 +42,7 @@ impl VerdictWaiters {
     pub(super) async fn wait(&self, file: FileId, time_limit: Duration) -> Option<FileRow> {
         let (sender, verdict) = oneshot::channel();
         {
-            let mut waiting = self.lock_waiters();
+            let mut waiting = self.waiters.lock();
             if waiting.len() >= MAX_AWAITED_FILES {
                 return None;
             }
@@ -78,7 +79,7 @@ impl VerdictWaiters {
             return RETRY_DELAY;
         };
         for file in settled {
-            let waiters = self.lock_waiters().remove(&file.id).unwrap_or_default();
+            let waiters = self.waiters.lock().remove(&file.id).unwrap_or_default();
             for waiter in waiters {
                 // The request may have been cancelled.
                 let _cancelled = waiter.send(file.clone());
@@ -88,15 +89,11 @@ impl VerdictWaiters {
     }
 
     fn awaited_files(&self) -> Vec<FileId> {
-        let mut waiting = self.lock_waiters();
+        let mut waiting = self.waiters.lock();
         waiting.retain(|_, waiters| {
             waiters.retain(|waiter| !waiter.is_closed());
             !waiters.is_empty()
         });
         waiting.keys().copied().collect()
-    }
-
-    fn lock_waiters(&self) -> MutexGuard<'_, WaitersByFile> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

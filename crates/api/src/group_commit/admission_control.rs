@@ -6,10 +6,11 @@
 //! all loads, before compression, are always bounded.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::id::OrganizationId;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::group_commit::throughput::ThroughputModel;
 
@@ -60,7 +61,7 @@ pub(super) struct QueueTicket {
 impl AdmissionControl {
     /// Whether there is room for another load. Checked before its body is read.
     pub(super) fn check(&self, now: Instant) -> Result<(), Overload> {
-        self.lock_queue().check(0, now)
+        self.0.lock().check(0, now)
     }
 
     /// Reserves a place for a load of `bytes`.
@@ -70,7 +71,7 @@ impl AdmissionControl {
         bytes: usize,
         now: Instant,
     ) -> Result<QueueTicket, Overload> {
-        let queue = self.lock_queue();
+        let queue = self.0.lock();
         queue.check(bytes, now)?;
         Ok(self.add(queue, organization, bytes, now))
     }
@@ -80,7 +81,7 @@ impl AdmissionControl {
         self: &Arc<Self>,
         ticket: &QueueTicket,
     ) -> Result<QueueTicket, Overload> {
-        let queue = self.lock_queue();
+        let queue = self.0.lock();
         queue.check_limits(ticket.bytes, MAX_QUEUED_LOADS)?;
         Ok(self.add(queue, ticket.organization, ticket.bytes, Instant::now()))
     }
@@ -106,32 +107,28 @@ impl AdmissionControl {
 
     /// Whether loads of this organization are in the queue or being written.
     pub(super) fn has_loads_of(&self, organization: OrganizationId) -> bool {
-        self.lock_queue().organizations.contains_key(&organization)
+        self.0.lock().organizations.contains_key(&organization)
     }
 
     /// Bounded so that a slow writer's group does not exceed its deadline.
     pub(super) fn max_group_loads(&self) -> usize {
-        self.lock_queue().throughput.max_group_loads()
+        self.0.lock().throughput.max_group_loads()
     }
 
     pub(super) fn is_slow_group(&self, size: u32) -> bool {
-        self.lock_queue().throughput.is_slow_group(size)
+        self.0.lock().throughput.is_slow_group(size)
     }
 
     /// A group whose oldest load was queued at `oldest` is being written.
     pub(super) fn begin_group(&self, oldest: Instant) {
-        self.lock_queue().oldest = Some(oldest);
+        self.0.lock().oldest = Some(oldest);
     }
 
     /// The group is written, and `answered` of its `size` loads were answered.
     pub(super) fn end_group(&self, size: u32, answered: u32, took: Duration) {
-        let mut queue = self.lock_queue();
+        let mut queue = self.0.lock();
         queue.oldest = None;
         queue.throughput.record_group(size, answered, took);
-    }
-
-    fn lock_queue(&self) -> MutexGuard<'_, QueueState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,7 +166,7 @@ impl QueueTicket {
     /// Its group starts, so it no longer counts as waiting.
     pub(super) fn begin(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
-            let mut queue = self.admission.lock_queue();
+            let mut queue = self.admission.0.lock();
             queue.waiting = queue.waiting.saturating_sub(1);
         }
     }
@@ -178,7 +175,7 @@ impl QueueTicket {
 impl Drop for QueueTicket {
     fn drop(&mut self) {
         self.begin();
-        let mut queue = self.admission.lock_queue();
+        let mut queue = self.admission.0.lock();
         queue.bytes = queue.bytes.saturating_sub(self.bytes);
         if let Some(count) = queue.organizations.get_mut(&self.organization) {
             *count -= 1;

@@ -4,11 +4,11 @@
 //! [`UnsyncedTokens`] and reports them with its next call.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use domain::id::OrganizationId;
 use domain::plan_limits::RateLimit;
 use outbound::rate_limits::{BucketRequest, RateLimitRequest, RateLimitResponse};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Further organizations are not recorded while Redis is unreachable.
@@ -36,7 +36,7 @@ pub(super) struct ReturnedTokens {
 
 impl ReturnedTokens {
     pub(super) fn push(&self, organization: OrganizationId, origin: TokenOrigin, rate: RateLimit) {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.lock();
         let entry = tokens.entry((organization, origin)).or_insert((rate, 0));
         *entry = (rate, entry.1.saturating_add(1));
         drop(tokens);
@@ -44,7 +44,7 @@ impl ReturnedTokens {
     }
 
     pub(super) fn drain(&self) -> TokenCounts {
-        std::mem::take(&mut *self.tokens.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.tokens.lock())
     }
 
     /// Waits until a token was returned since the last wait.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
 
 use super::lookup_slots::LookupSlots;
 
@@ -43,20 +44,14 @@ impl DnsResolver for SystemResolver {
     async fn resolve(&self, name: &str) -> Vec<IpAddr> {
         let answer = self.join_lookup(name).await;
         // Answers are not cached: the next caller starts a new lookup.
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+        self.in_flight.lock().remove(name);
         answer
     }
 }
 
 impl SystemResolver {
     fn join_lookup(&self, name: &str) -> Shared<Lookup> {
-        let mut under_way = self
-            .in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut under_way = self.in_flight.lock();
         if let Some(lookup) = under_way.get(name).and_then(WeakShared::upgrade) {
             return lookup;
         }

@@ -3,10 +3,11 @@
 //! domain has a few. Names that resolve quickly always find a slot.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use domain::recent_map::RecentMap;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Concurrent lookups of all names.
@@ -57,7 +58,7 @@ impl Default for LookupSlots {
 impl LookupSlots {
     /// Waits for a slot. None: the process is ending.
     pub(super) async fn acquire(&self, name: &str) -> Option<LookupSlot> {
-        let was_quick = lock(&self.was_quick).get(name).copied();
+        let was_quick = self.was_quick.lock().get(name).copied();
         let mut permits = Vec::with_capacity(3);
         let mut own = None;
         if was_quick != Some(true) {
@@ -81,11 +82,11 @@ impl LookupSlots {
     /// Remembers whether a lookup was quick.
     pub(super) fn record(&self, name: &str, is_found: bool, took: Duration) {
         let is_quick = is_found && took <= QUICK_LOOKUP;
-        lock(&self.was_quick).insert(name.to_owned(), is_quick);
+        self.was_quick.lock().insert(name.to_owned(), is_quick);
     }
 
     fn domain(&self, name: &str) -> Arc<Semaphore> {
-        let mut domains = lock(&self.domains);
+        let mut domains = self.domains.lock();
         let key = domain_of(name);
         if let Some(domain) = domains.get(key).and_then(Weak::upgrade) {
             return domain;
@@ -104,10 +105,6 @@ fn domain_of(name: &str) -> &str {
     let name = name.trim_end_matches('.');
     let dot = name.rmatch_indices('.').nth(1);
     dot.and_then(|(dot, _)| name.get(dot + 1..)).unwrap_or(name)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

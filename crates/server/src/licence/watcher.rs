@@ -1,10 +1,11 @@
 //! Watches the licence: publishes the limits in force, on reload and when it expires.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock, to_wire};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -48,10 +49,7 @@ impl LicenceWatcher {
     /// Reads the file again. Unlike an invalid catalogue, an invalid licence takes effect: it may
     /// have been withdrawn.
     pub fn reload(&self) {
-        *self
-            .last_read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = self.source.read();
+        *self.last_read.lock() = self.source.read();
         let (verdict, _) = self.publish_limits();
         log_licence(&verdict);
     }
@@ -76,10 +74,7 @@ impl LicenceWatcher {
 
     /// Publishes the limits in force, and returns whether they changed.
     fn publish_limits(&self) -> (LicenceResult, bool) {
-        let read = self
-            .last_read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let read = self.last_read.lock();
         let now = self.clock.now();
         let verdict = match read.clone() {
             Ok(Some(licence)) => licence.valid_at(now).map(Some),

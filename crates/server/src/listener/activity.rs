@@ -2,9 +2,10 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -43,12 +44,8 @@ impl ConnectionActivity {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, ActivityState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn bytes_received(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.phase == Phase::Idle {
             state.phase = Phase::ReceivingHead;
             state.since = Instant::now();
@@ -56,7 +53,7 @@ impl ConnectionActivity {
     }
 
     fn bytes_written(&self, is_blocked: bool) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if !is_blocked {
             state.write_blocked_since = None;
         } else if state.write_blocked_since.is_none() {
@@ -66,7 +63,7 @@ impl ConnectionActivity {
 
     /// The head of a request is complete; returns when its first byte arrived.
     pub(super) fn head_received(&self, has_body: bool) -> Instant {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         // Its bytes may have arrived together with the previous request.
         if state.phase != Phase::ReceivingHead {
             state.since = Instant::now();
@@ -80,7 +77,7 @@ impl ConnectionActivity {
     }
 
     pub(super) fn body_received(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match state.phase {
             Phase::ReceivingBody { is_answered: false } => state.phase = Phase::Answering,
             Phase::ReceivingBody { is_answered: true } => state.become_idle(),
@@ -89,7 +86,7 @@ impl ConnectionActivity {
     }
 
     pub(super) fn answered(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match state.phase {
             Phase::Answering => state.become_idle(),
             Phase::ReceivingBody { .. } => {
@@ -101,7 +98,7 @@ impl ConnectionActivity {
 
     /// When the connection has to be closed. A request body has a separate deadline.
     pub(super) fn deadline(&self, options: &Options) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.0.lock();
         let of_phase = match state.phase {
             Phase::Idle => Some(state.since + options.idle_timeout),
             Phase::ReceivingHead => Some(state.since + options.request_timeout),
@@ -116,7 +113,7 @@ impl ConnectionActivity {
     /// Whether the connection may be closed to make room: idle ones first, then those whose request
     /// is incomplete. The smallest value is closed first.
     pub(super) fn shed_order(&self) -> Option<(ShedClass, Instant)> {
-        let state = self.lock();
+        let state = self.0.lock();
         if state.write_blocked_since.is_some() {
             return None;
         }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -57,15 +58,11 @@ impl Connections {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A slot for a new connection. None at the limit when all connections are busy.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let options = &self.options;
         let address = options.counted_address(peer);
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         if let Some(address) = address {
             let most = options.max_connections_per_address;
             let count = table.per_address.get(&address).copied().unwrap_or_default();
@@ -107,20 +104,20 @@ impl Connections {
     /// Closes idle and half-open connections because the process has no free file descriptor.
     /// Returns how many.
     pub(super) fn shed(&self) -> usize {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let most = table.open.len();
         table.shed(&self.options, most, None)
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.lock().open.len()
+        self.table.lock().open.len()
     }
 
     /// Connections of a class that may be closed, or those that may not be closed.
     #[cfg(test)]
     pub(super) fn count_of(&self, class: Option<super::activity::ShedClass>) -> usize {
-        let table = self.lock();
+        let table = self.table.lock();
         let orders = table.open.values().map(|it| it.activity.shed_order());
         orders
             .filter(|it| it.map(|(class, _)| class) == class)
@@ -168,7 +165,7 @@ impl ConnectionTable {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut table = self.connections.lock();
+        let mut table = self.connections.table.lock();
         table.open.remove(&self.id);
         if let Some(address) = self.address
             && let Some(count) = table.per_address.get_mut(&address)

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use domain::model::ModelKind as Work;
-use outbound::tls::native_roots;
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::{ProviderOptions, ProviderSetupFailure, ProviderTimeouts};
 use outbound::provider::gemini::Gemini;
 use outbound::provider::openai::OpenAi;
 use outbound::provider::realtime::RealtimeProvider;
+use outbound::tls::native_roots;
 use workers::{AccountShare, ProviderAccess};
 
 use crate::providers::ProviderAccount;

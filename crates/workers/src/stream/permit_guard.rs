@@ -1,10 +1,9 @@
 //! Holds a permit of a server's concurrency limiter, and returns it when dropped.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use outbound::provider::realtime::concurrency_limiter::{
     ConcurrencyFeedback, ConcurrencyLimiter, ConcurrencyPermit,
 };
+use parking_lot::Mutex;
 
 #[derive(Debug)]
 pub(super) struct PermitGuard<'a> {
@@ -15,7 +14,7 @@ pub(super) struct PermitGuard<'a> {
 impl<'a> PermitGuard<'a> {
     /// None when the server has reached its concurrency limit.
     pub(super) fn try_acquire(limiter: &'a Mutex<ConcurrencyLimiter>) -> Option<Self> {
-        let permit = Some(lock(limiter).try_acquire()?);
+        let permit = Some(limiter.lock().try_acquire()?);
         Some(Self { limiter, permit })
     }
 
@@ -25,7 +24,7 @@ impl<'a> PermitGuard<'a> {
 
     fn return_permit(&mut self, how: ConcurrencyFeedback) {
         if let Some(permit) = self.permit.take() {
-            lock(self.limiter).release(permit, how);
+            self.limiter.lock().release(permit, how);
         }
     }
 }
@@ -34,10 +33,6 @@ impl Drop for PermitGuard<'_> {
     fn drop(&mut self) {
         self.return_permit(ConcurrencyFeedback::Ignored);
     }
-}
-
-fn lock(limiter: &Mutex<ConcurrencyLimiter>) -> MutexGuard<'_, ConcurrencyLimiter> {
-    limiter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -52,6 +47,6 @@ mod tests {
         drop(permit);
         let permit = PermitGuard::try_acquire(&limiter).unwrap();
         permit.release(ConcurrencyFeedback::Success);
-        assert_eq!(lock(&limiter).in_flight(), 0);
+        assert_eq!(limiter.lock().in_flight(), 0);
     }
 }

@@ -1,7 +1,6 @@
 //! Sends the items of one batch as concurrent realtime requests.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use domain::account_fault::AccountFaultReports;
@@ -14,6 +13,7 @@ use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
+use parking_lot::Mutex;
 use store::shard::manifest::OpenCargo;
 
 use super::ANSWER_TIMEOUT;

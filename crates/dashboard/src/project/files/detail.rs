@@ -1,7 +1,5 @@
 //! The page of one file: details, validation steps, actions.
 
-use std::fmt::Write as _;
-
 use askama::Template;
 use axum::Form;
 use axum::extract::{Path, State};
@@ -73,14 +71,6 @@ impl FilePage {
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 async fn render_file(
     within: &ProjectAccess,
     client: &ClientInfo,
@@ -106,7 +96,7 @@ async fn render_file(
         // The live stream can only GET, so a page that answers a form is not live.
         page: if refused.is_none() { page.live() } else { page },
         steps: steps::file_steps(&file, &progress),
-        sha256: to_hex(&file.sha256.0),
+        sha256: hex::encode(file.sha256.0),
         metadata: metadata.filter(|tags| tags != "{}"),
         file,
         progress,
