@@ -20,6 +20,8 @@ mod security_headers;
 
 mod live;
 
+mod issued_link;
+
 mod page_error;
 
 mod operations;

@@ -59,15 +59,20 @@ pub struct DashboardPages {
     pub public_url: String,
 }
 
+/// What the dashboard shares with the API.
+#[derive(Debug)]
+pub struct DashboardInputs {
+    pub catalogue: watch::Receiver<Arc<Catalogue>>,
+    pub limits: watch::Receiver<LimitsByPlan>,
+    pub api: Router,
+    /// Ends the event streams.
+    pub stop: CancellationToken,
+}
+
 pub fn pages(
     listener: &TcpListener,
     stores: &Stores,
-    (catalogue, limits): (
-        watch::Receiver<Arc<Catalogue>>,
-        watch::Receiver<LimitsByPlan>,
-    ),
-    api: Router,
-    stop: &CancellationToken,
+    inputs: DashboardInputs,
     values: &SettingValues,
 ) -> DashboardPages {
     let options = options(listener, values);
@@ -75,12 +80,12 @@ pub fn pages(
     let state = DashboardState::new(DashboardDeps {
         control: stores.control.clone(),
         shards: stores.shards.clone(),
-        catalogue,
-        limits,
+        catalogue: inputs.catalogue,
+        limits: inputs.limits,
         clock: stores.clock.clone(),
-        api: Arc::new(RouterApi(api)),
+        api: Arc::new(RouterApi(inputs.api)),
         identity_provider: identity_provider(values),
-        stop: stop.clone(),
+        stop: inputs.stop,
         options,
     });
     DashboardPages {

@@ -64,8 +64,7 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
             }
             for (shard, address) in stores.shards.iter().zip(&databases.shards) {
                 let mut found = DependencyFindings::new(&format!("shard {}", shard.name));
-                let target = (&**shard, &address.url);
-                database::check_shard(&mut found, settings, target, now).await;
+                database::check_shard(&mut found, settings, shard, &address.url, now).await;
                 findings.append(&mut found.list);
             }
             shards = stores.shards;

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::clock::FrozenClock;
-use crate::dashboard;
+use crate::dashboard::{self, DashboardInputs};
 use crate::databases::{self, Stores};
 use crate::listener::{self, HttpServer};
 use crate::settings::table::SettingValues;
@@ -71,8 +71,13 @@ impl ApiServer {
         app.spawn(&background, &stop_background);
         let api = api::router(app.clone());
         let stop_pages = CancellationToken::new();
-        let watches = (catalogue, limits);
-        let pages = dashboard::pages(&listener, stores, watches, api.clone(), &stop_pages, values);
+        let shared = DashboardInputs {
+            catalogue,
+            limits,
+            api: api.clone(),
+            stop: stop_pages.clone(),
+        };
+        let pages = dashboard::pages(&listener, stores, shared, values);
         let setup = dashboard::offer_setup_link(pages.public_url, stores, stop_background.clone());
         background.spawn(setup);
         let router = api.merge(pages.router);

@@ -60,7 +60,8 @@ fn handle(control: &SimulatorControl, method: &str, path: &str, body: &[u8]) -> 
             handle_account(
                 control,
                 method,
-                (provider, &percent_decode(account)),
+                provider,
+                &percent_decode(account),
                 what,
                 body,
             )
@@ -82,7 +83,8 @@ fn parse_provider(provider: &str) -> Result<SimulatedProvider, (StatusCode, Stri
 fn handle_account(
     control: &SimulatorControl,
     method: &str,
-    (provider, account): (SimulatedProvider, &str),
+    provider: SimulatedProvider,
+    account: &str,
     what: &str,
     body: &[u8],
 ) -> AdminResult {

@@ -35,6 +35,8 @@ pub mod tracking;
 
 pub mod lane;
 
+pub mod cargo_id_range;
+
 pub mod waiting;
 
 pub mod batch;

@@ -148,7 +148,7 @@ impl SweepStage {
     async fn forget_idempotency_keys(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let before = now - idempotency::IDEMPOTENCY_KEY_RETENTION;
         loop {
-            let window = (self.keys_from, before);
+            let window = self.keys_from..before;
             let last =
                 load::delete_idempotency_keys(&self.shard, window, MAX_ROWS_PER_STATEMENT).await?;
             let Some(last) = last else { return Ok(()) };

@@ -113,10 +113,12 @@ async fn prepare(
         shard.clock.synchronize(server_time);
     }
     let now = shard.clock.now();
-    let earlier = EarlierLoads::find(&mut tx, loads, now).await?;
-    let files = lock_files(&mut tx, loads, &locked).await?;
-    let skips_locked = mode.skips_locked_accounts;
-    let decided = decide(loads, &locked, earlier, &files, skips_locked, now);
+    let rows = GroupRows {
+        earlier: EarlierLoads::find(&mut tx, loads, now).await?,
+        files: lock_files(&mut tx, loads, &locked).await?,
+        locked,
+    };
+    let decided = decide(loads, rows, mode.skips_locked_accounts, now);
     let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
@@ -171,6 +173,14 @@ fn check_files_ready(
     })
 }
 
+/// What the transaction has read for the group.
+struct GroupRows {
+    locked: LockedAccounts,
+    /// The loads that used its idempotency keys before.
+    earlier: EarlierLoads,
+    files: HashMap<FileId, ReferencedFile>,
+}
+
 /// The rows to write, and the answers after the commit.
 struct GroupDecision {
     answers: Vec<Option<StoreLoadResult>>,
@@ -182,12 +192,15 @@ struct GroupDecision {
 /// Decides load by load, in order of arrival.
 fn decide(
     loads: &[&PreparedLoad],
-    locked: &LockedAccounts,
-    mut earlier: EarlierLoads,
-    files: &HashMap<FileId, ReferencedFile>,
+    rows: GroupRows,
     skips_locked: bool,
     now: Timestamp,
 ) -> GroupDecision {
+    let GroupRows {
+        locked,
+        mut earlier,
+        files,
+    } = rows;
     let mut accounts: HashMap<OrganizationId, Account> = locked
         .accounts
         .iter()
@@ -205,7 +218,7 @@ fn decide(
             answers.push(Some(answer));
             continue;
         }
-        if let Err(refusal) = check_files_ready(load, files, now) {
+        if let Err(refusal) = check_files_ready(load, &files, now) {
             answers.push(Some(Err(StoreLoadError::File(refusal))));
             continue;
         }

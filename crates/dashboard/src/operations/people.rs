@@ -15,6 +15,7 @@ use store::control::person;
 use store::view::people::{self, PersonSummary};
 
 use crate::access::{Access, Authenticated, ClientInfo};
+use crate::issued_link::IssuedLink;
 use crate::page::{NavItem, PageLayout, render_page};
 use crate::page_error::PageError;
 use crate::state::DashboardState;
@@ -30,8 +31,7 @@ struct PeoplePage {
     people: Vec<PersonSummary>,
     is_older_page: bool,
     older: Option<PersonId>,
-    /// E-mail address and reset link, shown once.
-    link: Option<(String, String)>,
+    link: Option<IssuedLink>,
 }
 
 impl PeoplePage {
@@ -45,7 +45,7 @@ async fn render_people(
     access: &Arc<Access>,
     client: &ClientInfo,
     before: Option<PersonId>,
-    link: Option<(String, String)>,
+    link: Option<IssuedLink>,
 ) -> Result<Response, PageError> {
     let limit = u32::try_from(PAGE_SIZE + 1).unwrap_or(u32::MAX);
     let mut people = people::list(&state.control, before, limit).await?;
@@ -152,6 +152,9 @@ pub(crate) async fn create_reset_link(
     };
     one_time_link::create(&state.control, token.digest(), &offered, &signed_in.actor()).await?;
     let at = &state.options.public_url;
-    let link = format!("{at}/dashboard/reset?pass={}", token.reveal());
-    render_people(&state, &access, &client, None, Some((found.email, link))).await
+    let link = IssuedLink {
+        email: found.email,
+        url: format!("{at}/dashboard/reset?pass={}", token.reveal()),
+    };
+    render_people(&state, &access, &client, None, Some(link)).await
 }

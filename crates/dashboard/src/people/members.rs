@@ -14,6 +14,7 @@ use store::control::member::{self, Member, MemberChangeResult};
 use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 
 use crate::access::{ClientInfo, OrganizationAccess};
+use crate::issued_link::IssuedLink;
 use crate::page::{PageLayout, render_page};
 use crate::page_error::PageError;
 use crate::state::DashboardState;
@@ -28,15 +29,14 @@ struct MembersPage {
     organization: OrganizationId,
     members: Vec<Member>,
     invitations: Vec<(OneTimeLinkId, String, Role, Timestamp)>,
-    /// E-mail address and invitation link, shown once.
-    link: Option<(String, String)>,
+    link: Option<IssuedLink>,
 }
 
 async fn render_members(
     state: &DashboardState,
     within: &OrganizationAccess,
     client: &ClientInfo,
-    link: Option<(String, String)>,
+    link: Option<IssuedLink>,
 ) -> Result<Response, PageError> {
     let organization = within.scope.organization;
     let now = state.clock.now();
@@ -92,14 +92,11 @@ pub(crate) async fn invite(
     };
     one_time_link::create(&state.control, token.digest(), &offered, &signed_in.actor()).await?;
     let (at, token) = (&state.options.public_url, token.reveal());
-    let link = format!("{at}/dashboard/invitation?pass={token}");
-    render_members(
-        &state,
-        &within,
-        &client,
-        Some((email.as_str().to_owned(), link)),
-    )
-    .await
+    let link = IssuedLink {
+        email: email.as_str().to_owned(),
+        url: format!("{at}/dashboard/invitation?pass={token}"),
+    };
+    render_members(&state, &within, &client, Some(link)).await
 }
 
 #[derive(Debug, Deserialize)]

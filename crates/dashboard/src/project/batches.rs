@@ -5,9 +5,10 @@ use axum::extract::{Path, Query};
 use axum::response::Response;
 use chrono::TimeDelta;
 use domain::batch::{BatchState, SubmissionDelay};
-use domain::id::{self, BatchId};
+use domain::id::BatchId;
 use domain::time::Timestamp;
 use serde::Deserialize;
+use store::shard::cargo_id_range::CargoIdRange;
 use store::view::batches::{
     self, BatchFailureGroup, ProjectBatch, ProjectBatchCargo, ProjectBatchDetail,
 };
@@ -227,12 +228,10 @@ pub(crate) async fn detail(
     };
     members.truncate(PAGE_SIZE);
     let gathered = detail.batch.gathered_at;
-    let id_range = (
-        id::first_id_at(gathered - MAX_CARGO_AGE),
-        id::first_id_at(gathered + TimeDelta::seconds(60)),
-    );
+    let ids =
+        CargoIdRange::loaded_between(gathered - MAX_CARGO_AGE, gathered + TimeDelta::seconds(60));
     let failures = if detail.batch.failed > 0 {
-        batches::group_failures(shard, project, id, id_range, MAX_EXAMINED_FAILURES).await?
+        batches::group_failures(shard, project, id, ids, MAX_EXAMINED_FAILURES).await?
     } else {
         Vec::new()
     };

@@ -67,6 +67,7 @@ pub(super) async fn run(
             role,
         } => {
             let joins = organization.zip(role);
+            let joins = joins.map(|(organization, role)| NewMembership { organization, role });
             create(email, name, operator, joins, public_url, context).await
         }
         PersonCommand::List => list(context).await,
@@ -86,19 +87,25 @@ pub(super) async fn run(
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+struct NewMembership {
+    organization: OrganizationId,
+    role: Role,
+}
+
 async fn create(
     email: Email,
     name: String,
     is_operator: bool,
-    joins: Option<(OrganizationId, Role)>,
+    joins: Option<NewMembership>,
     public_url: &str,
     context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
-    if let Some((organization, _)) = joins {
+    if let Some(NewMembership { organization, .. }) = joins {
         let found = organization::find(context.control, organization).await?;
         found.ok_or(AdminFailure::NoOrganization(organization))?;
     }
-    let berth = joins.map_or_else(first_berth, |(organization, _)| Ok(organization.berth()))?;
+    let berth = joins.map_or_else(first_berth, |joins| Ok(joins.organization.berth()))?;
     let by = Actor::console();
     let new = NewPerson {
         id: PersonId::new(context.now, berth, random::entropy()?),
@@ -114,7 +121,7 @@ async fn create(
         }
         Err(failure) => return Err(failure.into()),
     }
-    if let Some((organization, role)) = joins {
+    if let Some(NewMembership { organization, role }) = joins {
         member::add(
             context.control,
             organization,

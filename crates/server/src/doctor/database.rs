@@ -57,7 +57,8 @@ pub(super) async fn check_control(
 pub(super) async fn check_shard(
     found: &mut DependencyFindings,
     settings: &Settings,
-    (shard, url): (&Shard, &DatabaseUrl),
+    shard: &Shard,
+    url: &DatabaseUrl,
     control: Option<Timestamp>,
 ) {
     let now = if *url == settings.databases.control {

@@ -14,7 +14,7 @@ use crate::Shard;
 use crate::Transaction;
 use crate::shard::attempt::log::log;
 use crate::shard::attempt::transitions::{
-    close_resend, end_callback, record_redelivery, schedule_retry,
+    CallbackEnd, close_resend, end_callback, record_redelivery, schedule_retry,
 };
 use crate::shard::failure_index::{self, FailureKind, NewFailures};
 use crate::shard::node::Claim;
@@ -28,9 +28,14 @@ mod fallback;
 
 pub use fallback::{FallbackResult, record_with_fallback};
 
-/// The state of a callback that has ended, and the event that is counted for it.
-const DELIVERED: (&str, UsageEvent) = ("delivered", UsageEvent::Delivered);
-const FAILED: (&str, UsageEvent) = ("failed", UsageEvent::CallbackFailed);
+const DELIVERED: CallbackEnd = CallbackEnd {
+    state: "delivered",
+    event: UsageEvent::Delivered,
+};
+const FAILED: CallbackEnd = CallbackEnd {
+    state: "failed",
+    event: UsageEvent::CallbackFailed,
+};
 
 /// An attempt that ended.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::Shard;
 use crate::number::signed;
 use crate::shard::batch::check_fencing;
+use crate::shard::cargo_id_range::CargoIdRange;
 use crate::shard::node::Claim;
 
 /// How long the cancellation of a job may take.
@@ -298,7 +299,7 @@ pub async fn record_cancelled(
 pub struct JobsToCancel<'a> {
     pub lanes: &'a [i32],
     /// Jobs with open cargo in this range of ids.
-    pub loaded: (Uuid, Uuid),
+    pub loaded: CargoIdRange,
     pub gathered_before: Timestamp,
 }
 
@@ -308,7 +309,6 @@ pub async fn request_cancel(
     jobs: JobsToCancel<'_>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let (after, before) = jobs.loaded;
     let wanted = sqlx::query!(
         "update shard.batch b set cancel_wanted_at = $5
          where b.lane = any($1) and b.state in ('submitting', 'running')
@@ -320,8 +320,8 @@ pub async fn request_cancel(
                      and c.batch = b.id and c.completed_at is null
              )",
         jobs.lanes,
-        after,
-        before,
+        jobs.loaded.first,
+        jobs.loaded.beyond,
         jobs.gathered_before,
         now
     )

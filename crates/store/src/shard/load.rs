@@ -1,6 +1,7 @@
 //! A group of loads, written together.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use domain::hold::Hold;
@@ -339,11 +340,11 @@ fn to_array_literal(files: &[FileId]) -> Option<String> {
     (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
 }
 
-/// Deletes at most `most` idempotency keys that were stored from `from` on and before `before`.
+/// Deletes at most `most` idempotency keys that were stored in this time.
 /// Returns the time of the last one. The next call starts there and skips the dead rows before it.
 pub async fn delete_idempotency_keys(
     shard: &Shard,
-    (from, before): (Timestamp, Timestamp),
+    stored: Range<Timestamp>,
     most: i64,
 ) -> Result<Option<Timestamp>, Error> {
     let last = sqlx::query_scalar!(
@@ -356,8 +357,8 @@ pub async fn delete_idempotency_keys(
              returning created_at
          )
          select max(created_at) from gone",
-        from,
-        before,
+        stored.start,
+        stored.end,
         most
     )
     .fetch_one(&shard.pool)

@@ -74,11 +74,17 @@ pub(crate) async fn attach(tx: &mut Transaction, object: Uuid) -> Result<(), Err
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ObjectOwner {
+    pub(crate) organization: Uuid,
+    pub(crate) project: Uuid,
+}
+
 /// A new object with its first file.
 pub(crate) async fn insert(
     tx: &mut Transaction,
     id: Uuid,
-    (organization, project): (Uuid, Uuid),
+    owner: ObjectOwner,
     declared: &FileDeclaration,
     structure: FileStructure,
     now: Timestamp,
@@ -89,8 +95,8 @@ pub(crate) async fn insert(
              width, height, pages, milliseconds, files, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $11)",
         id,
-        organization,
-        project,
+        owner.organization,
+        owner.project,
         &declared.sha256.0[..],
         signed(declared.size_bytes),
         declared.media_type.as_str(),

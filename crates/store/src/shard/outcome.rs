@@ -26,8 +26,8 @@ use crate::shard::failure_index::{FailureKind, NewFailures};
 use crate::shard::file::reference::EndedReferences;
 use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
-use crate::shard::outcome::rows::{OutcomeColumns, insert};
-use crate::shard::settlement::SettlementGroup;
+use crate::shard::outcome::rows::{OutcomeColumns, OutcomePrice, insert};
+use crate::shard::settlement::{EndedHold, SettlementGroup};
 use crate::shard::usage;
 use crate::shard::waiting::id_bounds;
 
@@ -128,15 +128,20 @@ pub async fn record(
         };
         tally.count(row.usage_key(outcome.success), work);
         if charged.is_some() {
-            let placed = (row.hold, row.loaded_at);
-            books.add(row.organization, outcome.cargo, placed, settlement);
+            let ended = EndedHold {
+                cargo: outcome.cargo,
+                hold: row.hold,
+                settlement,
+                placed_at: row.loaded_at,
+            };
+            books.add(row.organization, ended);
         }
         if !outcome.success {
             let (project, label) = (row.project.uuid(), outcome.error_group()?);
             troubles.add(project, outcome.cargo.uuid(), label);
         }
         let realtime = saving.map(|saving| saving.realtime);
-        columns.push(outcome, (charged, realtime), row);
+        columns.push(outcome, OutcomePrice { charged, realtime }, row);
     }
     let is_large = tx
         .expect_statement_bytes(columns.bytes(), LARGE_GROUP_IDLE_TIMEOUT)

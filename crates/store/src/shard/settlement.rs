@@ -18,11 +18,11 @@ use crate::shard::posting::{self, Posting};
 
 /// A hold that ends with an outcome.
 #[derive(Debug, Clone, Copy)]
-struct EndedHold {
-    cargo: CargoId,
-    hold: Hold,
-    settlement: Settlement,
-    placed_at: Timestamp,
+pub(crate) struct EndedHold {
+    pub(crate) cargo: CargoId,
+    pub(crate) hold: Hold,
+    pub(crate) settlement: Settlement,
+    pub(crate) placed_at: Timestamp,
 }
 
 /// The ended holds of a group, by organization.
@@ -32,19 +32,8 @@ pub(crate) struct SettlementGroup {
 }
 
 impl SettlementGroup {
-    pub(crate) fn add(
-        &mut self,
-        organization: Uuid,
-        cargo: CargoId,
-        (hold, placed_at): (Hold, Timestamp),
-        settlement: Settlement,
-    ) {
-        self.ended.entry(organization).or_default().push(EndedHold {
-            cargo,
-            hold,
-            settlement,
-            placed_at,
-        });
+    pub(crate) fn add(&mut self, organization: Uuid, ended: EndedHold) {
+        self.ended.entry(organization).or_default().push(ended);
     }
 
     /// Locks the accounts, settles every hold and writes one posting per charged organization.

@@ -11,6 +11,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::cargo_id_range::CargoIdRange;
 use crate::shard::time_limit;
 
 /// An organization with waiting cargo, and the first cargo that was found.
@@ -228,11 +229,10 @@ pub async fn gather(
     }
 }
 
-/// Waiting cargo with ids from `from` on and before `before`, with its attempt: it has missed its
-/// deadline.
+/// Waiting cargo with ids in this range, with its attempt: it has missed its deadline.
 pub async fn list_overdue(
     shard: &Shard,
-    (from, before): (Uuid, Uuid),
+    ids: CargoIdRange,
     most: i64,
 ) -> Result<Vec<(CargoId, u32)>, Error> {
     let rows = sqlx::query!(
@@ -241,8 +241,8 @@ pub async fn list_overdue(
                where lane = l.id and cargo >= $1 and cargo < $2 order by cargo limit $3
            ) late join shard.cargo c on c.id = late.cargo
            limit $3"#,
-        from,
-        before,
+        ids.first,
+        ids.beyond,
         most
     )
     .fetch_all(&shard.pool)
@@ -257,7 +257,8 @@ pub async fn list_overdue(
 /// `before`.
 pub async fn list_returned_overdue(
     shard: &Shard,
-    (after, now): (Timestamp, Timestamp),
+    after: Timestamp,
+    now: Timestamp,
     before: Uuid,
     most: i64,
 ) -> Result<Vec<(CargoId, u32)>, Error> {
@@ -284,12 +285,12 @@ fn attempt_number(attempt: i32) -> u32 {
     u32::try_from(attempt).unwrap_or(1)
 }
 
-/// Moves waiting cargo with ids from `from_id` on and before `before` to another lane.
+/// Moves waiting cargo with ids in this range to another lane.
 pub async fn move_to_lane(
     shard: &Shard,
     from: LaneId,
     to: LaneId,
-    (from_id, before): (Uuid, Uuid),
+    ids: CargoIdRange,
     most: i64,
 ) -> Result<u64, Error> {
     let moved = sqlx::query!(
@@ -308,9 +309,9 @@ pub async fn move_to_lane(
          select $2, organization, cargo, due_at from gone",
         from.0,
         to.0,
-        before,
+        ids.beyond,
         most,
-        from_id,
+        ids.first,
         shard.clock.now()
     )
     .execute(&shard.pool)

@@ -9,6 +9,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::number::unsigned;
+use crate::shard::cargo_id_range::CargoIdRange;
 
 /// A batch that carries cargo of the project.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,7 +232,7 @@ pub async fn group_failures(
     shard: &Shard,
     project: ProjectId,
     id: BatchId,
-    (first, beyond): (Uuid, Uuid),
+    ids: CargoIdRange,
     looked_at: u32,
 ) -> Result<Vec<BatchFailureGroup>, Error> {
     let rows = sqlx::query!(
@@ -245,8 +246,8 @@ pub async fn group_failures(
            group by 1 order by 2 desc, 1 limit 20"#,
         project.uuid(),
         id.uuid(),
-        first,
-        beyond,
+        ids.first,
+        ids.beyond,
         i64::from(looked_at)
     )
     .fetch_all(&shard.reads)

@@ -12,15 +12,9 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::cargo_id_range::CargoIdRange;
 use crate::shard::failure_index::FailureKind;
 use crate::shard::waiting::id_bounds;
-
-/// Ids from `first` to just before `beyond`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CargoIdRange {
-    pub first: Uuid,
-    pub beyond: Uuid,
-}
 
 /// A cargo as a list shows it.
 #[derive(Debug, Clone)]

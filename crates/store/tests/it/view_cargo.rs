@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use domain::id::{self, ApiKeyId, ProjectId};
+use domain::id::{ApiKeyId, ProjectId};
 use domain::time::Clock as _;
 use sqlx::types::Uuid;
 use store::Shard;
+use store::shard::cargo_id_range::CargoIdRange;
 use store::shard::failure_index::FailureKind;
-use store::view::cargo::{self, CargoIdRange};
+use store::view::cargo;
 use store::view::loads::{self, LoadFilter};
 use test_support::database::TestDatabase;
 
@@ -70,10 +71,7 @@ impl FilledShard {
             _database: database,
             shard,
             project: project.into(),
-            all_ids: CargoIdRange {
-                first: id::first_id_at(now),
-                beyond: id::first_id_at(now + TimeDelta::days(2)),
-            },
+            all_ids: CargoIdRange::loaded_between(now, now + TimeDelta::days(2)),
         }
     }
 

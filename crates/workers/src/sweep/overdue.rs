@@ -7,6 +7,7 @@ use domain::id;
 use domain::id::CargoId;
 use domain::time::Timestamp;
 use store::Shard;
+use store::shard::cargo_id_range::CargoIdRange;
 use store::shard::{partition, waiting};
 
 use super::MAX_ROWS_PER_STATEMENT;
@@ -44,9 +45,9 @@ impl OverdueCursor {
         // Cargo requeued lately is older than the ranges not read yet.
         let since = self.returned.unwrap_or(now) - MAX_COMMIT_DELAY;
         let before = id::first_id_at(deadline);
-        let window = (since, now);
         let mut late =
-            waiting::list_returned_overdue(shard, window, before, MAX_ROWS_PER_STATEMENT).await?;
+            waiting::list_returned_overdue(shard, since, now, before, MAX_ROWS_PER_STATEMENT)
+                .await?;
         if late.is_empty() {
             self.returned = Some(now);
             late = self.find_by_id(shard, deadline).await?;
@@ -65,7 +66,7 @@ impl OverdueCursor {
                 .unwrap_or(deadline - MAX_COMMIT_DELAY)
                 .min(deadline);
             let until = (from + RANGE_PER_STATEMENT).min(deadline);
-            let ids = (id::first_id_at(from), id::first_id_at(until));
+            let ids = CargoIdRange::loaded_between(from, until);
             let late = waiting::list_overdue(shard, ids, MAX_ROWS_PER_STATEMENT).await?;
             if !late.is_empty() {
                 self.from = Some(from);

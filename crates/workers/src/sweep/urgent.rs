@@ -8,6 +8,7 @@ use domain::lane::{Lane, LaneId};
 use domain::route::{InferenceMode, REALTIME_FALLBACK_AGE, SLOW_JOB_TIMEOUT};
 use domain::time::Timestamp;
 use store::shard::batch_submission::{self, JobsToCancel};
+use store::shard::cargo_id_range::CargoIdRange;
 use store::shard::{lane, waiting};
 use uuid::Uuid;
 
@@ -41,17 +42,20 @@ impl SweepStage {
                 to_others.push(id.0);
             }
         }
-        let ever = Uuid::nil();
-        let urgent = id::first_id_at(now - REALTIME_FALLBACK_AGE);
+        let urgent_since = now - REALTIME_FALLBACK_AGE;
+        let loaded_before = |at| CargoIdRange {
+            first: Uuid::nil(),
+            beyond: id::first_id_at(at),
+        };
         let mut stopped = 0;
         for (lanes, loaded, gathered_before) in [
-            (&to_servers, (ever, urgent), now),
+            (&to_servers, loaded_before(urgent_since), now),
             (
                 &to_others,
-                (urgent, id::first_id_at(now)),
+                CargoIdRange::loaded_between(urgent_since, now),
                 now - SLOW_JOB_TIMEOUT,
             ),
-            (&all, (ever, id::first_id_at(now - CANCEL_AGE)), now),
+            (&all, loaded_before(now - CANCEL_AGE), now),
         ] {
             let jobs = JobsToCancel {
                 lanes,
@@ -83,9 +87,9 @@ impl SweepStage {
         now: Timestamp,
     ) -> Result<(), store::Error> {
         let to = lane::ensure(&self.shard, to).await?;
-        let ids = (
-            id::first_id_at(now - CARGO_DEADLINE - OVERDUE_MARGIN),
-            id::first_id_at(now - REALTIME_FALLBACK_AGE),
+        let ids = CargoIdRange::loaded_between(
+            now - CARGO_DEADLINE - OVERDUE_MARGIN,
+            now - REALTIME_FALLBACK_AGE,
         );
         while waiting::move_to_lane(&self.shard, from, to, ids, MAX_ROWS_PER_STATEMENT).await? > 0 {
         }

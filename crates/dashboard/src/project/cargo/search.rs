@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use chrono::TimeDelta;
 use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
+use store::shard::cargo_id_range::CargoIdRange;
 use store::shard::failure_index::FailureKind;
-use store::view::cargo::{self, CargoIdRange, CargoListItem, OutcomeSummary};
+use store::view::cargo::{self, CargoListItem, OutcomeSummary};
 use store::view::loads;
 use store::{Error, Shard};
 

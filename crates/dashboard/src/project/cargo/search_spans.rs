@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::id;
 use domain::time::Timestamp;
-use store::view::cargo::CargoIdRange;
+use store::shard::cargo_id_range::CargoIdRange;
 use store::view::loads::LoadHour;
 
 /// Gaps with at most this many other cargo are read instead of skipped.
@@ -61,10 +61,7 @@ mod tests {
     }
 
     fn whole(from: u32, to: u32) -> CargoIdRange {
-        CargoIdRange {
-            first: id::first_id_at(at(from)),
-            beyond: id::first_id_at(at(to)),
-        }
+        CargoIdRange::loaded_between(at(from), at(to))
     }
 
     #[test]

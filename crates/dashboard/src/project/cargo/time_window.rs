@@ -1,10 +1,8 @@
 //! The time window of the cargo list: a range up to now, and the selected part of it.
 
 use chrono::TimeDelta;
-use domain::id;
-use domain::id::CargoId;
 use domain::time::Timestamp;
-use store::view::cargo::CargoIdRange;
+use store::shard::cargo_id_range::CargoIdRange;
 
 use crate::project::cargo::filter::CargoFilter;
 
@@ -110,12 +108,11 @@ impl TimeWindow {
     /// The ids of the listed range, before the cursor.
     pub(crate) fn id_range(&self, filter: &CargoFilter) -> CargoIdRange {
         let (from, to) = self.listed_range();
-        let beyond = id::first_id_at(to);
-        let before = filter.before.map(CargoId::uuid);
-        CargoIdRange {
-            first: id::first_id_at(from),
-            beyond: before.map_or(beyond, |before| before.min(beyond)),
+        let mut ids = CargoIdRange::loaded_between(from, to);
+        if let Some(before) = filter.before {
+            ids.beyond = ids.beyond.min(before.uuid());
         }
+        ids
     }
 }
 
@@ -128,6 +125,8 @@ fn column_end(at: Timestamp, step: TimeDelta) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use domain::id;
+
     use super::*;
 
     fn at(text: &str) -> Timestamp {

@@ -117,14 +117,21 @@ pub(super) async fn forward(
     }
 }
 
-/// Calls the API and returns its JSON body, or its status and error message.
+/// The API's answer to a request that it refused.
+#[derive(Debug)]
+pub(super) struct ApiRefusal {
+    pub(super) status: StatusCode,
+    pub(super) message: String,
+}
+
+/// Calls the API and returns its JSON body.
 pub(super) async fn call_api(
     state: &DashboardState,
     within: &ProjectAccess,
     method: Method,
     path: &str,
     body: &Value,
-) -> Result<Value, (StatusCode, String)> {
+) -> Result<Value, ApiRefusal> {
     let body = if body.is_null() {
         String::new()
     } else {
@@ -142,5 +149,8 @@ pub(super) async fn call_api(
     }
     let message = body.get("message").and_then(|message| message.as_str());
     let message = message.unwrap_or("The API returned no error message. Try again later.");
-    Err((status, message.to_owned()))
+    Err(ApiRefusal {
+        status,
+        message: message.to_owned(),
+    })
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::shard::file::{self, FileRow};
 use store::view::files::{FileProgress, find_progress};
 
-use super::api_proxy::{FilePathParams, call_api, record_audit};
+use super::api_proxy::{ApiRefusal, FilePathParams, call_api, record_audit};
 use super::explanations;
 use super::steps::{self, FileStep};
 use crate::access::{ClientInfo, ProjectAccess};
@@ -75,7 +75,7 @@ async fn render_file(
     within: &ProjectAccess,
     client: &ClientInfo,
     named: &FilePathParams,
-    refused: Option<(StatusCode, String)>,
+    refused: Option<ApiRefusal>,
 ) -> Result<Response, PageError> {
     let (shard, id) = (within.shard(), named.parse_id()?);
     let found = file::find(shard, within.id(), id).await?;
@@ -88,7 +88,7 @@ async fn render_file(
         pretty.unwrap_or_else(|_| String::from_utf8_lossy(json).into_owned())
     });
     let (status, refused) = match refused {
-        Some((status, message)) => (status, Some(message)),
+        Some(refusal) => (refusal.status, Some(refusal.message)),
         None => (StatusCode::OK, None),
     };
     let page = PageLayout::for_project(file.filename.clone(), NavItem::Files, within, client);

@@ -73,12 +73,19 @@ pub(super) async fn schedule_retry(
     Ok(put_off.collect())
 }
 
+/// The state of a callback that has ended, and the event that is counted for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallbackEnd {
+    pub(super) state: &'static str,
+    pub(super) event: UsageEvent,
+}
+
 /// The callback was delivered, or it failed for good.
 pub(super) async fn end_callback(
     tx: &mut Transaction,
     claim: Claim,
     cargo: &[Uuid],
-    (state, event): (&str, UsageEvent),
+    end: CallbackEnd,
     now: Timestamp,
 ) -> Result<Vec<RecordedCallback>, Error> {
     let mut hosts = close(tx, claim, cargo).await?;
@@ -88,7 +95,7 @@ pub(super) async fn end_callback(
         "update shard.cargo set callback_state = $1, callback_ended_at = $2
          where id = any($3) and id >= $4 and id <= $5
          returning id, project, api_key, model",
-        state,
+        end.state,
         now,
         &closed,
         first,
@@ -100,7 +107,7 @@ pub(super) async fn end_callback(
         cargo: row.id,
         project: row.project,
         host: hosts.remove(&row.id).unwrap_or_default(),
-        usage_key: Some(usage_key(row.project, row.api_key, row.model, event)),
+        usage_key: Some(usage_key(row.project, row.api_key, row.model, end.event)),
     });
     Ok(ended.collect())
 }

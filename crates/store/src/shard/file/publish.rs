@@ -9,7 +9,7 @@ use crate::Shard;
 use crate::number::signed;
 use crate::shard::file::row::FileRow;
 use crate::shard::node::Claim;
-use crate::shard::object;
+use crate::shard::object::{self, ObjectOwner};
 use crate::shard::storage::{self, StorageChange};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,12 @@ pub async fn publish(
     now: Timestamp,
 ) -> Result<PublishResult, Error> {
     let mut tx = shard.begin().await?;
-    let (id, owners) = (
-        file.id.uuid(),
-        (file.organization.uuid(), file.project.uuid()),
-    );
-    storage::lock(&mut tx, owners.0).await?;
+    let id = file.id.uuid();
+    let owner = ObjectOwner {
+        organization: file.organization.uuid(),
+        project: file.project.uuid(),
+    };
+    storage::lock(&mut tx, owner.organization).await?;
     // The time to live may have been changed since it was claimed.
     let ttl = sqlx::query_scalar!(
         "select ttl_seconds from shard.file
@@ -51,15 +52,15 @@ pub async fn publish(
         return Ok(PublishResult::Fenced);
     };
     let declared = file.declared();
-    let known = object::find_for_deduplication(&mut tx, owners.1, &declared).await?;
+    let known = object::find_for_deduplication(&mut tx, owner.project, &declared).await?;
     match known {
         Some(object) => {
             object::attach(&mut tx, object).await?;
             // Its declared bytes were counted, and the object's bytes are counted already.
-            let change = StorageChange::of(owners.0, 0, -signed(declared.size_bytes));
+            let change = StorageChange::of(owner.organization, 0, -signed(declared.size_bytes));
             change.write(&mut tx).await?;
         }
-        None => object::insert(&mut tx, id, owners, &declared, structure, now).await?,
+        None => object::insert(&mut tx, id, owner, &declared, structure, now).await?,
     }
     sqlx::query!(
         "update shard.file set status = 'ready', scan_status = 'clean', object = $2,

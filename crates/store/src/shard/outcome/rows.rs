@@ -84,6 +84,13 @@ pub(super) struct OutcomeColumns {
     ended: BTreeMap<Uuid, (i32, i32)>,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OutcomePrice {
+    pub(super) charged: Option<Money>,
+    /// What the same request would have cost in realtime.
+    pub(super) realtime: Option<Money>,
+}
+
 /// The deliveries that they cause.
 #[derive(Default)]
 struct DeliveryColumns {
@@ -98,12 +105,7 @@ impl OutcomeColumns {
         self.body.iter().map(Vec::len).sum()
     }
 
-    pub(super) fn push(
-        &mut self,
-        outcome: NewOutcome,
-        (charged, realtime): (Option<Money>, Option<Money>),
-        row: CompletedCargo,
-    ) {
+    pub(super) fn push(&mut self, outcome: NewOutcome, price: OutcomePrice, row: CompletedCargo) {
         let (succeeded, failed) = self.ended.entry(row.project.uuid()).or_default();
         *(if outcome.success { succeeded } else { failed }) += 1;
         self.cargo.push(outcome.cargo.uuid());
@@ -112,8 +114,8 @@ impl OutcomeColumns {
         self.body.push(outcome.body.bytes);
         self.input_tokens.push(signed(outcome.usage.input_tokens));
         self.output_tokens.push(signed(outcome.usage.output_tokens));
-        self.charged.push(charged.map(Money::nanos));
-        self.realtime.push(realtime.map(Money::nanos));
+        self.charged.push(price.charged.map(Money::nanos));
+        self.realtime.push(price.realtime.map(Money::nanos));
         let code = outcome.failure_code.map(FailureCode::as_str);
         self.failure_code.push(code);
         if let Some(host) = row.host {
