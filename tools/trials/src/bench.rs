@@ -2,12 +2,9 @@
 
 pub mod backlog;
 pub mod batches;
-pub mod closed_loop;
-pub mod cpu_usage;
 pub mod gather;
 pub mod journey;
 pub mod load;
 pub mod load_variant;
 pub mod pgbench;
-pub mod process_monitor;
 pub mod videos;

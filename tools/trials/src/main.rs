@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
-use trials::failure::{FailureContext as _, Result, TrialFailure};
+use trials::harness::failure::{FailureContext as _, Result, TrialFailure};
+use trials::harness::verdict::TrialVerdict;
 use trials::options::{BenchCommand, ChaosCommand, CommonOptions, Options, TrialsVerb};
-use trials::verdict::TrialVerdict;
 use trials::{bench, chaos, soak};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{CommonOptions, SoakOptions};
-use crate::progress::report_progress;
 use crate::soak::schedule::SoakSchedule;
 use crate::soak::summary::SoakSummary;
 use crate::soak::trial_process::TrialResult;
-use crate::verdict::TrialVerdict;
 
 pub async fn run(common: &CommonOptions, options: &SoakOptions) -> Result<TrialVerdict> {
     let seed = options

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
-use crate::failure::{FailureContext as _, Result};
-use crate::progress::report_progress;
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::progress::report_progress;
 
 /// Large enough to hide the overhead of a statement, small enough for its memory.
 const CARGO_PER_STATEMENT: i64 = 100_000;

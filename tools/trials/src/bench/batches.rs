@@ -15,25 +15,27 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::base_environment::BENCH_MEMORY;
 use crate::bench::batches::fairness::{BUSY_ORGANIZATION, LATE_ORGANIZATION};
 use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::bench::batches::provider_jobs::ProviderJob;
 use crate::bench::batches::workload::BatchesWorkload;
-use crate::bench::process_monitor::{MonitoredProcess, ProcessMonitor};
-use crate::chaos::ledger_audit;
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::callbacks::callback_log;
+use crate::harness::checks::ledger_audit;
+use crate::harness::environment::base_environment::BENCH_MEMORY;
+use crate::harness::environment::provider_environment::{
+    ProviderEnvironment, ProviderEnvironmentOptions,
+};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
+use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::measurement::process_memory;
+use crate::harness::measurement::process_monitor::{MonitoredProcess, ProcessMonitor};
+use crate::harness::measurement::statistics::{round_to, to_f64};
+use crate::harness::progress::report_progress;
+use crate::harness::servers::postgres;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchBatchesOptions, CommonOptions};
-use crate::postgres;
-use crate::process_memory;
-use crate::progress::report_progress;
-use crate::provider_environment::accounts::{TrialAccount, TrialAccounts};
-use crate::provider_environment::callback_log;
-use crate::provider_environment::question_loader::{ChatQuestion, QuestionLoader};
-use crate::provider_environment::{ProviderEnvironment, ProviderEnvironmentOptions};
-use crate::statistics::{round_to, to_f64};
-use crate::verdict::TrialVerdict;
 
 const MODEL: &str = "trial-openai";
 const ACCOUNT: TrialAccount = TrialAccount {

@@ -5,14 +5,14 @@ use std::time::Instant;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
 use crate::bench::backlog::WaitingBacklog;
-use crate::bench::cpu_usage::MeasuredProcesses;
-use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::measurement::cpu_usage::MeasuredProcesses;
+use crate::harness::measurement::statistics::{median, round_to, summarize};
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchGatherOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statistics::{median, round_to, summarize};
-use crate::verdict::TrialVerdict;
 
 const MODEL: &str = "svc-mock";
 const SMALL_BACKLOG: i64 = 10_000;

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
-use crate::bench::closed_loop::{self, ClosedLoopLoader, LoadRound};
-use crate::bench::cpu_usage::{CpuUsage, MeasuredProcesses};
-use crate::callback_sink::{CallbackReceipts, CallbackSink};
-use crate::catalogue::{FREE_MODEL, PRICED_MODEL};
-use crate::failure::Result;
-use crate::load_request::LoadRequests;
+use crate::harness::callbacks::callback_sink::{CallbackReceipts, CallbackSink};
+use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::failure::Result;
+use crate::harness::http::load_request::LoadRequests;
+use crate::harness::load::closed_loop::{self, ClosedLoopLoader, LoadRound};
+use crate::harness::longshored::catalogue::{FREE_MODEL, PRICED_MODEL};
+use crate::harness::longshored::org_setup;
+use crate::harness::measurement::cpu_usage::{CpuUsage, MeasuredProcesses};
+use crate::harness::measurement::statistics::{round_to, summarize, to_f64};
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchJourneyOptions, CommonOptions};
-use crate::org_setup;
-use crate::progress::report_progress;
-use crate::statistics::{round_to, summarize, to_f64};
-use crate::verdict::TrialVerdict;
 
 const MIN_CARGO_PER_SECOND: f64 = 2500.0;
 const MAX_CPU_SECONDS_PER_THOUSAND: f64 = 0.7;

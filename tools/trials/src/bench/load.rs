@@ -4,22 +4,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
-use crate::bench::closed_loop::{self, ClosedLoopLoader};
-use crate::bench::cpu_usage::MeasuredProcesses;
 use crate::bench::load_variant::LoadVariant;
 use crate::bench::pgbench::PgbenchInserts;
-use crate::callback_sink::CallbackSink;
-use crate::catalogue::{FREE_MODEL, PRICED_MODEL};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::load_request::{BODY_BYTES, LoadRequests};
-use crate::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::environment::org_factory;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::load_request::{BODY_BYTES, LoadRequests};
+use crate::harness::load::closed_loop::{self, ClosedLoopLoader};
+use crate::harness::longshored::catalogue::{FREE_MODEL, PRICED_MODEL};
+use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::harness::longshored::org_setup;
+use crate::harness::measurement::cpu_usage::MeasuredProcesses;
+use crate::harness::measurement::statistics::{median, round_to};
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchLoadOptions, CommonOptions};
-use crate::org_factory;
-use crate::org_setup;
-use crate::progress::report_progress;
-use crate::statistics::{median, round_to};
-use crate::verdict::TrialVerdict;
 
 /// Loads without limits and holds, compared with bare inserts.
 const MIN_RATIO_TO_BARE_INSERTS: f64 = 0.5;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::bench::closed_loop::{self, ClosedLoopLoader};
-use crate::bench::cpu_usage::MeasuredProcesses;
-use crate::failure::Result;
-use crate::progress::report_progress;
-use crate::statistics::{median, percentile, round_to, summarize};
+use crate::harness::failure::Result;
+use crate::harness::load::closed_loop::{self, ClosedLoopLoader};
+use crate::harness::measurement::cpu_usage::MeasuredProcesses;
+use crate::harness::measurement::statistics::{median, percentile, round_to, summarize};
+use crate::harness::progress::report_progress;
 
 /// What is loaded where, and the results so far.
 #[derive(Debug)]

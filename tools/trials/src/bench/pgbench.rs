@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::postgres::TrialPostgresServer;
-use crate::scratch_folder::ScratchFolder;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::scratch_folder::ScratchFolder;
 
 const DATABASE: &str = "bare";
 /// Ids increase within each client, as the service's do: random ids would only slow it down.

@@ -9,20 +9,22 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::background_load::BackgroundLoad;
-use crate::bench::process_monitor::{MonitoredProcess, ProcessMonitor, ReadingsByProcess};
-use crate::callback_sink::CallbackSink;
-use crate::chaos::open_loop;
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::files_client::FilesClient;
-use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::files_client::FilesClient;
+use crate::harness::load::background_load::BackgroundLoad;
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::measurement::process_monitor::{
+    MonitoredProcess, ProcessMonitor, ReadingsByProcess,
+};
+use crate::harness::measurement::statistics::{percentile, round_to, summarize};
+use crate::harness::progress::report_progress;
+use crate::harness::sample_files::generated_video::GeneratedVideo;
+use crate::harness::sample_files::upload_content::UploadContent;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchVideosOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::sample_files::generated_video::GeneratedVideo;
-use crate::sample_files::upload_content::UploadContent;
-use crate::statistics::{percentile, round_to, summarize};
-use crate::verdict::TrialVerdict;
 
 const MEBIBYTE: u64 = 1 << 20;
 /// All organizations of a shard share its scan slots.

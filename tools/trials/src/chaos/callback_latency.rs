@@ -7,12 +7,12 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::environment::ChaosEnvironment;
-use crate::chaos::interruption::Interruption;
-use crate::failure::{FailureContext as _, Result};
-use crate::load_log::AcknowledgedLoad;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
+use crate::harness::checks::interruption::Interruption;
+use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::load::load_log::AcknowledgedLoad;
+use crate::harness::measurement::statistics;
+use crate::harness::verdict::TrialVerdict;
 
 const MAX_OTHER_CARGO_SECONDS: f64 = 5.0;
 const MAX_HELD_CARGO_SECONDS: f64 = 20.0;
@@ -158,7 +158,7 @@ pub async fn count_lanes(shards: &[(String, PgPool)]) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chaos::interruption::{HeldClaims, InterruptionEnd, Interruptions};
+    use crate::harness::checks::interruption::{HeldClaims, InterruptionEnd, Interruptions};
 
     #[test]
     fn cargo_of_a_held_lane_is_apart_while_the_lane_is_held() {

@@ -1,17 +1,18 @@
 //! Cuts database connections while every load is retried until it is answered.
 
+pub mod connection_cutter;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chaos::completion;
-use crate::chaos::connection_cutter;
-use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
 use crate::chaos::idempotent_loads::IdempotentLoads;
-use crate::chaos::open_loop;
-use crate::failure::{Result, TrialFailure};
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosLoadOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::verdict::TrialVerdict;
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 

@@ -1,7 +1,5 @@
 //! Uploads with every kind of fault, a flaky store, and workers that are killed.
 
-pub mod bucket_reconciliation;
-pub mod content_audit;
 pub mod fault_kind;
 pub mod upload_scenario;
 
@@ -14,13 +12,15 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::json;
 
 use crate::chaos::files::upload_scenario::{ExpectedEnd, UploadRecord};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::faulty_relay::RelayBehaviour;
-use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::checks::bucket_reconciliation;
+use crate::harness::checks::content_audit;
+use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::faulty_relay::RelayBehaviour;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosFilesOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::verdict::TrialVerdict;
 
 const ORGANIZATIONS: usize = 8;
 /// Fewer per project than it may have open.

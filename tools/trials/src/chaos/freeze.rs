@@ -3,6 +3,9 @@
 //! A killed process closes its sockets. A stopped process keeps its sockets, its transactions
 //! and their locks: only timeouts and leases help the others.
 
+pub mod large_loads;
+pub mod process_stopper;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +13,21 @@ use std::time::Duration;
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 
-use crate::chaos::claim_watch::{self, LostLeases};
-use crate::chaos::environment::{
-    ChaosCallers, ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment,
-};
-use crate::chaos::interruption::{self, InterruptionEnd, Interruptions};
+use crate::chaos::freeze::large_loads::LargeLoads;
+use crate::chaos::freeze::process_stopper::{ProcessStopper, StopMoment};
 use crate::chaos::interruption_findings::InterruptionFindings;
-use crate::chaos::large_loads::LargeLoads;
-use crate::chaos::open_loop;
-use crate::chaos::process_stopper::{ProcessStopper, StopMoment};
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::checks::claim_watch::{self, LostLeases};
+use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
+use crate::harness::environment::chaos_environment::{
+    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment,
+};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosInterruptionOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::verdict::TrialVerdict;
 
 const WARM_UP: Duration = Duration::from_secs(3);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(8);

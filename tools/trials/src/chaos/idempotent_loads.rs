@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::chaos::environment::{ChaosCallers, ChaosEnvironment};
-use crate::chaos::open_loop;
-use crate::failure::{FailureContext as _, Result};
-use crate::load_log;
-use crate::service_client::ServiceResponse;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
+use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::http::service_client::ServiceResponse;
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::load::load_log;
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics;
+use crate::harness::verdict::TrialVerdict;
 
 /// A caller gives up after this; it counts as a broken promise.
 const GIVE_UP_AFTER: Duration = Duration::from_mins(5);

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::chaos::callback_latency::{self, CallbackLatency};
-use crate::chaos::claim_watch::{self, LostLeases};
-use crate::chaos::completion::{self, CompletionReport};
-use crate::chaos::environment::ChaosEnvironment;
-use crate::chaos::interruption::{Interruption, InterruptionEnd};
-use crate::chaos::open_loop::OfferedRate;
-use crate::failure::Result;
-use crate::progress::report_progress;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
+use crate::harness::checks::claim_watch::{self, LostLeases};
+use crate::harness::checks::completion::{self, CompletionReport};
+use crate::harness::checks::interruption::{Interruption, InterruptionEnd};
+use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::failure::Result;
+use crate::harness::load::open_loop::OfferedRate;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_TAKEOVER_TIME: Duration = Duration::from_secs(15);

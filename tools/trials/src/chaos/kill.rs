@@ -1,17 +1,19 @@
 //! Two processes under load; one of them is killed at random every 1 to 3 seconds.
 
+pub mod takeover;
+
 use std::time::{Duration, Instant};
 
-use crate::chaos::completion::{self, CompletionReport};
-use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
-use crate::chaos::open_loop;
-use crate::chaos::takeover::{self, KilledProcesses};
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
+use crate::chaos::kill::takeover::KilledProcesses;
+use crate::harness::checks::completion::{self, CompletionReport};
+use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosLoadOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const MIN_LOADS_PER_SECOND: f64 = 200.0;
 const MAX_TAKEOVER_SECONDS: f64 = 15.0;

@@ -1,24 +1,27 @@
 //! Rate limits: two processes, one Redis, and more loads at once than a plan allows.
 
+pub mod load_burst;
+pub mod retry_after;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
-use crate::catalogue::FREE_MODEL;
-use crate::chaos::load_burst::{LoadBurst, run_load_burst};
+use crate::chaos::limits::load_burst::{LoadBurst, run_load_burst};
+use crate::chaos::limits::retry_after::RetryAfterWaits;
 use crate::chaos::process_pair::ProcessPair;
-use crate::chaos::retry_after::{self, RetryAfterWaits};
-use crate::failure::Result;
-use crate::load_request::LoadRequests;
-use crate::longshored_process::LongshoredProgram;
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::harness::failure::Result;
+use crate::harness::http::load_request::LoadRequests;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::longshored::longshored_process::LongshoredProgram;
+use crate::harness::longshored::org_setup;
+use crate::harness::measurement::statistics;
+use crate::harness::organization::TrialOrganization;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosLimitsOptions, CommonOptions};
-use crate::org_setup;
-use crate::organization::TrialOrganization;
-use crate::progress::report_progress;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 /// The time of the limiter's frozen clock.
 const FROZEN_CLOCK_MICROSECONDS: &str = "1800000000000000";

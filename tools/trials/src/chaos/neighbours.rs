@@ -2,7 +2,6 @@
 
 pub mod connections;
 pub mod environment;
-pub mod faulty_server;
 pub mod flood;
 pub mod memory;
 pub mod poison;
@@ -13,10 +12,10 @@ pub mod steady_load;
 
 use std::time::Instant;
 
-use crate::failure::Result;
+use crate::harness::failure::Result;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart};
-use crate::progress::report_progress;
-use crate::verdict::TrialVerdict;
 
 pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {
     // The debug build needs both cores for the parts alone.

@@ -5,10 +5,10 @@ mod disk;
 mod excess_load;
 mod offered_loads;
 
-use crate::failure::Result;
+use crate::harness::failure::Result;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosOverloadOptions, CommonOptions, OverloadPart};
-use crate::progress::report_progress;
-use crate::verdict::TrialVerdict;
 
 const ALL_PARTS: [OverloadPart; 4] = [
     OverloadPart::Load,

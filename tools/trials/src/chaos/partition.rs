@@ -6,20 +6,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chaos::claim_watch::{self, LostLeases};
-use crate::chaos::environment::{
-    CONTROL, ChaosCallers, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
-};
-use crate::chaos::interruption::{self, InterruptionEnd, Interruptions};
 use crate::chaos::interruption_findings::InterruptionFindings;
-use crate::chaos::open_loop;
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::{DatabaseUrls, LongshoredProcess};
+use crate::harness::checks::claim_watch::{self, LostLeases};
+use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
+use crate::harness::environment::chaos_environment::{
+    CONTROL, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
+};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::{DatabaseUrls, LongshoredProcess};
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosInterruptionOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const WARM_UP: Duration = Duration::from_secs(3);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(8);

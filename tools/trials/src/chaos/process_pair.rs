@@ -1,8 +1,8 @@
 //! Two `serve` processes that share one Redis.
 
-use crate::failure::Result;
-use crate::longshored_process::{LongshoredProcess, LongshoredProgram};
-use crate::service_client::ServiceClient;
+use crate::harness::failure::Result;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
 
 /// How many loads a process decided with its local buckets instead of Redis.
 const FALLBACK_METRIC: &str = "longshore_rate_limit_fallback_checks_total";

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::chaos::completion;
-use crate::chaos::environment::{
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{
     CONTROL, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
 };
-use crate::chaos::open_loop;
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::DatabaseUrls;
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::DatabaseUrls;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::silent_relay::SilentRelay;
+use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery};
-use crate::postgres::TrialPostgresServer;
-use crate::progress::report_progress;
-use crate::scratch_folder::ScratchFolder;
-use crate::silent_relay::SilentRelay;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Loads run before each kill and after each promotion.
@@ -33,7 +33,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
     let mut storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
     let primary = find_primary(&storage.postgres)?;
     let relay = SilentRelay::start(primary.address()).await?;
-    let spare = crate::free_port::find_free_address()?.port();
+    let spare = crate::harness::servers::free_port::find_free_address()?.port();
     let standby =
         TrialPostgresServer::standby_of(primary, &storage.scratch, "standby-0", spare).await?;
     primary.commit_synchronously().await?;

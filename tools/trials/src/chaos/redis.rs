@@ -1,28 +1,31 @@
 //! Redis is flushed, killed and frozen under load: limits nearly hold, and other callers see
 //! nothing.
 
+pub mod latency_samples;
+pub mod redis_fault;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
-use crate::catalogue::FREE_MODEL;
-use crate::chaos::latency_samples::{LatencySamples, RequestSource};
-use crate::chaos::open_loop;
 use crate::chaos::process_pair::ProcessPair;
-use crate::chaos::redis_fault::{AcceptanceWindow, RedisFault, RedisFaultRecord};
-use crate::failure::{Result, TrialFailure};
-use crate::load_request::LoadRequests;
-use crate::longshored_process::LongshoredProcess;
+use crate::chaos::redis::latency_samples::{LatencySamples, RequestSource};
+use crate::chaos::redis::redis_fault::{AcceptanceWindow, RedisFault, RedisFaultRecord};
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::http::load_request::LoadRequests;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::load::open_loop;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::longshored::org_setup;
+use crate::harness::organization::TrialOrganization;
+use crate::harness::progress::report_progress;
+use crate::harness::servers::redis::TrialRedisServer;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosRedisOptions, CommonOptions};
-use crate::org_setup;
-use crate::organization::TrialOrganization;
-use crate::progress::report_progress;
-use crate::redis::TrialRedisServer;
-use crate::service_client::ServiceClient;
-use crate::verdict::TrialVerdict;
 
 const WITHIN_LIMIT_ORGANIZATIONS: usize = 4;
 /// Enough to use up an extra burst quickly.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::chaos::completion;
-use crate::chaos::environment::{ChaosEnvironment, DatabaseLayout};
-use crate::chaos::open_loop;
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosLoadOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A rolling deployment waits this long before the next restart.

@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::clamd::{ClamdLimits, eicar_test_file};
-use crate::failure::{Result, TrialFailure};
-use crate::faulty_relay::RelayBehaviour;
-use crate::files_client::{FilesClient, FilesResponse};
-use crate::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::http::files_client::{FilesClient, FilesResponse};
+use crate::harness::measurement::statistics::round_to;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::faulty_relay::RelayBehaviour;
+use crate::harness::sample_files::generated_video::GeneratedVideo;
+use crate::harness::sample_files::upload_content::UploadContent;
+use crate::harness::sample_files::{self, SampleFile, pdf};
+use crate::harness::servers::clamd::{ClamdLimits, eicar_test_file};
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosScannerOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::sample_files::generated_video::GeneratedVideo;
-use crate::sample_files::upload_content::UploadContent;
-use crate::sample_files::{self, SampleFile, pdf};
-use crate::statistics::round_to;
-use crate::verdict::TrialVerdict;
 
 const MEBIBYTE: u64 = 1 << 20;
 const TEXT_MEBIBYTE: usize = 1 << 20;

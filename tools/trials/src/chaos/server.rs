@@ -1,27 +1,25 @@
 //! A real model answers; the trial kills its server while requests run, and later the worker.
 
-pub mod counting_proxy;
 pub mod environment;
 pub mod questions;
-pub mod request_log;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chaos::ledger_audit;
 use crate::chaos::server::environment::RealModelEnvironment;
-use crate::chaos::server::request_log::RequestCounts;
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::llama::LLAMA_SLOTS;
-use crate::load_request;
+use crate::harness::callbacks::callback_log::LoadedQuestion;
+use crate::harness::checks::ledger_audit;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::load_request;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::request_log::RequestCounts;
+use crate::harness::servers::llama::LLAMA_SLOTS;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosServerOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::provider_environment::callback_log::LoadedQuestion;
-use crate::service_client::ServiceClient;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A busy machine answers one request in several seconds.

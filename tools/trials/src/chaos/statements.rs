@@ -4,17 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chaos::completion;
-use crate::chaos::environment::{
+use crate::chaos::idempotent_loads::IdempotentLoads;
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
-use crate::chaos::idempotent_loads::IdempotentLoads;
-use crate::chaos::open_loop;
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::statement_relay::{StatementKind, StatementRelay};
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosStatementsOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statement_relay::{StatementKind, StatementRelay};
-use crate::verdict::TrialVerdict;
 
 /// How long everything may take to complete after the last fault.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);

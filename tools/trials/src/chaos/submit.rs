@@ -13,19 +13,19 @@ use futures::future::try_join_all;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::chaos::ledger_audit;
-use crate::chaos::open_loop;
 use crate::chaos::submit::accounts::{ACCOUNTS, GRACE_SECONDS, MODELS};
 use crate::chaos::submit::duplicate_submissions::SubmissionAudit;
 use crate::chaos::submit::kill_runner::KillDeps;
 use crate::chaos::submit::kill_schedule::KillSchedule;
-use crate::failure::{FailureContext as _, Result};
+use crate::harness::callbacks::callback_log;
+use crate::harness::checks::ledger_audit;
+use crate::harness::environment::provider_environment::ProviderEnvironment;
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::load::open_loop;
+use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosSubmitOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::provider_environment::ProviderEnvironment;
-use crate::provider_environment::callback_log;
-use crate::provider_environment::question_loader::{ChatQuestion, QuestionLoader};
-use crate::verdict::TrialVerdict;
 
 const LOADS_PER_SECOND: u32 = 24;
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(3);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::verdict::TrialVerdict;
 use crate::soak::trial_process::TrialResult;
-use crate::verdict::TrialVerdict;
 
 /// Figures that are summed, and their names in verdicts.
 const FIGURES: [(&str, &[&str]); 5] = [

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::child_process::{ChildProcess, ChildProgram};
-use crate::failure::{FailureContext as _, Result};
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::servers::child_process::{ChildProcess, ChildProgram};
 use crate::options::{CommonOptions, SoakOptions};
 use crate::soak::schedule;
 

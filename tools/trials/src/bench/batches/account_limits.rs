@@ -8,8 +8,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::bench::batches::provider_jobs::ProviderJob;
-use crate::failure::{FailureContext as _, Result};
-use crate::verdict::TrialVerdict;
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::verdict::TrialVerdict;
 
 /// As in `providers.toml`.
 #[derive(Debug, Clone, Copy)]

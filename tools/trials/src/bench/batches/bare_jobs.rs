@@ -6,7 +6,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::bench::batches::provider_client::{BenchProviderClient, string_field};
 use crate::bench::batches::provider_jobs::ProviderJob;
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
 
 /// As many as two shards submit at the same time.
 const MAX_CONCURRENT_JOBS: usize = 16;

@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::provider_environment::question_loader::QuestionLoader;
-use crate::statistics::{median, round_to};
-use crate::verdict::TrialVerdict;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::load::question_loader::QuestionLoader;
+use crate::harness::measurement::statistics::{median, round_to};
+use crate::harness::verdict::TrialVerdict;
 
 /// Indexes in the list of organizations; both are on the first shard.
 pub const BUSY_ORGANIZATION: usize = 0;

@@ -5,9 +5,9 @@ use http_body_util::Full;
 use hyper::Request;
 use serde_json::{Value, json};
 
-use crate::failure::{Result, TrialFailure};
-use crate::http_client::HttpClient;
-use crate::simulator_process::SimulatorProcess;
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::http::http_client::HttpClient;
+use crate::harness::servers::simulator_process::SimulatorProcess;
 
 const FORM_BOUNDARY: &str = "trial-5b0c2a77d1";
 

@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::bench::batches::provider_client::{BenchProviderClient, string_field};
-use crate::failure::{Result, TrialFailure};
-use crate::provider_environment::accounts::TrialAccount;
-use crate::sha256;
-use crate::simulator_process::SimulatorProcess;
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::longshored::accounts::TrialAccount;
+use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::sha256;
 
 /// The bytes of a line per token.
 const BYTES_PER_TOKEN: u64 = 4;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::chaos::files::fault_kind::UploadFaultKind;
-use crate::clamd;
-use crate::files_client::{self, FilesClient, FilesResponse};
-use crate::sample_files::generated_video::GeneratedVideo;
-use crate::sample_files::upload_content::UploadContent;
-use crate::sample_files::{self, SampleFile};
+use crate::harness::http::files_client::{self, FilesClient, FilesResponse};
+use crate::harness::sample_files::generated_video::GeneratedVideo;
+use crate::harness::sample_files::upload_content::UploadContent;
+use crate::harness::sample_files::{self, SampleFile};
+use crate::harness::servers::clamd;
 
 mod parts;
 

@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
-use crate::catalogue::FREE_MODEL;
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, ConnectionReuse, SteadyLoad};
-use crate::failure::{Result, TrialFailure};
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::measurement::statistics;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 const ORGANIZATIONS: usize = 6;
 /// Loads of the healthy organizations.

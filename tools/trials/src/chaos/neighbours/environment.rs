@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
-use crate::base_environment::{BaseEnvironment, SHARD};
-use crate::callback_sink::CallbackSink;
 use crate::chaos::neighbours::steady_load::LoadingOrganization;
-use crate::failure::{Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
-use crate::org_factory;
-use crate::org_setup;
-use crate::organization::TrialOrganization;
-use crate::progress::report_progress;
+use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::environment::base_environment::{BaseEnvironment, SHARD};
+use crate::harness::environment::org_factory;
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::longshored::org_setup;
+use crate::harness::organization::TrialOrganization;
+use crate::harness::progress::report_progress;
 
 #[derive(Debug, Clone, Copy)]
 pub struct NeighboursEnvironmentOptions<'a> {

@@ -9,18 +9,18 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
 use crate::chaos::neighbours::steady_load::{LoadWindow, SteadyLoad};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::harness::environment::org_factory;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::measurement::statistics::{round_to, to_f64};
+use crate::harness::progress::report_progress;
+use crate::harness::servers::postgres;
+use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::org_factory;
-use crate::postgres;
-use crate::progress::report_progress;
-use crate::simulator_process::SimulatorProcess;
-use crate::statistics::{round_to, to_f64};
-use crate::verdict::TrialVerdict;
 
 const MODEL: &str = "slow-server";
 const CARGO_PER_BATCH: u32 = 250;

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
-use crate::catalogue::FREE_MODEL;
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoad};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::measurement::process_memory;
+use crate::harness::measurement::statistics::round_to;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::process_memory;
-use crate::progress::report_progress;
-use crate::service_client::ServiceClient;
-use crate::statistics::round_to;
-use crate::verdict::TrialVerdict;
 
 const FILLER_TEXT: &str = "lorem ipsum dolor sit amet ";
 const LOAD_BYTES: usize = 9_000_000;

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
-use crate::catalogue::FREE_MODEL;
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::measurement::statistics::round_to;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::service_client::ServiceClient;
-use crate::statistics::round_to;
-use crate::verdict::TrialVerdict;
 
 const DIRECTIVE: &str = "[mock:";
 const ORGANIZATIONS: usize = 6;

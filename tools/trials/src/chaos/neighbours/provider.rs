@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
-use crate::catalogue::FREE_MODEL;
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
-use crate::chaos::neighbours::faulty_server::{FaultyServer, ServerFault};
 use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::failure::Result;
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::failure::Result;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
+use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::simulator_process::SimulatorProcess;
-use crate::verdict::TrialVerdict;
 
 /// The models of the healthy organizations.
 const HEALTHY_MODELS: [&str; 3] = [FREE_MODEL, "healthy-batch", "healthy-server"];

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::catalogue::FREE_MODEL;
-use crate::failure::{FailureContext as _, Result};
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::longshored::catalogue::FREE_MODEL;
 
 /// An account; its model and its credential have the same name.
 #[derive(Debug)]

@@ -9,16 +9,16 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::base_environment::{BaseEnvironment, CHAOS_MEMORY};
-use crate::catalogue::FREE_MODEL;
 use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
-use crate::chaos::neighbours::faulty_server::{FaultyServer, ServerFault};
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, LoadingOrganization, SteadyLoad};
-use crate::failure::{FailureContext as _, Result};
+use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::measurement::statistics::{self, percentile, round_to};
+use crate::harness::progress::report_progress;
+use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statistics::{self, percentile, round_to};
-use crate::verdict::TrialVerdict;
 
 /// The share of the healthy callbacks that must be sent.
 const MIN_CALLBACK_SHARE: f64 = 0.95;

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::callback_sink::{CallbackReceipt, CallbackReceipts};
-use crate::chaos::open_loop;
-use crate::load_log;
-use crate::load_request;
-use crate::organization::TrialOrganization;
-use crate::service_client::ServiceClient;
-use crate::statistics::{self, percentile, round_to};
-use crate::verdict::TrialVerdict;
+use crate::harness::callbacks::callback_sink::{CallbackReceipt, CallbackReceipts};
+use crate::harness::http::load_request;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::load::load_log;
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics::{self, percentile, round_to};
+use crate::harness::organization::TrialOrganization;
+use crate::harness::verdict::TrialVerdict;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How much a machine that is busy with a neighbour may add to the p99.

@@ -5,16 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use std::sync::Arc;
 
-use crate::callback_sink;
-use crate::chaos::environment::{
+use crate::harness::callbacks::callback_sink;
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
-use crate::chaos::{completion, open_loop};
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosOverloadOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::statistics;
-use crate::verdict::TrialVerdict;
 
 /// Where Debian installs the library that shifts the clock of a process.
 const FAKETIME_LIBRARIES: [&str; 2] = [

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::offered_loads::{self, OfferedLoad, OfferedLoads};
-use crate::chaos::environment::{
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
-use crate::chaos::{completion, open_loop};
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics::{self, round_to};
+use crate::harness::progress::report_progress;
+use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::servers::small_disk::SmallDisk;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosOverloadOptions, CommonOptions};
-use crate::postgres::TrialPostgresServer;
-use crate::progress::report_progress;
-use crate::scratch_folder::ScratchFolder;
-use crate::small_disk::SmallDisk;
-use crate::statistics::{self, round_to};
-use crate::verdict::TrialVerdict;
 
 const DISK_MEGABYTES: u64 = 320;
 const LOADS_PER_SECOND: u32 = 60;

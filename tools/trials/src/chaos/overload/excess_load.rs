@@ -13,16 +13,17 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::offered_loads::{self, OfferedLoad, OfferedLoads};
-use crate::chaos::environment::{
+use crate::harness::checks::completion;
+use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
-use crate::chaos::{completion, open_loop};
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics::{self, percentile, round_to};
+use crate::harness::progress::report_progress;
+use crate::harness::relays::slow_relay::SlowRelay;
+use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosOverloadOptions, CommonOptions};
-use crate::progress::report_progress;
-use crate::slow_relay::SlowRelay;
-use crate::statistics::{self, percentile, round_to};
-use crate::verdict::TrialVerdict;
 
 const ADDED_LATENCY: Duration = Duration::from_millis(200);
 /// Loads in flight while the sustained rate is measured: enough to fill groups, even if a group

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::chaos::environment::ChaosCallers;
-use crate::chaos::open_loop;
-use crate::load_log;
-use crate::statistics;
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::load::load_log;
+use crate::harness::load::open_loop;
+use crate::harness::measurement::statistics;
 
 #[derive(Debug, Clone)]
 pub(super) struct OfferedLoad {

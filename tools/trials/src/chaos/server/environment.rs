@@ -7,19 +7,21 @@ use std::path::Path;
 
 use sqlx::PgPool;
 
-use crate::chaos::server::counting_proxy::CountingProxy;
 use crate::chaos::server::questions;
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::llama::{self, LlamaServer};
-use crate::longshored_process::{DatabaseUrls, LongshoredProcess, LongshoredProgram};
+use crate::harness::callbacks::recording_sink::RecordingCallbackSink;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::longshored::longshored_process::{
+    DatabaseUrls, LongshoredProcess, LongshoredProgram,
+};
+use crate::harness::longshored::org_setup;
+use crate::harness::organization::TrialOrganization;
+use crate::harness::progress::report_progress;
+use crate::harness::relays::counting_proxy::CountingProxy;
+use crate::harness::servers::llama::{self, LlamaServer};
+use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::redis::TrialRedisServer;
+use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::options::{ChaosServerOptions, CommonOptions};
-use crate::org_setup;
-use crate::organization::TrialOrganization;
-use crate::postgres::TrialPostgresServer;
-use crate::progress::report_progress;
-use crate::provider_environment::recording_sink::RecordingCallbackSink;
-use crate::redis::TrialRedisServer;
-use crate::scratch_folder::ScratchFolder;
 
 const SHARD: &str = "north";
 const POSTGRES_MEMORY: &str = "128MB";

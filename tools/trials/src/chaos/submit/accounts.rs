@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::failure::Result;
+use crate::harness::environment::provider_environment::{
+    ProviderEnvironment, ProviderEnvironmentOptions,
+};
+use crate::harness::failure::Result;
+use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
+use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::options::CommonOptions;
-use crate::provider_environment::accounts::{TrialAccount, TrialAccounts};
-use crate::provider_environment::{ProviderEnvironment, ProviderEnvironmentOptions};
-use crate::simulator_process::SimulatorProcess;
 
 const ORGANIZATIONS: usize = 8;
 const POSTGRES_MEMORY: &str = "256MB";

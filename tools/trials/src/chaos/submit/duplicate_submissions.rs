@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use crate::failure::{Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
 
 /// The submissions of all accounts.
 #[derive(Debug, Default)]

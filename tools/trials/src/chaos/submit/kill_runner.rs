@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, account_faults};
 use crate::chaos::submit::kill_schedule::{KillSchedule, PlannedKill};
-use crate::failure::{FailureContext as _, Result, TrialFailure};
-use crate::longshored_process::LongshoredProcess;
-use crate::progress::report_progress;
-use crate::simulator_process::SimulatorProcess;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::progress::report_progress;
+use crate::harness::servers::simulator_process::SimulatorProcess;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A worker that is alive after this is killed, and its failpoint is tried again later.

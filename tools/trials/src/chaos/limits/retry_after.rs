@@ -1,0 +1,106 @@
+//! A single caller that waits as long as `Retry-After` tells it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::chaos::process_pair::ProcessPair;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::load_request::LoadRequests;
+use crate::harness::http::service_client::ServiceResponse;
+use crate::harness::organization::TrialOrganization;
+
+/// The time in which the Free plan refills one token.
+const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const EARLY_BY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub struct RetryAfterWaits {
+    pub measured: u32,
+    /// Accepted after `Retry-After`.
+    pub accepted: u32,
+    /// Accepted one second before that.
+    pub accepted_early: u32,
+}
+
+/// Measures waits with an organization of the Free plan whose bucket is empty.
+pub async fn measure_waits(
+    pair: &ProcessPair,
+    loads: &Arc<LoadRequests>,
+    organization: &TrialOrganization,
+    wanted: u32,
+) -> Result<RetryAfterWaits> {
+    let mut caller = RetryingCaller {
+        pair,
+        loads,
+        organization,
+        number: 1_000_000,
+    };
+    let mut waits = RetryAfterWaits::default();
+    for _ in 0..wanted * 3 {
+        if waits.measured == wanted {
+            break;
+        }
+        caller.take_next_token().await?;
+        let refused = caller.load().await?;
+        let told_at = Instant::now();
+        let Some(seconds) = refused.retry_after.filter(|_| refused.status == 429) else {
+            return Err(TrialFailure::new(format!(
+                "an empty bucket answers {} without Retry-After",
+                refused.status
+            )));
+        };
+        // The token was taken when it arrived, so the next one is almost two seconds away. On a
+        // machine that paused for half of that time, no full second is left.
+        let wait = Duration::from_secs(seconds);
+        if wait != TOKEN_INTERVAL {
+            continue;
+        }
+        waits.measured += 1;
+        caller
+            .sleep_until(told_at + wait.saturating_sub(EARLY_BY))
+            .await;
+        waits.accepted_early += u32::from(caller.load().await?.status == 202);
+        caller.sleep_until(told_at + wait).await;
+        waits.accepted += u32::from(caller.load().await?.status == 202);
+    }
+    Ok(waits)
+}
+
+struct RetryingCaller<'a> {
+    pair: &'a ProcessPair,
+    loads: &'a LoadRequests,
+    organization: &'a TrialOrganization,
+    number: u64,
+}
+
+impl RetryingCaller<'_> {
+    /// Sends one load, to each process in turn.
+    async fn load(&mut self) -> Result<ServiceResponse> {
+        self.number += 1;
+        let turn = usize::try_from(self.number).unwrap_or_default() % self.pair.clients.len();
+        let target = self.pair.clients.get(turn);
+        let target = target.ok_or_else(|| TrialFailure::new("no process is running"))?;
+        let mut request = String::new();
+        self.loads
+            .write(&mut request, self.organization, self.number);
+        target.send(request.as_bytes()).await.context("loading")
+    }
+
+    /// Empties the bucket, then takes the next token as soon as it arrives.
+    async fn take_next_token(&mut self) -> Result<()> {
+        while self.load().await?.status == 202 {}
+        let begun = Instant::now();
+        while self.load().await?.status != 202 {
+            if begun.elapsed() > TOKEN_INTERVAL * 5 {
+                return Err(TrialFailure::new("an empty bucket is not refilled"));
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    async fn sleep_until(&self, moment: Instant) {
+        tokio::time::sleep_until(moment.into()).await;
+    }
+}

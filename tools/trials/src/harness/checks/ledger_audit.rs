@@ -1,0 +1,128 @@
+//! After the faults: checks the ledger, the holds and the charges.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::longshored::longshored_process::LongshoredProgram;
+use crate::harness::progress::report_progress;
+use crate::harness::verdict::TrialVerdict;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The service also stores cargo whose load got no response; it ends like any other cargo.
+const OPEN_CARGO_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What the ledger, the rows and the callback sink say about money.
+#[derive(Debug)]
+pub struct TrialLedgerAudit {
+    is_clean: bool,
+    /// The output of `admin ledger check`.
+    report: Value,
+    /// Different priced cargo whose callback reported success.
+    received: i64,
+    rows: LedgerSums,
+}
+
+/// Sums over all shards.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct LedgerSums {
+    /// Cargo that is not completed or whose callback is open.
+    open: i64,
+    /// Outcomes with a charge.
+    settled: i64,
+    /// Nano-dollars charged.
+    charged: i64,
+    /// Outcomes of free cargo with a charge.
+    free_charged: i64,
+    /// Nano-dollars that accounts still hold.
+    held: i64,
+    /// Accounts that hold something, or reserve tokens.
+    holding: i64,
+}
+
+/// Waits until no cargo is open, then reads the ledger.
+pub async fn audit_environment(environment: &ChaosEnvironment) -> Result<TrialLedgerAudit> {
+    let billed = || i64::try_from(environment.callers.receipts.count_billed()).unwrap_or(i64::MAX);
+    audit_shards(&environment.longshored, &environment.shards, billed).await
+}
+
+/// The same for any service; `received` counts the different priced successes.
+pub async fn audit_shards(
+    longshored: &LongshoredProgram,
+    shards: &[(String, PgPool)],
+    received: impl Fn() -> i64,
+) -> Result<TrialLedgerAudit> {
+    let begun = Instant::now();
+    let mut rows = read_sums(shards).await?;
+    while rows.open > 0 && begun.elapsed() < OPEN_CARGO_TIMEOUT {
+        tokio::time::sleep(POLL_INTERVAL).await;
+        rows = self::read_sums(shards).await?;
+    }
+    report_progress(format!(
+        "{} outcomes charged; checking the ledger",
+        rows.settled
+    ));
+    let verb = ["admin", "ledger", "check", "--json"];
+    let checked = longshored.run_to_end(&verb).await?;
+    let report = serde_json::from_str(&checked.stdout)
+        .unwrap_or_else(|_| json!(format!("{}{}", checked.stdout, checked.stderr)));
+    Ok(TrialLedgerAudit {
+        is_clean: checked.status.success(),
+        report,
+        received: received(),
+        rows,
+    })
+}
+
+impl TrialLedgerAudit {
+    pub fn judge(&self, verdict: &mut TrialVerdict) {
+        let rows = self.rows;
+        verdict
+            .record("settled", rows.settled)
+            .record("priced_received", self.received)
+            .record("charged_nanodollars", rows.charged)
+            .record("held_nanodollars", rows.held)
+            .record("ledger", self.report.clone())
+            .check("no cargo is left open", rows.open == 0)
+            .check("some cargo was charged for", rows.settled > 0)
+            .check("the ledger is clean", self.is_clean)
+            .check(
+                "exactly the priced cargo with a successful callback was charged",
+                rows.settled == self.received,
+            )
+            .check("free cargo is not charged", rows.free_charged == 0)
+            .check("no hold is left", (rows.held, rows.holding) == (0, 0));
+    }
+}
+
+async fn read_sums(shards: &[(String, PgPool)]) -> Result<LedgerSums> {
+    let query = "
+        select array[open, settled, charged, free_charged, held, holding]
+        from (select
+                count(*) filter (where completed_at is null or callback_state = 'open') as open,
+                count(*) filter (where charged > 0) as settled,
+                coalesce(sum(charged), 0)::bigint as charged,
+                count(*) filter (where cargo.held is null and charged is not null) as free_charged
+            from shard.cargo left join shard.outcome on outcome.cargo = cargo.id) cargo,
+            (select coalesce(sum(held), 0)::bigint as held,
+                count(*) filter (where held > 0 or tokens_reserved > 0) as holding
+            from shard.account) account";
+    let mut sum = LedgerSums::default();
+    for (_, pool) in shards {
+        let row = sqlx::query_scalar::<_, Vec<i64>>(query).fetch_one(pool);
+        let row = row.await.context("reading the sums of the ledger")?;
+        let [open, settled, charged, free_charged, held, holding] = row.as_slice() else {
+            return Err(TrialFailure::new("the query returned unexpected columns"));
+        };
+        sum.open += open;
+        sum.settled += settled;
+        sum.charged += charged;
+        sum.free_charged += free_charged;
+        sum.held += held;
+        sum.holding += holding;
+    }
+    Ok(sum)
+}

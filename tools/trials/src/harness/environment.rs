@@ -1,0 +1,7 @@
+//! Environments: servers, databases and service processes that start and stop together.
+
+pub mod base_environment;
+pub mod chaos_environment;
+pub mod files_environment;
+pub mod org_factory;
+pub mod provider_environment;

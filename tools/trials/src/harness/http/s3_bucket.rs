@@ -1,0 +1,234 @@
+//! An S3 client of one bucket: signed requests and full listings.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use http_body_util::Full;
+use hyper::{Method, Request};
+use ring::hmac;
+
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::http_client::{HttpClient, HttpResponse};
+use crate::harness::sha256::sha256_hex;
+
+const REGION: &str = "us-east-1";
+
+/// The bucket's address and credentials.
+#[derive(Debug, Clone)]
+pub struct S3Bucket {
+    /// Host and port.
+    pub host: String,
+    pub name: String,
+    pub access_key: String,
+    pub secret_key: String,
+    pub http: HttpClient,
+}
+
+/// A multipart upload that was started and neither completed nor aborted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct S3MultipartUpload {
+    pub key: String,
+    pub upload_id: String,
+}
+
+impl S3Bucket {
+    /// Creates the bucket unless it exists.
+    pub async fn create(&self) -> Result<()> {
+        let reply = self.send(&Method::PUT, "", &[], Bytes::new()).await?;
+        match reply.status {
+            200 | 409 => Ok(()),
+            _ => Err(store_failure("creating the bucket", &reply)),
+        }
+    }
+
+    /// Checks that an object that was put can be read back.
+    pub async fn check_put_and_get(&self) -> Result<()> {
+        let body = Bytes::from_static(b"health check");
+        let put = self.send(&Method::PUT, "ready", &[], body.clone()).await?;
+        let got = self.send(&Method::GET, "ready", &[], Bytes::new()).await?;
+        if !put.is_success() || got.body != body {
+            return Err(store_failure("putting and reading an object", &got));
+        }
+        self.delete("ready").await
+    }
+
+    pub async fn delete(&self, key: &str) -> Result<()> {
+        let gone = self.send(&Method::DELETE, key, &[], Bytes::new()).await?;
+        if gone.is_success() {
+            return Ok(());
+        }
+        Err(store_failure("deleting", &gone))
+    }
+
+    pub async fn list_keys(&self) -> Result<Vec<String>> {
+        let mut keys = Vec::new();
+        let mut after = String::new();
+        loop {
+            let query = [("list-type", "2"), ("start-after", &after)];
+            let reply = self.send(&Method::GET, "", &query, Bytes::new()).await?;
+            if !reply.is_success() {
+                return Err(store_failure("listing objects", &reply));
+            }
+            let text = reply.text();
+            keys.extend(xml_values(&text, "Key"));
+            if xml_values(&text, "IsTruncated").next().as_deref() != Some("true") {
+                return Ok(keys);
+            }
+            after = keys.last().cloned().unwrap_or_default();
+        }
+    }
+
+    /// Every open multipart upload; a trial never has more than one page of them.
+    pub async fn list_multipart_uploads(&self) -> Result<Vec<S3MultipartUpload>> {
+        let query = [("uploads", ""), ("max-uploads", "1000")];
+        let reply = self.send(&Method::GET, "", &query, Bytes::new()).await?;
+        if !reply.is_success() {
+            return Err(store_failure("listing uploads", &reply));
+        }
+        let text = reply.text();
+        let open = xml_values(&text, "Upload").map(|entry| {
+            let field = |name| xml_values(&entry, name).next().unwrap_or_default();
+            S3MultipartUpload {
+                key: field("Key"),
+                upload_id: field("UploadId"),
+            }
+        });
+        Ok(open.collect())
+    }
+
+    async fn send(
+        &self,
+        method: &Method,
+        key: &str,
+        query: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<HttpResponse> {
+        let url = self.presign(method, key, query, now());
+        let request = Request::builder().method(method).uri(url);
+        let request = request
+            .body(Full::new(body))
+            .context("building a request to the store")?;
+        let reply = self.http.send(request).await;
+        reply.map_err(|lost| TrialFailure::new(format!("sending a request to the store: {lost}")))
+    }
+
+    /// AWS Signature Version 4, in the query string. The keys of a trial need no escaping.
+    fn presign(
+        &self,
+        method: &Method,
+        key: &str,
+        query: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> String {
+        let moment = now.format("%Y%m%dT%H%M%SZ").to_string();
+        let scope = format!("{}/{REGION}/s3/aws4_request", now.format("%Y%m%d"));
+        let path = match key {
+            "" => format!("/{}", self.name),
+            key => format!("/{}/{key}", self.name),
+        };
+        let credential = format!("{}/{scope}", self.access_key);
+        let mut pairs = vec![
+            ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"),
+            ("X-Amz-Credential", &credential),
+            ("X-Amz-Date", &moment),
+            ("X-Amz-Expires", "60"),
+            ("X-Amz-SignedHeaders", "host"),
+        ];
+        pairs.extend(query);
+        pairs.sort_unstable();
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)));
+        let pairs = pairs.collect::<Vec<_>>().join("&");
+        let canonical = format!(
+            "{method}\n{path}\n{pairs}\nhost:{}\n\nhost\nUNSIGNED-PAYLOAD",
+            self.host
+        );
+        let text = format!(
+            "AWS4-HMAC-SHA256\n{moment}\n{scope}\n{}",
+            sha256_hex(canonical.as_bytes())
+        );
+        let secret = format!("AWS4{}", self.secret_key).into_bytes();
+        let key = scope
+            .split('/')
+            .fold(secret, |key, word| hmac_sha256(&key, word));
+        let signature = hex::encode(hmac_sha256(&key, &text));
+        format!(
+            "http://{}{path}?{pairs}&X-Amz-Signature={signature}",
+            self.host
+        )
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the store compares the time of a signature with its own clock"
+)]
+fn now() -> DateTime<Utc> {
+    std::time::SystemTime::now().into()
+}
+
+fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+    hmac::sign(&key, text.as_bytes()).as_ref().to_vec()
+}
+
+/// Escapes every byte except the unreserved ones, as signatures require.
+fn percent_encode(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
+}
+
+/// The text between `<name>` and `</name>`, each time.
+fn xml_values<'a>(text: &'a str, name: &str) -> impl Iterator<Item = String> + use<'a> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once(&open)?;
+        let (value, after) = after.split_once(&close)?;
+        rest = after;
+        Some(value.replace("&quot;", "\"").replace("&amp;", "&"))
+    })
+}
+
+fn store_failure(what: &str, reply: &HttpResponse) -> TrialFailure {
+    let text: String = reply.text().chars().take(300).collect();
+    TrialFailure::new(format!(
+        "{what}: the store answered {}: {text}",
+        reply.status
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_names_its_moment_and_its_scope() {
+        let bucket = S3Bucket {
+            host: "examplebucket.s3.amazonaws.com".to_owned(),
+            name: "examplebucket".to_owned(),
+            access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+            secret_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+            http: HttpClient::default(),
+        };
+        let now = DateTime::from_timestamp(1_369_353_600, 0).unwrap();
+        let url = bucket.presign(&Method::GET, "test.txt", &[], now);
+        assert!(url.contains("X-Amz-Date=20130524T000000Z"), "{url}");
+        assert!(
+            url.contains("X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3"),
+            "{url}"
+        );
+        assert_eq!(url.rsplit_once("Signature=").unwrap().1.len(), 64);
+    }
+
+    #[test]
+    fn values_are_read_between_their_tags() {
+        let text = "<Key>a&amp;b</Key><Keys>no</Keys><Key>c</Key>";
+        assert_eq!(xml_values(text, "Key").collect::<Vec<_>>(), ["a&b", "c"]);
+    }
+}

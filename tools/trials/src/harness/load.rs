@@ -1,0 +1,8 @@
+//! Load generators, and what became of their loads.
+
+pub mod background_load;
+pub mod callers;
+pub mod closed_loop;
+pub mod load_log;
+pub mod open_loop;
+pub mod question_loader;

@@ -1,0 +1,208 @@
+//! An open-loop load generator: loads start at a fixed rate, regardless of earlier responses.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::{BoxFuture, FutureExt as _};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::harness::http::load_request;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::load::load_log;
+use crate::harness::measurement::statistics;
+
+const TICK_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the load balancer checks `/ready`.
+const READY_PROBE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Starts `rate` loads a second until `enough`, and returns once each has its response. Returns
+/// how many there were.
+pub async fn offer_loads<F, L>(rate: u32, enough: impl Future<Output = ()>, load: F) -> u64
+where
+    F: Fn(u64) -> L,
+    L: Future<Output = ()> + Send + 'static,
+{
+    let mut enough = pin!(enough);
+    let mut under_way = JoinSet::new();
+    let begun = Instant::now();
+    let mut ticks = tokio::time::interval(TICK_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut offered = 0;
+    loop {
+        tokio::select! {
+            () = &mut enough => break,
+            _ = ticks.tick() => {}
+        }
+        while offered < due_loads(rate, begun.elapsed()) {
+            under_way.spawn(load(offered));
+            offered += 1;
+        }
+        while under_way.try_join_next().is_some() {}
+    }
+    while under_way.join_next().await.is_some() {}
+    offered
+}
+
+/// How many loads should have started by now.
+fn due_loads(rate: u32, elapsed: Duration) -> u64 {
+    let thousandths = u128::from(rate) * elapsed.as_millis();
+    u64::try_from(thousandths / 1000).unwrap_or(u64::MAX)
+}
+
+/// The index of the organization of the `number`th load: each in turn.
+pub fn organization_index(callers: &ChaosCallers, number: u64) -> usize {
+    let count = callers.organizations.len().max(1);
+    usize::try_from(number).unwrap_or_default() % count
+}
+
+/// Sends one load to one process, never retried, and records it. Returns whether it was
+/// accepted.
+pub async fn load_once(callers: &ChaosCallers, place: usize, number: u64) -> bool {
+    let which = organization_index(callers, number);
+    let Some(organization) = callers.organizations.get(which) else {
+        return false;
+    };
+    let Some(target) = callers.clients.get(place) else {
+        return false;
+    };
+    let mut request = String::new();
+    callers.requests.write(&mut request, organization, number);
+    send_load(callers, (place, target), which, &request).await
+}
+
+/// The same with a custom body.
+pub async fn load_body(callers: &ChaosCallers, place: usize, which: usize, body: &str) {
+    let organization = callers.organizations.get(which);
+    let target = callers.clients.get(place);
+    if let Some((organization, target)) = organization.zip(target) {
+        let request = load_request::format_load(organization, body);
+        send_load(callers, (place, target), which, &request).await;
+    }
+}
+
+async fn send_load(
+    callers: &ChaosCallers,
+    (place, target): (usize, &ServiceClient),
+    which: usize,
+    request: &str,
+) -> bool {
+    let sent = Instant::now();
+    let reason = match target.send(request.as_bytes()).await {
+        Ok(answer) if answer.is_success() => match answer.cargo_id() {
+            Some(cargo) => {
+                let ledger = &callers.load_log;
+                ledger.acknowledge_sent(cargo, which, place, sent);
+                return true;
+            }
+            None => "2xx without a cargo_id".to_owned(),
+        },
+        Ok(answer) => answer.status.to_string(),
+        Err(error) => load_log::error_reason(&error),
+    };
+    callers.load_log.record_failure(reason);
+    false
+}
+
+/// Checks `/ready` like a load balancer, until it is dropped.
+pub async fn run_balancer(callers: &ChaosCallers) {
+    let asking = callers.clients.iter().map(|target| async {
+        let mut ticks = tokio::time::interval(READY_PROBE_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            target.check_ready().await;
+        }
+    });
+    futures::future::join_all(asking).await;
+}
+
+/// Sends one load to a process that the load balancer considers ready.
+pub async fn load_ready_process(callers: &ChaosCallers, number: u64) {
+    let ready = callers
+        .clients
+        .iter()
+        .enumerate()
+        .filter(|(_, target)| target.is_admitted());
+    let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
+    let turn = usize::try_from(number).unwrap_or_default() % ready.len().max(1);
+    match ready.get(turn) {
+        Some(place) => {
+            load_once(callers, *place, number).await;
+        }
+        None => callers.load_log.record_failure("no process was ready"),
+    }
+}
+
+/// How many loads were offered while something else ran.
+#[derive(Debug, Clone, Copy)]
+pub struct OfferedRate {
+    pub loads: u64,
+    pub per_second: f64,
+}
+
+/// Offers loads for as long as `work` takes; also returns the result of `work`.
+pub async fn offer_loads_during<F, L, T>(
+    rate: u32,
+    load: F,
+    work: impl Future<Output = T>,
+) -> (OfferedRate, T)
+where
+    F: Fn(u64) -> L,
+    L: Future<Output = ()> + Send + 'static,
+{
+    let (over, enough) = oneshot::channel::<()>();
+    let begun = Instant::now();
+    let working = async {
+        let done = work.await;
+        drop(over);
+        (done, begun.elapsed())
+    };
+    let loading = offer_loads(rate, async { drop(enough.await) }, load);
+    let (loads, (done, length)) = tokio::join!(loading, working);
+    let count = usize::try_from(loads).unwrap_or(usize::MAX);
+    let per_second = statistics::rate_per_second(count, length);
+    (OfferedRate { loads, per_second }, done)
+}
+
+/// A load for [`offer_loads`] that goes through the load balancer.
+pub fn balanced_load(
+    callers: &Arc<ChaosCallers>,
+) -> impl Fn(u64) -> BoxFuture<'static, ()> + use<> {
+    let callers = Arc::clone(callers);
+    move |number| {
+        let callers = Arc::clone(&callers);
+        async move { load_ready_process(&callers, number).await }.boxed()
+    }
+}
+
+/// A load for [`offer_loads`] that goes to a random process, ready or not.
+pub fn unbalanced_load(
+    callers: &Arc<ChaosCallers>,
+) -> impl Fn(u64) -> BoxFuture<'static, ()> + use<> {
+    let callers = Arc::clone(callers);
+    move |number| {
+        let callers = Arc::clone(&callers);
+        async move {
+            let place = rand::random_range(0..callers.clients.len());
+            load_once(&callers, place, number).await;
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_due_by_the_clock() {
+        assert_eq!(due_loads(250, Duration::from_millis(3)), 0);
+        assert_eq!(due_loads(250, Duration::from_millis(10)), 2);
+        assert_eq!(due_loads(250, Duration::from_mins(1)), 15_000);
+    }
+}

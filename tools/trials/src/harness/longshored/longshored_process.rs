@@ -1,0 +1,313 @@
+//! `longshored` processes with the settings of a trial.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::service_client;
+use crate::harness::longshored::catalogue;
+use crate::harness::longshored::licence::TrialLicence;
+use crate::harness::longshored::metrics::ScrapedMetrics;
+use crate::harness::servers::child_process::{ChildProcess, ChildProgram, ProgramOutput};
+use crate::harness::servers::free_port;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The service's drain timeout, with a margin.
+const STOP_TIMEOUT: Duration = Duration::from_secs(45);
+
+/// The `longshored` binary with its settings.
+#[derive(Debug, Clone)]
+pub struct LongshoredProgram {
+    path: PathBuf,
+    scratch: PathBuf,
+    logs: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+/// The URL of the `control` database, and of each shard by name.
+#[derive(Debug, Clone)]
+pub struct DatabaseUrls {
+    pub control: String,
+    pub shards: Vec<(String, String)>,
+}
+
+impl DatabaseUrls {
+    /// The same databases on another port of this machine.
+    #[must_use]
+    pub fn with_port(&self, port: u16) -> Self {
+        let moved = |url: &str| {
+            let (server, database) = url.rsplit_once('/').unwrap_or((url, ""));
+            let (host, _) = server.rsplit_once(':').unwrap_or((server, ""));
+            format!("{host}:{port}/{database}")
+        };
+        let shards = self.shards.iter();
+        Self {
+            control: moved(&self.control),
+            shards: shards
+                .map(|(name, url)| (name.clone(), moved(url)))
+                .collect(),
+        }
+    }
+}
+
+impl LongshoredProgram {
+    /// `logs` is for long-lived processes only: the output of admin commands contains keys.
+    pub fn new(
+        path: &Path,
+        scratch: &ScratchFolder,
+        logs: Option<&Path>,
+        databases: &DatabaseUrls,
+        mock_delay: u32,
+    ) -> Result<Self> {
+        let mut made = Self {
+            path: path.to_owned(),
+            scratch: scratch.path().to_owned(),
+            logs: scratch.log_folder(logs)?,
+            settings: Vec::new(),
+        };
+        made.set_databases(databases);
+        made.set("ENVIRONMENT", "development");
+        made.set("CALLBACK_ALLOW_CIDRS", "127.0.0.0/16");
+        made.set("MOCK_DELAY_SECONDS", &mock_delay.to_string());
+        let models = catalogue::write_catalogue(scratch.path())?;
+        made.set("MODELS_FILE", &models.display().to_string());
+        // Every load goes through the limiter, but the limits are too high to be reached.
+        let licence = TrialLicence::write(scratch.path())?;
+        made.set("DEPLOYMENT", "self_hosted");
+        made.set("LICENCE_FILE", &licence.file.display().to_string());
+        made.set("LICENCE_PUBLIC_KEY", &licence.public_key);
+        made.set("BACKSTOP_LIMIT_PER_MINUTE", "1000000000");
+        made.set("BACKSTOP_LIMIT_PER_HOUR", "1000000000");
+        Ok(made)
+    }
+
+    /// A later value replaces an earlier one.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.set_env_var(&format!("SVC_{name}"), value);
+    }
+
+    /// The same for an environment variable that is not a setting.
+    fn set_env_var(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn set_databases(&mut self, databases: &DatabaseUrls) {
+        let shards = databases.shards.iter();
+        let shards: Vec<String> = shards.map(|(name, url)| format!("{name}={url}")).collect();
+        self.set("CONTROL_DATABASE_URL", &databases.control);
+        self.set("SHARD_DATABASE_URLS", &shards.join(","));
+    }
+
+    fn child_program(&self, verb: &[&str]) -> ChildProgram {
+        let mut program = ChildProgram::new(&self.path).with_arguments(verb.iter().copied());
+        program.environment.clone_from(&self.settings);
+        program
+            .environment
+            .push(("RUST_BACKTRACE".to_owned(), "1".to_owned()));
+        program
+    }
+
+    /// Runs a command that ends.
+    pub async fn run(&self, verb: &[&str]) -> Result<String> {
+        self.child_program(verb)
+            .run(&self.temporary_output_path())
+            .await
+    }
+
+    /// The same for a command whose failure is an answer.
+    pub async fn run_to_end(&self, verb: &[&str]) -> Result<ProgramOutput> {
+        self.child_program(verb)
+            .run_to_end(&self.temporary_output_path())
+            .await
+    }
+
+    fn temporary_output_path(&self) -> PathBuf {
+        let name = format!("longshored-{:08x}", rand::random::<u32>());
+        self.scratch.join(name)
+    }
+
+    /// A process with its own addresses; not started yet.
+    pub fn new_process(&self, verb: &'static str, name: &str) -> Result<LongshoredProcess> {
+        Ok(LongshoredProcess {
+            program: self.clone(),
+            verb,
+            name: name.to_owned(),
+            log_file: self.logs.join(format!("longshored-{name}.log")),
+            listen: free_port::find_free_address()?,
+            metrics: free_port::find_free_address()?,
+            open_files: None,
+            child: None,
+        })
+    }
+}
+
+/// One process that keeps its addresses across restarts; it is killed on drop.
+#[derive(Debug)]
+pub struct LongshoredProcess {
+    program: LongshoredProgram,
+    verb: &'static str,
+    name: String,
+    log_file: PathBuf,
+    listen: SocketAddr,
+    metrics: SocketAddr,
+    open_files: Option<u32>,
+    child: Option<ChildProcess>,
+}
+
+impl LongshoredProcess {
+    pub const fn address(&self) -> SocketAddr {
+        self.listen
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether callers reach it.
+    pub fn serves_callers(&self) -> bool {
+        self.verb != "work"
+    }
+
+    /// SIGSTOP: it keeps its memory, its sockets and its transactions.
+    pub fn stop(&self) -> Result<()> {
+        self.running_child()?.stop()
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) -> Result<()> {
+        self.running_child()?.resume()
+    }
+
+    fn running_child(&self) -> Result<&ChildProcess> {
+        let daemon = self.child.as_ref();
+        daemon.ok_or_else(|| TrialFailure::new(format!("{} is not running", self.name)))
+    }
+
+    /// From the next start on.
+    pub fn set_databases(&mut self, databases: &DatabaseUrls) {
+        self.program.set_databases(databases);
+    }
+
+    pub async fn scrape_metrics(&self) -> Result<ScrapedMetrics> {
+        ScrapedMetrics::scrape(self.metrics).await
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(ChildProcess::pid)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(ChildProcess::is_running)
+    }
+
+    /// The exit status, if it has exited.
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut().and_then(ChildProcess::exit_status)
+    }
+
+    /// From the next start on; a later value replaces an earlier one.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.program.set(name, value);
+    }
+
+    /// From the next start on, for an environment variable that is not a setting.
+    pub fn set_env_var(&mut self, name: &str, value: &str) {
+        self.program.set_env_var(name, value);
+    }
+
+    /// From the next start on: the limit of open files.
+    pub const fn limit_open_files(&mut self, most: Option<u32>) {
+        self.open_files = most;
+    }
+
+    pub fn start(&mut self) -> Result<()> {
+        let mut program = self.program.child_program(&[self.verb]);
+        program.open_files = self.open_files;
+        let listens = [
+            ("SVC_LISTEN", self.listen),
+            ("SVC_METRICS_LISTEN", self.metrics),
+        ];
+        let listens = listens.map(|(name, address)| (name.to_owned(), address.to_string()));
+        program.environment.extend(listens);
+        self.child = Some(program.start(&self.log_file)?);
+        Ok(())
+    }
+
+    /// Waits until it accepts traffic.
+    pub async fn wait_until_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            if service_client::is_ready(self.listen).await {
+                return Ok(());
+            }
+            let running = self.is_running();
+            if !running || begun.elapsed() > START_TIMEOUT {
+                let what = if running {
+                    "is not ready"
+                } else {
+                    "has exited"
+                };
+                let tail = self.log_tail();
+                return Err(TrialFailure::new(format!(
+                    "longshored {} {what}\n{tail}",
+                    self.verb
+                )));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// SIGKILL; returns the id of the killed process.
+    pub fn kill(&mut self) -> Option<u32> {
+        let mut daemon = self.child.take()?;
+        daemon.kill();
+        Some(daemon.pid())
+    }
+
+    /// SIGTERM; returns how long a graceful shutdown took.
+    pub async fn terminate(&mut self) -> Result<Duration> {
+        let Some(mut daemon) = self.child.take() else {
+            return Ok(Duration::ZERO);
+        };
+        let begun = Instant::now();
+        daemon.signal("TERM")?;
+        let status = daemon.wait_for_exit(STOP_TIMEOUT).await?;
+        if !status.success() {
+            let log = self.log_tail();
+            return Err(TrialFailure::new(format!("after SIGTERM: {status}\n{log}")));
+        }
+        Ok(begun.elapsed())
+    }
+
+    /// The end of its log, for error messages.
+    pub fn log_tail(&self) -> String {
+        let text = std::fs::read_to_string(&self.log_file)
+            .context("reading a log")
+            .unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines
+            .get(lines.len().saturating_sub(30)..)
+            .unwrap_or_default()
+            .join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_are_found_behind_another_port() {
+        let url = |port: u16, name: &str| format!("postgres://postgres@127.0.0.1:{port}/{name}");
+        let databases = DatabaseUrls {
+            control: url(12_000, "control"),
+            shards: vec![("north".to_owned(), url(12_000, "north"))],
+        };
+        let moved = databases.with_port(13_000);
+        assert_eq!(moved.control, url(13_000, "control"));
+        assert_eq!(moved.shards, [("north".to_owned(), url(13_000, "north"))]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Metrics of a `longshored` process.
+
+use std::net::SocketAddr;
+
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::load_request;
+use crate::harness::http::service_client::ServiceClient;
+
+/// One response of `/metrics`.
+#[derive(Debug)]
+pub struct ScrapedMetrics(String);
+
+impl ScrapedMetrics {
+    /// Uses the metrics listener, which callers do not reach.
+    pub async fn scrape(address: SocketAddr) -> Result<Self> {
+        let request = load_request::format_get_without_key("/metrics", address);
+        let answer = ServiceClient::new(address).send(request.as_bytes()).await;
+        let answer = answer.context("reading metrics")?;
+        if !answer.is_success() {
+            return Err(TrialFailure::new(format!(
+                "/metrics answered {}",
+                answer.status
+            )));
+        }
+        String::from_utf8(answer.body)
+            .context("reading metrics")
+            .map(Self)
+    }
+
+    /// The sum over all labels; 0 for a metric that does not exist.
+    pub fn sum(&self, name: &str) -> f64 {
+        let values = self.0.lines().filter_map(|line| {
+            let rest = line.strip_prefix(name)?;
+            let is_whole_name = rest.starts_with(['{', ' ']);
+            let value = rest.rsplit(' ').next()?.parse::<f64>().ok()?;
+            is_whole_name.then_some(value)
+        });
+        values.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_summed_over_its_labels_and_never_taken_for_a_longer_name() {
+        let text = "# TYPE fallback_total counter\nfallback_total{why=\"a b\"} 2\n\
+            fallback_total 3\nfallback_total_seconds 99\n";
+        let metrics = ScrapedMetrics(text.to_owned());
+        assert!((metrics.sum("fallback_total") - 5.0).abs() < 1e-9);
+        assert!(metrics.sum("absent").abs() < 1e-9);
+    }
+}

@@ -1,0 +1,10 @@
+//! Servers between the service and another server, or instead of one, that fail on command.
+
+pub mod counting_proxy;
+pub mod faulty_relay;
+pub mod faulty_server;
+pub mod pgwire;
+pub mod request_log;
+pub mod silent_relay;
+pub mod slow_relay;
+pub mod statement_relay;

@@ -1,0 +1,12 @@
+//! The processes around the service: databases, Redis, object store, scanner, model, simulator.
+
+pub mod child_process;
+pub mod clamd;
+pub mod free_port;
+pub mod llama;
+pub mod postgres;
+pub mod redis;
+pub mod scratch_folder;
+pub mod seaweedfs;
+pub mod simulator_process;
+pub mod small_disk;

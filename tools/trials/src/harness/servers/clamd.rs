@@ -1,0 +1,174 @@
+//! A malware scanner for one trial: clamd with one signature, the EICAR test file.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::servers::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::harness::servers::free_port;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+
+const START_TIMEOUT: StartTimeout = StartTimeout {
+    timeout: Duration::from_secs(30),
+    poll_interval: Duration::from_millis(20),
+};
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+const EICAR_HALVES: [&[u8]; 2] = [
+    b"X5O!P%@AP[4\\PZX54(P^)7CC)7}",
+    b"$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*",
+];
+
+/// The harmless test file, in two halves so that scanners do not report this source file.
+pub fn eicar_test_file() -> Vec<u8> {
+    EICAR_HALVES.concat()
+}
+
+/// How much of a stream it scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClamdLimits {
+    /// More than the largest file.
+    Sufficient,
+    /// Streams of a megabyte, as in clamd's defaults.
+    SmallStream,
+    /// Streams of any length, but files in them of a megabyte only.
+    SmallFile,
+}
+
+/// Keeps its port across restarts; it is killed on drop.
+#[derive(Debug)]
+pub struct TrialClamdServer {
+    address: SocketAddr,
+    folder: PathBuf,
+    log: PathBuf,
+    process: Option<ChildProcess>,
+}
+
+impl TrialClamdServer {
+    pub async fn create(scratch: &ScratchFolder) -> Result<Self> {
+        let folder = scratch.join("scanner");
+        for name in ["signatures", "streams"] {
+            fs::create_dir_all(folder.join(name)).context("creating a folder for clamd")?;
+        }
+        let signature = format!("Test.Eicar:0:*:{}\n", hex::encode(eicar_test_file()));
+        fs::write(folder.join("signatures/test.ndb"), signature).context("writing a signature")?;
+        // Debian's AppArmor profile depends on the path of the binary.
+        let installed = ["/usr/sbin/clamd", "/usr/local/sbin/clamd"];
+        let installed = installed.iter().find(|path| Path::new(path).exists());
+        let installed = installed.ok_or_else(|| TrialFailure::new("clamd is not installed"))?;
+        fs::copy(installed, folder.join("clamd")).context("copying clamd")?;
+        let mut made = Self {
+            address: free_port::find_free_address()?,
+            log: scratch.join("scanner.log"),
+            folder,
+            process: None,
+        };
+        made.start(ClamdLimits::Sufficient).await?;
+        Ok(made)
+    }
+
+    pub async fn start(&mut self, limits: ClamdLimits) -> Result<()> {
+        let file = self.folder.join("clamd.conf");
+        fs::write(&file, self.settings(limits)).context("writing clamd.conf")?;
+        let program = ChildProgram::new(self.folder.join("clamd"))
+            .with_arguments([format!("--config-file={}", file.display())]);
+        let mut daemon = program.start(&self.log)?;
+        let ping = async || self.run_command("PING").await.map(|_| ());
+        daemon
+            .wait_until_answering(&self.log, START_TIMEOUT, ping)
+            .await?;
+        self.process = Some(daemon);
+        Ok(())
+    }
+
+    fn settings(&self, limits: ClamdLimits) -> String {
+        let folder = self.folder.display();
+        // clamd also scans parts of a video that look like an archive, so the total is more
+        // than the file.
+        let (stream, file, all) = match limits {
+            ClamdLimits::Sufficient => ("1100M", "1100M", "4000M"),
+            ClamdLimits::SmallStream => ("1M", "1100M", "4000M"),
+            ClamdLimits::SmallFile => ("1100M", "1M", "1M"),
+        };
+        format!(
+            "DatabaseDirectory {folder}/signatures\nTemporaryDirectory {folder}/streams\n\
+             TCPAddr 127.0.0.1\nTCPSocket {}\nForeground yes\nSelfCheck 0\n\
+             ConcurrentDatabaseReload yes\nReadTimeout 300\nStreamMaxLength {stream}\n\
+             MaxFileSize {file}\nMaxScanSize {all}\nMaxScanTime 0\nAlertExceedsMax yes\n",
+            self.address.port()
+        )
+    }
+
+    /// SIGKILL: connections are reset.
+    pub fn kill(&mut self) {
+        drop(self.process.take());
+    }
+
+    /// SIGSTOP: connections stay open and nothing answers.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal("STOP")
+    }
+
+    pub fn thaw(&self) -> Result<()> {
+        self.signal("CONT")
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        let daemon = self.process.as_ref();
+        let daemon = daemon.ok_or_else(|| TrialFailure::new("clamd is not running"))?;
+        daemon.signal(name)
+    }
+
+    /// Makes it reload its signatures.
+    pub async fn reload(&self) -> Result<()> {
+        self.run_command("RELOAD").await.map(|_| ())
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(ChildProcess::pid)
+    }
+
+    /// One command with a one-line answer.
+    async fn run_command(&self, command: &str) -> Result<String> {
+        let exchange = async {
+            let mut stream = TcpStream::connect(self.address).await?;
+            stream.write_all(format!("n{command}\n").as_bytes()).await?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer.trim().to_owned())
+        };
+        let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange).await;
+        answer
+            .context("sending a command to clamd")?
+            .context("sending a command to clamd")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_scanner_is_frozen_thawed_reloaded_and_started_again() {
+        let scratch = ScratchFolder::new().unwrap();
+        let mut scanner = TrialClamdServer::create(&scratch).await.unwrap();
+        assert_eq!(scanner.run_command("PING").await.unwrap(), "PONG");
+        scanner.freeze().unwrap();
+        let ping = tokio::time::timeout(Duration::from_millis(50), scanner.run_command("PING"));
+        assert!(ping.await.is_err());
+        scanner.thaw().unwrap();
+        scanner.reload().await.unwrap();
+        scanner.kill();
+        assert!(scanner.run_command("PING").await.is_err());
+        scanner.start(ClamdLimits::SmallFile).await.unwrap();
+        assert_eq!(scanner.run_command("PING").await.unwrap(), "PONG");
+    }
+}

@@ -1,0 +1,89 @@
+//! A real model: `SmolLM2` on llama.cpp's server, as a child process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
+
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::http_client::HttpClient;
+use crate::harness::servers::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::harness::servers::free_port;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::options::ChaosServerOptions;
+
+/// Requests that it answers at the same time.
+pub const LLAMA_SLOTS: u32 = 4;
+/// The model's name at the server.
+pub const LLAMA_MODEL: &str = "smollm2";
+/// It first reads a hundred megabytes of weights.
+const START_TIMEOUT: StartTimeout = StartTimeout {
+    timeout: Duration::from_mins(1),
+    poll_interval: Duration::from_millis(100),
+};
+
+/// Keeps its address across restarts; it is killed on drop.
+#[derive(Debug)]
+pub struct LlamaServer {
+    pub address: SocketAddr,
+    program: ChildProgram,
+    log: PathBuf,
+    process: Option<ChildProcess>,
+}
+
+impl LlamaServer {
+    pub fn new(options: &ChaosServerOptions, scratch: &ScratchFolder) -> Result<Self> {
+        let address = free_port::find_free_address()?;
+        let script = options.script.display().to_string();
+        let (port, slots) = (address.port().to_string(), LLAMA_SLOTS.to_string());
+        Ok(Self {
+            address,
+            program: ChildProgram::new(&options.python).with_arguments([script, port, slots]),
+            log: scratch.join("llama.log"),
+            process: None,
+        })
+    }
+
+    pub fn start(&mut self) -> Result<()> {
+        self.process = Some(self.program.start(&self.log)?);
+        Ok(())
+    }
+
+    /// Waits until it accepts requests.
+    pub async fn wait_until_ready(&mut self) -> Result<()> {
+        let daemon = self.process.as_mut();
+        let daemon =
+            daemon.ok_or_else(|| TrialFailure::new("the model's server was not started"))?;
+        let (web, url) = (
+            HttpClient::default(),
+            format!("http://{}/health", self.address),
+        );
+        let health = async || {
+            let request = Request::get(&url).body(Full::new(Bytes::new()));
+            let reply = web
+                .send(request.context("building a health request")?)
+                .await;
+            match reply {
+                Ok(reply) if reply.is_success() => Ok(()),
+                Ok(reply) => Err(TrialFailure::new(format!(
+                    "the health check answered {}",
+                    reply.status
+                ))),
+                Err(why) => Err(TrialFailure::new(why)),
+            }
+        };
+        daemon
+            .wait_until_answering(&self.log, START_TIMEOUT, health)
+            .await
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        if let Some(mut daemon) = self.process.take() {
+            daemon.kill();
+        }
+    }
+}
