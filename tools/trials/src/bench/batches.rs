@@ -191,25 +191,20 @@ fn monitored_processes(environment: &ProviderEnvironment) -> Vec<MonitoredProces
             includes_children: is_family,
         })
     };
-    let work = |place: usize| {
-        environment
-            .workers
-            .get(place)
-            .and_then(LongshoredProcess::pid)
-    };
+    let work = |place: usize| environment.workers.get(place).and_then(|it| it.child.pid());
     let all = [
-        process("serve", environment.server.pid(), false),
+        process("serve", environment.server.child.pid(), false),
         process("work-1", work(0), false),
         process("work-2", work(1), false),
-        process("postgres", environment.postgres.pid(), true),
-        process("simulator", Some(environment.simulator.pid()), false),
+        process("postgres", environment.postgres.child.pid(), true),
+        process("simulator", environment.simulator.child.pid(), false),
         process("trials", Some(std::process::id()), false),
     ];
     all.into_iter().flatten().collect()
 }
 
 fn peak_megabytes(process: &LongshoredProcess) -> Result<f64> {
-    let pid = process.pid();
+    let pid = process.child.pid();
     let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
     process_memory::peak_resident_megabytes(pid)
 }

@@ -66,7 +66,7 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
     let open = hold_snapshot(&environment).await?;
     backlog.wait_for_vacuum().await?;
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.pid(),
+        postgres: environment.postgres.child.pid(),
         ..MeasuredProcesses::default()
     };
     let meters = processes.read_cpu()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use crate::harness::longshored::catalogue::{FREE_MODEL, PRICED_MODEL};
 use crate::harness::longshored::org_setup;
 use crate::harness::measurement::cpu_usage::{CpuUsage, MeasuredProcesses};
 use crate::harness::measurement::statistics::{round_to, summarize, to_f64};
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchJourneyOptions, CommonOptions};
@@ -54,9 +55,9 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
     loader.in_flight_limit = Some((options.in_flight, Arc::clone(&receiver.receipts)));
     let loader = Arc::new(loader);
     let processes = MeasuredProcesses {
-        longshored: process.pid(),
-        postgres: environment.postgres.pid(),
-        redis: environment.redis.pid(),
+        longshored: process.child.pid(),
+        postgres: environment.postgres.child.pid(),
+        redis: environment.redis.child.pid(),
     };
     let length = Duration::from_secs(options.seconds);
     report_progress(format!("loading for {} s", options.seconds));
@@ -105,10 +106,10 @@ async fn measure_window(
 
 /// Waits for the callbacks in flight; returns how many never arrived.
 async fn wait_for_callbacks(receipts: &CallbackReceipts, accepted: u64) -> u64 {
-    let begun = Instant::now();
-    while receipts.count_cargo() < accepted && begun.elapsed() < SETTLE_TIMEOUT {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let limits = PollLimits::new(SETTLE_TIMEOUT, Duration::from_millis(100));
+    limits
+        .wait_until(|| receipts.count_cargo() >= accepted)
+        .await;
     accepted.saturating_sub(receipts.count_cargo())
 }
 

@@ -111,7 +111,7 @@ async fn create_variants(
     let variant = |name, process: &LongshoredProcess, organizations, model| {
         let loads = LoadRequests::new(&receiver.url(), &[model]);
         let loader = ClosedLoopLoader::new(process.address(), organizations, loads);
-        LoadVariant::new(name, loader, process.pid())
+        LoadVariant::new(name, loader, process.child.pid())
     };
     Ok([
         variant(
@@ -145,8 +145,8 @@ async fn run_round(
 ) -> Result<()> {
     let length = Duration::from_secs(options.seconds);
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.pid(),
-        redis: environment.redis.pid(),
+        postgres: environment.postgres.child.pid(),
+        redis: environment.redis.child.pid(),
         ..MeasuredProcesses::default()
     };
     let first = usize::try_from(number).unwrap_or_default();
@@ -171,7 +171,7 @@ async fn measure_bare_inserts(
     bare_rounds: &mut BareInsertRounds,
 ) -> Result<()> {
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.pid(),
+        postgres: environment.postgres.child.pid(),
         ..MeasuredProcesses::default()
     };
     let mut best = (0.0, Value::Null);

@@ -15,7 +15,6 @@ use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::files_client::FilesClient;
 use crate::harness::load::background_load::BackgroundLoad;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::process_monitor::{
     MonitoredProcess, ProcessMonitor, ReadingsByProcess,
 };
@@ -190,14 +189,14 @@ fn monitored_processes(environment: &FilesEnvironment) -> Vec<MonitoredProcess> 
             includes_children: is_family,
         })
     };
-    let worker = environment.workers.first().and_then(LongshoredProcess::pid);
+    let worker = environment.workers.first().and_then(|it| it.child.pid());
     let all = [
-        process("serve", environment.server.pid(), false),
+        process("serve", environment.server.child.pid(), false),
         // Its children parse untrusted bytes, and their CPU time counts as the worker's.
         process("work", worker, true),
-        process("weed", environment.object_store.pid(), false),
-        process("clamd", environment.scanner.pid(), false),
-        process("postgres", environment.postgres.pid(), true),
+        process("weed", environment.object_store.child.pid(), false),
+        process("clamd", environment.scanner.child.pid(), false),
+        process("postgres", environment.postgres.child.pid(), true),
     ];
     all.into_iter().flatten().collect()
 }

@@ -15,7 +15,7 @@ use crate::chaos::files::upload_scenario::{ExpectedEnd, UploadRecord};
 use crate::harness::checks::bucket_reconciliation;
 use crate::harness::checks::content_audit;
 use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::faulty_relay::RelayBehaviour;
@@ -116,13 +116,8 @@ async fn kill_workers(working: &mut [LongshoredProcess], kills: &AtomicU64) -> R
         let Some(process) = working.get_mut(which) else {
             continue;
         };
-        if !process.is_running() {
-            let log = process.log_tail();
-            return Err(TrialFailure::new(format!(
-                "longshored exited unexpectedly\n{log}"
-            )));
-        }
-        process.kill();
+        process.child.check_running()?;
+        process.child.kill();
         process.start()?;
         kills.fetch_add(1, Ordering::Relaxed);
     }

@@ -156,7 +156,7 @@ impl FreezeRun<'_> {
         let (place, moment) = self.stop(processes, places, wanted).await?;
         let process = processes.get_mut(place);
         let process = process.ok_or_else(|| TrialFailure::new("the process does not exist"))?;
-        let pid = process.pid().unwrap_or_default();
+        let pid = process.child.pid().unwrap_or_default();
         let target = process.serves_callers().then_some(place);
         let target = target.filter(|place| *place < self.callers.clients.len());
         self.interruptions.begin(pid, target);
@@ -168,7 +168,7 @@ impl FreezeRun<'_> {
         ));
         tokio::time::sleep(length).await;
         if rand::random_range(0..100) < KILLED_PERCENT {
-            process.kill();
+            process.child.kill();
             self.interruptions.end(InterruptionEnd::Killed);
             report_progress(format!("{} is killed and started again", process.name()));
             process.start()?;
@@ -176,7 +176,7 @@ impl FreezeRun<'_> {
                 process.wait_until_ready().await?;
             }
         } else {
-            process.resume()?;
+            process.child.resume()?;
             self.interruptions.end(InterruptionEnd::Continued);
         }
         Ok(moment)

@@ -1,8 +1,8 @@
 //! Loads with an idempotency key, retried until the service gives a definite answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::harness::environment::chaos_environment::ChaosEnvironment;
@@ -11,6 +11,7 @@ use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
+use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::verdict::TrialVerdict;
 
@@ -178,8 +179,4 @@ async fn count_stored_keys(environment: &ChaosEnvironment) -> Result<StoredKeys>
         stored.keys_without_own_cargo += without;
     }
     Ok(stored)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

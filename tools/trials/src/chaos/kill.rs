@@ -109,13 +109,8 @@ async fn kill_processes(
         let Some(process) = processes.get_mut(which) else {
             continue;
         };
-        if !process.is_running() {
-            let log = process.log_tail();
-            return Err(TrialFailure::new(format!(
-                "longshored exited unexpectedly\n{log}"
-            )));
-        }
-        if let Some(pid) = process.kill() {
+        process.child.check_running()?;
+        if let Some(pid) = process.child.kill() {
             killed_processes.record(pid);
         }
         process.start()?;

@@ -148,7 +148,7 @@ impl PartitionRun<'_> {
             .copied()
             .unwrap_or(SilenceDirection::Both);
         let target = Some(place).filter(|place| *place < self.callers.clients.len());
-        let pid = process.pid().unwrap_or_default();
+        let pid = process.child.pid().unwrap_or_default();
         report_progress(format!(
             "silencing the connection of {} to PostgreSQL ({}) for {:.0} s",
             process.name(),
@@ -165,12 +165,7 @@ impl PartitionRun<'_> {
         };
         relay.restore(aftermath);
         self.interruptions.end(InterruptionEnd::Continued);
-        if !process.is_running() {
-            let log = process.log_tail();
-            return Err(TrialFailure::new(format!(
-                "longshored exited unexpectedly\n{log}"
-            )));
-        }
+        process.child.check_running()?;
         Ok(self.measure_recovery(target).await)
     }
 

@@ -63,13 +63,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
     let (offered, promoted) = open_loop::offer_loads_during(options.rate, load, rounds).await;
     let mut seconds = promoted?;
     for process in &mut environment.processes {
-        if !process.is_running() {
-            let log = process.log_tail();
-            return Err(TrialFailure::new(format!(
-                "{} exited unexpectedly\n{log}",
-                process.name()
-            )));
-        }
+        process.child.check_running()?;
     }
     report_progress(format!(
         "{} promotions; waiting for completion",

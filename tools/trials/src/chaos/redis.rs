@@ -22,6 +22,7 @@ use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::longshored::org_setup;
 use crate::harness::organization::TrialOrganization;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::servers::redis::TrialRedisServer;
 use crate::harness::verdict::TrialVerdict;
@@ -173,8 +174,8 @@ async fn inject_fault(
     let mut opened = None;
     match fault {
         RedisFault::Wiped => redis.flush_all().await?,
-        RedisFault::Killed => redis.kill(),
-        RedisFault::Frozen => redis.freeze()?,
+        RedisFault::Killed => drop(redis.child.kill()),
+        RedisFault::Frozen => redis.child.stop()?,
     }
     if let Some(away) = fault.outage_duration() {
         opened = wait_for_open_breakers(callers, at).await?;
@@ -184,7 +185,7 @@ async fn inject_fault(
     match fault {
         RedisFault::Wiped => {}
         RedisFault::Killed => redis.start().await?,
-        RedisFault::Frozen => redis.thaw()?,
+        RedisFault::Frozen => redis.child.resume()?,
     }
     let closed = wait_for_closed_breakers(callers).await?;
     let fallbacks = callers.pair.count_fallbacks().await?;
@@ -229,39 +230,31 @@ async fn measure_windows(
 
 /// When both processes first worked without Redis.
 async fn wait_for_open_breakers(callers: &RedisCallers, at: Instant) -> Result<Option<Instant>> {
-    while at.elapsed() < NOTICE_TIMEOUT {
-        if callers.pair.count_open_breakers().await? >= 2.0 {
-            return Ok(Some(Instant::now()));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-    Ok(None)
+    let limits = PollLimits::new(NOTICE_TIMEOUT.saturating_sub(at.elapsed()), POLL_INTERVAL);
+    let count = async || callers.pair.count_open_breakers().await;
+    let open = limits.read_until(|open| *open >= 2.0, count).await?;
+    Ok((open >= 2.0).then(Instant::now))
 }
 
 /// When both processes first used Redis again.
 async fn wait_for_closed_breakers(callers: &RedisCallers) -> Result<Instant> {
-    let begun = Instant::now();
-    while callers.pair.count_open_breakers().await? > 0.0 {
-        if begun.elapsed() > RECOVERY_TIMEOUT {
-            return Err(TrialFailure::new("a circuit breaker does not close"));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+    let limits = PollLimits::new(RECOVERY_TIMEOUT, POLL_INTERVAL);
+    let count = async || callers.pair.count_open_breakers().await;
+    if limits.read_until(|open| *open <= 0.0, count).await? > 0.0 {
+        return Err(TrialFailure::new("a circuit breaker does not close"));
     }
     Ok(Instant::now())
 }
 
 /// When the organization over its limit had used up its bucket.
 async fn wait_until_limited(callers: &RedisCallers, since: Instant) -> Result<Instant> {
-    while !callers
-        .samples
-        .is_limited_since(since, REFUSALS_OF_EMPTY_BUCKET)
-    {
-        if since.elapsed() > RECOVERY_TIMEOUT {
-            return Err(TrialFailure::new(
-                "the organization over its limit is never limited",
-            ));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+    let samples = &callers.samples;
+    let is_limited = || samples.is_limited_since(since, REFUSALS_OF_EMPTY_BUCKET);
+    let limits = PollLimits::new(RECOVERY_TIMEOUT, POLL_INTERVAL);
+    if !limits.wait_until(is_limited).await {
+        return Err(TrialFailure::new(
+            "the organization over its limit is never limited",
+        ));
     }
     Ok(Instant::now())
 }

@@ -86,7 +86,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosScannerOptions) -> Resul
 impl ScannerTrial {
     async fn scan_while_absent(&mut self) -> Result<()> {
         report_progress("the scanner is killed");
-        self.environment.scanner.kill();
+        self.environment.scanner.child.kill();
         let upload = stage_upload(&self.environment, short_text()).await?;
         let meanwhile = upload.watch_while_bad().await;
         self.environment
@@ -100,10 +100,10 @@ impl ScannerTrial {
 
     async fn scan_while_frozen(&mut self) -> Result<()> {
         report_progress("the scanner is frozen");
-        self.environment.scanner.freeze()?;
+        self.environment.scanner.child.stop()?;
         let upload = stage_upload(&self.environment, short_text()).await?;
         let meanwhile = upload.watch_while_bad().await;
-        self.environment.scanner.thaw()?;
+        self.environment.scanner.child.resume()?;
         let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
         self.judge_waited("frozen", &meanwhile, &end);
         Ok(())
@@ -172,10 +172,10 @@ impl ScannerTrial {
         report_progress("the scanner scans only one megabyte");
         let content = SampleFile::from_text(sample_files::long_text(3 * TEXT_MEBIBYTE));
         let upload = stage_upload(&self.environment, content.into()).await?;
-        self.environment.scanner.kill();
+        self.environment.scanner.child.kill();
         self.environment.scanner.start(limits).await?;
         let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
-        self.environment.scanner.kill();
+        self.environment.scanner.child.kill();
         self.environment
             .scanner
             .start(ClamdLimits::Sufficient)

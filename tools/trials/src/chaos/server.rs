@@ -15,6 +15,7 @@ use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::measurement::statistics;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::request_log::RequestCounts;
 use crate::harness::servers::llama::LLAMA_SLOTS;
@@ -45,9 +46,10 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     let until = begun
         + MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
     let costs = kill_processes(&mut environment, options.cargo, until).await?;
-    while !environment.callback_sink.callback_log.is_complete() && Instant::now() < until {
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+    let limits = PollLimits::new(until - Instant::now(), POLL_INTERVAL);
+    limits
+        .wait_until(|| environment.callback_sink.callback_log.is_complete())
+        .await;
     let seconds = begun.elapsed().as_secs_f64();
 
     let mut verdict = TrialVerdict::new("chaos server");
@@ -89,7 +91,7 @@ async fn kill_processes(
     costs
         .in_flight
         .push(environment.proxy.request_log.counts().in_flight);
-    environment.llama.kill();
+    environment.llama.child.kill();
     report_progress("killed the model's server; starting it again");
     environment.llama.start()?;
     environment.llama.wait_until_ready().await?;
@@ -100,7 +102,7 @@ async fn kill_processes(
     costs
         .in_flight
         .push(environment.proxy.request_log.counts().in_flight);
-    environment.worker.kill();
+    environment.worker.child.kill();
     costs.unsaved_answers = count_unsaved_answers(environment).await?;
     report_progress("killed the worker; starting it again");
     environment.worker.start()?;
@@ -113,19 +115,14 @@ async fn wait_for_answers(
     many: usize,
     until: Instant,
 ) -> Result<()> {
-    loop {
-        let counts = environment.proxy.request_log.counts();
-        if counts.answered >= many && counts.in_flight > 0 {
-            return Ok(());
-        }
-        if Instant::now() > until {
-            let log = environment.worker.log_tail();
-            return Err(TrialFailure::new(format!(
-                "not enough answers in time: {counts:?}\n{log}"
-            )));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+    let limits = PollLimits::new(until - Instant::now(), POLL_INTERVAL);
+    let log = &environment.proxy.request_log;
+    let is_enough = || log.counts().answered >= many && log.counts().in_flight > 0;
+    if limits.wait_until(is_enough).await {
+        return Ok(());
     }
+    let what = format!("has not enough answers in time: {:?}", log.counts());
+    Err(environment.worker.child.failure(&what))
 }
 
 /// Counts cargo with an answer and without an outcome.

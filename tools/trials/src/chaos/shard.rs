@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
+use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
 use crate::harness::progress::report_progress;
@@ -96,10 +97,7 @@ fn judge(
     responses: &ShardResponses,
     reports: &BTreeMap<String, ReadinessReport>,
 ) {
-    let mut requests = responses
-        .counts
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut requests = lock(&responses.counts);
     let seconds = |noticed: Duration| statistics::round_to(noticed.as_secs_f64(), 1);
     let ready: BTreeMap<&String, Value> = reports
         .iter()
@@ -184,18 +182,9 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
         && let Some(cargo) = answer.cargo_id()
     {
         callers.load_log.acknowledge(cargo, which);
-        responses
-            .latest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(which, cargo);
+        lock(&responses.latest).insert(which, cargo);
     }
-    let latest = responses
-        .latest
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&which)
-        .copied();
+    let latest = lock(&responses.latest).get(&which).copied();
     if let (0, Some(cargo)) = (number % 4, latest) {
         let request = load_request::format_get(&load_request::tracking_path(cargo), organization);
         send_request(callers, responses, which, &request).await;
@@ -216,10 +205,7 @@ async fn send_request(
     let began = Instant::now();
     let answered = target.send(request.as_bytes()).await;
     let excused = responses.outages.may_affect(&organization.shard, began);
-    let mut requests = responses
-        .counts
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut requests = lock(&responses.counts);
     let reason = match answered {
         Ok(answer) if answer.is_success() => {
             requests.served += 1;

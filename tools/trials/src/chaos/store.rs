@@ -117,7 +117,7 @@ async fn run_outage(
     caller.complete_file(&deleted, &json!({})).await;
     let brought = upload_sample(&caller).await?;
     report_progress("stopping the store");
-    environment.object_store.kill();
+    environment.object_store.child.kill();
     let mut responses = OutageResponses::default();
     let completed = caller.complete_file(&brought, &json!({})).await;
     responses.request_sessions(&caller, away).await;

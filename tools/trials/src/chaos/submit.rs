@@ -23,6 +23,8 @@ use crate::harness::environment::provider_environment::ProviderEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::load::open_loop;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
+use crate::harness::lock::lock;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosSubmitOptions, CommonOptions};
@@ -44,10 +46,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
     let callers = Arc::new(callers);
     let begun = Instant::now();
     let until = begun + Duration::from_secs(options.minutes * 60);
-    report_progress(format!(
-        "{} kills are planned",
-        lock_schedule(&plan).remaining()
-    ));
+    report_progress(format!("{} kills are planned", lock(&plan).remaining()));
     load_and_kill(&mut environment, &callers, &plan, options, until).await?;
     let seconds = begun.elapsed().as_secs();
     let plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -56,9 +55,10 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
         plan.kill_count()
     ));
     let settling = Instant::now();
-    while !callers.callback_log.is_complete() && settling.elapsed() < SETTLE_TIMEOUT {
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+    let limits = PollLimits::new(SETTLE_TIMEOUT, POLL_INTERVAL);
+    limits
+        .wait_until(|| callers.callback_log.is_complete())
+        .await;
 
     let mut verdict = TrialVerdict::new("chaos submit");
     verdict
@@ -229,8 +229,4 @@ async fn describe_stuck(environment: &ProviderEnvironment) -> Result<Vec<String>
         stuck.extend(rows.into_iter().map(|row| format!("{name}: {row}")));
     }
     Ok(stuck)
-}
-
-fn lock_schedule(plan: &Mutex<KillSchedule>) -> std::sync::MutexGuard<'_, KillSchedule> {
-    plan.lock().unwrap_or_else(PoisonError::into_inner)
 }

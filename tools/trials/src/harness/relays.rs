@@ -3,6 +3,7 @@
 pub mod counting_proxy;
 pub mod faulty_relay;
 pub mod faulty_server;
+pub mod listener;
 pub mod pgwire;
 pub mod request_log;
 pub mod silent_relay;

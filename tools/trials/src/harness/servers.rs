@@ -1,6 +1,7 @@
 //! The processes around the service: databases, Redis, object store, scanner, model, simulator.
 
 pub mod child_process;
+pub mod child_server;
 pub mod clamd;
 pub mod free_port;
 pub mod llama;

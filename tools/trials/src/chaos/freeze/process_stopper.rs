@@ -75,7 +75,7 @@ impl ProcessStopper {
             let caught = match moment {
                 StopMoment::Any => {
                     let place = rand::random_range(places.clone());
-                    process_at(processes, place)?.stop()?;
+                    process_at(processes, place)?.child.stop()?;
                     Some(place)
                 }
                 StopMoment::IdleInTransaction => {
@@ -136,12 +136,12 @@ impl ProcessStopper {
         after: Duration,
     ) -> Result<bool> {
         let process = process_at(processes, place)?;
-        process.stop()?;
+        process.child.stop()?;
         tokio::time::sleep(after).await;
         let found = self.find_processes_with(processes, wanted).await;
         let is_caught = found.as_ref().is_ok_and(|found| found.contains(&place));
         if !is_caught {
-            process.resume()?;
+            process.child.resume()?;
         }
         found.map(|_| is_caught)
     }
@@ -161,7 +161,7 @@ impl ProcessStopper {
             .iter()
             .any(|it| !self.process_by_backend.contains_key(it))
         {
-            let ports = tcp_ports::ports_by_process(processes.iter().map(LongshoredProcess::pid));
+            let ports = tcp_ports::ports_by_process(processes.iter().map(|it| it.child.pid()));
             for backend in &backends {
                 let port = u16::try_from(backend.1).unwrap_or_default();
                 self.process_by_backend

@@ -1,12 +1,13 @@
 //! How long it takes until another process takes over the claims of a killed one.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 
 use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::lock::lock;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -28,19 +29,16 @@ impl KilledProcesses {
             killed_at: Instant::now(),
             last_claimed_at: None,
         };
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(process);
+        lock(&self.0).push(process);
     }
 
     pub fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.0).len()
     }
 
     /// Seconds until the work of each killed process was taken over, if it had any.
     pub fn takeover_seconds(&self) -> Vec<f64> {
-        let killed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let killed = lock(&self.0);
         let waits = killed.iter().filter_map(|process| {
             let waited = process
                 .last_claimed_at?
@@ -53,7 +51,7 @@ impl KilledProcesses {
 
     fn record_claims(&self, pids: &HashSet<u32>) {
         let now = Instant::now();
-        let mut killed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut killed = lock(&self.0);
         for process in killed
             .iter_mut()
             .filter(|process| pids.contains(&process.pid))

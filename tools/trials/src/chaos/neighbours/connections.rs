@@ -1,7 +1,7 @@
 //! Half-open requests: they begin and never end, and hold connections of the `serve` process.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnv
 use crate::chaos::neighbours::steady_load::{self, ConnectionReuse, SteadyLoad};
 use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
 use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics;
 use crate::harness::verdict::TrialVerdict;
@@ -231,8 +232,4 @@ async fn hold_until_closed(mut stream: TcpStream, stop: HalfOpenPoint) {
         () = read => {}
         () = write => {}
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,6 +16,7 @@ use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMOR
 use crate::harness::environment::org_factory;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::measurement::statistics::{round_to, to_f64};
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::servers::postgres;
 use crate::harness::servers::simulator_process::SimulatorProcess;
@@ -217,16 +218,13 @@ async fn create_flood(
 
 /// Waits until all cargo is gathered, or until the time is over; returns how many still wait.
 async fn wait_until_gathered(pool: &PgPool, within: Duration) -> Result<i64> {
-    let begun = Instant::now();
-    loop {
-        let query = "select count(*) from shard.waiting";
+    let query = "select count(*) from shard.waiting";
+    let count_waiting = async || {
         let waiting = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-        let waiting = waiting.context("counting waiting cargo")?;
-        if waiting == 0 || begun.elapsed() > within {
-            return Ok(waiting);
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+        waiting.context("counting waiting cargo")
+    };
+    let limits = PollLimits::new(within, POLL_INTERVAL);
+    limits.read_until(|count| *count == 0, count_waiting).await
 }
 
 async fn load_latecomer(

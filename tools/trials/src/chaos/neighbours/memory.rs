@@ -15,6 +15,7 @@ use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::process_memory;
 use crate::harness::measurement::statistics::round_to;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
@@ -72,9 +73,8 @@ pub async fn run(
                 .filter(|it| receipts.find(**it).is_some())
                 .count()
         };
-        while came() < cargo.len() && begun.elapsed() < within {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+        let limits = PollLimits::new(within, POLL_INTERVAL);
+        limits.wait_until(|| came() == cargo.len()).await;
         (came(), begun.elapsed().as_secs_f64())
     };
     let ((came, seconds), disturbed) = others.load_during(LOADS_PER_SECOND, delivering).await;
@@ -131,7 +131,7 @@ async fn load_large(
 }
 
 fn peak_megabytes(process: Option<&LongshoredProcess>) -> Result<f64> {
-    let pid = process.and_then(LongshoredProcess::pid);
+    let pid = process.and_then(|it| it.child.pid());
     let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
     process_memory::peak_resident_megabytes(pid)
 }

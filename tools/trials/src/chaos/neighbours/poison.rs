@@ -12,6 +12,7 @@ use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics::round_to;
+use crate::harness::polling::PollLimits;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
@@ -68,10 +69,8 @@ pub async fn run(
         };
         let cargo = answer.cargo_id().ok_or_else(refused)?;
         let begun = Instant::now();
-        while receipts.find(cargo).is_none() && begun.elapsed() < within {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-        let called_back = receipts.find(cargo).is_some();
+        let limits = PollLimits::new(within, POLL_INTERVAL);
+        let called_back = limits.wait_until(|| receipts.find(cargo).is_some()).await;
         let seconds = begun.elapsed().as_secs_f64();
         tokio::time::sleep(AFTER_CALLBACK).await;
         Ok::<_, TrialFailure>((called_back, seconds))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,8 +14,10 @@ use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
+use crate::harness::lock::lock;
 use crate::harness::measurement::statistics::{self, percentile, round_to};
 use crate::harness::organization::TrialOrganization;
+use crate::harness::polling::PollLimits;
 use crate::harness::verdict::TrialVerdict;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -170,10 +172,8 @@ impl SteadyLoad {
 
     /// Waits until every acknowledged cargo has its callback.
     pub async fn wait_for_callbacks(&self, within: Duration) {
-        let begun = Instant::now();
-        while begun.elapsed() < within && !self.is_complete() {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+        let limits = PollLimits::new(within, POLL_INTERVAL);
+        limits.wait_until(|| self.is_complete()).await;
     }
 
     fn is_complete(&self) -> bool {
@@ -307,8 +307,4 @@ pub fn judge_slowdown(
             format!("{name}: every load is accepted and called back"),
             disturbed.without_callback == 0 && disturbed.refused.is_empty(),
         );
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -108,7 +108,7 @@ async fn fill_and_free(
     let postgres = environment.postgres.first_mut();
     let postgres = postgres.ok_or_else(|| TrialFailure::new("no database server is running"))?;
     // A server that could not write its log has exited: its supervisor starts it again.
-    let restarted = !postgres.is_running();
+    let restarted = !postgres.child.is_running();
     if restarted {
         postgres.start().await?;
     }

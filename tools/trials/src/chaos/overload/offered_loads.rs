@@ -1,7 +1,7 @@
 //! Every offered load: when, the response, and how long it took.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
+use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 
 #[derive(Debug, Clone)]
@@ -112,8 +113,4 @@ pub(super) fn answers_to_json(loads: &[OfferedLoad]) -> Value {
         *counts.entry(&load.answer).or_default() += 1;
     }
     json!(counts)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,9 @@
 //! Every request of a run with its time, so that any period can be examined.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
+use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 
 /// Which organization or process a request is for.
@@ -38,7 +39,7 @@ impl LatencySamples {
             milliseconds: statistics::to_milliseconds(began.elapsed()),
             status,
         };
-        let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = lock(&self.0);
         samples.push(sample);
     }
 
@@ -49,7 +50,7 @@ impl LatencySamples {
         from: Instant,
         before: Instant,
     ) -> Vec<LatencySample> {
-        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = lock(&self.0);
         let found = samples
             .iter()
             .filter(|sample| sample.source == asker)
@@ -79,7 +80,7 @@ impl LatencySamples {
     }
 
     pub fn count(&self, is: impl Fn(&LatencySample) -> bool) -> usize {
-        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = lock(&self.0);
         samples.iter().filter(|sample| is(sample)).count()
     }
 }

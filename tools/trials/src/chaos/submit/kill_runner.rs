@@ -2,7 +2,7 @@
 //! next one.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, account_faults};
 use crate::chaos::submit::kill_schedule::{KillSchedule, PlannedKill};
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::progress::report_progress;
 use crate::harness::servers::simulator_process::SimulatorProcess;
@@ -44,7 +45,7 @@ pub async fn run_kills(process: &mut LongshoredProcess, means: KillDeps<'_>) -> 
         if wait_for_kill(process, &wanted, means).await? {
             with_schedule(means.schedule, |plan| plan.record_kill(&wanted));
         } else {
-            process.kill();
+            process.child.kill();
             report_progress(format!("no worker was killed at {}", wanted.setting()));
             with_schedule(means.schedule, |plan| plan.reschedule(wanted));
         }
@@ -71,13 +72,12 @@ async fn wait_for_kill(
     let begun = Instant::now();
     let mut occasion_at = begun;
     while begun.elapsed() < patience {
-        if let Some(status) = process.exit_status() {
+        if let Some(status) = process.child.exit_status() {
             if status.signal() == Some(SIGKILL) {
                 return Ok(true);
             }
-            let log = process.log_tail();
-            let text = format!("longshored exited unexpectedly: {status}\n{log}");
-            return Err(TrialFailure::new(text));
+            let what = format!("exited unexpectedly: {status}");
+            return Err(process.child.failure(&what));
         }
         if Instant::now() >= occasion_at {
             occasion_at += PROVOKE_INTERVAL;
@@ -128,5 +128,5 @@ async fn request_one_cancel(pool: &PgPool, provider: &str) -> Result<()> {
 }
 
 fn with_schedule<T>(plan: &Mutex<KillSchedule>, what: impl FnOnce(&mut KillSchedule) -> T) -> T {
-    what(&mut plan.lock().unwrap_or_else(PoisonError::into_inner))
+    what(&mut lock(plan))
 }

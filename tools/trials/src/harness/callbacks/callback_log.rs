@@ -1,13 +1,14 @@
 //! What callers loaded, and the callbacks that arrived for it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::harness::http::keep_alive::find_cargo_id;
+use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::sha256;
 use crate::harness::verdict::TrialVerdict;
@@ -222,10 +223,6 @@ fn simulator_answer(question: &str) -> String {
     let digest = sha256::sha256_hex(question.as_bytes());
     let beginning: String = question.chars().take(REPEATED_CHARS).collect();
     format!("sim:{} {beginning}", digest.get(..16).unwrap_or_default())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

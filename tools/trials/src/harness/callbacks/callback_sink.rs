@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::keep_alive::{find_bytes, find_cargo_id};
+use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::PRICED_MODEL;
 
 /// So many locks that two callbacks rarely need the same one.
@@ -89,7 +90,7 @@ impl CallbackReceipts {
     {
         let place = usize::try_from(cargo >> 6 & 0x3f).unwrap_or_default();
         let drawer = self.shards.get(place)?;
-        Some(drawer.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(drawer))
     }
 
     /// Records a callback; returns its cargo and how many callbacks that cargo has had.

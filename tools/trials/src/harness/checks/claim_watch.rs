@@ -1,14 +1,16 @@
 //! Watches leases and claims in the database for the whole trial.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::interruption::{HeldClaims, Interruptions};
 use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::lock::lock;
+use crate::harness::polling::PollLimits;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A sweeper frees such claims; it does not run all the time.
@@ -25,12 +27,12 @@ pub struct LostLeases {
 
 impl LostLeases {
     pub fn lost(&self) -> Vec<String> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = lock(&self.lost);
         lost.iter().cloned().collect()
     }
 
     fn check_node(&self, shard: &str, node: &LeaseNode, is_excused: bool) {
-        let mut epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut epochs = lock(&self.epochs);
         let before = epochs.insert(node.id, node.epoch).unwrap_or(node.epoch);
         let what = if node.epoch != before {
             "was fenced"
@@ -43,7 +45,7 @@ impl LostLeases {
         };
         if !is_excused {
             let text = format!("{shard}: {} {what} in epoch {before}", node.name);
-            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lost = lock(&self.lost);
             lost.insert(text);
         }
     }
@@ -125,14 +127,9 @@ async fn read_held_claims(pool: &PgPool, node: Uuid) -> Result<HeldClaims> {
 
 /// Claims of a (node, epoch) that is not alive, by shard and kind, after the time to free them.
 pub async fn wait_for_no_orphans(shards: &[(String, PgPool)]) -> Result<Vec<String>> {
-    let begun = Instant::now();
-    loop {
-        let found = find_orphans(shards).await?;
-        if found.is_empty() || begun.elapsed() > ORPHAN_TIMEOUT {
-            return Ok(found);
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+    let limits = PollLimits::new(ORPHAN_TIMEOUT, POLL_INTERVAL);
+    let find = async || find_orphans(shards).await;
+    limits.read_until(Vec::is_empty, find).await
 }
 
 async fn find_orphans(shards: &[(String, PgPool)]) -> Result<Vec<String>> {

@@ -15,10 +15,13 @@ use crate::harness::http::load_request;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log::AcknowledgedLoad;
 use crate::harness::measurement::statistics;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How long the rows may take after the callbacks.
+const ROW_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of cargo that are checked over HTTP; all are counted by SQL.
 const TRACKING_SAMPLE: usize = 100;
 const MAX_CONCURRENT_LOOKUPS: usize = 8;
@@ -57,18 +60,16 @@ pub async fn wait_for_completion_tracking(
     let callers = &environment.callers;
     let loaded = callers.load_log.acknowledged();
     let begun = Instant::now();
-    let mut received = count_received(callers, &loaded);
-    while received < loaded.len() && begun.elapsed() < within {
-        tokio::time::sleep(POLL_INTERVAL).await;
-        received = count_received(callers, &loaded);
-    }
+    let limits = PollLimits::new(within, POLL_INTERVAL);
+    let has_all = || count_received(callers, &loaded) >= loaded.len();
+    limits.wait_until(has_all).await;
+    let received = count_received(callers, &loaded);
     report_progress(format!("{received} of {} callbacks received", loaded.len()));
     // The callback arrives a moment before its row is updated.
-    let mut delivered = count_delivered(environment, &loaded).await?;
-    while delivered < received && begun.elapsed() < within + Duration::from_secs(30) {
-        tokio::time::sleep(POLL_INTERVAL).await;
-        delivered = count_delivered(environment, &loaded).await?;
-    }
+    let left = (within + ROW_TIMEOUT).saturating_sub(begun.elapsed());
+    let limits = PollLimits::new(left, POLL_INTERVAL);
+    let count = async || count_delivered(environment, &loaded).await;
+    let delivered = limits.read_until(|count| *count >= received, count).await?;
     let mistracked = find_mistracked(callers, &loaded, sample).await;
     let stuck = describe_stuck(environment, &loaded).await?;
     let gaps = callback_delays(callers, &loaded);

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 
 /// After an interruption, a process may still discover that it lost its lease.
@@ -98,7 +99,7 @@ pub struct Interruptions(Mutex<Vec<Interruption>>);
 
 impl Interruptions {
     pub fn begin(&self, pid: u32, target: Option<usize>) {
-        self.lock().push(Interruption {
+        lock(&self.0).push(Interruption {
             pid,
             client: target,
             began_at: Instant::now(),
@@ -111,24 +112,26 @@ impl Interruptions {
 
     /// Ends the latest interruption.
     pub fn end(&self, how: InterruptionEnd) {
-        if let Some(latest) = self.lock().last_mut() {
+        if let Some(latest) = lock(&self.0).last_mut() {
             latest.end = Some((Instant::now(), how));
         }
     }
 
     pub fn all(&self) -> Vec<Interruption> {
-        self.lock().clone()
+        lock(&self.0).clone()
     }
 
     /// Whether this process may lose its lease now.
     pub fn excuses(&self, pid: u32) -> bool {
         let now = Instant::now();
-        self.lock().iter().any(|it| it.excuses_lease_loss(pid, now))
+        lock(&self.0)
+            .iter()
+            .any(|it| it.excuses_lease_loss(pid, now))
     }
 
     /// Process ids that are still interrupted or were killed.
     pub fn interrupted_pids(&self) -> Vec<u32> {
-        let all = self.lock();
+        let all = lock(&self.0);
         all.iter()
             .filter(|it| it.is_interrupted())
             .map(|it| it.pid)
@@ -140,7 +143,7 @@ impl Interruptions {
             return;
         }
         let now = Instant::now();
-        let mut all = self.lock();
+        let mut all = lock(&self.0);
         let latest = all
             .iter_mut()
             .rev()
@@ -152,10 +155,6 @@ impl Interruptions {
             }
             latest.held.extend(held);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Interruption>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

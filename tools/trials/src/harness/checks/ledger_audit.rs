@@ -1,6 +1,6 @@
 //! After the faults: checks the ledger, the holds and the charges.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -8,6 +8,7 @@ use sqlx::PgPool;
 use crate::harness::environment::chaos_environment::ChaosEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::longshored::longshored_process::LongshoredProgram;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
 
@@ -55,12 +56,9 @@ pub async fn audit_shards(
     shards: &[(String, PgPool)],
     received: impl Fn() -> i64,
 ) -> Result<TrialLedgerAudit> {
-    let begun = Instant::now();
-    let mut rows = read_sums(shards).await?;
-    while rows.open > 0 && begun.elapsed() < OPEN_CARGO_TIMEOUT {
-        tokio::time::sleep(POLL_INTERVAL).await;
-        rows = self::read_sums(shards).await?;
-    }
+    let limits = PollLimits::new(OPEN_CARGO_TIMEOUT, POLL_INTERVAL);
+    let read = async || read_sums(shards).await;
+    let rows = limits.read_until(|rows| rows.open == 0, read).await?;
     report_progress(format!(
         "{} outcomes charged; checking the ledger",
         rows.settled

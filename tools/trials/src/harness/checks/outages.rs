@@ -1,7 +1,9 @@
 //! When each server was down, and so which requests may fail.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::harness::lock::lock;
 
 /// How long connections and probes may take to recover.
 pub const RECOVERY_GRACE: Duration = Duration::from_secs(10);
@@ -22,15 +24,12 @@ impl ServerOutages {
             server: server.to_owned(),
             back_at: None,
         };
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(outage);
+        lock(&self.0).push(outage);
     }
 
     /// Ends the latest outage.
     pub fn end(&self) {
-        let mut outages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outages = lock(&self.0);
         if let Some(outage) = outages.last_mut() {
             outage.back_at = Some(Instant::now());
         }
@@ -38,7 +37,7 @@ impl ServerOutages {
 
     /// Whether `server` may have been down for a request that began then and has just ended.
     pub fn may_affect(&self, server: &str, began: Instant) -> bool {
-        let outages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let outages = lock(&self.0);
         outages.iter().any(|outage| {
             let over = outage
                 .back_at
@@ -48,7 +47,7 @@ impl ServerOutages {
     }
 
     pub fn is_any_down(&self) -> bool {
-        let outages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let outages = lock(&self.0);
         outages
             .last()
             .is_some_and(|outage| outage.back_at.is_none())

@@ -133,7 +133,7 @@ impl FilesEnvironment {
                 }
             };
             if begun.elapsed() > FILES_READY_TIMEOUT {
-                let log = self.server.log_tail();
+                let log = self.server.child.log_tail();
                 return Err(TrialFailure::new(format!(
                     "the service accepts no file: {failed}\n{log}"
                 )));

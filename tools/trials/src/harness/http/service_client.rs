@@ -2,14 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::harness::http::keep_alive::{self, KeepAliveConnection};
 use crate::harness::http::load_request;
+use crate::harness::lock::lock;
 
 /// Longer than any response may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -96,16 +97,13 @@ impl ServiceClient {
             body: reply.body.to_vec(),
         };
         if !closes {
-            self.idle
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(connection);
+            lock(&self.idle).push(connection);
         }
         Ok(answer)
     }
 
     fn take_idle_connection(&self) -> Option<KeepAliveConnection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         loop {
             let connection = idle.pop()?;
             if !connection.is_stale() {
@@ -115,10 +113,7 @@ impl ServiceClient {
     }
 
     fn close_idle_connections(&self) {
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        lock(&self.idle).clear();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log;
+use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics;
 use crate::harness::organization::TrialOrganization;
@@ -75,8 +76,4 @@ impl BackgroundLoad {
     pub fn all_were_accepted(&self) -> bool {
         lock(&self.failures).is_empty() && !lock(&self.accepted).is_empty()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use serde_json::Value;
+
+use crate::harness::lock::lock;
 
 /// An acknowledged cargo.
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +78,4 @@ impl LoadLog {
 /// The kind of a connection error, so that errors can be counted.
 pub fn error_reason(error: &io::Error) -> String {
     error.kind().to_string()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

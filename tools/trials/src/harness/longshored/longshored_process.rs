@@ -2,19 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::service_client;
 use crate::harness::longshored::catalogue;
 use crate::harness::longshored::licence::TrialLicence;
 use crate::harness::longshored::metrics::ScrapedMetrics;
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram, ProgramOutput};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::{ChildProgram, ProgramOutput};
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(30), Duration::from_millis(20));
 /// The service's drain timeout, with a margin.
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
 
@@ -131,15 +133,14 @@ impl LongshoredProgram {
 
     /// A process with its own addresses; not started yet.
     pub fn new_process(&self, verb: &'static str, name: &str) -> Result<LongshoredProcess> {
+        let log_name = format!("longshored-{name}.log");
         Ok(LongshoredProcess {
             program: self.clone(),
             verb,
-            name: name.to_owned(),
-            log_file: self.logs.join(format!("longshored-{name}.log")),
+            child: ChildServer::new(name, self.logs.join(log_name), START_LIMITS),
             listen: free_port::find_free_address()?,
             metrics: free_port::find_free_address()?,
             open_files: None,
-            child: None,
         })
     }
 }
@@ -149,12 +150,10 @@ impl LongshoredProgram {
 pub struct LongshoredProcess {
     program: LongshoredProgram,
     verb: &'static str,
-    name: String,
-    log_file: PathBuf,
+    pub child: ChildServer,
     listen: SocketAddr,
     metrics: SocketAddr,
     open_files: Option<u32>,
-    child: Option<ChildProcess>,
 }
 
 impl LongshoredProcess {
@@ -163,27 +162,12 @@ impl LongshoredProcess {
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        self.child.name()
     }
 
     /// Whether callers reach it.
     pub fn serves_callers(&self) -> bool {
         self.verb != "work"
-    }
-
-    /// SIGSTOP: it keeps its memory, its sockets and its transactions.
-    pub fn stop(&self) -> Result<()> {
-        self.running_child()?.stop()
-    }
-
-    /// SIGCONT.
-    pub fn resume(&self) -> Result<()> {
-        self.running_child()?.resume()
-    }
-
-    fn running_child(&self) -> Result<&ChildProcess> {
-        let daemon = self.child.as_ref();
-        daemon.ok_or_else(|| TrialFailure::new(format!("{} is not running", self.name)))
     }
 
     /// From the next start on.
@@ -193,19 +177,6 @@ impl LongshoredProcess {
 
     pub async fn scrape_metrics(&self) -> Result<ScrapedMetrics> {
         ScrapedMetrics::scrape(self.metrics).await
-    }
-
-    pub fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(ChildProcess::pid)
-    }
-
-    pub fn is_running(&mut self) -> bool {
-        self.child.as_mut().is_some_and(ChildProcess::is_running)
-    }
-
-    /// The exit status, if it has exited.
-    pub fn exit_status(&mut self) -> Option<ExitStatus> {
-        self.child.as_mut().and_then(ChildProcess::exit_status)
     }
 
     /// From the next start on; a later value replaces an earlier one.
@@ -232,39 +203,19 @@ impl LongshoredProcess {
         ];
         let listens = listens.map(|(name, address)| (name.to_owned(), address.to_string()));
         program.environment.extend(listens);
-        self.child = Some(program.start(&self.log_file)?);
-        Ok(())
+        self.child.spawn(&program)
     }
 
     /// Waits until it accepts traffic.
     pub async fn wait_until_ready(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            if service_client::is_ready(self.listen).await {
+        let listen = self.listen;
+        let ask = async || {
+            if service_client::is_ready(listen).await {
                 return Ok(());
             }
-            let running = self.is_running();
-            if !running || begun.elapsed() > START_TIMEOUT {
-                let what = if running {
-                    "is not ready"
-                } else {
-                    "has exited"
-                };
-                let tail = self.log_tail();
-                return Err(TrialFailure::new(format!(
-                    "longshored {} {what}\n{tail}",
-                    self.verb
-                )));
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    /// SIGKILL; returns the id of the killed process.
-    pub fn kill(&mut self) -> Option<u32> {
-        let mut daemon = self.child.take()?;
-        daemon.kill();
-        Some(daemon.pid())
+            Err(TrialFailure::new("/ready does not answer 200"))
+        };
+        self.child.wait_until_answering(ask).await
     }
 
     /// SIGTERM; returns how long a graceful shutdown took.
@@ -276,22 +227,9 @@ impl LongshoredProcess {
         daemon.signal("TERM")?;
         let status = daemon.wait_for_exit(STOP_TIMEOUT).await?;
         if !status.success() {
-            let log = self.log_tail();
-            return Err(TrialFailure::new(format!("after SIGTERM: {status}\n{log}")));
+            return Err(self.child.failure(&format!("after SIGTERM: {status}")));
         }
         Ok(begun.elapsed())
-    }
-
-    /// The end of its log, for error messages.
-    pub fn log_tail(&self) -> String {
-        let text = std::fs::read_to_string(&self.log_file)
-            .context("reading a log")
-            .unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines
-            .get(lines.len().saturating_sub(30)..)
-            .unwrap_or_default()
-            .join("\n")
     }
 }
 

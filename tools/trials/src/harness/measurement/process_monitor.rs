@@ -1,13 +1,14 @@
 //! Memory and CPU of processes, sampled while a bench runs.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::harness::failure::Result;
+use crate::harness::lock::lock;
 use crate::harness::measurement::cpu_time;
 use crate::harness::measurement::process_memory;
 use crate::harness::measurement::statistics::round_to;
@@ -99,8 +100,4 @@ fn read_memory(processes: &[MonitoredProcess]) -> ReadingsByProcess {
         ))
     };
     processes.iter().filter_map(read).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

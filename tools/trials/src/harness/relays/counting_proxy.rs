@@ -2,7 +2,7 @@
 //! requests.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,10 +14,11 @@ use hyper::{Method, Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::failure::Result;
+use crate::harness::relays::listener;
 use crate::harness::relays::request_log::{RequestEnd, RequestLog};
 
 /// Listens until it is dropped.
@@ -30,23 +31,29 @@ pub struct CountingProxy {
 
 impl CountingProxy {
     pub async fn start(to: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.context("listening for requests")?;
-        let address = listener.local_addr().context("listening for requests")?;
-        let register = Arc::new(RequestLog::default());
-        let onward = ProxyTarget {
+        let request_log = Arc::new(RequestLog::default());
+        let onward = Arc::new(ProxyTarget {
             address: to,
-            request_log: Arc::clone(&register),
+            request_log: Arc::clone(&request_log),
             // One connection per call: a reused one could have been closed meanwhile.
             client: Client::builder(TokioExecutor::new())
                 .pool_max_idle_per_host(0)
                 .build(HttpConnector::new()),
+        });
+        let proxy = move |stream: TcpStream| {
+            let onward = Arc::clone(&onward);
+            async move {
+                let pass = service_fn(|request| onward.forward(request));
+                // The trial kills both the worker and the model's server.
+                let _ = http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), pass)
+                    .await;
+            }
         };
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, Arc::new(onward)));
+        let (address, serving) = listener::serve_on_free_port("a proxy", proxy).await?;
         Ok(Self {
             address,
-            request_log: register,
+            request_log,
             _serving: serving,
         })
     }
@@ -57,24 +64,6 @@ struct ProxyTarget {
     address: SocketAddr,
     request_log: Arc<RequestLog>,
     client: Client<HttpConnector, Full<Bytes>>,
-}
-
-async fn serve(listener: TcpListener, onward: Arc<ProxyTarget>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        let onward = Arc::clone(&onward);
-        connections.spawn(async move {
-            let pass = service_fn(|request| onward.forward(request));
-            // The trial kills both the worker and the model's server.
-            let _ = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), pass)
-                .await;
-        });
-    }
 }
 
 /// The connection closes without a response.

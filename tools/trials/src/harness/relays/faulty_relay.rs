@@ -2,16 +2,17 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::servers::free_port;
+use crate::harness::failure::Result;
+use crate::harness::lock::lock;
+use crate::harness::relays::listener;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Delays only this many chunks, so that a large file passes in time.
@@ -49,22 +50,18 @@ pub struct FaultyRelay {
 
 impl FaultyRelay {
     pub async fn start(to: SocketAddr) -> Result<Self> {
-        let address = free_port::find_free_address()?;
-        let listener = TcpListener::bind(address)
-            .await
-            .context("starting a faulty relay")?;
         let behaviour = Arc::new(Mutex::new(RelayBehaviour::Pass));
-        let done = Arc::new(RelayCounts::default());
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(
-            listener,
-            to,
-            Arc::clone(&behaviour),
-            Arc::clone(&done),
-        ));
+        let counts = Arc::new(RelayCounts::default());
+        let (current, done) = (Arc::clone(&behaviour), Arc::clone(&counts));
+        let relay = move |stream| {
+            done.connections.fetch_add(1, Ordering::Relaxed);
+            let faults = ConnectionFaults::for_behaviour(*lock(&current));
+            relay_connection(stream, to, faults, Arc::clone(&done))
+        };
+        let (address, serving) = listener::serve_on_free_port("a faulty relay", relay).await?;
         Ok(Self {
             address,
-            counts: done,
+            counts,
             behaviour,
             _serving: serving,
         })
@@ -72,33 +69,7 @@ impl FaultyRelay {
 
     /// Applies to connections that begin from now on.
     pub fn set_behaviour(&self, behaviour: RelayBehaviour) {
-        *self
-            .behaviour
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = behaviour;
-    }
-}
-
-async fn serve(
-    listener: TcpListener,
-    to: SocketAddr,
-    behaviour: Arc<Mutex<RelayBehaviour>>,
-    done: Arc<RelayCounts>,
-) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        done.connections.fetch_add(1, Ordering::Relaxed);
-        let behaviour = *behaviour.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.spawn(relay_connection(
-            stream,
-            to,
-            ConnectionFaults::for_behaviour(behaviour),
-            Arc::clone(&done),
-        ));
+        *lock(&self.behaviour) = behaviour;
     }
 }
 
@@ -215,6 +186,8 @@ async fn copy_stream(
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
 
     async fn exchange(relay: &FaultyRelay) -> Vec<u8> {

@@ -4,10 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::relays::listener;
 
 const LISTEN_BACKLOG: u32 = 4096;
 const DRIP_INTERVAL: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ impl FaultyServer {
             closed = Some(socket);
         } else {
             let listener = socket.listen(LISTEN_BACKLOG).context(starting)?;
-            serving.spawn(serve(listener, symptom));
+            serving = listener::serve_connections(listener, move |it| hold_connection(it, symptom));
         }
         Ok(Self {
             port,
@@ -57,19 +58,6 @@ impl FaultyServer {
 
     pub fn at(&self, address: Ipv4Addr) -> SocketAddr {
         SocketAddr::from((address, self.port))
-    }
-}
-
-async fn serve(listener: TcpListener, symptom: ServerFault) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of file descriptors: the next accept may succeed.
-            tokio::time::sleep(DRIP_INTERVAL).await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        connections.spawn(hold_connection(stream, symptom));
     }
 }
 

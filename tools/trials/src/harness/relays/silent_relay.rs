@@ -7,13 +7,13 @@
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::servers::free_port;
+use crate::harness::failure::Result;
+use crate::harness::relays::listener;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -70,16 +70,13 @@ pub struct SilentRelay {
 
 impl SilentRelay {
     pub async fn start(to: SocketAddr) -> Result<Self> {
-        let address = free_port::find_free_address()?;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.context("starting a silent relay")?;
         let (state, watched) = watch::channel(SilenceState {
             to,
             silence: None,
             generation: 0,
         });
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, watched));
+        let relay = move |client| relay_connection(client, watched.clone());
+        let (address, serving) = listener::serve_on_free_port("a silent relay", relay).await?;
         Ok(Self {
             address,
             state,
@@ -106,17 +103,6 @@ impl SilentRelay {
     /// New connections go to this address.
     pub fn redirect(&self, to: SocketAddr) {
         self.state.send_modify(|state| state.to = to);
-    }
-}
-
-async fn serve(listener: TcpListener, state: watch::Receiver<SilenceState>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        connections.spawn(relay_connection(stream, state.clone()));
     }
 }
 
@@ -197,6 +183,7 @@ async fn copy_stream(
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
+    use tokio::net::TcpListener;
 
     use super::*;
 

@@ -2,18 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::servers::free_port;
+use crate::harness::failure::Result;
+use crate::harness::lock::lock;
+use crate::harness::relays::listener;
 
 /// Small, so that connections share the bandwidth evenly.
 const CHUNK_BYTES: usize = 8 * 1024;
@@ -48,7 +49,7 @@ impl SlowLink {
         };
         let nanoseconds = u64::try_from(length).unwrap_or(u64::MAX) * 1_000_000_000;
         let takes = Duration::from_nanos(nanoseconds / bytes_per_second);
-        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free_at = lock(&self.free_at);
         *free_at = (*free_at).max(now) + takes;
         *free_at
     }
@@ -61,19 +62,17 @@ impl SlowLink {
 impl SlowRelay {
     /// Starts without a delay.
     pub async fn start(server: SocketAddr, bytes_per_second: Option<u64>) -> Result<Self> {
-        let address = free_port::find_free_address()?;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.context("starting a slow relay")?;
-        let way = Arc::new(SlowLink {
+        let link = Arc::new(SlowLink {
             delay_milliseconds: AtomicU64::new(0),
             bytes_per_second,
             free_at: Mutex::new(Instant::now()),
         });
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, server, Arc::clone(&way)));
+        let way = Arc::clone(&link);
+        let relay = move |client| relay_connection(client, server, Arc::clone(&way));
+        let (address, serving) = listener::serve_on_free_port("a slow relay", relay).await?;
         Ok(Self {
             address,
-            link: way,
+            link,
             _serving: serving,
         })
     }
@@ -84,17 +83,6 @@ impl SlowRelay {
         self.link
             .delay_milliseconds
             .store(milliseconds, Ordering::Relaxed);
-    }
-}
-
-async fn serve(listener: TcpListener, server: SocketAddr, way: Arc<SlowLink>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok((client, _)) = listener.accept().await else {
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        connections.spawn(relay_connection(client, server, Arc::clone(&way)));
     }
 }
 
@@ -161,6 +149,8 @@ async fn forward_when_due(
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[tokio::test]

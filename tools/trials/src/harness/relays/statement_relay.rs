@@ -15,11 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::servers::free_port;
+use crate::harness::failure::Result;
+use crate::harness::relays::listener;
 use session::RelaySession;
 pub use statement::StatementKind;
 
@@ -128,16 +127,26 @@ pub struct StatementRelay {
 impl StatementRelay {
     /// Relays everything until faults are on. Each session draws from the seed and its number.
     pub async fn start(server: SocketAddr, percent: u32, seed: u64) -> Result<Self> {
-        let address = free_port::find_free_address()?;
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.context("starting a statement relay")?;
         let shared = Arc::new(RelayShared {
             is_faulty: AtomicBool::new(false),
             percent,
             counts: StatementCounts::default(),
         });
-        let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, server, Arc::clone(&shared), seed));
+        let mut seeds = (0..).map(move |number| seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let ours = Arc::clone(&shared);
+        let relay = move |client| {
+            let faults = FaultDraws {
+                shared: Arc::clone(&ours),
+                random: StdRng::seed_from_u64(seeds.next().unwrap_or_default()),
+            };
+            async move {
+                // A session ends in many ways; none of them is an error of the relay.
+                if let Ok(Some(mut session)) = RelaySession::open(client, server, faults).await {
+                    let _ = session.run().await;
+                }
+            }
+        };
+        let (address, serving) = listener::serve_on_free_port("a statement relay", relay).await?;
         Ok(Self {
             address,
             shared,
@@ -151,26 +160,6 @@ impl StatementRelay {
 
     pub fn counts(&self) -> &StatementCounts {
         &self.shared.counts
-    }
-}
-
-async fn serve(listener: TcpListener, server: SocketAddr, shared: Arc<RelayShared>, seed: u64) {
-    let mut sessions = JoinSet::new();
-    for number in 0.. {
-        let Ok((client, _)) = listener.accept().await else {
-            continue;
-        };
-        while sessions.try_join_next().is_some() {}
-        let faults = FaultDraws {
-            shared: Arc::clone(&shared),
-            random: StdRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number)),
-        };
-        sessions.spawn(async move {
-            // A session ends in many ways; none of them is an error of the relay.
-            if let Ok(Some(mut session)) = RelaySession::open(client, server, faults).await {
-                let _ = session.run().await;
-            }
-        });
     }
 }
 

@@ -15,15 +15,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How many lines of the log an error shows.
-const LOG_TAIL_LINES: usize = 50;
-
-/// How long a server may take to start, and how often to check.
-#[derive(Debug, Clone, Copy)]
-pub struct StartTimeout {
-    pub timeout: Duration,
-    pub poll_interval: Duration,
-}
 
 /// The user that a program runs as.
 #[derive(Debug, Clone, Copy)]
@@ -213,32 +204,6 @@ impl ChildProcess {
         // Either fails only if it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-
-    /// Calls `ask` until it succeeds. If the child has exited or takes too long, the error
-    /// shows the end of its log.
-    pub async fn wait_until_answering(
-        &mut self,
-        log: &Path,
-        patience: StartTimeout,
-        mut ask: impl AsyncFnMut() -> Result<()>,
-    ) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            match ask().await {
-                Ok(()) => return Ok(()),
-                Err(_) if begun.elapsed() < patience.timeout && self.is_running() => {
-                    tokio::time::sleep(patience.poll_interval).await;
-                }
-                Err(failure) => {
-                    let log = fs::read_to_string(log).unwrap_or_default();
-                    let lines: Vec<&str> = log.lines().collect();
-                    let last = lines.get(lines.len().saturating_sub(LOG_TAIL_LINES)..);
-                    let last = last.unwrap_or_default().join("\n");
-                    return Err(TrialFailure::new(format!("{failure}\n{last}")));
-                }
-            }
-        }
     }
 
     /// Waits until it has exited.

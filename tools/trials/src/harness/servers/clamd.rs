@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::ChildProgram;
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
-const START_TIMEOUT: StartTimeout = StartTimeout {
-    timeout: Duration::from_secs(30),
-    poll_interval: Duration::from_millis(20),
-};
+const START_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(30), Duration::from_millis(20));
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 const EICAR_HALVES: [&[u8]; 2] = [
     b"X5O!P%@AP[4\\PZX54(P^)7CC)7}",
@@ -42,10 +42,9 @@ pub enum ClamdLimits {
 /// Keeps its port across restarts; it is killed on drop.
 #[derive(Debug)]
 pub struct TrialClamdServer {
+    pub child: ChildServer,
     address: SocketAddr,
     folder: PathBuf,
-    log: PathBuf,
-    process: Option<ChildProcess>,
 }
 
 impl TrialClamdServer {
@@ -62,10 +61,9 @@ impl TrialClamdServer {
         let installed = installed.ok_or_else(|| TrialFailure::new("clamd is not installed"))?;
         fs::copy(installed, folder.join("clamd")).context("copying clamd")?;
         let mut made = Self {
+            child: ChildServer::new("clamd", scratch.join("scanner.log"), START_LIMITS),
             address: free_port::find_free_address()?,
-            log: scratch.join("scanner.log"),
             folder,
-            process: None,
         };
         made.start(ClamdLimits::Sufficient).await?;
         Ok(made)
@@ -76,13 +74,10 @@ impl TrialClamdServer {
         fs::write(&file, self.settings(limits)).context("writing clamd.conf")?;
         let program = ChildProgram::new(self.folder.join("clamd"))
             .with_arguments([format!("--config-file={}", file.display())]);
-        let mut daemon = program.start(&self.log)?;
-        let ping = async || self.run_command("PING").await.map(|_| ());
-        daemon
-            .wait_until_answering(&self.log, START_TIMEOUT, ping)
-            .await?;
-        self.process = Some(daemon);
-        Ok(())
+        self.child.spawn(&program)?;
+        let address = self.address;
+        let ping = async || run_command(address, "PING").await.map(drop);
+        self.child.wait_until_answering(ping).await
     }
 
     fn settings(&self, limits: ClamdLimits) -> String {
@@ -103,53 +98,29 @@ impl TrialClamdServer {
         )
     }
 
-    /// SIGKILL: connections are reset.
-    pub fn kill(&mut self) {
-        drop(self.process.take());
-    }
-
-    /// SIGSTOP: connections stay open and nothing answers.
-    pub fn freeze(&self) -> Result<()> {
-        self.signal("STOP")
-    }
-
-    pub fn thaw(&self) -> Result<()> {
-        self.signal("CONT")
-    }
-
-    fn signal(&self, name: &str) -> Result<()> {
-        let daemon = self.process.as_ref();
-        let daemon = daemon.ok_or_else(|| TrialFailure::new("clamd is not running"))?;
-        daemon.signal(name)
-    }
-
     /// Makes it reload its signatures.
     pub async fn reload(&self) -> Result<()> {
-        self.run_command("RELOAD").await.map(|_| ())
+        run_command(self.address, "RELOAD").await.map(drop)
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+}
 
-    pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(ChildProcess::pid)
-    }
-
-    /// One command with a one-line answer.
-    async fn run_command(&self, command: &str) -> Result<String> {
-        let exchange = async {
-            let mut stream = TcpStream::connect(self.address).await?;
-            stream.write_all(format!("n{command}\n").as_bytes()).await?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await?;
-            Ok::<_, std::io::Error>(answer.trim().to_owned())
-        };
-        let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange).await;
-        answer
-            .context("sending a command to clamd")?
-            .context("sending a command to clamd")
-    }
+/// One command with a one-line answer.
+async fn run_command(address: SocketAddr, command: &str) -> Result<String> {
+    let exchange = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(format!("n{command}\n").as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer.trim().to_owned())
+    };
+    let answer = tokio::time::timeout(COMMAND_TIMEOUT, exchange).await;
+    answer
+        .context("sending a command to clamd")?
+        .context("sending a command to clamd")
 }
 
 #[cfg(test)]
@@ -160,15 +131,18 @@ mod tests {
     async fn a_scanner_is_frozen_thawed_reloaded_and_started_again() {
         let scratch = ScratchFolder::new().unwrap();
         let mut scanner = TrialClamdServer::create(&scratch).await.unwrap();
-        assert_eq!(scanner.run_command("PING").await.unwrap(), "PONG");
-        scanner.freeze().unwrap();
-        let ping = tokio::time::timeout(Duration::from_millis(50), scanner.run_command("PING"));
+        assert_eq!(run_command(scanner.address, "PING").await.unwrap(), "PONG");
+        scanner.child.stop().unwrap();
+        let ping = tokio::time::timeout(
+            Duration::from_millis(50),
+            run_command(scanner.address, "PING"),
+        );
         assert!(ping.await.is_err());
-        scanner.thaw().unwrap();
+        scanner.child.resume().unwrap();
         scanner.reload().await.unwrap();
-        scanner.kill();
-        assert!(scanner.run_command("PING").await.is_err());
+        scanner.child.kill();
+        assert!(run_command(scanner.address, "PING").await.is_err());
         scanner.start(ClamdLimits::SmallFile).await.unwrap();
-        assert_eq!(scanner.run_command("PING").await.unwrap(), "PONG");
+        assert_eq!(run_command(scanner.address, "PING").await.unwrap(), "PONG");
     }
 }

@@ -1,7 +1,6 @@
 //! A real model: `SmolLM2` on llama.cpp's server, as a child process.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +9,9 @@ use hyper::Request;
 
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::http_client::HttpClient;
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::ChildProgram;
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::options::ChaosServerOptions;
@@ -20,18 +21,15 @@ pub const LLAMA_SLOTS: u32 = 4;
 /// The model's name at the server.
 pub const LLAMA_MODEL: &str = "smollm2";
 /// It first reads a hundred megabytes of weights.
-const START_TIMEOUT: StartTimeout = StartTimeout {
-    timeout: Duration::from_mins(1),
-    poll_interval: Duration::from_millis(100),
-};
+const START_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_mins(1), Duration::from_millis(100));
 
 /// Keeps its address across restarts; it is killed on drop.
 #[derive(Debug)]
 pub struct LlamaServer {
+    pub child: ChildServer,
     pub address: SocketAddr,
     program: ChildProgram,
-    log: PathBuf,
-    process: Option<ChildProcess>,
 }
 
 impl LlamaServer {
@@ -40,23 +38,18 @@ impl LlamaServer {
         let script = options.script.display().to_string();
         let (port, slots) = (address.port().to_string(), LLAMA_SLOTS.to_string());
         Ok(Self {
+            child: ChildServer::new("the model", scratch.join("llama.log"), START_LIMITS),
             address,
             program: ChildProgram::new(&options.python).with_arguments([script, port, slots]),
-            log: scratch.join("llama.log"),
-            process: None,
         })
     }
 
     pub fn start(&mut self) -> Result<()> {
-        self.process = Some(self.program.start(&self.log)?);
-        Ok(())
+        self.child.spawn(&self.program)
     }
 
     /// Waits until it accepts requests.
     pub async fn wait_until_ready(&mut self) -> Result<()> {
-        let daemon = self.process.as_mut();
-        let daemon =
-            daemon.ok_or_else(|| TrialFailure::new("the model's server was not started"))?;
         let (web, url) = (
             HttpClient::default(),
             format!("http://{}/health", self.address),
@@ -75,15 +68,6 @@ impl LlamaServer {
                 Err(why) => Err(TrialFailure::new(why)),
             }
         };
-        daemon
-            .wait_until_answering(&self.log, START_TIMEOUT, health)
-            .await
-    }
-
-    /// SIGKILL.
-    pub fn kill(&mut self) {
-        if let Some(mut daemon) = self.process.take() {
-            daemon.kill();
-        }
+        self.child.wait_until_answering(health).await
     }
 }

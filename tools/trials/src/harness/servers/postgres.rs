@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -14,26 +14,27 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection, PgPool};
 
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram, UnixUser};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::{ChildProgram, UnixUser};
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
 /// Tells the trial's own connections from the service's.
 pub const TRIALS_APPLICATION_NAME: &str = "trials";
-const START_TIMEOUT: Duration = Duration::from_mins(1);
+const START_LIMITS: PollLimits = PollLimits::new(Duration::from_mins(1), Duration::from_millis(50));
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One server; it is stopped on drop. Its data is in the scratch folder.
 #[derive(Debug)]
 pub struct TrialPostgresServer {
-    name: String,
+    /// The postmaster, the parent of all backends.
+    pub child: ChildServer,
     programs_folder: Option<PathBuf>,
     user: Option<UnixUser>,
     data_folder: PathBuf,
-    log_file: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
-    process: Option<ChildProcess>,
 }
 
 impl TrialPostgresServer {
@@ -75,14 +76,12 @@ impl TrialPostgresServer {
         initdb.run(&scratch.join(format!("initdb-{name}"))).await?;
 
         let mut made = Self {
-            name: name.to_owned(),
+            child: new_child(scratch, name),
             programs_folder: programs,
             user,
             data_folder: data,
-            log_file: scratch.join(format!("postgres-{name}.log")),
             port: free_port::find_free_address()?.port(),
             settings,
-            process: None,
         };
         made.start().await?;
         Ok(made)
@@ -99,33 +98,15 @@ impl TrialPostgresServer {
         for (setting, value) in &self.settings {
             postmaster = postmaster.with_arguments(["-c".to_owned(), format!("{setting}={value}")]);
         }
-        self.process = Some(postmaster.start(&self.log_file)?);
-        self.wait_until_answering().await
-    }
-
-    async fn wait_until_answering(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            match self.connect("postgres").await {
-                Ok(_) => return Ok(()),
-                Err(_) if begun.elapsed() < START_TIMEOUT && self.is_running() => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-                Err(failure) => {
-                    let log = fs::read_to_string(&self.log_file).unwrap_or_default();
-                    return Err(TrialFailure::new(format!("{failure}\n{log}")));
-                }
-            }
-        }
-    }
-
-    pub fn is_running(&mut self) -> bool {
-        self.process.as_mut().is_some_and(ChildProcess::is_running)
+        self.child.spawn(&postmaster)?;
+        let options = self.connect_options("postgres");
+        let connect = async || options.connect().await.context("connecting").map(drop);
+        self.child.wait_until_answering(connect).await
     }
 
     /// Stops it like a crash: `pg_ctl stop -m immediate`.
     pub async fn crash(&mut self) -> Result<()> {
-        if let Some(mut daemon) = self.process.take() {
+        if let Some(mut daemon) = self.child.take() {
             daemon.signal("QUIT")?;
             daemon.wait_for_exit(STOP_TIMEOUT).await?;
         }
@@ -133,7 +114,7 @@ impl TrialPostgresServer {
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        self.child.name()
     }
 
     pub fn port(&self) -> u16 {
@@ -142,11 +123,6 @@ impl TrialPostgresServer {
 
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
-    }
-
-    /// The postmaster, the parent of all backends.
-    pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(ChildProcess::pid)
     }
 
     /// A program of the same installation, such as `pgbench`.
@@ -170,7 +146,7 @@ impl TrialPostgresServer {
 
     pub async fn connect(&self, database: &str) -> Result<PgConnection> {
         let connected = self.connect_options(database).connect().await;
-        connected.context(format!("connecting to {}", self.name))
+        connected.context(format!("connecting to {}", self.name()))
     }
 
     /// Connections for queries of the trial; opened on first use.
@@ -227,7 +203,7 @@ impl TrialPostgresServer {
 impl Drop for TrialPostgresServer {
     fn drop(&mut self) {
         // SIGKILL would leave its shared memory behind.
-        if let Some(daemon) = &mut self.process {
+        if let Some(mut daemon) = self.child.take() {
             daemon.terminate("QUIT", STOP_TIMEOUT);
         }
     }
@@ -239,6 +215,11 @@ pub async fn read_clock(pool: &PgPool) -> Result<DateTime<Utc>> {
     now.fetch_one(pool)
         .await
         .context("reading the server's clock")
+}
+
+fn new_child(scratch: &ScratchFolder, name: &str) -> ChildServer {
+    let log_file = scratch.join(format!("postgres-{name}.log"));
+    ChildServer::new(name, log_file, START_LIMITS)
 }
 
 fn default_settings(shared_buffers: &str) -> Vec<(String, String)> {

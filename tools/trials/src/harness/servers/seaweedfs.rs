@@ -4,17 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::http_client::HttpClient;
 use crate::harness::http::s3_bucket::S3Bucket;
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram, StartTimeout};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::ChildProgram;
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
-const START_TIMEOUT: StartTimeout = StartTimeout {
-    timeout: Duration::from_mins(1),
-    poll_interval: Duration::from_millis(100),
-};
+const START_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_mins(1), Duration::from_millis(100));
 const BUCKET_NAME: &str = "longshore";
 const ACCESS_KEY: &str = "trials";
 const SECRET_KEY: &str = "trials-secret";
@@ -33,22 +33,14 @@ const PORT_OPTIONS: [&str; 8] = [
 /// Keeps its ports and its data across restarts; it is killed on drop.
 #[derive(Debug)]
 pub struct TrialSeaweedServer {
+    pub child: ChildServer,
     pub bucket: S3Bucket,
     program: PathBuf,
     folder: PathBuf,
-    log: PathBuf,
     ports: Vec<u16>,
-    process: Option<ChildProcess>,
 }
 
 impl TrialSeaweedServer {
-    /// Creates a server with a bucket and starts it.
-    pub async fn create(scratch: &ScratchFolder, program: &Path) -> Result<Self> {
-        let mut made = Self::start_without_waiting(scratch, program)?;
-        made.wait_until_working().await?;
-        Ok(made)
-    }
-
     /// Starts it without waiting: it takes seconds, and other servers can start meanwhile.
     pub fn start_without_waiting(scratch: &ScratchFolder, program: &Path) -> Result<Self> {
         let folder = scratch.join("objects");
@@ -67,6 +59,7 @@ impl TrialSeaweedServer {
             PORT_OPTIONS.map(|_| free_port::find_free_address().map(|address| address.port()));
         let ports: Vec<u16> = ports.into_iter().collect::<Result<_>>()?;
         let mut made = Self {
+            child: ChildServer::new("weed", scratch.join("objects.log"), START_LIMITS),
             bucket: S3Bucket {
                 host: format!("127.0.0.1:{}", ports.first().copied().unwrap_or_default()),
                 name: BUCKET_NAME.to_owned(),
@@ -75,10 +68,8 @@ impl TrialSeaweedServer {
                 http: HttpClient::default(),
             },
             program: program.to_owned(),
-            log: scratch.join("objects.log"),
             folder,
             ports,
-            process: None,
         };
         made.spawn()?;
         Ok(made)
@@ -104,36 +95,23 @@ impl TrialSeaweedServer {
         for (option, port) in PORT_OPTIONS.iter().zip(&self.ports) {
             weed = weed.with_arguments([format!("-{option}={port}")]);
         }
-        self.process = Some(weed.start(&self.log)?);
-        Ok(())
+        self.child.spawn(&weed)
     }
 
     /// Waits until an object can be put and read back, which is later than the first response.
     pub async fn wait_until_working(&mut self) -> Result<()> {
-        let (daemon, bucket) = (self.process.as_mut(), &self.bucket);
-        let daemon = daemon.ok_or_else(|| TrialFailure::new("the object store was not started"))?;
+        let bucket = &self.bucket;
         let works = async || {
             bucket.create().await?;
             bucket.check_put_and_get().await
         };
-        daemon
-            .wait_until_answering(&self.log, START_TIMEOUT, works)
-            .await
+        self.child.wait_until_answering(works).await
     }
 
     /// Starts the same server again, after `kill`.
     pub async fn start(&mut self) -> Result<()> {
         self.spawn()?;
         self.wait_until_working().await
-    }
-
-    /// SIGKILL: acknowledged writes are on disk.
-    pub fn kill(&mut self) {
-        drop(self.process.take());
-    }
-
-    pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(ChildProcess::pid)
     }
 
     pub fn port(&self) -> u16 {
@@ -157,7 +135,7 @@ impl TrialSeaweedServer {
 
 impl Drop for TrialSeaweedServer {
     fn drop(&mut self) {
-        self.kill();
+        self.child.kill();
         // It leaves sockets behind whose path no option changes.
         for port in &self.ports {
             for part in ["s3", "filer", "master", "volume"] {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,19 +11,21 @@ use serde_json::Value;
 
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::http_client::HttpClient;
-use crate::harness::servers::child_process::{ChildProcess, ChildProgram};
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::child_process::ChildProgram;
+use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
-const START_TIMEOUT: Duration = Duration::from_secs(20);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const START_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(20), Duration::from_millis(20));
 
 /// It is killed on drop, and its state is lost.
 #[derive(Debug)]
 pub struct SimulatorProcess {
+    pub child: ChildServer,
     pub address: SocketAddr,
     http: HttpClient,
-    process: ChildProcess,
 }
 
 impl SimulatorProcess {
@@ -32,23 +34,21 @@ impl SimulatorProcess {
         let (listen, seed) = (address.to_string(), seed.to_string());
         let program =
             ChildProgram::new(program).with_arguments(["--listen", &listen, "--seed", &seed]);
-        let started = Self {
+        let log_file = scratch.join("simulator.log");
+        let mut started = Self {
+            child: ChildServer::new("simulator", log_file, START_LIMITS),
             address,
             http: HttpClient::default(),
-            process: program.start(&scratch.join("simulator.log"))?,
         };
-        let begun = Instant::now();
-        while let Err(failure) = started.call_admin("GET", "clock", None).await {
-            if begun.elapsed() > START_TIMEOUT {
-                return Err(failure);
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
+        started.child.spawn(&program)?;
+        let http = started.http.clone();
+        let ask = async || {
+            call_admin(&http, address, "GET", "clock", None)
+                .await
+                .map(drop)
+        };
+        started.child.wait_until_answering(ask).await?;
         Ok(started)
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
     }
 
     /// One call to `/admin`, which must succeed.
@@ -58,16 +58,26 @@ impl SimulatorProcess {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value> {
-        let url = format!("http://{}/admin/{path}", self.address);
-        let body = body.map(ToString::to_string).unwrap_or_default();
-        let request = Request::builder().method(method).uri(&url);
-        let request = request.body(Full::new(Bytes::from(body)));
-        let failed = |why: String| TrialFailure::new(format!("{method} {url}: {why}"));
-        let request = request.map_err(|error| failed(error.to_string()))?;
-        let reply = self.http.send(request).await.map_err(failed)?;
-        if !reply.is_success() {
-            return Err(failed(format!("{} {}", reply.status, reply.text())));
-        }
-        serde_json::from_slice(&reply.body).map_err(|error| failed(error.to_string()))
+        call_admin(&self.http, self.address, method, path, body).await
     }
+}
+
+async fn call_admin(
+    http: &HttpClient,
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value> {
+    let url = format!("http://{address}/admin/{path}");
+    let body = body.map(ToString::to_string).unwrap_or_default();
+    let request = Request::builder().method(method).uri(&url);
+    let request = request.body(Full::new(Bytes::from(body)));
+    let failed = |why: String| TrialFailure::new(format!("{method} {url}: {why}"));
+    let request = request.map_err(|error| failed(error.to_string()))?;
+    let reply = http.send(request).await.map_err(failed)?;
+    if !reply.is_success() {
+        return Err(failed(format!("{} {}", reply.status, reply.text())));
+    }
+    serde_json::from_slice(&reply.body).map_err(|error| failed(error.to_string()))
 }

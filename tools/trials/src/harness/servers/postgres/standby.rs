@@ -4,16 +4,17 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::polling::PollLimits;
+use crate::harness::servers::postgres::{TrialPostgresServer, new_child};
 use crate::harness::servers::scratch_folder::ScratchFolder;
 
-const ATTACH_TIMEOUT: Duration = Duration::from_secs(30);
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const ATTACH_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(30), Duration::from_millis(50));
 const MAX_PROMOTION_SECONDS: u32 = 30;
 /// The line of `postmaster.pid` that names the shared memory segment.
 const SEGMENT_LINE: usize = 6;
@@ -60,14 +61,12 @@ impl TrialPostgresServer {
         written.context("writing the settings of a standby")?;
 
         let mut made = Self {
-            name: name.to_owned(),
+            child: new_child(scratch, name),
             programs_folder: primary.programs_folder.clone(),
             user: primary.user,
             data_folder: data,
-            log_file: scratch.join(format!("postgres-{name}.log")),
             port,
             settings: primary.settings.clone(),
-            process: None,
         };
         made.start().await?;
         Ok(made)
@@ -80,22 +79,17 @@ impl TrialPostgresServer {
         execute(&mut connection, setting).await?;
         execute(&mut connection, "select pg_reload_conf()").await?;
         let query = "select count(*) from pg_stat_replication where sync_state = 'sync'";
-        let begun = Instant::now();
-        loop {
-            let attached: i64 = sqlx::query_scalar(query)
-                .fetch_one(&mut connection)
-                .await
-                .context("looking for the standby")?;
-            if attached > 0 {
-                return Ok(());
-            }
-            if begun.elapsed() > ATTACH_TIMEOUT {
-                return Err(TrialFailure::new(
-                    "the standby does not follow synchronously",
-                ));
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
+        let count_attached = async || {
+            let attached = sqlx::query_scalar::<_, i64>(query).fetch_one(&mut connection);
+            attached.await.context("looking for the standby")
+        };
+        let attached = ATTACH_LIMITS.read_until(|count| *count > 0, count_attached);
+        if attached.await? == 0 {
+            return Err(TrialFailure::new(
+                "the standby does not follow synchronously",
+            ));
         }
+        Ok(())
     }
 
     /// Makes a standby the primary; it accepts writes when this returns.
@@ -129,7 +123,7 @@ impl TrialPostgresServer {
 
     /// SIGKILL to every process of the server at once, as if its machine was gone.
     pub fn kill_all(&mut self) -> Result<()> {
-        let Some(mut daemon) = self.process.take() else {
+        let Some(mut daemon) = self.child.take() else {
             return Ok(());
         };
         let pid = daemon.pid();
