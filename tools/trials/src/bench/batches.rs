@@ -215,7 +215,7 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader, cargo: us
         .summarize(callback_log::find_wrong_answer);
     sum.judge(verdict);
     verdict
-        .record("not_acknowledged", callers.failures.failures_by_reason())
+        .record("not_acknowledged", callers.load_log.failures_by_reason())
         .check("every load was acknowledged", sum.loaded == cargo)
         .check("no callback arrived twice", sum.repeated == 0);
 }

@@ -1,13 +1,12 @@
 //! One variant of loading, measured in turns with the others.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::failure::Result;
-use crate::harness::load::closed_loop::{self, ClosedLoopLoader};
+use crate::harness::load::closed_loop::{self, ClosedLoopLoader, LoadRound};
 use crate::harness::measurement::cpu_usage::MeasuredProcesses;
 use crate::harness::measurement::statistics::{median, percentile, round_to, summarize};
 use crate::harness::progress::report_progress;
@@ -20,8 +19,7 @@ pub struct LoadVariant {
     /// The process that receives the loads.
     pub longshored_pid: Option<u32>,
     pub rates: Vec<f64>,
-    milliseconds: Vec<f64>,
-    failures: BTreeMap<String, u64>,
+    all_rounds: LoadRound,
     cpu_shares: Vec<Value>,
 }
 
@@ -32,8 +30,7 @@ impl LoadVariant {
             loader: Arc::new(loader),
             longshored_pid: longshored,
             rates: Vec::new(),
-            milliseconds: Vec::new(),
-            failures: BTreeMap::new(),
+            all_rounds: LoadRound::default(),
             cpu_shares: Vec::new(),
         }
     }
@@ -59,15 +56,12 @@ impl LoadVariant {
             self.name
         ));
         self.rates.push(seen.loads_per_second());
-        self.milliseconds.extend(seen.milliseconds);
-        for (reason, count) in seen.failures {
-            *self.failures.entry(reason).or_default() += count;
-        }
+        self.all_rounds.merge(seen);
         Ok(())
     }
 
     pub fn count_failed(&self) -> u64 {
-        self.failures.values().sum()
+        self.all_rounds.failures.values().sum()
     }
 
     /// Its rate as a share of other rates from the same rounds: the median.
@@ -92,18 +86,18 @@ impl LoadVariant {
             "organizations": self.loader.organizations.len(),
             "loads_per_second": median(&mut self.rates.clone()).map(|rate| round_to(rate, 0)),
             "ratio": round_to(self.median_share_of(bare), 3),
-            "milliseconds": summarize(&mut self.milliseconds.clone()),
+            "milliseconds": summarize(&mut self.all_rounds.milliseconds.clone()),
             "loads_by_round": by_round,
             "ratios": ratios,
             "cpu_shares_by_round": self.cpu_shares,
-            "failed": self.failures,
+            "failed": self.all_rounds.failures,
         })
     }
 
     /// One line of the table for people.
     pub fn table_row(&self, bare: &[f64]) -> String {
         let rate = median(&mut self.rates.clone()).unwrap_or_default();
-        let mut milliseconds = self.milliseconds.clone();
+        let mut milliseconds = self.all_rounds.milliseconds.clone();
         let mut at = |thousandths| percentile(&mut milliseconds, thousandths).unwrap_or_default();
         let (usual, slow) = (at(500), at(990));
         format!(

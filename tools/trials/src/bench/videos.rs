@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
 
 use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
@@ -63,21 +62,16 @@ pub async fn run(common: &CommonOptions, options: &BenchVideosOptions) -> Result
         &environment.organizations,
     );
     let background = Arc::new(background);
-    let (over, enough) = oneshot::channel::<()>();
-    let offering = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+    let load = |number| {
         let background = Arc::clone(&background);
         async move { background.send_load(number).await }
-    });
-    let mut verdict = TrialVerdict::new("bench videos").judging_figures(!options.small);
-    let measuring = async {
-        let measured = measure(&environment, options, &background, &mut verdict).await;
-        drop(over);
-        measured
     };
-    let (offered, measured) = tokio::join!(offering, measuring);
+    let mut verdict = TrialVerdict::new("bench videos").judging_figures(!options.small);
+    let measuring = measure(&environment, options, &background, &mut verdict);
+    let (offered, measured) = open_loop::offer_loads_during(options.rate, load, measuring).await;
     measured?;
     verdict
-        .record("loads", offered)
+        .record("loads", offered.loads)
         .record("failed_loads", background.failures())
         .check("every load is accepted", background.all_were_accepted());
     Ok(verdict)

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::harness::checks::interruption::Interruption;
 use crate::harness::environment::chaos_environment::ChaosEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::load::load_log::AcknowledgedLoad;
+use crate::harness::load::load_log::LoadRecord;
 use crate::harness::measurement::statistics;
 use crate::harness::verdict::TrialVerdict;
 
@@ -57,14 +57,14 @@ impl CallbackLatency {
             if interruptions.iter().any(|it| journey.was_held_by(it)) {
                 latency
                     .held
-                    .push(journey.seconds_since(loaded.acknowledged_at));
+                    .push(journey.seconds_since(journey.loaded.ended_at()));
                 continue;
             }
-            let seconds = journey.seconds_since(loaded.sent_at);
+            let seconds = journey.seconds_since(journey.loaded.began_at);
             latency.others.push(seconds);
             latency
                 .others_since_answer
-                .push(journey.seconds_since(loaded.acknowledged_at));
+                .push(journey.seconds_since(journey.loaded.ended_at()));
             for (one, seconds_during) in interruptions.iter().zip(&mut during) {
                 if journey.overlaps(one) {
                     seconds_during.push(seconds);
@@ -104,7 +104,7 @@ impl CallbackLatency {
 struct CargoJourney {
     id: Uuid,
     lane: Option<i32>,
-    loaded: AcknowledgedLoad,
+    loaded: LoadRecord,
     received_at: Instant,
 }
 
@@ -118,7 +118,7 @@ impl CargoJourney {
     fn overlaps(&self, interruption: &Interruption) -> bool {
         let end = interruption.end.map(|(at, _)| at + AFTER_INTERRUPTION);
         self.received_at >= interruption.began_at
-            && end.is_none_or(|end| self.loaded.sent_at <= end)
+            && end.is_none_or(|end| self.loaded.began_at <= end)
     }
 
     fn was_held_by(&self, interruption: &Interruption) -> bool {
@@ -129,14 +129,14 @@ impl CargoJourney {
         let in_lane = self.lane.is_some_and(|lane| held.lanes.contains(&lane))
             && interruption
                 .lanes_until()
-                .is_some_and(|until| self.loaded.sent_at <= until);
+                .is_some_and(|until| self.loaded.began_at <= until);
         // An interrupted process answers late, or never.
         let taken = interruption.client.is_some()
-            && self.loaded.client == interruption.client
-            && self.loaded.acknowledged_at >= interruption.began_at
+            && self.loaded.source.client == interruption.client
+            && self.loaded.ended_at() >= interruption.began_at
             && interruption
                 .end
-                .is_none_or(|(end, _)| self.loaded.sent_at <= end);
+                .is_none_or(|(end, _)| self.loaded.began_at <= end);
         in_lane || taken || held.cargo.contains(&self.id) || held.deliveries.contains(&self.id)
     }
 }
@@ -159,6 +159,7 @@ pub async fn count_lanes(shards: &[(String, PgPool)]) -> Result<usize> {
 mod tests {
     use super::*;
     use crate::harness::checks::interruption::{HeldClaims, InterruptionEnd, Interruptions};
+    use crate::harness::load::load_log::LoadSource;
 
     #[test]
     fn cargo_of_a_held_lane_is_apart_while_the_lane_is_held() {
@@ -174,11 +175,15 @@ mod tests {
         let journey = |lane, target, sent: Instant| CargoJourney {
             id: Uuid::from_u128(1),
             lane: Some(lane),
-            loaded: AcknowledgedLoad {
-                acknowledged_at: sent,
-                sent_at: sent,
-                client: Some(target),
-                organization: 0,
+            loaded: LoadRecord {
+                source: LoadSource {
+                    client: Some(target),
+                    ..LoadSource::default()
+                },
+                began_at: sent,
+                duration: Duration::ZERO,
+                answer: "202".to_owned(),
+                cargo: Some(1),
             },
             received_at: sent + Duration::from_secs(1),
         };

@@ -9,7 +9,7 @@ use crate::harness::environment::chaos_environment::ChaosEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log;
+use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
 use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
@@ -47,37 +47,39 @@ impl IdempotentLoads {
     pub async fn load(&self, callers: &ChaosCallers, number: u64) {
         let begun = Instant::now();
         while begun.elapsed() < GIVE_UP_AFTER {
-            let Some(answer) = send_once(callers, number).await else {
+            let began_at = Instant::now();
+            let Some(sent) = send_once(callers, number).await else {
                 return;
             };
-            let reason = match answer {
+            let source = LoadSource {
+                organization: open_loop::organization_index(callers, number),
+                ..LoadSource::default()
+            };
+            let record = LoadRecord::new(source, began_at, sent.as_ref());
+            callers.load_log.record(record);
+            match sent {
                 Ok(answer) if answer.is_success() => {
-                    self.record_accepted(callers, number, &answer);
+                    self.record_accepted(number, &answer);
                     lock(&self.milliseconds).push(statistics::to_milliseconds(begun.elapsed()));
                     return;
                 }
                 Ok(answer) if matches!(answer.status, 400..=499) => {
                     self.refused.fetch_add(1, Ordering::Relaxed);
-                    callers.load_log.record_failure(answer.status.to_string());
                     return;
                 }
-                Ok(answer) => answer.status.to_string(),
-                Err(error) => load_log::error_reason(&error),
-            };
-            callers.load_log.record_failure(reason);
+                Ok(_) | Err(_) => {}
+            }
             self.repeats.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(RETRY_DELAY).await;
         }
         self.unanswered.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn record_accepted(&self, callers: &ChaosCallers, number: u64, answer: &ServiceResponse) {
+    fn record_accepted(&self, number: u64, answer: &ServiceResponse) {
         if answer.is_replay {
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(cargo) = answer.cargo_id() {
-            let place = open_loop::organization_index(callers, number);
-            callers.load_log.acknowledge(cargo, place);
             lock(&self.cargo_by_key)
                 .entry(number)
                 .or_default()

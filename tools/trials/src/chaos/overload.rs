@@ -3,7 +3,6 @@
 mod clocks;
 mod disk;
 mod excess_load;
-mod offered_loads;
 
 use crate::harness::failure::Result;
 use crate::harness::progress::report_progress;

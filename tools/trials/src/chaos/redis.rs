@@ -1,7 +1,6 @@
 //! Redis is flushed, killed and frozen under load: limits nearly hold, and other callers see
 //! nothing.
 
-pub mod latency_samples;
 pub mod redis_fault;
 
 use std::sync::Arc;
@@ -11,12 +10,14 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::chaos::process_pair::ProcessPair;
-use crate::chaos::redis::latency_samples::{LatencySamples, RequestSource};
-use crate::chaos::redis::redis_fault::{AcceptanceWindow, RedisFault, RedisFaultRecord};
+use crate::chaos::redis::redis_fault::{
+    AcceptanceWindow, OVER_LIMIT, RedisFault, RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
+};
 use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
+use crate::harness::load::load_log::{LoadLog, LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
@@ -51,7 +52,7 @@ struct RedisCallers {
     _process_without_redis: LongshoredProcess,
     without_redis: ServiceClient,
     requests: LoadRequests,
-    samples: LatencySamples,
+    load_log: LoadLog,
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<TrialVerdict> {
@@ -82,15 +83,15 @@ pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<
         .await?,
         pair: ProcessPair::start(&environment.longshored, "serve").await?,
         requests: LoadRequests::new(UNUSED_CALLBACK_URL, &[FREE_MODEL]),
-        samples: LatencySamples::default(),
+        load_log: LoadLog::default(),
     });
     let (over, enough) = watch::channel(());
-    let offered = |asker, rate| offer_requests(&callers, asker, rate, enough.clone());
+    let offered = |label, rate| offer_requests(&callers, label, rate, enough.clone());
     let loading = async {
         tokio::join!(
-            offered(RequestSource::WithinLimit, options.rate),
-            offered(RequestSource::OverLimit, OVER_LIMIT_LOADS_PER_SECOND),
-            offered(RequestSource::WithoutRedis, options.rate),
+            offered(WITHIN_LIMIT, options.rate),
+            offered(OVER_LIMIT, OVER_LIMIT_LOADS_PER_SECOND),
+            offered(WITHOUT_REDIS, options.rate),
         )
     };
     let injection = async {
@@ -104,10 +105,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<
         "offered",
         json!({"within_limit": modest, "over_limit": greedy}),
     );
-    judge(&mut verdict, &callers.samples);
-    let (samples, episodes) = (&callers.samples, episodes?);
-    for episode in &episodes {
-        episode.judge(samples, &mut verdict);
+    judge(&mut verdict, &callers.load_log);
+    for episode in &episodes? {
+        episode.judge(&callers.load_log, &mut verdict);
     }
     Ok(verdict)
 }
@@ -115,7 +115,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<
 /// Sends requests at this rate until the trial ends; returns how many.
 async fn offer_requests(
     callers: &Arc<RedisCallers>,
-    asker: RequestSource,
+    label: &'static str,
     rate: u32,
     mut enough: watch::Receiver<()>,
 ) -> u64 {
@@ -123,17 +123,18 @@ async fn offer_requests(
     let over = async { drop(enough.changed().await) };
     let asking = open_loop::offer_loads(rate, over, |number| {
         let callers = Arc::clone(callers);
-        async move { send_request(&callers, asker, number).await }
+        async move { send_request(&callers, label, number).await }
     });
     asking.await
 }
 
-fn judge(verdict: &mut TrialVerdict, samples: &LatencySamples) {
-    let failed = samples.count(|sample| !matches!(sample.status, 202 | 429));
-    let stopped = samples.count(|it| it.source != RequestSource::OverLimit && it.status == 429);
-    let refused = samples.count(|it| it.source == RequestSource::OverLimit && it.status == 429);
+fn judge(verdict: &mut TrialVerdict, loads: &LoadLog) {
+    let is_limited = |load: &LoadRecord| load.answer == "429";
+    let failed = loads.count(|it| !it.is_accepted() && !is_limited(it));
+    let stopped = loads.count(|it| it.source.label != OVER_LIMIT && is_limited(it));
+    let refused = loads.count(|it| it.source.label == OVER_LIMIT && is_limited(it));
     verdict
-        .record("accepted", samples.count(|sample| sample.status == 202))
+        .record("accepted", loads.count(LoadRecord::is_accepted))
         .record(
             "refused",
             json!({"over_limit": refused, "within_limit": stopped}),
@@ -248,8 +249,7 @@ async fn wait_for_closed_breakers(callers: &RedisCallers) -> Result<Instant> {
 
 /// When the organization over its limit had used up its bucket.
 async fn wait_until_limited(callers: &RedisCallers, since: Instant) -> Result<Instant> {
-    let samples = &callers.samples;
-    let is_limited = || samples.is_limited_since(since, REFUSALS_OF_EMPTY_BUCKET);
+    let is_limited = || is_limited_since(&callers.load_log, since, REFUSALS_OF_EMPTY_BUCKET);
     let limits = PollLimits::new(RECOVERY_TIMEOUT, POLL_INTERVAL);
     if !limits.wait_until(is_limited).await {
         return Err(TrialFailure::new(
@@ -259,31 +259,64 @@ async fn wait_until_limited(callers: &RedisCallers, since: Instant) -> Result<In
     Ok(Instant::now())
 }
 
-/// Sends one request and records its result.
-async fn send_request(callers: &RedisCallers, asker: RequestSource, number: u64) {
-    let targets = &callers.pair.clients;
-    let one = targets.get(rand::random_range(0..targets.len()));
-    let Some(one) = one else {
+/// Whether the latest `refusals` requests over the limit since then were all refused, except
+/// one.
+fn is_limited_since(loads: &LoadLog, since: Instant, refusals: usize) -> bool {
+    let mut latest = loads.select(|it| it.source.label == OVER_LIMIT && it.began_at >= since);
+    latest.sort_unstable_by_key(|load| load.began_at);
+    let latest = latest.iter().rev().take(refusals);
+    let is_refused: Vec<bool> = latest.map(|load| load.answer == "429").collect();
+    let refused = is_refused.iter().filter(|it| **it).count();
+    is_refused.len() == refusals && refused + 1 >= refusals
+}
+
+/// Sends one load and records it.
+async fn send_request(callers: &RedisCallers, label: &'static str, number: u64) {
+    let clients = &callers.pair.clients;
+    let Some(one) = clients.get(rand::random_range(0..clients.len())) else {
         return;
     };
-    let target = match asker {
-        RequestSource::WithoutRedis => &callers.without_redis,
-        RequestSource::OverLimit | RequestSource::WithinLimit => one,
+    let client = if label == WITHOUT_REDIS {
+        &callers.without_redis
+    } else {
+        one
     };
     let turn = usize::try_from(number).unwrap_or_default() % callers.within_limit.len().max(1);
-    let organization = match asker {
-        RequestSource::OverLimit => &callers.over_limit,
-        RequestSource::WithinLimit | RequestSource::WithoutRedis => callers
-            .within_limit
-            .get(turn)
-            .unwrap_or(&callers.over_limit),
-    };
+    let organization = callers.within_limit.get(turn);
+    let organization = organization.filter(|_| label != OVER_LIMIT);
+    let organization = organization.unwrap_or(&callers.over_limit);
     let mut request = String::new();
     callers.requests.write(&mut request, organization, number);
-    let began = Instant::now();
-    let status = match target.send(request.as_bytes()).await {
-        Ok(answer) => answer.status,
-        Err(_) => 0,
+    let source = LoadSource {
+        label,
+        ..LoadSource::default()
     };
-    callers.samples.record(asker, began, status);
+    callers.load_log.send(client, &request, source).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_recent_refusals_count_as_limited() {
+        let loads = LoadLog::default();
+        let since = Instant::now();
+        for answer in ["202", "202", "202", "429", "429"] {
+            loads.record(LoadRecord {
+                source: LoadSource {
+                    label: OVER_LIMIT,
+                    ..LoadSource::default()
+                },
+                began_at: Instant::now(),
+                duration: Duration::ZERO,
+                answer: answer.to_owned(),
+                cargo: None,
+            });
+        }
+        assert!(is_limited_since(&loads, since, 2));
+        assert!(is_limited_since(&loads, since, 3));
+        assert!(!is_limited_since(&loads, since, 4));
+        assert!(!is_limited_since(&loads, since, 6));
+    }
 }

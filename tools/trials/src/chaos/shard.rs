@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::harness::checks::completion;
 use crate::harness::checks::outages::ServerOutages;
@@ -16,7 +15,7 @@ use crate::harness::failure::Result;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log;
+use crate::harness::load::load_log::{self, LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
 use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
@@ -64,30 +63,20 @@ pub async fn run(common: &CommonOptions, options: &ChaosShardOptions) -> Result<
         .map(LongshoredProcess::address)
         .collect();
     let away = Duration::from_secs(options.seconds);
-    let (over, enough) = oneshot::channel::<()>();
-    let loading = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+    let load = |number| {
         let (callers, responses) = (Arc::clone(&environment.callers), Arc::clone(&responses));
         async move { load_and_track(&callers, &responses, number).await }
-    });
-    let injection = async {
-        let reports = run_outages(
-            &mut environment.postgres,
-            &addresses,
-            &responses.outages,
-            away,
-        )
-        .await;
-        drop(over);
-        reports
     };
-    let (offered, reports) = tokio::join!(loading, injection);
+    let (servers, outages) = (&mut environment.postgres, &responses.outages);
+    let injection = run_outages(servers, &addresses, outages, away);
+    let (offered, reports) = open_loop::offer_loads_during(options.rate, load, injection).await;
     let reports = reports?;
     report_progress("waiting for completion");
     let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
     let mut verdict = TrialVerdict::new("chaos shard");
     settled.judge(&environment.callers, &mut verdict);
-    verdict.record("offered", offered);
+    verdict.record("offered", offered.loads);
     judge(&mut verdict, &responses, &reports);
     Ok(verdict)
 }
@@ -178,10 +167,16 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
     };
     let mut request = String::new();
     callers.requests.write(&mut request, organization, number);
+    let began_at = Instant::now();
     if let Some(answer) = send_request(callers, responses, which, &request).await
         && let Some(cargo) = answer.cargo_id()
     {
-        callers.load_log.acknowledge(cargo, which);
+        let source = LoadSource {
+            organization: which,
+            ..LoadSource::default()
+        };
+        let record = LoadRecord::new(source, began_at, Ok(&answer));
+        callers.load_log.record(record);
         lock(&responses.latest).insert(which, cargo);
     }
     let latest = lock(&responses.latest).get(&which).copied();

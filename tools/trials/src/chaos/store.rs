@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::checks::bucket_reconciliation;
@@ -63,17 +62,12 @@ pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<
         &environment.organizations,
     );
     let (background, begun) = (Arc::new(background), Instant::now());
-    let (over, enough) = oneshot::channel::<()>();
-    let offering = open_loop::offer_loads(options.rate, async { drop(enough.await) }, |number| {
+    let load = |number| {
         let background = Arc::clone(&background);
         async move { background.send_load(number).await }
-    });
-    let injection = async {
-        let responses = run_outage(&mut environment, Duration::from_secs(options.seconds)).await;
-        drop(over);
-        responses
     };
-    let (offered, responses) = tokio::join!(offering, injection);
+    let injection = run_outage(&mut environment, Duration::from_secs(options.seconds));
+    let (offered, responses) = open_loop::offer_loads_during(options.rate, load, injection).await;
     let (responses, caught) = responses?;
     report_progress("waiting for completion");
     let survey = bucket_reconciliation::wait_until_reconciled(&environment, SETTLE_TIMEOUT).await?;
@@ -81,7 +75,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<
     let mut verdict = TrialVerdict::new("chaos store");
     let mut taken = background.accepted_milliseconds(begun, Instant::now());
     verdict
-        .record("loads", offered)
+        .record("loads", offered.loads)
         .record("load_milliseconds", statistics::summarize(&mut taken))
         .record("failed_loads", background.failures())
         .check(

@@ -158,10 +158,10 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader) {
         .summarize(callback_log::find_wrong_answer)
         .judge(verdict);
     verdict
-        .record("not_acknowledged", callers.failures.failures_by_reason())
+        .record("not_acknowledged", callers.load_log.failures_by_reason())
         .check(
             "every load was acknowledged",
-            callers.failures.count_failures() == 0,
+            callers.load_log.count_failures() == 0,
         );
 }
 

@@ -1,27 +1,29 @@
 //! A burst of loads of one organization, spread over both processes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::chaos::process_pair::ProcessPair;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::load_request::LoadRequests;
+use crate::harness::load::load_log::{self, LoadLog, LoadRecord, LoadSource};
 use crate::harness::organization::TrialOrganization;
 
 /// Each connection always has one load in flight.
 const CONNECTIONS_PER_PROCESS: usize = 64;
 
 /// The responses.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct LoadBurst {
-    pub accepted: u64,
-    pub refused: u64,
+    pub accepted: usize,
+    pub refused: usize,
     /// Anything but 202 and 429.
-    pub others: BTreeMap<String, u64>,
+    pub others: Value,
+    pub only_expected: bool,
     /// From before the first load to after the last response.
     pub elapsed: Duration,
 }
@@ -34,47 +36,33 @@ pub async fn run_load_burst(
     organization: &TrialOrganization,
     (count, at_least): (u64, Duration),
 ) -> Result<LoadBurst> {
-    let next = Arc::new(AtomicU64::new(0));
+    let (next, log) = (Arc::new(AtomicU64::new(0)), Arc::new(LoadLog::default()));
     let begun = Instant::now();
     let mut running = JoinSet::new();
     for place in 0..pair.clients.len() * CONNECTIONS_PER_PROCESS {
         let (pair, loads, next) = (Arc::clone(pair), Arc::clone(loads), Arc::clone(&next));
-        let organization = organization.clone();
+        let (organization, log) = (organization.clone(), Arc::clone(&log));
         running.spawn(async move {
-            let mut seen = LoadBurst::default();
             let mut request = String::new();
             while let number = next.fetch_add(1, Ordering::Relaxed)
                 && (number < count || begun.elapsed() < at_least)
-                && let Some(target) = pair.clients.get(place % pair.clients.len())
+                && let Some(client) = pair.clients.get(place % pair.clients.len())
             {
                 loads.write(&mut request, &organization, number);
-                match target.send(request.as_bytes()).await {
-                    Ok(answer) => seen.record(&answer.status.to_string()),
-                    Err(error) => seen.record(&error.kind().to_string()),
-                }
+                log.send(client, &request, LoadSource::default()).await;
             }
-            seen
         });
     }
-    let mut all = LoadBurst::default();
-    while let Some(seen) = running.join_next().await {
-        let seen = seen.context("loading")?;
-        all.accepted += seen.accepted;
-        all.refused += seen.refused;
-        for (what, times) in seen.others {
-            *all.others.entry(what).or_default() += times;
-        }
+    while let Some(ended) = running.join_next().await {
+        ended.context("loading")?;
     }
-    all.elapsed = begun.elapsed();
-    Ok(all)
-}
-
-impl LoadBurst {
-    fn record(&mut self, what: &str) {
-        match what {
-            "202" => self.accepted += 1,
-            "429" => self.refused += 1,
-            other => *self.others.entry(other.to_owned()).or_default() += 1,
-        }
-    }
+    let is_limited = |load: &LoadRecord| load.answer == "429";
+    let others = log.select(|it| !it.is_accepted() && !is_limited(it));
+    Ok(LoadBurst {
+        accepted: log.count(LoadRecord::is_accepted),
+        refused: log.count(is_limited),
+        others: load_log::count_answers(&others),
+        only_expected: others.is_empty(),
+        elapsed: begun.elapsed(),
+    })
 }

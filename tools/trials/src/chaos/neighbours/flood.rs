@@ -196,8 +196,8 @@ async fn create_flood(
     let from = Instant::now();
     flooding.send_load(0).await;
     let before = Instant::now();
-    let first = flooding.records_between(LoadWindow { from, before });
-    let first = first.first().map(|(record, _)| record.cargo);
+    let first = flooding.cargo_between(LoadWindow { from, before });
+    let first = first.first().copied();
     let first =
         first.ok_or_else(|| TrialFailure::new("the flood's first load was not accepted"))?;
     let mut connection = environment.base.postgres.connect(SHARD).await?;
@@ -241,8 +241,8 @@ async fn load_latecomer(
     let before = Instant::now();
     let loaded_at = postgres::read_clock(pool).await?;
     let window = LoadWindow { from, before };
-    let cargo = latecomers.records_between(window);
-    let cargo = cargo.first().map(|(record, _)| record.cargo);
+    let cargo = latecomers.cargo_between(window);
+    let cargo = cargo.first().copied();
     let cargo = cargo.ok_or_else(|| TrialFailure::new("the latecomer's load was not accepted"))?;
     latecomers.wait_for_callbacks(within).await;
     let seen = latecomers.observe(window, None);

@@ -98,7 +98,7 @@ pub async fn run(
         let name = format!("provider_{}", model.replace('-', "_"));
         steady_load::judge_slowdown(verdict, &name, &mut without, &mut with);
     }
-    let loads = faulty.records_between(disturbed).len();
+    let loads = faulty.cargo_between(disturbed).len();
     verdict
         .record("provider_faulty_loads", loads)
         .check("provider: the faulty accounts had cargo", loads > 0);

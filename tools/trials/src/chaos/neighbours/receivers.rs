@@ -130,10 +130,7 @@ pub async fn run(
         )
         .record("receivers_organizations", size.organizations)
         .record("receivers_faulty", faulty_count)
-        .record(
-            "receivers_faulty_loads",
-            faulty.records_between(burst).len(),
-        )
+        .record("receivers_faulty_loads", faulty.cargo_between(burst).len())
         .record("receivers_healthy_per_second", round_to(rate, 1))
         .check_figure(
             format!("receivers: due to sent p99 is below {MAX_DUE_TO_SENT} s"),
@@ -208,17 +205,20 @@ async fn measure_due_to_sent(
         left join shard.cargo on cargo.id = given.id
         order by place";
     let mut seconds = Vec::new();
-    for some in healthy.records_between(window).chunks(CARGO_PER_QUERY) {
-        let ids = some.iter().map(|(record, _)| Uuid::from_u128(record.cargo));
+    for some in healthy.cargo_between(window).chunks(CARGO_PER_QUERY) {
+        let ids = some.iter().copied().map(Uuid::from_u128);
         let ids: Vec<Uuid> = ids.collect();
         let now = Instant::now();
         let ages = sqlx::query_scalar::<_, Option<f64>>(query).bind(ids);
         let ages = ages.fetch_all(pool).await;
         let ages = ages.context("reading when callbacks were due")?;
-        for ((_, receipt), age) in some.iter().zip(ages) {
-            let since_sent = receipt.map_or(Duration::ZERO, |receipt| {
-                now.saturating_duration_since(receipt.first_at)
-            });
+        for (cargo, age) in some.iter().zip(ages) {
+            let since_sent = healthy
+                .receipts
+                .find(*cargo)
+                .map_or(Duration::ZERO, |receipt| {
+                    now.saturating_duration_since(receipt.first_at)
+                });
             seconds.extend(age.map(|age| age - since_sent.as_secs_f64()));
         }
     }

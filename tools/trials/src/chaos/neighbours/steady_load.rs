@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
-use crate::harness::callbacks::callback_sink::{CallbackReceipt, CallbackReceipts};
+use crate::harness::callbacks::callback_sink::CallbackReceipts;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log;
+use crate::harness::load::load_log::{LoadLog, LoadSource};
 use crate::harness::load::open_loop;
-use crate::harness::lock::lock;
 use crate::harness::measurement::statistics::{self, percentile, round_to};
 use crate::harness::organization::TrialOrganization;
 use crate::harness::polling::PollLimits;
@@ -32,26 +30,10 @@ pub struct LoadingOrganization {
     pub callback_url: String,
 }
 
-/// One acknowledged load.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadRecord {
-    pub began_at: Instant,
-    /// From the first byte sent to the response.
-    pub duration: Duration,
-    pub cargo: u128,
-    model: &'static str,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct LoadWindow {
     pub from: Instant,
     pub before: Instant,
-}
-
-impl LoadWindow {
-    fn contains(&self, moment: Instant) -> bool {
-        (self.from..self.before).contains(&moment)
-    }
 }
 
 /// How callers connect to the service.
@@ -68,10 +50,8 @@ pub struct SteadyLoad {
     keep_alive_client: ServiceClient,
     organizations: Vec<LoadingOrganization>,
     models: Vec<&'static str>,
-    receipts: Arc<CallbackReceipts>,
-    records: Mutex<Vec<LoadRecord>>,
-    /// When a load got no 2xx, and its status or error.
-    refusals: Mutex<Vec<(Instant, String)>>,
+    pub receipts: Arc<CallbackReceipts>,
+    log: LoadLog,
 }
 
 impl SteadyLoad {
@@ -105,8 +85,7 @@ impl SteadyLoad {
             organizations: members,
             models: models.to_vec(),
             receipts: Arc::clone(receipts),
-            records: Mutex::default(),
-            refusals: Mutex::default(),
+            log: LoadLog::default(),
         })
     }
 
@@ -123,30 +102,20 @@ impl SteadyLoad {
         };
         let text = format!("cargo {number}: what lies in the example?");
         let request = format_load(member, model, &text, 64);
-        let began = Instant::now();
-        let sent = match self.reuse {
-            ConnectionReuse::KeepAlive => self.keep_alive_client.send(request.as_bytes()).await,
+        let source = LoadSource {
+            label: model,
+            ..LoadSource::default()
+        };
+        match self.reuse {
+            ConnectionReuse::KeepAlive => {
+                let client = &self.keep_alive_client;
+                self.log.send(client, &request, source).await
+            }
             ConnectionReuse::PerRequest => {
-                ServiceClient::new(self.service)
-                    .send(request.as_bytes())
-                    .await
+                let client = ServiceClient::new(self.service);
+                self.log.send(&client, &request, source).await
             }
         };
-        let reason = match sent {
-            Ok(answer) if answer.is_success() => {
-                let record = answer.cargo_id().map(|cargo| LoadRecord {
-                    began_at: began,
-                    duration: began.elapsed(),
-                    cargo,
-                    model,
-                });
-                lock(&self.records).extend(record);
-                return;
-            }
-            Ok(answer) => answer.status.to_string(),
-            Err(error) => load_log::error_reason(&error),
-        };
-        lock(&self.refusals).push((began, reason));
     }
 
     /// Loads at this rate until `event` ends; returns its result and the window.
@@ -156,18 +125,13 @@ impl SteadyLoad {
         event: impl Future<Output = T>,
     ) -> (T, LoadWindow) {
         let from = Instant::now();
-        let (over, enough) = oneshot::channel::<()>();
-        let loading = open_loop::offer_loads(rate, async { drop(enough.await) }, |number| {
+        let load = |number| {
             let victims = Arc::clone(self);
             async move { victims.send_load(number).await }
-        });
-        let event = async {
-            let ended = event.await;
-            let before = Instant::now();
-            drop(over);
-            (ended, LoadWindow { from, before })
         };
-        tokio::join!(loading, event).1
+        let event = async { (event.await, Instant::now()) };
+        let (_, (ended, before)) = open_loop::offer_loads_during(rate, load, event).await;
+        (ended, LoadWindow { from, before })
     }
 
     /// Waits until every acknowledged cargo has its callback.
@@ -177,23 +141,14 @@ impl SteadyLoad {
     }
 
     fn is_complete(&self) -> bool {
-        let records = lock(&self.records);
-        let mut cargo = records.iter().map(|record| record.cargo);
-        cargo.all(|cargo| self.receipts.find(cargo).is_some())
+        let is_missing = |cargo| self.receipts.find(cargo).is_none();
+        self.log.count(|it| it.cargo.is_some_and(is_missing)) == 0
     }
 
-    /// Loads that began in the window, with their receipts.
-    pub fn records_between(
-        &self,
-        window: LoadWindow,
-    ) -> Vec<(LoadRecord, Option<CallbackReceipt>)> {
-        let records = lock(&self.records);
-        let within = records
-            .iter()
-            .filter(|record| window.contains(record.began_at));
-        within
-            .map(|record| (*record, self.receipts.find(record.cargo)))
-            .collect()
+    /// The cargo that was loaded in the window.
+    pub fn cargo_between(&self, window: LoadWindow) -> Vec<u128> {
+        let loads = self.log.between(window.from, window.before);
+        loads.iter().filter_map(|load| load.cargo).collect()
     }
 
     /// The results of the loads that began in the window, for one model or for all.
@@ -201,15 +156,20 @@ impl SteadyLoad {
         let now = Instant::now();
         let mut seen = LoadObservation::default();
         let mut times = vec![window.from];
-        for (record, receipt) in self.records_between(window) {
-            if model.is_some_and(|model| model != record.model) {
+        for load in self.log.between(window.from, window.before) {
+            let Some(cargo) = load.cargo else {
+                *seen.refused.entry(load.answer).or_default() += 1;
+                continue;
+            };
+            if model.is_some_and(|model| model != load.source.label) {
                 continue;
             }
+            let receipt = self.receipts.find(cargo);
             let until = receipt.map_or(now, |receipt| receipt.first_at);
-            let waited = until.saturating_duration_since(record.began_at);
+            let waited = until.saturating_duration_since(load.began_at);
             seen.callback_seconds.push(waited.as_secs_f64());
             seen.load_milliseconds
-                .push(statistics::to_milliseconds(record.duration));
+                .push(statistics::to_milliseconds(load.duration));
             seen.without_callback += usize::from(receipt.is_none());
             times.extend(receipt.map(|receipt| receipt.first_at));
         }
@@ -228,11 +188,6 @@ impl SteadyLoad {
             _ => None,
         });
         seen.longest_silence = gaps.fold(0.0, f64::max);
-        for (at, reason) in lock(&self.refusals).iter() {
-            if window.contains(*at) {
-                *seen.refused.entry(reason.clone()).or_default() += 1;
-            }
-        }
         seen
     }
 }

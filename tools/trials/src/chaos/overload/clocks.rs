@@ -65,12 +65,10 @@ pub(super) async fn run(
     let environment = ChaosEnvironment::start(common, storage, plan).await?;
 
     let length = Duration::from_secs(options.seconds);
-    let count = environment.callers.clients.len().max(1);
     open_loop::offer_loads(LOADS_PER_SECOND, tokio::time::sleep(length), |number| {
         let callers = Arc::clone(&environment.callers);
-        let place = usize::try_from(number).unwrap_or_default() % count;
         async move {
-            open_loop::load_once(&callers, place, number).await;
+            open_loop::load_in_turn(&callers, number).await;
         }
     })
     .await;
@@ -159,7 +157,7 @@ fn judge_schedule(environment: &ChaosEnvironment, retry_delay: f64, verdict: &mu
         };
         let waited = receipt
             .first_at
-            .saturating_duration_since(loaded.acknowledged_at);
+            .saturating_duration_since(loaded.ended_at());
         first.push(waited.as_secs_f64());
         if callback_sink::is_refused_first(cargo, REFUSE_FIRST_ONE_OF) {
             if receipt.count > 1 {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::offered_loads::{self, OfferedLoad, OfferedLoads};
 use crate::harness::checks::completion;
 use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
 use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics::{self, round_to};
 use crate::harness::progress::report_progress;
@@ -58,30 +58,23 @@ pub(super) async fn run(
     ]);
     let mut environment = ChaosEnvironment::start(common, storage, plan).await?;
 
-    let loads = Arc::new(OfferedLoads::default());
     let callers = Arc::clone(&environment.callers);
     let length = Duration::from_secs(options.seconds).min(MAX_FULL_TIME);
-    let (over, enough) = tokio::sync::oneshot::channel::<()>();
-    let offering =
-        open_loop::offer_loads(LOADS_PER_SECOND, async { drop(enough.await) }, |number| {
-            let (callers, loads) = (Arc::clone(&callers), Arc::clone(&loads));
-            async move {
-                loads.load(&callers, number).await;
-            }
-        });
-    let injection = async {
-        let outage = fill_and_free(&mut environment, &disk, length).await;
-        drop(over);
-        outage
+    let load = |number| {
+        let callers = Arc::clone(&callers);
+        async move {
+            open_loop::load_in_turn(&callers, number).await;
+        }
     };
-    let (_, outage) = tokio::join!(offering, injection);
+    let injection = fill_and_free(&mut environment, &disk, length);
+    let (_, outage) = open_loop::offer_loads_during(LOADS_PER_SECOND, load, injection).await;
     let outage = outage?;
     report_progress("waiting for completion");
     let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
     let mut verdict = TrialVerdict::new("disk");
     settled.judge(&environment.callers, &mut verdict);
-    judge(&mut verdict, &loads, outage);
+    judge(&mut verdict, &environment.callers.load_log, outage);
     // The server must stop before its disk is unmounted.
     drop(environment);
     drop(disk);
@@ -123,11 +116,11 @@ async fn fill_and_free(
     })
 }
 
-fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, outage: DiskOutage) {
+fn judge(verdict: &mut TrialVerdict, loads: &LoadLog, outage: DiskOutage) {
     let meanwhile = loads.between(outage.full_at, outage.freed_at);
     let noticed = loads.between(outage.full_at + NOTICE_TIMEOUT, outage.freed_at);
     let afterwards = loads.between(outage.server_up_at + RECOVERY_TIMEOUT, outage.ended_at);
-    let mut refusals = offered_loads::milliseconds_where(&meanwhile, OfferedLoad::is_refused);
+    let mut refusals = load_log::milliseconds_where(&meanwhile, LoadRecord::is_refused);
     let first = meanwhile.iter().filter(|load| load.is_refused());
     let first = first.map(|load| load.ended_at() - outage.full_at).min();
     let others = loads.between(outage.full_at, outage.ended_at);
@@ -141,7 +134,7 @@ fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, outage: DiskOutage) {
         .min();
     let seconds = |duration: Option<Duration>| duration.map(|it| round_to(it.as_secs_f64(), 2));
     verdict
-        .record("full_answers", offered_loads::answers_to_json(&meanwhile))
+        .record("full_answers", load_log::count_answers(&meanwhile))
         .record("refused_milliseconds", statistics::summarize(&mut refusals))
         .record("first_refusal_after_seconds", seconds(first))
         .record("works_after_seconds", seconds(works))
@@ -152,11 +145,11 @@ fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, outage: DiskOutage) {
         )
         .check(
             "loads are refused while the disk is full",
-            noticed.is_empty() || noticed.iter().any(OfferedLoad::is_refused),
+            noticed.is_empty() || noticed.iter().any(LoadRecord::is_refused),
         )
         .check("every answer is 202 or 503", others.count() == 0)
         .check(
             "loads are accepted again within 10 s",
-            !afterwards.is_empty() && afterwards.iter().all(OfferedLoad::is_accepted),
+            !afterwards.is_empty() && afterwards.iter().all(LoadRecord::is_accepted),
         );
 }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::offered_loads::{self, OfferedLoad, OfferedLoads};
 use crate::harness::checks::completion;
 use crate::harness::environment::chaos_environment::{
     ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
 };
 use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics::{self, percentile, round_to};
 use crate::harness::progress::report_progress;
@@ -89,28 +89,27 @@ pub(super) async fn run(
     }
 
     let length = Duration::from_secs(options.seconds);
-    let loads = Arc::new(OfferedLoads::default());
     let numbers = Arc::new(AtomicU64::new(0));
     let sustained =
-        measure_sustained_rate(&environment, &loads, &numbers, length.min(MAX_MEASUREMENT)).await;
+        measure_sustained_rate(&environment, &numbers, length.min(MAX_MEASUREMENT)).await;
     report_progress(format!(
         "the service sustains {sustained:.0} loads per second"
     ));
-    let phases = offer_phases(&environment, &loads, &numbers, (sustained, options)).await;
+    let phases = offer_phases(&environment, &numbers, (sustained, options)).await;
     report_progress("waiting for completion");
     let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
     let mut verdict = TrialVerdict::new("overload").judging_figures(!options.small);
     verdict.record("sustained_per_second", round_to(sustained, 1));
     settled.judge(&environment.callers, &mut verdict);
-    judge(&mut verdict, &loads, phases, sustained);
+    let loads = &environment.callers.load_log;
+    judge(&mut verdict, loads, phases, sustained);
     Ok(verdict)
 }
 
 /// Loads accepted per second when each connection waits for its response.
 async fn measure_sustained_rate(
     environment: &ChaosEnvironment,
-    loads: &Arc<OfferedLoads>,
     numbers: &Arc<AtomicU64>,
     length: Duration,
 ) -> f64 {
@@ -119,34 +118,32 @@ async fn measure_sustained_rate(
     let until = from + length;
     let mut running = JoinSet::new();
     for _ in 0..CLOSED_LOOP_CONNECTIONS {
-        let (callers, loads) = (Arc::clone(&environment.callers), Arc::clone(loads));
-        let numbers = Arc::clone(numbers);
+        let (callers, numbers) = (Arc::clone(&environment.callers), Arc::clone(numbers));
         running.spawn(async move {
             while Instant::now() < until {
                 let number = numbers.fetch_add(1, Ordering::Relaxed);
-                if !loads.load(&callers, number).await {
+                if !open_loop::load_in_turn(&callers, number).await {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         });
     }
     while running.join_next().await.is_some() {}
-    loads.goodput(from, until)
+    environment.callers.load_log.goodput(from, until)
 }
 
 /// Calm load, the overload, and immediately calm load again. In a small run no phase is longer
 /// than the overload.
 async fn offer_phases(
     environment: &ChaosEnvironment,
-    loads: &Arc<OfferedLoads>,
     numbers: &Arc<AtomicU64>,
     (sustained, options): (f64, &ChaosOverloadOptions),
 ) -> OverloadPhases {
     let one = |_| {
-        let (callers, loads) = (Arc::clone(&environment.callers), Arc::clone(loads));
+        let callers = Arc::clone(&environment.callers);
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         async move {
-            loads.load(&callers, number).await;
+            open_loop::load_in_turn(&callers, number).await;
         }
     };
     let length = Duration::from_secs(options.seconds);
@@ -195,15 +192,15 @@ fn to_rate(per_second: f64) -> u32 {
     rate
 }
 
-fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhases, sustained: f64) {
+fn judge(verdict: &mut TrialVerdict, loads: &LoadLog, phases: OverloadPhases, sustained: f64) {
     let flood = loads.between(phases.overload_from, phases.overload_until);
     let ramp = RAMP_UP.min((phases.overload_until - phases.overload_from) / 4);
     let goodput = loads.goodput(phases.overload_from + ramp, phases.overload_until);
     let offered =
         statistics::rate_per_second(flood.len(), phases.overload_until - phases.overload_from);
-    let mut refusals = offered_loads::milliseconds_where(&flood, OfferedLoad::is_refused);
+    let mut refusals = load_log::milliseconds_where(&flood, LoadRecord::is_refused);
     let slow_refusal = percentile(&mut refusals, 990);
-    let mut accepted = offered_loads::milliseconds_where(&flood, OfferedLoad::is_accepted);
+    let mut accepted = load_log::milliseconds_where(&flood, LoadRecord::is_accepted);
     let others = flood
         .iter()
         .filter(|load| !load.is_accepted() && !load.is_refused());
@@ -211,7 +208,7 @@ fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhase
         .record("offered_per_second", round_to(offered, 1))
         .record("goodput_per_second", round_to(goodput, 1))
         .record("goodput_ratio", round_to(goodput / sustained.max(1.0), 3))
-        .record("answers", offered_loads::answers_to_json(&flood))
+        .record("answers", load_log::count_answers(&flood))
         .record(
             "accepted_milliseconds",
             statistics::summarize(&mut accepted),
@@ -235,7 +232,7 @@ fn judge(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhase
 }
 
 /// How many refusals took too long, by the second of the overload.
-fn slow_refusals_by_second(flood: &[OfferedLoad], phases: OverloadPhases) -> Value {
+fn slow_refusals_by_second(flood: &[LoadRecord], phases: OverloadPhases) -> Value {
     let mut counts = BTreeMap::<String, u64>::new();
     for load in flood.iter().filter(|load| load.is_refused()) {
         if statistics::to_milliseconds(load.duration) > MAX_REFUSAL_MILLISECONDS {
@@ -250,12 +247,12 @@ fn slow_refusals_by_second(flood: &[OfferedLoad], phases: OverloadPhases) -> Val
 }
 
 /// Recovered means: every load is accepted, and most are as fast as before.
-fn judge_recovery(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: OverloadPhases) {
+fn judge_recovery(verdict: &mut TrialVerdict, loads: &LoadLog, phases: OverloadPhases) {
     let before = loads.between(phases.calm_from, phases.overload_from);
     let after = loads.between(phases.overload_until, phases.end);
     let late = loads.between(phases.recovered_by, phases.end);
-    let mut before = offered_loads::milliseconds_where(&before, OfferedLoad::is_accepted);
-    let mut late_milliseconds = offered_loads::milliseconds_where(&late, OfferedLoad::is_accepted);
+    let mut before = load_log::milliseconds_where(&before, LoadRecord::is_accepted);
+    let mut late_milliseconds = load_log::milliseconds_where(&late, LoadRecord::is_accepted);
     let last_refusal = after
         .iter()
         .filter(|load| !load.is_accepted())
@@ -281,6 +278,6 @@ fn judge_recovery(verdict: &mut TrialVerdict, loads: &OfferedLoads, phases: Over
         .record("last_refusal_after_seconds", last_refusal)
         .check_figure(
             "latency and acceptance are normal again within 10 s",
-            !late.is_empty() && late.iter().all(OfferedLoad::is_accepted) && is_quick,
+            !late.is_empty() && late.iter().all(LoadRecord::is_accepted) && is_quick,
         );
 }

@@ -4,12 +4,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::chaos::redis::latency_samples::{LatencySamples, RequestSource};
+use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
 use crate::harness::measurement::statistics::{
     self, percentile, round_to, summarize, to_milliseconds,
 };
 use crate::harness::verdict::TrialVerdict;
 
+/// The label of an organization far below its limit.
+pub const WITHIN_LIMIT: &str = "within limit";
+/// The label of an organization always at its limit.
+pub const OVER_LIMIT: &str = "over limit";
+/// The same as within the limit, at a process that never had a Redis: shows how slow the
+/// machine is.
+pub const WITHOUT_REDIS: &str = "without Redis";
 /// The plan of the organization over its limit: Free.
 const FREE_PLAN_BURST: f64 = 100.0;
 const FREE_PLAN_LOADS_PER_SECOND: f64 = 0.5;
@@ -82,25 +89,25 @@ pub struct AcceptanceWindow {
 }
 
 impl RedisFaultRecord {
-    pub fn judge(&self, samples: &LatencySamples, verdict: &mut TrialVerdict) {
-        self.judge_latency(samples, verdict);
-        self.judge_exactness(samples, verdict);
+    pub fn judge(&self, loads: &LoadLog, verdict: &mut TrialVerdict) {
+        self.judge_latency(loads, verdict);
+        self.judge_exactness(loads, verdict);
     }
 
     /// How long calls waited for a Redis that does not answer.
     ///
     /// If the machine itself is slow, so are the loads at the process that never had a Redis.
-    fn judge_latency(&self, samples: &LatencySamples, verdict: &mut TrialVerdict) {
+    fn judge_latency(&self, loads: &LoadLog, verdict: &mut TrialVerdict) {
         let name = self.fault.name();
         let under_way = self
             .injected_at
             .checked_sub(FIRST_CALLS_WINDOW.0)
             .unwrap_or(self.injected_at);
         let first = (under_way, self.injected_at + FIRST_CALLS_WINDOW.1);
-        let mut calm = LatencyComparison::between(samples, self.calm_from, under_way);
-        let mut at_first = LatencyComparison::between(samples, first.0, first.1);
+        let mut calm = LatencyComparison::between(loads, self.calm_from, under_way);
+        let mut at_first = LatencyComparison::between(loads, first.0, first.1);
         let around = (self.calm_from, first.1 + FIRST_CALLS_WINDOW.1);
-        let without_redis = LatencyComparison::between(samples, around.0, around.1).without_redis;
+        let without_redis = LatencyComparison::between(loads, around.0, around.1).without_redis;
         let slowest = percentile(&mut [without_redis, calm.with_redis.clone()].concat(), 1000);
         verdict
             .record(&format!("{name}_calm_milliseconds"), calm.summary())
@@ -119,7 +126,7 @@ impl RedisFaultRecord {
             verdict.check(format!("{name}: both processes notice"), false);
             return;
         };
-        let mut open = LatencyComparison::between(samples, opened.max(first.1), self.restored_at);
+        let mut open = LatencyComparison::between(loads, opened.max(first.1), self.restored_at);
         verdict
             .record(
                 &format!("{name}_noticed_after_milliseconds"),
@@ -133,13 +140,16 @@ impl RedisFaultRecord {
     }
 
     /// How much the organization over its limit got, and when its limit held again.
-    fn judge_exactness(&self, samples: &LatencySamples, verdict: &mut TrialVerdict) {
+    fn judge_exactness(&self, loads: &LoadLog, verdict: &mut TrialVerdict) {
         let name = self.fault.name();
         let Some(window) = self.windows.last() else {
             return;
         };
         let beyond_refill = |from: Instant| {
-            let accepted = samples.count_accepted(RequestSource::OverLimit, from, window.before);
+            let accepted = labelled(loads, OVER_LIMIT, from, window.before)
+                .iter()
+                .filter(|load| load.is_accepted())
+                .count();
             statistics::to_f64(accepted)
                 - FREE_PLAN_LOADS_PER_SECOND * (window.before - from).as_secs_f64()
         };
@@ -185,6 +195,13 @@ impl RedisFaultRecord {
     }
 }
 
+/// Loads of one label that began in this period.
+fn labelled(loads: &LoadLog, label: &str, from: Instant, before: Instant) -> Vec<LoadRecord> {
+    let mut found = loads.between(from, before);
+    found.retain(|load| load.source.label == label);
+    found
+}
+
 /// Milliseconds of the same period, with the faulty Redis and without any.
 struct LatencyComparison {
     with_redis: Vec<f64>,
@@ -192,10 +209,14 @@ struct LatencyComparison {
 }
 
 impl LatencyComparison {
-    fn between(samples: &LatencySamples, from: Instant, before: Instant) -> Self {
+    fn between(loads: &LoadLog, from: Instant, before: Instant) -> Self {
+        let milliseconds = |label| {
+            let found = labelled(loads, label, from, before);
+            load_log::milliseconds_where(&found, |_| true)
+        };
         Self {
-            with_redis: samples.milliseconds(RequestSource::WithinLimit, from, before),
-            without_redis: samples.milliseconds(RequestSource::WithoutRedis, from, before),
+            with_redis: milliseconds(WITHIN_LIMIT),
+            without_redis: milliseconds(WITHOUT_REDIS),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::harness::environment::chaos_environment::ChaosEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::load_request;
 use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log::AcknowledgedLoad;
+use crate::harness::load::load_log::LoadRecord;
 use crate::harness::measurement::statistics;
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
@@ -134,7 +134,7 @@ impl CompletionReport {
     }
 }
 
-fn count_received(callers: &ChaosCallers, loaded: &HashMap<u128, AcknowledgedLoad>) -> usize {
+fn count_received(callers: &ChaosCallers, loaded: &HashMap<u128, LoadRecord>) -> usize {
     loaded
         .keys()
         .filter(|cargo| callers.receipts.find(**cargo).is_some())
@@ -142,13 +142,13 @@ fn count_received(callers: &ChaosCallers, loaded: &HashMap<u128, AcknowledgedLoa
 }
 
 /// Seconds from acknowledgement to first callback.
-fn callback_delays(callers: &ChaosCallers, loaded: &HashMap<u128, AcknowledgedLoad>) -> Vec<f64> {
+fn callback_delays(callers: &ChaosCallers, loaded: &HashMap<u128, LoadRecord>) -> Vec<f64> {
     let gaps = loaded.iter().filter_map(|(cargo, loaded)| {
         let receipt = callers.receipts.find(*cargo)?;
         Some(
             receipt
                 .first_at
-                .saturating_duration_since(loaded.acknowledged_at)
+                .saturating_duration_since(loaded.ended_at())
                 .as_secs_f64(),
         )
     });
@@ -159,10 +159,13 @@ fn callback_delays(callers: &ChaosCallers, loaded: &HashMap<u128, AcknowledgedLo
 fn cargo_on_shard<'a>(
     environment: &ChaosEnvironment,
     name: &str,
-    loaded: impl IntoIterator<Item = (&'a u128, &'a AcknowledgedLoad)>,
+    loaded: impl IntoIterator<Item = (&'a u128, &'a LoadRecord)>,
 ) -> Vec<Uuid> {
     let here = loaded.into_iter().filter(|(_, loaded)| {
-        let organization = environment.callers.organizations.get(loaded.organization);
+        let organization = environment
+            .callers
+            .organizations
+            .get(loaded.source.organization);
         organization.is_some_and(|organization| organization.shard == name)
     });
     here.map(|(cargo, _)| Uuid::from_u128(*cargo)).collect()
@@ -170,7 +173,7 @@ fn cargo_on_shard<'a>(
 
 async fn count_delivered(
     environment: &ChaosEnvironment,
-    loaded: &HashMap<u128, AcknowledgedLoad>,
+    loaded: &HashMap<u128, LoadRecord>,
 ) -> Result<usize> {
     let mut delivered = 0;
     for (name, pool) in &environment.shards {
@@ -195,7 +198,7 @@ async fn count_delivered_among(pool: &PgPool, cargo: &[Uuid]) -> Result<usize> {
 /// Describes how far undelivered cargo has come and which node holds it.
 async fn describe_stuck(
     environment: &ChaosEnvironment,
-    loaded: &HashMap<u128, AcknowledgedLoad>,
+    loaded: &HashMap<u128, LoadRecord>,
 ) -> Result<Vec<String>> {
     let query = "
         select format('%s: %s', count(*), how) from (
@@ -229,12 +232,12 @@ async fn describe_stuck(
 
 async fn find_mistracked(
     callers: &ChaosCallers,
-    loaded: &HashMap<u128, AcknowledgedLoad>,
+    loaded: &HashMap<u128, LoadRecord>,
     sample: usize,
 ) -> Vec<String> {
     let sample = loaded.iter().sample(&mut rand::rng(), sample);
     let asking = sample.into_iter().map(|(cargo, loaded)| async move {
-        let status = fetch_tracking_status(callers, *cargo, *loaded).await;
+        let status = fetch_tracking_status(callers, *cargo, loaded).await;
         (status != "\"callback_delivered\"").then(|| format!("crg_{cargo:032x}: {status}"))
     });
     let asking = stream::iter(asking).buffer_unordered(MAX_CONCURRENT_LOOKUPS);
@@ -242,12 +245,8 @@ async fn find_mistracked(
 }
 
 /// The status that tracking reports for one cargo.
-async fn fetch_tracking_status(
-    callers: &ChaosCallers,
-    cargo: u128,
-    loaded: AcknowledgedLoad,
-) -> String {
-    let organization = callers.organizations.get(loaded.organization);
+async fn fetch_tracking_status(callers: &ChaosCallers, cargo: u128, loaded: &LoadRecord) -> String {
+    let organization = callers.organizations.get(loaded.source.organization);
     let place = usize::try_from(cargo & 0xff).unwrap_or_default() % callers.clients.len().max(1);
     let Some((organization, target)) = organization.zip(callers.clients.get(place)) else {
         return "not requested".to_owned();

@@ -1,18 +1,14 @@
 //! Loads without files that run in the background of a trial.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log;
-use crate::harness::lock::lock;
+use crate::harness::load::load_log::{self, LoadLog, LoadRecord, LoadSource};
 use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::measurement::statistics;
 use crate::harness::organization::TrialOrganization;
 
 #[derive(Debug)]
@@ -20,9 +16,7 @@ pub struct BackgroundLoad {
     client: ServiceClient,
     requests: LoadRequests,
     organizations: Vec<TrialOrganization>,
-    /// When each began, and how many milliseconds it took.
-    accepted: Mutex<Vec<(Instant, f64)>>,
-    failures: Mutex<BTreeMap<String, u64>>,
+    log: LoadLog,
 }
 
 impl BackgroundLoad {
@@ -35,45 +29,36 @@ impl BackgroundLoad {
             client: ServiceClient::new(service),
             requests: LoadRequests::new(callback_url, &[FREE_MODEL]),
             organizations: organizations.to_vec(),
-            accepted: Mutex::default(),
-            failures: Mutex::default(),
+            log: LoadLog::default(),
         }
     }
 
     /// One load, never retried.
     pub async fn send_load(&self, number: u64) {
         let count = self.organizations.len().max(1);
-        let place = usize::try_from(number).unwrap_or_default() % count;
-        let Some(organization) = self.organizations.get(place) else {
-            return;
+        let organization = usize::try_from(number).unwrap_or_default() % count;
+        let source = LoadSource {
+            organization,
+            ..LoadSource::default()
         };
-        let mut request = String::new();
-        self.requests.write(&mut request, organization, number);
-        let began = Instant::now();
-        let reason = match self.client.send(request.as_bytes()).await {
-            Ok(answer) if answer.is_success() => {
-                lock(&self.accepted).push((began, statistics::to_milliseconds(began.elapsed())));
-                return;
-            }
-            Ok(answer) => answer.status.to_string(),
-            Err(error) => load_log::error_reason(&error),
-        };
-        *lock(&self.failures).entry(reason).or_default() += 1;
+        if let Some(organization) = self.organizations.get(organization) {
+            let mut request = String::new();
+            self.requests.write(&mut request, organization, number);
+            self.log.send(&self.client, &request, source).await;
+        }
     }
 
-    /// Milliseconds of the loads that began in this period.
+    /// Milliseconds of the accepted loads that began in this period.
     pub fn accepted_milliseconds(&self, from: Instant, before: Instant) -> Vec<f64> {
-        let taken = lock(&self.accepted);
-        let within = taken.iter().filter(|(at, _)| (from..before).contains(at));
-        within.map(|(_, milliseconds)| *milliseconds).collect()
+        load_log::milliseconds_where(&self.log.between(from, before), LoadRecord::is_accepted)
     }
 
     /// Loads without a 2xx, by status or error.
     pub fn failures(&self) -> Value {
-        json!(*lock(&self.failures))
+        self.log.failures_by_reason()
     }
 
     pub fn all_were_accepted(&self) -> bool {
-        lock(&self.failures).is_empty() && !lock(&self.accepted).is_empty()
+        self.log.count_failures() == 0 && self.log.count(LoadRecord::is_accepted) > 0
     }
 }

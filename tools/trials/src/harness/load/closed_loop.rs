@@ -66,12 +66,7 @@ pub async fn run(
         .await
         .context("waiting for responses")?
     {
-        let one = one.context("loading")?;
-        round.accepted += one.accepted;
-        round.milliseconds.extend(one.milliseconds);
-        for (reason, count) in one.failures {
-            *round.failures.entry(reason).or_default() += count;
-        }
+        round.merge(one.context("loading")?);
     }
     round.seconds = begun.elapsed().as_secs_f64();
     Ok(round)
@@ -160,6 +155,14 @@ impl ClosedLoopLoader {
 }
 
 impl LoadRound {
+    pub fn merge(&mut self, other: Self) {
+        self.accepted += other.accepted;
+        self.milliseconds.extend(other.milliseconds);
+        for (reason, count) in other.failures {
+            *self.failures.entry(reason).or_default() += count;
+        }
+    }
+
     fn record_failure(&mut self, reason: String) {
         *self.failures.entry(reason).or_default() += 1;
     }

@@ -1,78 +1,169 @@
-//! Every acknowledged cargo, and every load that was not acknowledged.
+//! Every load of a trial: when it was sent, how long it took, and how it was answered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::harness::http::service_client::{ServiceClient, ServiceResponse};
 use crate::harness::lock::lock;
+use crate::harness::measurement::statistics;
 
-/// An acknowledged cargo.
-#[derive(Debug, Clone, Copy)]
-pub struct AcknowledgedLoad {
-    pub acknowledged_at: Instant,
-    /// When the request was sent.
-    pub sent_at: Instant,
-    /// The index of the client that sent it.
-    pub client: Option<usize>,
+/// What a load belongs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoadSource {
     /// The index of its organization.
     pub organization: usize,
+    /// The index of the client that sent it.
+    pub client: Option<usize>,
+    /// Its model, or the part of the trial that sent it.
+    pub label: &'static str,
+}
+
+/// A load that has ended.
+#[derive(Debug, Clone)]
+pub struct LoadRecord {
+    pub source: LoadSource,
+    pub began_at: Instant,
+    pub duration: Duration,
+    /// The status, or why there was none.
+    pub answer: String,
+    /// The cargo, if the load was acknowledged.
+    pub cargo: Option<u128>,
+}
+
+impl LoadRecord {
+    /// A load that has just ended.
+    pub fn new(
+        source: LoadSource,
+        began_at: Instant,
+        sent: std::result::Result<&ServiceResponse, &io::Error>,
+    ) -> Self {
+        let cargo = sent.ok().filter(|it| it.is_success());
+        let cargo = cargo.and_then(ServiceResponse::cargo_id);
+        let answer = match sent {
+            Ok(it) if it.is_success() && cargo.is_none() => "2xx without a cargo_id".to_owned(),
+            Ok(it) => it.status.to_string(),
+            Err(error) => error_reason(error),
+        };
+        Self {
+            source,
+            began_at,
+            duration: began_at.elapsed(),
+            answer,
+            cargo,
+        }
+    }
+
+    pub fn is_accepted(&self) -> bool {
+        self.answer == "202"
+    }
+
+    /// Refused because of overload.
+    pub fn is_refused(&self) -> bool {
+        self.answer == "503"
+    }
+
+    pub fn ended_at(&self) -> Instant {
+        self.began_at + self.duration
+    }
 }
 
 #[derive(Debug, Default)]
-pub struct LoadLog {
-    acknowledged: Mutex<HashMap<u128, AcknowledgedLoad>>,
-    failures: Mutex<BTreeMap<String, u64>>,
-}
+pub struct LoadLog(Mutex<Vec<LoadRecord>>);
 
 impl LoadLog {
-    pub fn acknowledge(&self, cargo: u128, organization: usize) {
-        let now = Instant::now();
-        let loaded = AcknowledgedLoad {
-            acknowledged_at: now,
-            sent_at: now,
-            client: None,
-            organization,
-        };
-        lock(&self.acknowledged).insert(cargo, loaded);
+    /// Sends one load, never retried, and records it.
+    pub async fn send(
+        &self,
+        client: &ServiceClient,
+        request: &str,
+        source: LoadSource,
+    ) -> LoadRecord {
+        let began_at = Instant::now();
+        let sent = client.send(request.as_bytes()).await;
+        let record = LoadRecord::new(source, began_at, sent.as_ref());
+        self.record(record.clone());
+        record
     }
 
-    /// The same, with the client and the time at which it was sent.
-    pub fn acknowledge_sent(&self, cargo: u128, organization: usize, target: usize, sent: Instant) {
-        let loaded = AcknowledgedLoad {
-            acknowledged_at: Instant::now(),
-            sent_at: sent,
-            client: Some(target),
-            organization,
-        };
-        lock(&self.acknowledged).insert(cargo, loaded);
+    pub fn record(&self, record: LoadRecord) {
+        lock(&self.0).push(record);
     }
 
-    /// Counts a load without a 2xx, by status or error.
-    pub fn record_failure(&self, reason: impl Into<String>) {
-        *lock(&self.failures).entry(reason.into()).or_default() += 1;
+    /// Records a load that was not sent.
+    pub fn record_unsent(&self, why: &str) {
+        self.record(LoadRecord {
+            source: LoadSource::default(),
+            began_at: Instant::now(),
+            duration: Duration::ZERO,
+            answer: why.to_owned(),
+            cargo: None,
+        });
     }
 
-    pub fn count_acknowledged(&self) -> usize {
-        lock(&self.acknowledged).len()
+    /// The loads that match.
+    pub fn select(&self, is_wanted: impl Fn(&LoadRecord) -> bool) -> Vec<LoadRecord> {
+        let records = lock(&self.0);
+        let found = records.iter().filter(|record| is_wanted(record));
+        found.cloned().collect()
     }
 
-    pub fn acknowledged(&self) -> HashMap<u128, AcknowledgedLoad> {
-        lock(&self.acknowledged).clone()
+    /// Loads that began in this period.
+    pub fn between(&self, from: Instant, before: Instant) -> Vec<LoadRecord> {
+        self.select(|record| (from..before).contains(&record.began_at))
     }
 
-    pub fn count_failures(&self) -> u64 {
-        lock(&self.failures).values().sum()
+    /// Acknowledged loads, by their cargo.
+    pub fn acknowledged(&self) -> HashMap<u128, LoadRecord> {
+        let records = lock(&self.0);
+        let found = records.iter();
+        found
+            .filter_map(|record| Some((record.cargo?, record.clone())))
+            .collect()
+    }
+
+    pub fn count(&self, is_wanted: impl Fn(&LoadRecord) -> bool) -> usize {
+        let records = lock(&self.0);
+        records.iter().filter(|record| is_wanted(record)).count()
+    }
+
+    /// Loads that were not acknowledged.
+    pub fn count_failures(&self) -> usize {
+        self.count(|record| record.cargo.is_none())
     }
 
     pub fn failures_by_reason(&self) -> Value {
-        lock(&self.failures)
-            .iter()
-            .map(|(reason, count)| (reason.clone(), *count))
-            .collect()
+        count_answers(&self.select(|record| record.cargo.is_none()))
     }
+
+    /// Accepted loads per second, by the time of their response.
+    pub fn goodput(&self, from: Instant, before: Instant) -> f64 {
+        let accepted = self.count(|it| it.is_accepted() && (from..before).contains(&it.ended_at()));
+        statistics::rate_per_second(accepted, before - from)
+    }
+}
+
+/// Milliseconds of the loads that match.
+pub fn milliseconds_where(
+    loads: &[LoadRecord],
+    is_wanted: impl Fn(&LoadRecord) -> bool,
+) -> Vec<f64> {
+    let wanted = loads.iter().filter(|load| is_wanted(load));
+    wanted
+        .map(|load| statistics::to_milliseconds(load.duration))
+        .collect()
+}
+
+/// The number of loads for each answer.
+pub fn count_answers(loads: &[LoadRecord]) -> Value {
+    let mut counts = BTreeMap::<&str, u64>::new();
+    for load in loads {
+        *counts.entry(&load.answer).or_default() += 1;
+    }
+    json!(counts)
 }
 
 /// The kind of a connection error, so that errors can be counted.

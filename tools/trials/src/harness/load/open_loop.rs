@@ -11,9 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log;
+use crate::harness::load::load_log::LoadSource;
 use crate::harness::measurement::statistics;
 
 const TICK_INTERVAL: Duration = Duration::from_millis(10);
@@ -64,48 +63,40 @@ pub fn organization_index(callers: &ChaosCallers, number: u64) -> usize {
 /// accepted.
 pub async fn load_once(callers: &ChaosCallers, place: usize, number: u64) -> bool {
     let which = organization_index(callers, number);
-    let Some(organization) = callers.organizations.get(which) else {
-        return false;
-    };
-    let Some(target) = callers.clients.get(place) else {
+    let organization = callers.organizations.get(which);
+    let Some((organization, client)) = organization.zip(callers.clients.get(place)) else {
         return false;
     };
     let mut request = String::new();
     callers.requests.write(&mut request, organization, number);
-    send_load(callers, (place, target), which, &request).await
+    let source = load_source(place, which);
+    let sent = callers.load_log.send(client, &request, source).await;
+    sent.cargo.is_some()
+}
+
+/// The same, to each process in turn.
+pub async fn load_in_turn(callers: &ChaosCallers, number: u64) -> bool {
+    let count = callers.clients.len().max(1);
+    let place = usize::try_from(number).unwrap_or_default() % count;
+    load_once(callers, place, number).await
+}
+
+fn load_source(client: usize, organization: usize) -> LoadSource {
+    LoadSource {
+        organization,
+        client: Some(client),
+        label: "",
+    }
 }
 
 /// The same with a custom body.
 pub async fn load_body(callers: &ChaosCallers, place: usize, which: usize, body: &str) {
     let organization = callers.organizations.get(which);
-    let target = callers.clients.get(place);
-    if let Some((organization, target)) = organization.zip(target) {
+    if let Some((organization, client)) = organization.zip(callers.clients.get(place)) {
         let request = load_request::format_load(organization, body);
-        send_load(callers, (place, target), which, &request).await;
+        let source = load_source(place, which);
+        callers.load_log.send(client, &request, source).await;
     }
-}
-
-async fn send_load(
-    callers: &ChaosCallers,
-    (place, target): (usize, &ServiceClient),
-    which: usize,
-    request: &str,
-) -> bool {
-    let sent = Instant::now();
-    let reason = match target.send(request.as_bytes()).await {
-        Ok(answer) if answer.is_success() => match answer.cargo_id() {
-            Some(cargo) => {
-                let ledger = &callers.load_log;
-                ledger.acknowledge_sent(cargo, which, place, sent);
-                return true;
-            }
-            None => "2xx without a cargo_id".to_owned(),
-        },
-        Ok(answer) => answer.status.to_string(),
-        Err(error) => load_log::error_reason(&error),
-    };
-    callers.load_log.record_failure(reason);
-    false
 }
 
 /// Checks `/ready` like a load balancer, until it is dropped.
@@ -134,7 +125,7 @@ pub async fn load_ready_process(callers: &ChaosCallers, number: u64) {
         Some(place) => {
             load_once(callers, *place, number).await;
         }
-        None => callers.load_log.record_failure("no process was ready"),
+        None => callers.load_log.record_unsent("no process was ready"),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -10,15 +11,14 @@ use crate::harness::callbacks::callback_log::{CallbackLog, LoadedQuestion};
 use crate::harness::callbacks::recording_sink::RecordingCallbackSink;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log::{self, LoadLog};
+use crate::harness::load::load_log::{LoadLog, LoadRecord, LoadSource};
 use crate::harness::organization::TrialOrganization;
 
 #[derive(Debug)]
 pub struct QuestionLoader {
     pub organizations: Vec<TrialOrganization>,
     pub callback_log: Arc<CallbackLog>,
-    /// Loads that got no 2xx.
-    pub failures: LoadLog,
+    pub load_log: LoadLog,
     client: ServiceClient,
     callback_url: String,
 }
@@ -40,7 +40,7 @@ impl QuestionLoader {
         Self {
             organizations: organizations.to_vec(),
             callback_log: Arc::clone(&sink.callback_log),
-            failures: LoadLog::default(),
+            load_log: LoadLog::default(),
             client: ServiceClient::new(serving),
             callback_url: sink.url(),
         }
@@ -53,18 +53,23 @@ impl QuestionLoader {
         };
         let request = self.format_request(organization, question);
         let loaded = LoadedQuestion::loaded_now(&question.text, question.model, place);
-        match self.client.send(request.as_bytes()).await {
-            Ok(answer) if answer.is_success() => match answer.cargo_id() {
-                Some(cargo) => self.callback_log.record_load(cargo, loaded),
-                None => self.failures.record_failure("2xx without a cargo_id"),
-            },
-            Ok(answer) => self.failures.record_failure(format!(
-                "{} {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.body)
-            )),
-            Err(error) => self.failures.record_failure(load_log::error_reason(&error)),
+        let source = LoadSource {
+            organization: place,
+            client: None,
+            label: question.model,
+        };
+        let began_at = Instant::now();
+        let sent = self.client.send(request.as_bytes()).await;
+        let mut record = LoadRecord::new(source, began_at, sent.as_ref());
+        match (record.cargo, sent) {
+            (Some(cargo), _) => self.callback_log.record_load(cargo, loaded),
+            (None, Ok(answer)) => {
+                let body = String::from_utf8_lossy(&answer.body);
+                record.answer = format!("{} {body}", record.answer);
+            }
+            (None, Err(_)) => {}
         }
+        self.load_log.record(record);
     }
 
     fn format_request(&self, organization: &TrialOrganization, question: &ChatQuestion) -> String {
