@@ -19,13 +19,13 @@ use crate::bench::batches::fairness::{BUSY_ORGANIZATION, LATE_ORGANIZATION};
 use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::bench::batches::provider_jobs::ProviderJob;
 use crate::bench::batches::workload::BatchesWorkload;
-use crate::harness::callbacks::callback_log;
 use crate::harness::checks::ledger_audit;
 use crate::harness::environment::base_environment::BENCH_MEMORY;
 use crate::harness::environment::provider_environment::{
     ProviderEnvironment, ProviderEnvironmentOptions,
 };
 use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::callback_log;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
 use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
 use crate::harness::longshored::longshored_process::LongshoredProcess;
@@ -215,7 +215,10 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader, cargo: us
         .summarize(callback_log::find_wrong_answer);
     sum.judge(verdict);
     verdict
-        .record("not_acknowledged", callers.load_log.failures_by_reason())
+        .record(
+            "not_acknowledged",
+            callers.callback_log.load_log.failures_by_reason(),
+        )
         .check("every load was acknowledged", sum.loaded == cargo)
         .check("no callback arrived twice", sum.repeated == 0);
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::callbacks::callback_sink::{CallbackReceipts, CallbackSink};
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
+use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
 use crate::harness::failure::Result;
 use crate::harness::http::load_request::LoadRequests;
@@ -41,7 +42,7 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
     let organizations =
         org_setup::create_organizations(&environment.longshored, &[SHARD], options.organizations)
             .await?;
-    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let receiver = CallbackSink::start(SinkOptions::default()).await?;
     let mut process = environment.longshored.new_process("all", "all")?;
     process.start()?;
     process.wait_until_ready().await?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bench::load_variant::LoadVariant;
 use crate::bench::pgbench::PgbenchInserts;
-use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
 use crate::harness::environment::org_factory;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
@@ -48,7 +48,7 @@ pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<T
     let without_redis = start_server(&without_redis, "without-redis").await?;
     let with_redis = start_server(&environment.longshored, "with-redis").await?;
     // This bench delivers nothing, but a load must name a valid callback URL.
-    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let receiver = CallbackSink::start(SinkOptions::default()).await?;
     let mut variants = create_variants(
         &environment,
         options,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::files_client::FilesClient;
@@ -55,7 +55,7 @@ pub async fn run(common: &CommonOptions, options: &BenchVideosOptions) -> Result
     };
     let environment = FilesEnvironment::build(common, plan).await?;
     environment.wait_until_files_work().await?;
-    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let receiver = CallbackSink::start(SinkOptions::default()).await?;
     let background = BackgroundLoad::new(
         environment.server.address(),
         &receiver.url(),

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::chaos::server::environment::RealModelEnvironment;
-use crate::harness::callbacks::callback_log::LoadedQuestion;
 use crate::harness::checks::ledger_audit;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
+use crate::harness::load::callback_log::CallbackLog;
+use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::measurement::statistics;
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
@@ -42,22 +43,24 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     let mut environment = RealModelEnvironment::build(common, options).await?;
     report_progress(format!("loading {} cargo", options.cargo));
     let begun = Instant::now();
-    load_cargo(&environment, options.cargo).await?;
+    let callback_log = CallbackLog::new(&environment.callback_sink.receipts);
+    load_cargo(&environment, &callback_log, options.cargo).await?;
     let until = begun
         + MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
     let costs = kill_processes(&mut environment, options.cargo, until).await?;
     let limits = PollLimits::new(until - Instant::now(), POLL_INTERVAL);
-    limits
-        .wait_until(|| environment.callback_sink.callback_log.is_complete())
-        .await;
+    limits.wait_until(|| callback_log.is_complete()).await;
     let seconds = begun.elapsed().as_secs_f64();
 
     let mut verdict = TrialVerdict::new("chaos server");
-    judge_answers(&mut verdict, &environment, options.cargo, seconds);
+    judge_answers(
+        &mut verdict,
+        (&environment, &callback_log),
+        options.cargo,
+        seconds,
+    );
     judge_requests(&mut verdict, &environment, options.cargo, &costs);
-    let successes = || {
-        i64::try_from(environment.callback_sink.callback_log.count_successes()).unwrap_or(i64::MAX)
-    };
+    let successes = || i64::try_from(callback_log.count_successes()).unwrap_or(i64::MAX);
     let ledger =
         ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
     ledger.judge(&mut verdict);
@@ -65,18 +68,27 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
 }
 
 /// Loads one cargo after the other; each must be acknowledged.
-async fn load_cargo(environment: &RealModelEnvironment, cargo: usize) -> Result<()> {
+async fn load_cargo(
+    environment: &RealModelEnvironment,
+    callback_log: &CallbackLog,
+    cargo: usize,
+) -> Result<()> {
     let target = ServiceClient::new(environment.server.address());
+    let source = LoadSource {
+        label: questions::MODEL,
+        ..LoadSource::default()
+    };
     for number in 0..cargo {
         let (body, text) = questions::build_load(number, &environment.callback_sink.url());
         let request = load_request::format_load(&environment.organization, &body);
+        let began_at = Instant::now();
         let answer = target.send(request.as_bytes()).await.context("loading")?;
-        let refused = || TrialFailure::new(format!("load: {} {}", answer.status, answer.json()));
-        let question = LoadedQuestion::loaded_now(&text, questions::MODEL, 0);
-        environment
-            .callback_sink
-            .callback_log
-            .record_load(answer.cargo_id().ok_or_else(refused)?, question);
+        let record = LoadRecord::new(source, began_at, Ok(&answer));
+        if record.cargo.is_none() {
+            let text = format!("load: {} {}", answer.status, answer.json());
+            return Err(TrialFailure::new(text));
+        }
+        callback_log.record_load(record, &text);
     }
     Ok(())
 }
@@ -143,14 +155,11 @@ async fn count_unsaved_answers(environment: &RealModelEnvironment) -> Result<usi
 
 fn judge_answers(
     verdict: &mut TrialVerdict,
-    environment: &RealModelEnvironment,
+    (environment, callback_log): (&RealModelEnvironment, &CallbackLog),
     cargo: usize,
     seconds: f64,
 ) {
-    let (callback_log, answers) = (
-        &environment.callback_sink.callback_log,
-        environment.proxy.request_log.answers_by_cargo(),
-    );
+    let answers = environment.proxy.request_log.answers_by_cargo();
     let sum = callback_log.summarize(|cargo, _, body| {
         questions::find_mismatch(body, answers.get(&cargo).map_or(&[], Vec::as_slice))
     });

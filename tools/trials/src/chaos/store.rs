@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::checks::bucket_reconciliation;
 use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
 use crate::harness::failure::{Result, TrialFailure};
@@ -55,7 +55,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<
     };
     let mut environment = FilesEnvironment::build(common, plan).await?;
     environment.wait_until_files_work().await?;
-    let receiver = CallbackSink::start(Duration::ZERO).await?;
+    let receiver = CallbackSink::start(SinkOptions::default()).await?;
     let background = BackgroundLoad::new(
         environment.server.address(),
         &receiver.url(),

@@ -17,10 +17,10 @@ use crate::chaos::submit::accounts::{ACCOUNTS, GRACE_SECONDS, MODELS};
 use crate::chaos::submit::duplicate_submissions::SubmissionAudit;
 use crate::chaos::submit::kill_runner::KillDeps;
 use crate::chaos::submit::kill_schedule::KillSchedule;
-use crate::harness::callbacks::callback_log;
 use crate::harness::checks::ledger_audit;
 use crate::harness::environment::provider_environment::ProviderEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::load::callback_log;
 use crate::harness::load::open_loop;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
 use crate::harness::lock::lock;
@@ -158,10 +158,13 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader) {
         .summarize(callback_log::find_wrong_answer)
         .judge(verdict);
     verdict
-        .record("not_acknowledged", callers.load_log.failures_by_reason())
+        .record(
+            "not_acknowledged",
+            callers.callback_log.load_log.failures_by_reason(),
+        )
         .check(
             "every load was acknowledged",
-            callers.load_log.count_failures() == 0,
+            callers.callback_log.load_log.count_failures() == 0,
         );
 }
 

@@ -1,5 +1,4 @@
-//! Receives callbacks, and compares them with what was loaded.
+//! Receives callbacks.
 
-pub mod callback_log;
 pub mod callback_sink;
-pub mod recording_sink;
+pub mod receipts;

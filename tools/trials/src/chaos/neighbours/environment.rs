@@ -1,12 +1,12 @@
 //! One shard, one `serve` process, some `work` processes, and organizations with a callback
 //! sink.
 
-use std::time::Duration;
+use std::net::Ipv4Addr;
 
 use sqlx::PgPool;
 
 use crate::chaos::neighbours::steady_load::LoadingOrganization;
-use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::environment::base_environment::{BaseEnvironment, SHARD};
 use crate::harness::environment::org_factory;
 use crate::harness::failure::{Result, TrialFailure};
@@ -54,7 +54,11 @@ impl NeighboursEnvironment {
         let first = first.ok_or_else(|| TrialFailure::new("no organization was created"))?;
         let copies = plan.organizations.saturating_sub(1);
         let organizations = org_factory::copy_organization(&base, first, copies).await?;
-        let receiver = CallbackSink::start_on_all_addresses(Duration::ZERO).await?;
+        let options = SinkOptions {
+            address: Ipv4Addr::UNSPECIFIED,
+            ..SinkOptions::default()
+        };
+        let receiver = CallbackSink::start(options).await?;
         let process = |verb, name: &str| {
             let name = format!("{}-{name}", plan.part);
             base.longshored.new_process(verb, &name)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::callbacks::callback_sink::CallbackReceipts;
+use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::{LoadLog, LoadSource};

@@ -8,7 +8,7 @@ use std::path::Path;
 use sqlx::PgPool;
 
 use crate::chaos::server::questions;
-use crate::harness::callbacks::recording_sink::RecordingCallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::longshored::longshored_process::{
     DatabaseUrls, LongshoredProcess, LongshoredProgram,
@@ -40,7 +40,7 @@ pub struct RealModelEnvironment {
     pub longshored: LongshoredProgram,
     pub shards: Vec<(String, PgPool)>,
     pub organization: TrialOrganization,
-    pub callback_sink: RecordingCallbackSink,
+    pub callback_sink: CallbackSink,
     pub proxy: CountingProxy,
     pub llama: LlamaServer,
     _postgres: TrialPostgresServer,
@@ -82,6 +82,10 @@ impl RealModelEnvironment {
         serving.wait_until_ready().await?;
         llama.wait_until_ready().await?;
         working.start()?;
+        let sink = SinkOptions {
+            keeps_bodies: true,
+            ..SinkOptions::default()
+        };
         Ok(Self {
             worker: working,
             server: serving,
@@ -89,7 +93,7 @@ impl RealModelEnvironment {
             organization: organization
                 .ok_or_else(|| TrialFailure::new("there is no organization"))?,
             longshored,
-            callback_sink: RecordingCallbackSink::start().await?,
+            callback_sink: CallbackSink::start(sink).await?,
             proxy: counter,
             llama,
             _postgres: postgres,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::failure::Result;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
@@ -230,9 +230,12 @@ impl ChaosEnvironment {
         let names: Vec<&str> = shards.iter().map(|(name, _)| name.as_str()).collect();
         let organizations =
             org_setup::create_organizations(&longshored, &names, deployment.organizations).await?;
-        let receiver =
-            CallbackSink::start_refusing(CALLBACK_RESPONSE_DELAY, deployment.refuse_first_one_of)
-                .await?;
+        let receiver = CallbackSink::start(SinkOptions {
+            delay: CALLBACK_RESPONSE_DELAY,
+            refuse_first_one_of: deployment.refuse_first_one_of,
+            ..SinkOptions::default()
+        })
+        .await?;
         let processes = start_processes(&longshored, &databases, &deployment.processes).await?;
         let serving = processes.iter().filter(|process| process.serves_callers());
         let models: Vec<&str> = deployment.models.iter().map(String::as_str).collect();

@@ -3,7 +3,7 @@
 
 use sqlx::PgPool;
 
-use crate::harness::callbacks::recording_sink::RecordingCallbackSink;
+use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::failure::Result;
 use crate::harness::longshored::accounts::TrialAccounts;
 use crate::harness::longshored::longshored_process::{
@@ -43,7 +43,7 @@ pub struct ProviderEnvironment {
     pub shards: Vec<(String, PgPool)>,
     /// Assigned to the shards in turn.
     pub organizations: Vec<TrialOrganization>,
-    pub callback_sink: RecordingCallbackSink,
+    pub callback_sink: CallbackSink,
     pub simulator: SimulatorProcess,
     pub postgres: TrialPostgresServer,
     _redis: TrialRedisServer,
@@ -96,13 +96,17 @@ impl ProviderEnvironment {
         let working =
             (1..=plan.workers).map(|number| longshored.new_process("work", &name(number)));
         let working = working.collect::<Result<Vec<_>>>()?;
+        let sink = SinkOptions {
+            keeps_bodies: true,
+            ..SinkOptions::default()
+        };
         Ok(Self {
             workers: working,
             server: serving,
             longshored,
             shards,
             organizations,
-            callback_sink: RecordingCallbackSink::start().await?,
+            callback_sink: CallbackSink::start(sink).await?,
             simulator,
             postgres,
             _redis: redis,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::harness::callbacks::callback_sink::CallbackReceipts;
+use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::LoadLog;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::harness::callbacks::callback_sink::CallbackReceipts;
+use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::keep_alive::{KeepAliveConnection, ParsedResponse};
 use crate::harness::http::load_request::LoadRequests;

@@ -2,23 +2,21 @@
 //! log.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
 
-use crate::harness::callbacks::callback_log::{CallbackLog, LoadedQuestion};
-use crate::harness::callbacks::recording_sink::RecordingCallbackSink;
+use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log::{LoadLog, LoadRecord, LoadSource};
+use crate::harness::load::callback_log::CallbackLog;
+use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::organization::TrialOrganization;
 
 #[derive(Debug)]
 pub struct QuestionLoader {
     pub organizations: Vec<TrialOrganization>,
-    pub callback_log: Arc<CallbackLog>,
-    pub load_log: LoadLog,
+    pub callback_log: CallbackLog,
     client: ServiceClient,
     callback_url: String,
 }
@@ -35,12 +33,11 @@ impl QuestionLoader {
     pub fn new(
         serving: SocketAddr,
         organizations: &[TrialOrganization],
-        sink: &RecordingCallbackSink,
+        sink: &CallbackSink,
     ) -> Self {
         Self {
             organizations: organizations.to_vec(),
-            callback_log: Arc::clone(&sink.callback_log),
-            load_log: LoadLog::default(),
+            callback_log: CallbackLog::new(&sink.receipts),
             client: ServiceClient::new(serving),
             callback_url: sink.url(),
         }
@@ -52,7 +49,6 @@ impl QuestionLoader {
             return;
         };
         let request = self.format_request(organization, question);
-        let loaded = LoadedQuestion::loaded_now(&question.text, question.model, place);
         let source = LoadSource {
             organization: place,
             client: None,
@@ -61,15 +57,11 @@ impl QuestionLoader {
         let began_at = Instant::now();
         let sent = self.client.send(request.as_bytes()).await;
         let mut record = LoadRecord::new(source, began_at, sent.as_ref());
-        match (record.cargo, sent) {
-            (Some(cargo), _) => self.callback_log.record_load(cargo, loaded),
-            (None, Ok(answer)) => {
-                let body = String::from_utf8_lossy(&answer.body);
-                record.answer = format!("{} {body}", record.answer);
-            }
-            (None, Err(_)) => {}
+        if let (None, Ok(answer)) = (record.cargo, sent) {
+            let body = String::from_utf8_lossy(&answer.body);
+            record.answer = format!("{} {body}", record.answer);
         }
-        self.load_log.record(record);
+        self.callback_log.record_load(record, &question.text);
     }
 
     fn format_request(&self, organization: &TrialOrganization, question: &ChatQuestion) -> String {

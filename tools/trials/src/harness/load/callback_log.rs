@@ -1,13 +1,12 @@
 //! What callers loaded, and the callbacks that arrived for it.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::harness::http::keep_alive::find_cargo_id;
+use crate::harness::callbacks::receipts::CallbackReceipts;
+use crate::harness::load::load_log::{LoadLog, LoadRecord};
 use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::sha256;
@@ -17,40 +16,19 @@ use crate::harness::verdict::TrialVerdict;
 const REPEATED_CHARS: usize = 200;
 const MAX_SHOWN: usize = 10;
 
-/// An acknowledged cargo.
+/// The answer that the simulator must give to an acknowledged cargo.
 #[derive(Debug, Clone)]
-pub struct LoadedQuestion {
-    /// The answer that the simulator must give.
-    expected_answer: String,
+pub struct ExpectedAnswer {
+    text: String,
     model: &'static str,
-    /// The index of its organization.
-    organization: usize,
-    loaded_at: Instant,
 }
 
-impl LoadedQuestion {
-    pub fn loaded_now(text: &str, model: &'static str, organization: usize) -> Self {
-        Self {
-            expected_answer: simulator_answer(text),
-            model,
-            organization,
-            loaded_at: Instant::now(),
-        }
-    }
-}
-
-/// The first callback of a cargo, and how many arrived.
-#[derive(Debug, Clone)]
-pub struct ReceivedAnswer {
-    body: Bytes,
-    count: u64,
-    received_at: Instant,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CallbackLog {
-    loaded: Mutex<HashMap<u128, LoadedQuestion>>,
-    received: Mutex<HashMap<u128, ReceivedAnswer>>,
+    pub load_log: LoadLog,
+    expected: Mutex<HashMap<u128, ExpectedAnswer>>,
+    /// Of a sink that keeps bodies.
+    receipts: Arc<CallbackReceipts>,
 }
 
 #[derive(Debug, Default)]
@@ -88,116 +66,124 @@ impl CallbackSummary {
 }
 
 impl CallbackLog {
-    pub fn record_load(&self, cargo: u128, loaded: LoadedQuestion) {
-        lock(&self.loaded).insert(cargo, loaded);
+    pub fn new(receipts: &Arc<CallbackReceipts>) -> Self {
+        Self {
+            load_log: LoadLog::default(),
+            expected: Mutex::default(),
+            receipts: Arc::clone(receipts),
+        }
+    }
+
+    /// Records a load with this question; its label is the model.
+    pub fn record_load(&self, load: LoadRecord, question: &str) {
+        if let Some(cargo) = load.cargo {
+            let expected = ExpectedAnswer {
+                text: simulator_answer(question),
+                model: load.source.label,
+            };
+            lock(&self.expected).insert(cargo, expected);
+        }
+        self.load_log.record(load);
     }
 
     pub fn count_loaded(&self) -> usize {
-        lock(&self.loaded).len()
+        lock(&self.expected).len()
     }
 
     pub fn is_complete(&self) -> bool {
-        let (loaded, received) = (lock(&self.loaded), lock(&self.received));
-        received.len() >= loaded.len() && loaded.keys().all(|cargo| received.contains_key(cargo))
+        let expected = lock(&self.expected);
+        self.count_received() >= expected.len()
+            && expected.keys().all(|it| self.receipts.find(*it).is_some())
     }
 
     /// The number of different cargo with a callback.
     pub fn count_received(&self) -> usize {
-        lock(&self.received).len()
+        usize::try_from(self.receipts.count_cargo()).unwrap_or(usize::MAX)
     }
 
     /// The cargo of one organization.
     pub fn cargo_of(&self, organization: usize) -> Vec<u128> {
-        let loaded = lock(&self.loaded);
-        let of = loaded
-            .iter()
-            .filter(|(_, it)| it.organization == organization);
-        of.map(|(cargo, _)| *cargo).collect()
+        let loads = self.loads_of(organization);
+        loads.iter().filter_map(|load| load.cargo).collect()
     }
 
     /// Seconds from load to callback, for one organization.
     pub fn callback_seconds_of(&self, organization: usize) -> Vec<f64> {
-        let (loaded, received) = (lock(&self.loaded), lock(&self.received));
-        let of = loaded
+        let loads = self.loads_of(organization);
+        loads
             .iter()
-            .filter(|(_, it)| it.organization == organization);
-        let waited =
-            of.filter_map(|(cargo, loaded)| Some(seconds_waited(loaded, received.get(cargo)?)));
-        waited.collect()
+            .filter_map(|it| self.seconds_waited(it))
+            .collect()
+    }
+
+    fn loads_of(&self, organization: usize) -> Vec<LoadRecord> {
+        let load_log = &self.load_log;
+        load_log.select(|load| load.source.organization == organization)
+    }
+
+    /// From load to callback, if it has arrived.
+    fn seconds_waited(&self, load: &LoadRecord) -> Option<f64> {
+        let receipt = self.receipts.find(load.cargo?)?;
+        let waited = receipt.first_at.saturating_duration_since(load.began_at);
+        Some(waited.as_secs_f64())
     }
 
     /// From the first load to the last callback.
     pub fn total_seconds(&self) -> f64 {
-        let (loaded, received) = (lock(&self.loaded), lock(&self.received));
-        let first = loaded.values().map(|it| it.loaded_at).min();
-        let last = received.values().map(|it| it.received_at).max();
-        let between = first.zip(last);
+        let loads = self.load_log.acknowledged();
+        let first = loads.values().map(|load| load.began_at).min();
+        let received = loads.keys().filter_map(|cargo| self.receipts.find(*cargo));
+        let between = first.zip(received.map(|receipt| receipt.first_at).max());
         between.map_or(0.0, |(first, last)| {
             last.saturating_duration_since(first).as_secs_f64()
         })
     }
 
-    pub fn record_callback(&self, body: Bytes) {
-        let Some(cargo) = find_cargo_id(&body) else {
-            return;
-        };
-        let mut received = lock(&self.received);
-        let one = received.entry(cargo).or_insert_with(|| ReceivedAnswer {
-            body,
-            count: 0,
-            received_at: Instant::now(),
-        });
-        one.count += 1;
-    }
-
     pub fn count_successes(&self) -> usize {
-        let received = lock(&self.received);
-        received.values().filter(|it| is_success(&it.body)).count()
+        let bodies = self.receipts.bodies();
+        bodies.values().filter(|body| is_success(body)).count()
     }
 
     /// The first callback of each cargo.
     pub fn parse_bodies(&self) -> Vec<Value> {
-        let received = lock(&self.received);
-        received.values().map(|it| parse_body(&it.body)).collect()
+        let bodies = self.receipts.bodies();
+        bodies.values().map(|body| parse_body(body)).collect()
     }
 
     /// `wrong` returns what is wrong with an answer, if anything.
     pub fn summarize(
         &self,
-        wrong: impl Fn(u128, &LoadedQuestion, &Value) -> Option<String>,
+        wrong: impl Fn(u128, &ExpectedAnswer, &Value) -> Option<String>,
     ) -> CallbackSummary {
-        let (loaded, received) = (lock(&self.loaded), lock(&self.received));
+        let (loaded, bodies) = (self.load_log.acknowledged(), self.receipts.bodies());
+        let expected = lock(&self.expected);
         let mut sum = CallbackSummary {
-            loaded: loaded.len(),
+            loaded: expected.len(),
+            repeated: self.receipts.count_duplicates(),
+            callback_seconds: loaded
+                .values()
+                .filter_map(|it| self.seconds_waited(it))
+                .collect(),
             ..CallbackSummary::default()
         };
-        for (cargo, loaded) in loaded.iter() {
-            let Some(one) = received.get(cargo) else {
+        for (cargo, expected) in expected.iter() {
+            let Some(body) = bodies.get(cargo) else {
                 sum.lost += 1;
                 continue;
             };
-            sum.callback_seconds.push(seconds_waited(loaded, one));
-            if let Some(wrong) = wrong(*cargo, loaded, &parse_body(&one.body)) {
+            if let Some(wrong) = wrong(*cargo, expected, &parse_body(body)) {
                 sum.wrong.push(format!("crg_{cargo:032x}: {wrong}"));
             }
         }
-        for (cargo, one) in received.iter() {
-            sum.repeated += one.count - 1;
-            sum.successes += usize::from(is_success(&one.body));
-            if !loaded.contains_key(cargo) {
+        for (cargo, body) in &bodies {
+            sum.successes += usize::from(is_success(body));
+            if !expected.contains_key(cargo) {
                 sum.wrong
                     .push(format!("crg_{cargo:032x}: callback for unknown cargo"));
             }
         }
         sum
     }
-}
-
-fn seconds_waited(loaded: &LoadedQuestion, received: &ReceivedAnswer) -> f64 {
-    let waited = received
-        .received_at
-        .saturating_duration_since(loaded.loaded_at);
-    waited.as_secs_f64()
 }
 
 fn is_success(body: &[u8]) -> bool {
@@ -210,11 +196,11 @@ fn parse_body(body: &[u8]) -> Value {
 }
 
 /// Whether the simulator answered another question.
-pub fn find_wrong_answer(_: u128, loaded: &LoadedQuestion, body: &Value) -> Option<String> {
+pub fn find_wrong_answer(_: u128, expected: &ExpectedAnswer, body: &Value) -> Option<String> {
     let text = body.pointer("/response/content/0/text");
     let model = body.pointer("/response/model");
-    let is_right = text.and_then(Value::as_str) == Some(&loaded.expected_answer)
-        && model.and_then(Value::as_str) == Some(loaded.model);
+    let is_right = text.and_then(Value::as_str) == Some(&expected.text)
+        && model.and_then(Value::as_str) == Some(expected.model);
     (!is_right).then(|| body.to_string())
 }
 
@@ -227,20 +213,35 @@ fn simulator_answer(question: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::harness::load::load_log::LoadSource;
 
     #[test]
     fn an_answer_to_another_question_is_wrong() {
-        let log = CallbackLog::default();
+        let receipts = Arc::new(CallbackReceipts::new(true));
+        let log = CallbackLog::new(&receipts);
         for (cargo, text) in [(1, "one"), (2, "two"), (3, "three")] {
-            log.record_load(cargo, LoadedQuestion::loaded_now(text, "m", 7));
+            let load = LoadRecord {
+                source: LoadSource {
+                    organization: 7,
+                    client: None,
+                    label: "m",
+                },
+                began_at: Instant::now(),
+                duration: Duration::ZERO,
+                answer: "202".to_owned(),
+                cargo: Some(cargo),
+            };
+            log.record_load(load, text);
         }
         for (cargo, text) in [(1_u128, "one"), (1, "one"), (2, "one")] {
             let text = simulator_answer(text);
             let body = format!(
                 r#"{{"cargo_id":"crg_{cargo:032x}","success":true,"response":{{"model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
             );
-            log.record_callback(Bytes::from(body));
+            receipts.record_callback(&body.into());
         }
         let sum = log.summarize(find_wrong_answer);
         assert_eq!((sum.loaded, sum.lost, sum.repeated), (3, 1, 1));
