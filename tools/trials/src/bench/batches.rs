@@ -13,23 +13,19 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
-use sqlx::PgPool;
 
 use crate::bench::batches::fairness::{BUSY_ORGANIZATION, LATE_ORGANIZATION};
 use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::bench::batches::provider_jobs::ProviderJob;
 use crate::bench::batches::workload::BatchesWorkload;
 use crate::harness::checks::ledger_audit;
-use crate::harness::environment::base_environment::BENCH_MEMORY;
-use crate::harness::environment::provider_environment::{
-    ProviderEnvironment, ProviderEnvironmentOptions,
-};
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::environment::databases::BENCH_MEMORY;
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::provider_environment::ProviderEnvironment;
+use crate::harness::failure::Result;
 use crate::harness::load::callback_log;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
 use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
-use crate::harness::longshored::longshored_process::LongshoredProcess;
-use crate::harness::measurement::process_memory;
 use crate::harness::measurement::process_monitor::{MonitoredProcess, ProcessMonitor};
 use crate::harness::measurement::statistics::{round_to, to_f64};
 use crate::harness::progress::report_progress;
@@ -54,12 +50,13 @@ const CALLBACK_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Result<TrialVerdict> {
     let shape = BatchesWorkload::from_options(options);
     let mut environment = build_environment(common, &shape).await?;
+    let service = &environment.service;
     let callers = QuestionLoader::new(
-        environment.server.address(),
-        &environment.organizations,
-        &environment.callback_sink,
+        service.server()?.address(),
+        &service.callers.organizations,
+        &service.callback_sink,
     );
-    let calm = peak_megabytes(&environment.server)?;
+    let calm = service.server()?.peak_megabytes()?;
 
     let busy_cargo = shape.busy_cargo(options.large);
     report_progress(format!(
@@ -67,11 +64,10 @@ pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Resul
     ));
     load_burst(&callers, &shape, busy_cargo, |_| BUSY_ORGANIZATION).await;
     load_burst(&callers, &shape, 1, |_| LATE_ORGANIZATION).await;
-    let acknowledged = postgres::read_clock(first_shard(&environment)?).await?;
-    for process in &mut environment.workers {
-        process.start()?;
-    }
-    let watch = ProcessMonitor::start(monitored_processes(&environment));
+    let acknowledged = postgres::read_clock(service.first_shard()?).await?;
+    environment.service.start_workers()?;
+    let service = &environment.service;
+    let watch = ProcessMonitor::start(monitored_processes(&environment)?);
     let used = watch.read_cpu()?;
     let rest = shape.cargo.saturating_sub(busy_cargo + 1);
     report_progress(format!("two workers start; all others load {rest} cargo"));
@@ -94,24 +90,18 @@ pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Resul
     judge_answers(&mut verdict, &callers, shape.cargo);
     judge_memory(&mut verdict, &environment, &shape, calm)?;
     verdict.record("cpu_seconds", watch.cpu_since(&used)?);
-    fairness::judge(
-        &mut verdict,
-        &callers,
-        first_shard(&environment)?,
-        acknowledged,
-    )
-    .await?;
+    fairness::judge(&mut verdict, &callers, service.first_shard()?, acknowledged).await?;
     report_progress("reading the jobs from the provider");
     let jobs = provider_jobs::read_jobs(&environment.simulator, &ACCOUNT).await?;
-    let owners = account_limits::find_batch_shards(&environment.shards).await?;
+    let owners = account_limits::find_batch_shards(&service.shards).await?;
     shape.limits.judge(&mut verdict, &jobs, &owners);
     judge_lines(&mut verdict, &jobs, callers.callback_log.count_loaded());
     judge_time(&mut verdict, &environment, &callers, &jobs).await?;
     let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
     let ledger =
-        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
     ledger.judge(&mut verdict);
-    verdict.record("settings", environment.postgres.settings_to_json());
+    verdict.record("settings", service.database_server()?.settings_to_json());
     Ok(verdict)
 }
 
@@ -119,18 +109,14 @@ async fn build_environment(
     common: &CommonOptions,
     shape: &BatchesWorkload,
 ) -> Result<ProviderEnvironment> {
-    let plan = ProviderEnvironmentOptions {
-        accounts: TrialAccounts {
-            accounts: &[ACCOUNT],
-            limits: &shape.limits.to_toml(GRACE_SECONDS),
-            models: &[MODEL],
-        },
-        organizations: shape.organizations,
-        workers: 2,
-        settings: &[],
-        postgres_memory: BENCH_MEMORY,
+    let accounts = TrialAccounts {
+        accounts: &[ACCOUNT],
+        limits: &shape.limits.to_toml(GRACE_SECONDS),
+        models: &[MODEL],
     };
-    let environment = ProviderEnvironment::build(common, plan).await?;
+    let deployment = Deployment::one_serve("", 2).with_organizations(shape.organizations);
+    let environment =
+        ProviderEnvironment::build(common, accounts, deployment, BENCH_MEMORY).await?;
     let pace = json!({"validating_ms": 500, "running_ms": 1500, "finalizing_ms": 500});
     let limit = json!([{"name": "enqueued_limit", "limit": shape.limits.enqueued_tokens}]);
     for (what, value) in [("pace", pace), ("faults", limit)] {
@@ -141,11 +127,6 @@ async fn build_environment(
             .await?;
     }
     Ok(environment)
-}
-
-fn first_shard(environment: &ProviderEnvironment) -> Result<&PgPool> {
-    let first = environment.shards.first().map(|(_, pool)| pool);
-    first.ok_or_else(|| TrialFailure::new("there is no shard"))
 }
 
 /// Sends a load on a connection as soon as the previous one is answered.
@@ -183,30 +164,20 @@ async fn wait_for_callbacks(callers: &QuestionLoader) {
     }
 }
 
-fn monitored_processes(environment: &ProviderEnvironment) -> Vec<MonitoredProcess> {
-    let process = |name, pid: Option<u32>, is_family| {
-        pid.map(|pid| MonitoredProcess {
-            name,
-            pid,
-            includes_children: is_family,
-        })
-    };
-    let work = |place: usize| environment.workers.get(place).and_then(|it| it.child.pid());
+fn monitored_processes(environment: &ProviderEnvironment) -> Result<Vec<MonitoredProcess>> {
+    let service = &environment.service;
+    let mut workers = service.workers().map(|it| it.child.pid());
+    let mut worker = || workers.next().flatten();
+    let postgres = service.database_server()?.child.pid();
     let all = [
-        process("serve", environment.server.child.pid(), false),
-        process("work-1", work(0), false),
-        process("work-2", work(1), false),
-        process("postgres", environment.postgres.child.pid(), true),
-        process("simulator", environment.simulator.child.pid(), false),
-        process("trials", Some(std::process::id()), false),
+        MonitoredProcess::new("serve", service.server()?.child.pid(), false),
+        MonitoredProcess::new("work-1", worker(), false),
+        MonitoredProcess::new("work-2", worker(), false),
+        MonitoredProcess::new("postgres", postgres, true),
+        MonitoredProcess::new("simulator", environment.simulator.child.pid(), false),
+        MonitoredProcess::new("trials", Some(std::process::id()), false),
     ];
-    all.into_iter().flatten().collect()
-}
-
-fn peak_megabytes(process: &LongshoredProcess) -> Result<f64> {
-    let pid = process.child.pid();
-    let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
-    process_memory::peak_resident_megabytes(pid)
+    Ok(all.into_iter().flatten().collect())
 }
 
 fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader, cargo: usize) {
@@ -230,10 +201,10 @@ fn judge_memory(
     shape: &BatchesWorkload,
     calm: f64,
 ) -> Result<()> {
-    let serve = peak_megabytes(&environment.server)?;
+    let serve = environment.service.server()?.peak_megabytes()?;
     let mut working = Vec::new();
-    for process in &environment.workers {
-        working.push(round_to(peak_megabytes(process)?, 1));
+    for process in environment.service.workers() {
+        working.push(round_to(process.peak_megabytes()?, 1));
     }
     let most = working.iter().copied().fold(0.0, f64::max);
     verdict

@@ -6,7 +6,8 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::bench::backlog::WaitingBacklog;
-use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{BENCH_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::measurement::cpu_usage::MeasuredProcesses;
 use crate::harness::measurement::statistics::{median, round_to, summarize};
@@ -39,8 +40,9 @@ struct GatherTimes {
 }
 
 pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result<TrialVerdict> {
-    let environment = BaseEnvironment::build(common, BENCH_MEMORY).await?;
-    let connection = environment.postgres.connect(SHARD).await?;
+    let environment =
+        BaseEnvironment::build(common, DatabaseLayout::SingleShard, BENCH_MEMORY).await?;
+    let connection = environment.database_server()?.connect(SHARD).await?;
     let mut backlog = WaitingBacklog::prepare(connection, MODEL, options.organizations).await?;
     let mut times = GatherTimes::default();
     report_progress(format!("{SMALL_BACKLOG} cargo waiting"));
@@ -66,7 +68,7 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
     let open = hold_snapshot(&environment).await?;
     backlog.wait_for_vacuum().await?;
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.child.pid(),
+        postgres: environment.database_server()?.child.pid(),
         ..MeasuredProcesses::default()
     };
     let meters = processes.read_cpu()?;
@@ -85,11 +87,12 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
         .usage_until(processes.read_cpu()?)
         .other_processes_share();
     drop(open);
-    Ok(build_verdict(&environment, options, times))
+    let settings = environment.database_server()?.settings_to_json();
+    Ok(build_verdict(settings, options, times))
 }
 
 fn build_verdict(
-    environment: &BaseEnvironment,
+    settings: Value,
     options: &BenchGatherOptions,
     mut times: GatherTimes,
 ) -> TrialVerdict {
@@ -126,14 +129,14 @@ fn build_verdict(
         .record("gathered", times.gathered)
         .record("organizations", options.organizations)
         .record("other_processes", round_to(times.other_processes, 3))
-        .record("settings", environment.postgres.settings_to_json())
+        .record("settings", settings)
         .check("all requested cargo was gathered", all_gathered);
     verdict
 }
 
 /// Keeps a snapshot open: vacuum cannot remove rows that it may still see.
 async fn hold_snapshot(environment: &BaseEnvironment) -> Result<PgConnection> {
-    let mut connection = environment.postgres.connect(SHARD).await?;
+    let mut connection = environment.database_server()?.connect(SHARD).await?;
     let begin = "begin isolation level repeatable read; select from shard.waiting limit 1";
     sqlx::raw_sql(begin)
         .execute(&mut connection)

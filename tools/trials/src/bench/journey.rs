@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::callbacks::receipts::CallbackReceipts;
-use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{BENCH_MEMORY, DatabaseLayout};
 use crate::harness::failure::Result;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::load::closed_loop::{self, ClosedLoopLoader, LoadRound};
 use crate::harness::longshored::catalogue::{FREE_MODEL, PRICED_MODEL};
-use crate::harness::longshored::org_setup;
 use crate::harness::measurement::cpu_usage::{CpuUsage, MeasuredProcesses};
 use crate::harness::measurement::statistics::{round_to, summarize, to_f64};
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
+use crate::harness::servers::postgres::TrialPostgresServer;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchJourneyOptions, CommonOptions};
 
@@ -37,11 +38,11 @@ struct JourneyWindow {
 }
 
 pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Result<TrialVerdict> {
-    let environment = BaseEnvironment::build(common, BENCH_MEMORY).await?;
-    report_progress(format!("creating {} organizations", options.organizations));
-    let organizations =
-        org_setup::create_organizations(&environment.longshored, &[SHARD], options.organizations)
-            .await?;
+    let environment =
+        BaseEnvironment::build(common, DatabaseLayout::SingleShard, BENCH_MEMORY).await?;
+    let organizations = environment
+        .create_organizations(options.organizations)
+        .await?;
     let receiver = CallbackSink::start(SinkOptions::default()).await?;
     let mut process = environment.longshored.new_process("all", "all")?;
     process.start()?;
@@ -55,9 +56,10 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
     let mut loader = ClosedLoopLoader::new(process.address(), organizations, loads);
     loader.in_flight_limit = Some((options.in_flight, Arc::clone(&receiver.receipts)));
     let loader = Arc::new(loader);
+    let postgres = environment.database_server()?;
     let processes = MeasuredProcesses {
         longshored: process.child.pid(),
-        postgres: environment.postgres.child.pid(),
+        postgres: postgres.child.pid(),
         redis: environment.redis.child.pid(),
     };
     let length = Duration::from_secs(options.seconds);
@@ -66,13 +68,13 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
     let loading = closed_loop::run(&loader, options.connections, warm_up + length + warm_up);
     let (round, window) = tokio::join!(
         loading,
-        measure_window(&environment, processes, &receiver.receipts, length)
+        measure_window(postgres, processes, &receiver.receipts, length)
     );
     let (round, window) = (round?, window?);
     let accepted = loader.accepted.load(Ordering::Relaxed);
     let left = wait_for_callbacks(&receiver.receipts, accepted).await;
     Ok(build_verdict(
-        &environment,
+        postgres.settings_to_json(),
         options,
         &window,
         round,
@@ -82,7 +84,7 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
 
 /// Reads CPU, callbacks and WAL at both ends of the window; loading runs before and after it.
 async fn measure_window(
-    environment: &BaseEnvironment,
+    postgres: &TrialPostgresServer,
     processes: MeasuredProcesses,
     receipts: &CallbackReceipts,
     length: Duration,
@@ -91,12 +93,12 @@ async fn measure_window(
     let (before, delivered, wal) = (
         processes.read_cpu()?,
         receipts.count_cargo(),
-        environment.postgres.read_wal_bytes().await?,
+        postgres.read_wal_bytes().await?,
     );
     tokio::time::sleep(length).await;
     let used = before.usage_until(processes.read_cpu()?);
     let delivered = receipts.count_cargo() - delivered;
-    let wal = environment.postgres.read_wal_bytes().await? - wal;
+    let wal = postgres.read_wal_bytes().await? - wal;
     let count = |count: u64| to_f64(usize::try_from(count).unwrap_or_default());
     Ok(JourneyWindow {
         cpu: used,
@@ -115,7 +117,7 @@ async fn wait_for_callbacks(receipts: &CallbackReceipts, accepted: u64) -> u64 {
 }
 
 fn build_verdict(
-    environment: &BaseEnvironment,
+    settings: Value,
     options: &BenchJourneyOptions,
     window: &JourneyWindow,
     mut round: LoadRound,
@@ -145,7 +147,7 @@ fn build_verdict(
         .record("organizations", options.organizations)
         .record("in_flight", options.in_flight)
         .record("priced", options.priced)
-        .record("settings", environment.postgres.settings_to_json())
+        .record("settings", settings)
         .check("no failed load", failed == 0)
         .check("no cargo is lost", lost == 0)
         .check("no duplicate callback", receipts.count_duplicates() == 0)

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::bench::load_variant::LoadVariant;
 use crate::bench::pgbench::PgbenchInserts;
 use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
-use crate::harness::environment::base_environment::{BENCH_MEMORY, BaseEnvironment, SHARD};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{BENCH_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::load_request::{BODY_BYTES, LoadRequests};
@@ -42,7 +43,8 @@ struct BareInsertRounds {
 type Variants = [LoadVariant; 4];
 
 pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<TrialVerdict> {
-    let environment = BaseEnvironment::build(common, BENCH_MEMORY).await?;
+    let environment =
+        BaseEnvironment::build(common, DatabaseLayout::SingleShard, BENCH_MEMORY).await?;
     let mut without_redis = environment.longshored.clone();
     without_redis.set("REDIS_URL", "");
     let without_redis = start_server(&without_redis, "without-redis").await?;
@@ -62,14 +64,16 @@ pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<T
         closed_loop::run(&variant.loader, options.connections, warm_up).await?;
     }
     let body = read_stored_body_bytes(&environment).await?;
-    let mut bare = PgbenchInserts::create(&environment.postgres, &environment.scratch).await?;
+    let mut bare =
+        PgbenchInserts::create(environment.database_server()?, &environment.scratch).await?;
     let mut bare_rounds = BareInsertRounds::default();
     for number in 1..=options.rounds {
         report_progress(format!("round {number} of {}", options.rounds));
         run_round(&environment, options, &mut variants, number).await?;
         measure_bare_inserts(&environment, &mut bare, (options, body), &mut bare_rounds).await?;
     }
-    let mut verdict = build_verdict(&environment, options, body, (&variants, &bare_rounds));
+    let settings = environment.database_server()?.settings_to_json();
+    let mut verdict = build_verdict(settings, options, body, (&variants, &bare_rounds));
     report_progress("checking the ledger");
     let began = Instant::now();
     let checked = environment
@@ -104,9 +108,9 @@ async fn create_variants(
     for organization in [&alone, &first] {
         org_setup::add_credit(longshored, organization).await?;
     }
-    let many =
-        org_factory::copy_organization(environment, first, options.organizations.saturating_sub(1))
-            .await?;
+    let copies = options.organizations.saturating_sub(1);
+    let server = environment.database_server()?;
+    let many = org_factory::copy_organization(server, first, copies).await?;
     report_progress(format!("{} organizations", many.len()));
     let variant = |name, process: &LongshoredProcess, organizations, model| {
         let loads = LoadRequests::new(&receiver.url(), &[model]);
@@ -144,8 +148,9 @@ async fn run_round(
     number: u32,
 ) -> Result<()> {
     let length = Duration::from_secs(options.seconds);
+    let postgres = environment.database_server()?;
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.child.pid(),
+        postgres: postgres.child.pid(),
         redis: environment.redis.child.pid(),
         ..MeasuredProcesses::default()
     };
@@ -155,7 +160,7 @@ async fn run_round(
         let Some(variant) = variants.get_mut(place) else {
             continue;
         };
-        environment.postgres.checkpoint().await?;
+        postgres.checkpoint().await?;
         variant
             .measure(processes, options.connections, length)
             .await?;
@@ -170,17 +175,16 @@ async fn measure_bare_inserts(
     (options, body): (&BenchLoadOptions, usize),
     bare_rounds: &mut BareInsertRounds,
 ) -> Result<()> {
+    let postgres = environment.database_server()?;
     let processes = MeasuredProcesses {
-        postgres: environment.postgres.child.pid(),
+        postgres: postgres.child.pid(),
         ..MeasuredProcesses::default()
     };
     let mut best = (0.0, Value::Null);
     for clients in PGBENCH_CLIENTS {
-        environment.postgres.checkpoint().await?;
+        postgres.checkpoint().await?;
         let before = processes.read_cpu()?;
-        let rate = bare
-            .run(&environment.postgres, clients, options.seconds, body)
-            .await?;
+        let rate = bare.run(postgres, clients, options.seconds, body).await?;
         if rate > best.0 {
             let shares = before.usage_until(processes.read_cpu()?).machine_shares();
             best = (rate, json!({"clients": clients, "shares": shares}));
@@ -195,7 +199,7 @@ async fn measure_bare_inserts(
 
 /// The average size of a stored body: bare rows get bodies of the same size.
 async fn read_stored_body_bytes(environment: &BaseEnvironment) -> Result<usize> {
-    let mut connection = environment.postgres.connect(SHARD).await?;
+    let mut connection = environment.database_server()?.connect(SHARD).await?;
     let query = "select avg(length(body))::bigint from shard.request";
     let size: Option<i64> = sqlx::query_scalar(query)
         .fetch_one(&mut connection)
@@ -206,7 +210,7 @@ async fn read_stored_body_bytes(environment: &BaseEnvironment) -> Result<usize> 
 }
 
 fn build_verdict(
-    environment: &BaseEnvironment,
+    settings: Value,
     options: &BenchLoadOptions,
     body: usize,
     (variants, bare_rounds): (&Variants, &BareInsertRounds),
@@ -247,7 +251,7 @@ fn build_verdict(
         .record("seconds", options.seconds)
         .record("request_bytes", BODY_BYTES)
         .record("stored_bytes", body)
-        .record("settings", environment.postgres.settings_to_json());
+        .record("settings", settings);
     let failed: u64 = variants.iter().map(LoadVariant::count_failed).sum();
     verdict.check("no failed load", failed == 0);
     verdict

@@ -1,23 +1,23 @@
 //! Videos of 1 GB from session to ready: one, then many at once, with loads in the background.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 
-use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
-use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::files_environment::FilesEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::files_client::FilesClient;
-use crate::harness::load::background_load::BackgroundLoad;
+use crate::harness::http::files_client::{FilesClient, FilesResponse, StagedUpload};
+use crate::harness::load::load_log::LoadLog;
 use crate::harness::load::open_loop;
 use crate::harness::measurement::process_monitor::{
     MonitoredProcess, ProcessMonitor, ReadingsByProcess,
 };
 use crate::harness::measurement::statistics::{percentile, round_to, summarize};
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::sample_files::generated_video::GeneratedVideo;
 use crate::harness::sample_files::upload_content::UploadContent;
@@ -38,53 +38,32 @@ const SCAN_SECONDS_METRIC: &str = "longshore_scan_duration_seconds_sum";
 const MAX_GROWTH_MEGABYTES: f64 = 64.0;
 const MAX_P99_MILLISECONDS: f64 = 500.0;
 
-/// A video in the store, and how many seconds each step took.
-struct UploadedVideo {
-    client: FilesClient,
-    file_id: String,
-    complete_body: Value,
-    create_seconds: f64,
-    upload_seconds: f64,
-}
-
 pub async fn run(common: &CommonOptions, options: &BenchVideosOptions) -> Result<TrialVerdict> {
-    let plan = FilesEnvironmentOptions {
-        organizations: 4,
-        workers: 1,
-        settings: &[("SCAN_TIMEOUT_SECONDS", "3600")],
-    };
-    let environment = FilesEnvironment::build(common, plan).await?;
-    environment.wait_until_files_work().await?;
-    let receiver = CallbackSink::start(SinkOptions::default()).await?;
-    let background = BackgroundLoad::new(
-        environment.server.address(),
-        &receiver.url(),
-        &environment.organizations,
-    );
-    let background = Arc::new(background);
-    let load = |number| {
-        let background = Arc::clone(&background);
-        async move { background.send_load(number).await }
-    };
+    let deployment = Deployment::one_serve("", 1)
+        .with_organizations(4)
+        .with("SCAN_TIMEOUT_SECONDS", "3600");
+    let environment = FilesEnvironment::build(common, deployment).await?;
+    let loads = &environment.service.callers.load_log;
+    let load = open_loop::load_each_in_turn(&environment.service.callers);
     let mut verdict = TrialVerdict::new("bench videos").judging_figures(!options.small);
-    let measuring = measure(&environment, options, &background, &mut verdict);
+    let measuring = measure(&environment, options, loads, &mut verdict);
     let (offered, measured) = open_loop::offer_loads_during(options.rate, load, measuring).await;
     measured?;
     verdict
         .record("loads", offered.loads)
-        .record("failed_loads", background.failures())
-        .check("every load is accepted", background.all_were_accepted());
+        .record("failed_loads", loads.failures_by_reason())
+        .check("every load is accepted", loads.all_were_accepted());
     Ok(verdict)
 }
 
 async fn measure(
     environment: &FilesEnvironment,
     options: &BenchVideosOptions,
-    background: &BackgroundLoad,
+    loads: &LoadLog,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
     let size = options.megabytes * MEBIBYTE;
-    let watch = ProcessMonitor::start(monitored_processes(environment));
+    let watch = ProcessMonitor::start(monitored_processes(environment)?);
     let idle = if options.small {
         SMALL_IDLE_MEASUREMENT
     } else {
@@ -93,7 +72,7 @@ async fn measure(
     report_progress(format!("background loads only, for {} s", idle.as_secs()));
     let begun = Instant::now();
     tokio::time::sleep(idle).await;
-    let mut idle = background.accepted_milliseconds(begun, Instant::now());
+    let mut idle = loads.accepted_milliseconds(begun, Instant::now());
     verdict.record("idle_load_milliseconds", summarize(&mut idle));
 
     report_progress(format!("one video of {} MB", options.megabytes));
@@ -101,12 +80,12 @@ async fn measure(
     let content = generate_video(size).await?;
     let begun = Instant::now();
     let before = watch.read_cpu()?;
-    let video = upload_video(find_client(environment)?, &content).await?;
+    let video = stage_video(environment, &content).await?;
     let verified = Instant::now();
-    let waited = video.wait_until_ready().await?;
+    let waited = wait_until_ready(&video).await?;
     let steps = json!({
-        "create": round_to(video.create_seconds, 2),
-        "upload": round_to(video.upload_seconds, 1),
+        "create": round_to(video.create_duration.as_secs_f64(), 2),
+        "upload": round_to(video.upload_duration.as_secs_f64(), 1),
         "verify": round_to(waited, 1),
         "in_all": round_to(begun.elapsed().as_secs_f64(), 1),
     });
@@ -115,10 +94,10 @@ async fn measure(
         .record("one_video_cpu_seconds", watch.cpu_since(&before)?)
         .record("worker_scan_seconds", read_scan_seconds(environment).await?);
     judge_memory(verdict, "one", &watch, &calm);
-    judge_loads(verdict, "one", background, verified);
+    judge_loads(verdict, "one", loads, verified);
 
     if options.count > 0 {
-        measure_many(environment, options, background, &watch, verdict).await?;
+        measure_many(environment, options, loads, &watch, verdict).await?;
         judge_memory(verdict, "many", &watch, &calm);
     }
     Ok(())
@@ -127,16 +106,16 @@ async fn measure(
 async fn measure_many(
     environment: &FilesEnvironment,
     options: &BenchVideosOptions,
-    background: &BackgroundLoad,
+    loads: &LoadLog,
     watch: &ProcessMonitor,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
     report_progress(format!("uploading {} videos", options.count));
     let uploads = (0..options.count).map(|_| async {
         let content = generate_video(options.megabytes * MEBIBYTE).await?;
-        upload_video(find_client(environment)?, &content).await
+        stage_video(environment, &content).await
     });
-    let videos: Vec<UploadedVideo> = stream::iter(uploads)
+    let videos: Vec<StagedUpload> = stream::iter(uploads)
         .buffered(MAX_CONCURRENT_UPLOADS)
         .try_collect()
         .await?;
@@ -144,7 +123,7 @@ async fn measure_many(
     let before = watch.read_cpu()?;
     let verified = Instant::now();
     let ready = stream::iter(&videos)
-        .map(UploadedVideo::wait_until_ready)
+        .map(wait_until_ready)
         .buffer_unordered(videos.len().max(1))
         .try_collect::<Vec<f64>>();
     let most = AtomicI64::new(0);
@@ -159,7 +138,7 @@ async fn measure_many(
         .record("many_verify_seconds", summarize(&mut seconds))
         .record("many_in_all_seconds", round_to(all, 1))
         .record("many_cpu_seconds", watch.cpu_since(&before)?);
-    judge_loads(verdict, "many", background, verified);
+    judge_loads(verdict, "many", loads, verified);
     Ok(())
 }
 
@@ -167,7 +146,7 @@ async fn measure_many(
 async fn track_max_claimed(environment: &FilesEnvironment, most: &AtomicI64) -> Result<Infallible> {
     let query = "select count(*) from shard.file where node is not null";
     loop {
-        for (_, pool) in &environment.shards {
+        for (_, pool) in &environment.service.shards {
             let claimed = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
             most.fetch_max(claimed.context("counting claims")?, Ordering::Relaxed);
         }
@@ -175,29 +154,25 @@ async fn track_max_claimed(environment: &FilesEnvironment, most: &AtomicI64) -> 
     }
 }
 
-fn monitored_processes(environment: &FilesEnvironment) -> Vec<MonitoredProcess> {
-    let process = |name, pid: Option<u32>, is_family| {
-        pid.map(|pid| MonitoredProcess {
-            name,
-            pid,
-            includes_children: is_family,
-        })
-    };
-    let worker = environment.workers.first().and_then(|it| it.child.pid());
+fn monitored_processes(environment: &FilesEnvironment) -> Result<Vec<MonitoredProcess>> {
+    let service = &environment.service;
+    let worker = service.worker()?.child.pid();
+    let postgres = service.database_server()?.child.pid();
     let all = [
-        process("serve", environment.server.child.pid(), false),
+        MonitoredProcess::new("serve", service.server()?.child.pid(), false),
         // Its children parse untrusted bytes, and their CPU time counts as the worker's.
-        process("work", worker, true),
-        process("weed", environment.object_store.child.pid(), false),
-        process("clamd", environment.scanner.child.pid(), false),
-        process("postgres", environment.postgres.child.pid(), true),
+        MonitoredProcess::new("work", worker, true),
+        MonitoredProcess::new("weed", environment.object_store.child.pid(), false),
+        MonitoredProcess::new("clamd", environment.scanner.child.pid(), false),
+        MonitoredProcess::new("postgres", postgres, true),
     ];
-    all.into_iter().flatten().collect()
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// The first client whose organization is on the shard.
 fn find_client(environment: &FilesEnvironment) -> Result<&FilesClient> {
-    let mut callers = environment.organizations.iter().zip(&environment.clients);
+    let organizations = &environment.service.callers.organizations;
+    let mut callers = organizations.iter().zip(&environment.clients);
     let found = callers.find(|(organization, _)| organization.shard == SHARD);
     let (_, caller) = found.ok_or_else(|| TrialFailure::new("no organization is on the shard"))?;
     Ok(caller)
@@ -210,54 +185,31 @@ async fn generate_video(size: u64) -> Result<UploadContent> {
     making.await.context("generating a video")
 }
 
-async fn upload_video(caller: &FilesClient, content: &UploadContent) -> Result<UploadedVideo> {
-    let begun = Instant::now();
-    let response = caller.create_file(content).await;
-    let create = begun.elapsed().as_secs_f64();
-    let begun = Instant::now();
-    let listed = caller.upload_all(response.upload_grant(), content).await;
-    let listed = listed.map_err(|refused| {
-        TrialFailure::new(format!("{}; uploading: {refused}", response.summary()))
-    })?;
-    Ok(UploadedVideo {
-        client: caller.clone(),
-        file_id: response.string_field("id").to_owned(),
-        complete_body: listed,
-        create_seconds: create,
-        upload_seconds: begun.elapsed().as_secs_f64(),
-    })
+async fn stage_video(
+    environment: &FilesEnvironment,
+    content: &UploadContent,
+) -> Result<StagedUpload> {
+    let staged = find_client(environment)?.stage(content).await;
+    staged.map_err(TrialFailure::new)
 }
 
-impl UploadedVideo {
-    /// Completes the file and waits; returns the seconds.
-    async fn wait_until_ready(&self) -> Result<f64> {
-        let begun = Instant::now();
-        let response = self
-            .client
-            .complete_file(&self.file_id, &self.complete_body)
-            .await;
-        if !matches!(response.status, 200 | 202) {
-            return Err(TrialFailure::new(format!(
-                "complete: {}",
-                response.summary()
-            )));
-        }
-        loop {
-            let response = self.client.find_file(&self.file_id).await;
-            match response.string_field("status") {
-                "ready" => return Ok(begun.elapsed().as_secs_f64()),
-                "validating" if begun.elapsed() < VERIFY_TIMEOUT => {
-                    tokio::time::sleep(POLL_INTERVAL).await;
-                }
-                _ => {
-                    return Err(TrialFailure::new(format!(
-                        "not ready: {}",
-                        response.summary()
-                    )));
-                }
-            }
-        }
+/// Completes the file and waits; returns the seconds.
+async fn wait_until_ready(video: &StagedUpload) -> Result<f64> {
+    let begun = Instant::now();
+    let response = video.complete().await;
+    if !matches!(response.status, 200 | 202) {
+        let text = format!("complete: {}", response.summary());
+        return Err(TrialFailure::new(text));
     }
+    let limits = PollLimits::new(VERIFY_TIMEOUT, POLL_INTERVAL);
+    let is_over = |it: &FilesResponse| it.string_field("status") != "validating";
+    let find = async || Ok(video.find().await);
+    let response = limits.read_until(is_over, find).await?;
+    if response.string_field("status") == "ready" {
+        return Ok(begun.elapsed().as_secs_f64());
+    }
+    let text = format!("not ready: {}", response.summary());
+    Err(TrialFailure::new(text))
 }
 
 fn judge_memory(
@@ -285,8 +237,8 @@ fn judge_memory(
     );
 }
 
-fn judge_loads(verdict: &mut TrialVerdict, name: &str, background: &BackgroundLoad, from: Instant) {
-    let mut taken = background.accepted_milliseconds(from, Instant::now());
+fn judge_loads(verdict: &mut TrialVerdict, name: &str, loads: &LoadLog, from: Instant) {
+    let mut taken = loads.accepted_milliseconds(from, Instant::now());
     let p99 = percentile(&mut taken, 990);
     verdict
         .record(&format!("{name}_load_milliseconds"), summarize(&mut taken))
@@ -298,9 +250,6 @@ fn judge_loads(verdict: &mut TrialVerdict, name: &str, background: &BackgroundLo
 
 /// Seconds that the worker spent on verification, from its metrics.
 async fn read_scan_seconds(environment: &FilesEnvironment) -> Result<f64> {
-    let Some(worker) = environment.workers.first() else {
-        return Ok(0.0);
-    };
-    let metrics = worker.scrape_metrics().await?;
+    let metrics = environment.service.worker()?.scrape_metrics().await?;
     Ok(round_to(metrics.sum(SCAN_SECONDS_METRIC), 1))
 }

@@ -8,7 +8,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::interruption::Interruption;
-use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::load::load_log::LoadRecord;
 use crate::harness::measurement::statistics;
@@ -33,7 +33,7 @@ pub struct CallbackLatency {
 
 impl CallbackLatency {
     pub async fn measure(
-        environment: &ChaosEnvironment,
+        environment: &TrialEnvironment,
         interruptions: &[Interruption],
     ) -> Result<Self> {
         let lanes = read_lanes(&environment.shards).await?;

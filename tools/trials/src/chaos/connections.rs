@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::chaos::idempotent_loads::IdempotentLoads;
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::trial_environment::TrialEnvironment;
+use crate::harness::failure::Result;
 use crate::harness::load::open_loop;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
@@ -17,14 +18,10 @@ use crate::options::{ChaosLoadOptions, CommonOptions};
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
-    let environment = ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
+    let environment = TrialEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
     let keys = Arc::new(IdempotentLoads::default());
     let length = Duration::from_secs(options.seconds);
-    let server = environment
-        .postgres
-        .first()
-        .ok_or_else(|| TrialFailure::new("no database server is running"))?;
-    let server = server.pool("postgres");
+    let server = environment.database_server()?.pool("postgres");
     report_progress(format!("cutting connections for {} s", options.seconds));
     let loading = open_loop::offer_loads(options.rate, tokio::time::sleep(length), |number| {
         let (callers, keys) = (Arc::clone(&environment.callers), Arc::clone(&keys));

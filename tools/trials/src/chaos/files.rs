@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::chaos::files::upload_scenario::{ExpectedEnd, UploadRecord};
 use crate::harness::checks::bucket_reconciliation;
 use crate::harness::checks::content_audit;
-use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::files_environment::FilesEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::progress::report_progress;
@@ -38,13 +39,10 @@ const SETTINGS: [(&str, &str); 6] = [
 ];
 
 pub async fn run(common: &CommonOptions, options: &ChaosFilesOptions) -> Result<TrialVerdict> {
-    let plan = FilesEnvironmentOptions {
-        organizations: ORGANIZATIONS,
-        workers: 2,
-        settings: &SETTINGS,
-    };
-    let mut environment = FilesEnvironment::build(common, plan).await?;
-    environment.wait_until_files_work().await?;
+    let deployment = Deployment::one_serve("", 2)
+        .with_organizations(ORGANIZATIONS)
+        .with_settings(&SETTINGS);
+    let mut environment = FilesEnvironment::build(common, deployment).await?;
     report_progress(format!("{} uploads", options.uploads));
     environment
         .store_relay
@@ -52,11 +50,11 @@ pub async fn run(common: &CommonOptions, options: &ChaosFilesOptions) -> Result<
             percent: FLAKY_PERCENT,
         });
     let begun = Instant::now();
-    let mut working = std::mem::take(&mut environment.workers);
+    let mut processes = std::mem::take(&mut environment.service.processes);
     let kills = AtomicU64::new(0);
     let records = tokio::select! {
         records = run_uploads(&environment, options.uploads) => records,
-        killed = kill_workers(&mut working, &kills) => match killed {
+        killed = kill_workers(&mut processes, &kills) => match killed {
             Err(failure) => return Err(failure),
             Ok(never) => match never {},
         },
@@ -66,7 +64,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosFilesOptions) -> Result<
         "{kills} workers killed in {seconds} s; waiting for completion"
     ));
     environment.store_relay.set_behaviour(RelayBehaviour::Pass);
-    environment.workers = working;
+    environment.service.processes = processes;
     let survey = bucket_reconciliation::wait_until_reconciled(&environment, SETTLE_TIMEOUT).await?;
 
     let mut verdict = TrialVerdict::new("chaos files");
@@ -108,7 +106,12 @@ async fn run_uploads(environment: &FilesEnvironment, uploads: usize) -> Vec<Uplo
 }
 
 /// Kills a worker every 2 to 4 seconds; returns only with a failure.
-async fn kill_workers(working: &mut [LongshoredProcess], kills: &AtomicU64) -> Result<Infallible> {
+async fn kill_workers(
+    processes: &mut [LongshoredProcess],
+    kills: &AtomicU64,
+) -> Result<Infallible> {
+    let workers = processes.iter_mut().filter(|it| !it.serves_callers());
+    let mut working: Vec<&mut LongshoredProcess> = workers.collect();
     loop {
         let pause = Duration::from_millis(rand::random_range(2000..=4000));
         tokio::time::sleep(pause).await;
@@ -189,7 +192,7 @@ async fn find_poison_pills(environment: &FilesEnvironment) -> Result<BTreeSet<St
     let query = "select 'file_' || replace(id::text, '-', '') from shard.file
         where takeovers >= 5 and status = 'failed' and failure_reason like 'malformed%'";
     let mut suspected = BTreeSet::new();
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let here: Vec<String> = sqlx::query_scalar(query)
             .fetch_all(pool)
             .await

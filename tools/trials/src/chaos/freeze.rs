@@ -18,9 +18,10 @@ use crate::chaos::freeze::process_stopper::{ProcessStopper, StopMoment};
 use crate::chaos::interruption_findings::InterruptionFindings;
 use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
-use crate::harness::environment::chaos_environment::{
-    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment,
-};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::open_loop;
@@ -37,11 +38,10 @@ pub async fn run(
     common: &CommonOptions,
     options: &ChaosInterruptionOptions,
 ) -> Result<TrialVerdict> {
-    let storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
-    let mut environment =
-        ChaosEnvironment::start(common, storage, TrialDeployment::two_serve_three_work()).await?;
-    let server = environment.postgres.first().map(|it| it.pool("postgres"));
-    let server = server.ok_or_else(|| TrialFailure::new("no database server is running"))?;
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut environment = TrialEnvironment::start(base, Deployment::two_serve_three_work()).await?;
+    let server = environment.database_server()?.pool("postgres");
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let large = LargeLoads::default();
     let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
@@ -111,7 +111,7 @@ impl IdempotentLoads {
     /// Checks the promises of idempotency keys; `offered` is the number of keys.
     pub async fn judge(
         &self,
-        environment: &ChaosEnvironment,
+        environment: &TrialEnvironment,
         offered: u64,
         verdict: &mut TrialVerdict,
     ) -> Result<()> {
@@ -167,7 +167,7 @@ async fn send_once(
     Some(target.send(request.as_bytes()).await)
 }
 
-async fn count_stored_keys(environment: &ChaosEnvironment) -> Result<StoredKeys> {
+async fn count_stored_keys(environment: &TrialEnvironment) -> Result<StoredKeys> {
     let query = "select (select count(*) from shard.cargo),
             count(*),
             count(*) - count(distinct cargo.id)

@@ -8,7 +8,7 @@ use crate::chaos::callback_latency::{self, CallbackLatency};
 use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::completion::{self, CompletionReport};
 use crate::harness::checks::interruption::{Interruption, InterruptionEnd};
-use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::load::open_loop::OfferedRate;
 use crate::harness::measurement::statistics;
@@ -32,7 +32,7 @@ pub struct InterruptionFindings {
 
 impl InterruptionFindings {
     pub async fn read(
-        environment: &ChaosEnvironment,
+        environment: &TrialEnvironment,
         interruptions: Vec<Interruption>,
         leases: &LostLeases,
     ) -> Result<Self> {
@@ -53,7 +53,7 @@ impl InterruptionFindings {
 
     pub fn judge(
         &mut self,
-        environment: &ChaosEnvironment,
+        environment: &TrialEnvironment,
         offered: OfferedRate,
         rate: u32,
         verdict: &mut TrialVerdict,

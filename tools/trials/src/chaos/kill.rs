@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::chaos::kill::takeover::KilledProcesses;
 use crate::harness::checks::completion::{self, CompletionReport};
-use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
@@ -21,7 +22,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
     let mut environment =
-        ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
+        TrialEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
     let killed_processes = KilledProcesses::default();
     let length = Duration::from_secs(options.seconds);
     report_progress(format!("killing for {} s", options.seconds));
@@ -63,7 +64,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
 }
 
 fn build_verdict(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     settled: &CompletionReport,
     killed_processes: &KilledProcesses,
     offered: f64,

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::chaos::limits::load_burst::{LoadBurst, run_load_burst};
 use crate::chaos::limits::retry_after::RetryAfterWaits;
 use crate::chaos::process_pair::ProcessPair;
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::failure::Result;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::longshored::catalogue::FREE_MODEL;
@@ -76,7 +77,8 @@ struct LimitsTrial<'a> {
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosLimitsOptions) -> Result<TrialVerdict> {
-    let environment = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let environment =
+        BaseEnvironment::build(common, DatabaseLayout::SingleShard, CHAOS_MEMORY).await?;
     let mut longshored = environment.longshored.clone();
     longshored.set("REDIS_BUDGET_MILLISECONDS", BUDGET_MILLISECONDS);
     let mut trial = LimitsTrial {

@@ -1,7 +1,6 @@
 //! Isolation: each part measures healthy organizations without and with a faulty neighbour.
 
 pub mod connections;
-pub mod environment;
 pub mod flood;
 pub mod memory;
 pub mod poison;

@@ -1,6 +1,5 @@
 //! The connection between one process and PostgreSQL becomes silent, and nothing is closed.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,13 +8,14 @@ use serde_json::json;
 use crate::chaos::interruption_findings::InterruptionFindings;
 use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
-use crate::harness::environment::chaos_environment::{
-    CONTROL, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
-};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::{DatabaseUrls, LongshoredProcess};
+use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
@@ -40,17 +40,16 @@ pub async fn run(
     common: &CommonOptions,
     options: &ChaosInterruptionOptions,
 ) -> Result<TrialVerdict> {
-    let storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
-    let mut deployment = TrialDeployment::two_serve_three_work();
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut deployment = Deployment::two_serve_three_work();
     let mut relays = Vec::new();
     for spec in &mut deployment.processes {
-        let server = storage.postgres.first();
-        let server = server.ok_or_else(|| TrialFailure::new("no database server is running"))?;
-        let relay = SilentRelay::start(server.address()).await?;
-        spec.databases = Some(database_urls(relay.address));
+        let relay = SilentRelay::start(base.database_server()?.address()).await?;
+        spec.relay = Some(relay.address);
         relays.push(relay);
     }
-    let mut environment = ChaosEnvironment::start(common, storage, deployment).await?;
+    let mut environment = TrialEnvironment::start(base, deployment).await?;
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));
 
@@ -80,15 +79,6 @@ pub async fn run(
     findings.judge(&environment, offered, options.rate, &mut verdict);
     judge(&mut verdict, &recoveries);
     Ok(verdict)
-}
-
-/// Both databases of the trial, behind an address.
-fn database_urls(address: SocketAddr) -> DatabaseUrls {
-    let url = |name: &str| format!("postgres://postgres@{address}/{name}");
-    DatabaseUrls {
-        control: url(CONTROL),
-        shards: vec![(SHARD.to_owned(), url(SHARD))],
-    }
 }
 
 /// How long each process that was cut off took until it accepted a load.

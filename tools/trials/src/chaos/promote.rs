@@ -6,16 +6,17 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{
-    CONTROL, ChaosEnvironment, DatabaseLayout, SHARD, TrialDatabases, TrialDeployment,
-};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, CONTROL, DatabaseLayout, SHARD};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
 use crate::harness::longshored::longshored_process::DatabaseUrls;
 use crate::harness::measurement::statistics;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::silent_relay::SilentRelay;
-use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::postgres::{self, TrialPostgresServer};
 use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::harness::verdict::TrialVerdict;
 use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery};
@@ -30,27 +31,26 @@ const MAX_UNREPLICATED_MILLISECONDS: u64 = 500;
 const MAX_READ_ONLY_MILLISECONDS: u64 = 1000;
 
 pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Result<TrialVerdict> {
-    let mut storage = TrialDatabases::create(DatabaseLayout::SingleShard).await?;
-    let primary = find_primary(&storage.postgres)?;
+    let layout = DatabaseLayout::SingleShard;
+    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let primary = base.database_server()?;
     let relay = SilentRelay::start(primary.address()).await?;
     let spare = crate::harness::servers::free_port::find_free_address()?.port();
     let standby =
-        TrialPostgresServer::standby_of(primary, &storage.scratch, "standby-0", spare).await?;
+        TrialPostgresServer::standby_of(primary, &base.scratch, "standby-0", spare).await?;
     primary.commit_synchronously().await?;
     // The trial itself always reaches the primary through the relay.
-    storage.shards = vec![(
-        SHARD.to_owned(),
-        primary.pool_through_relay(relay.address, SHARD),
-    )];
-    storage.urls = match options.hosts {
+    let pool = primary.pool_through_relay(relay.address, SHARD);
+    let urls = match options.hosts {
         PrimaryDiscovery::Relay => database_urls(&relay.address.to_string()),
         PrimaryDiscovery::List => {
             database_urls(&format!("{},{}", primary.address(), standby.address()))
         }
     };
-    storage.postgres.push(standby);
-    let mut environment =
-        ChaosEnvironment::start(common, storage, TrialDeployment::two_serve_three_work()).await?;
+    base.shards = vec![(SHARD.to_owned(), pool)];
+    base.longshored.set_databases(&urls);
+    base.postgres.push(standby);
+    let mut environment = TrialEnvironment::start(base, Deployment::two_serve_three_work()).await?;
     let callers = Arc::clone(&environment.callers);
 
     let load = open_loop::unbalanced_load(&callers);
@@ -99,11 +99,6 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
     Ok(verdict)
 }
 
-fn find_primary(servers: &[TrialPostgresServer]) -> Result<&TrialPostgresServer> {
-    let primary = servers.first();
-    primary.ok_or_else(|| TrialFailure::new("no database server is running"))
-}
-
 /// Both databases of the trial, at one host or several.
 fn database_urls(hosts: &str) -> DatabaseUrls {
     let url = |name: &str| format!("postgres://postgres@{hosts}/{name}");
@@ -128,12 +123,18 @@ async fn run_promotions(
         tokio::time::sleep(PAUSE_AFTER_PROMOTION).await;
         if round < rounds {
             let (name, port) = (format!("standby-{round}"), spare_port(servers)?);
-            let next =
-                TrialPostgresServer::standby_of(find_primary(servers)?, scratch, &name, port)
-                    .await?;
+            let next = TrialPostgresServer::standby_of(
+                postgres::first_server(servers)?,
+                scratch,
+                &name,
+                port,
+            )
+            .await?;
             servers.truncate(1);
             servers.push(next);
-            find_primary(servers)?.commit_synchronously().await?;
+            postgres::first_server(servers)?
+                .commit_synchronously()
+                .await?;
         }
     }
     Ok(seconds)

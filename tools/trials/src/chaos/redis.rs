@@ -13,7 +13,8 @@ use crate::chaos::process_pair::ProcessPair;
 use crate::chaos::redis::redis_fault::{
     AcceptanceWindow, OVER_LIMIT, RedisFault, RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
 };
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
@@ -56,7 +57,8 @@ struct RedisCallers {
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<TrialVerdict> {
-    let mut environment = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let mut environment =
+        BaseEnvironment::build(common, DatabaseLayout::SingleShard, CHAOS_MEMORY).await?;
     let mut modest = Vec::new();
     for number in 1..=WITHIN_LIMIT_ORGANIZATIONS {
         let name = format!("Within limit {number}");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
@@ -19,7 +20,7 @@ const PAUSE_BETWEEN_RESTARTS: Duration = Duration::from_secs(1);
 
 pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
     let mut environment =
-        ChaosEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
+        TrialEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
     let length = Duration::from_secs(options.seconds);
     report_progress(format!("restarting for {} s", options.seconds));
     let callers = Arc::clone(&environment.callers);

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::files_environment::FilesEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::files_client::{FilesClient, FilesResponse};
+use crate::harness::http::files_client::{FilesResponse, StagedUpload};
 use crate::harness::measurement::statistics::round_to;
+use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::faulty_relay::RelayBehaviour;
 use crate::harness::sample_files::generated_video::GeneratedVideo;
@@ -36,26 +38,13 @@ struct ScannerTrial {
     verdict: TrialVerdict,
 }
 
-/// A session whose bytes are in the store.
-struct StagedUpload {
-    client: FilesClient,
-    file_id: String,
-    complete_body: Value,
-    began_at: Instant,
-}
-
 pub async fn run(common: &CommonOptions, options: &ChaosScannerOptions) -> Result<TrialVerdict> {
     let timeout = if options.large { "900" } else { "60" };
-    let plan = FilesEnvironmentOptions {
-        organizations: 2,
-        workers: 1,
-        settings: &[
-            ("COMPLETE_WAIT_SECONDS", "1"),
-            ("SCAN_TIMEOUT_SECONDS", timeout),
-        ],
-    };
-    let environment = FilesEnvironment::build(common, plan).await?;
-    environment.wait_until_files_work().await?;
+    let deployment = Deployment::one_serve("", 1)
+        .with_organizations(2)
+        .with("COMPLETE_WAIT_SECONDS", "1")
+        .with("SCAN_TIMEOUT_SECONDS", timeout);
+    let environment = FilesEnvironment::build(common, deployment).await?;
     let verdict = TrialVerdict::new("chaos scanner");
     let mut trial = ScannerTrial {
         environment,
@@ -88,12 +77,12 @@ impl ScannerTrial {
         report_progress("the scanner is killed");
         self.environment.scanner.child.kill();
         let upload = stage_upload(&self.environment, short_text()).await?;
-        let meanwhile = upload.watch_while_bad().await;
+        let meanwhile = watch_while_bad(&upload).await?;
         self.environment
             .scanner
             .start(ClamdLimits::Sufficient)
             .await?;
-        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
         self.judge_waited("absent", &meanwhile, &end);
         Ok(())
     }
@@ -102,9 +91,9 @@ impl ScannerTrial {
         report_progress("the scanner is frozen");
         self.environment.scanner.child.stop()?;
         let upload = stage_upload(&self.environment, short_text()).await?;
-        let meanwhile = upload.watch_while_bad().await;
+        let meanwhile = watch_while_bad(&upload).await?;
         self.environment.scanner.child.resume()?;
-        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
         self.judge_waited("frozen", &meanwhile, &end);
         Ok(())
     }
@@ -129,7 +118,7 @@ impl ScannerTrial {
         self.environment
             .scanner_relay
             .set_behaviour(RelayBehaviour::TruncateAnswer { bytes });
-        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
         self.environment
             .scanner_relay
             .set_behaviour(RelayBehaviour::Pass);
@@ -153,7 +142,7 @@ impl ScannerTrial {
             };
             let upload = stage_upload(&self.environment, content).await?;
             self.environment.scanner.reload().await?;
-            let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+            let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
             ready += usize::from(end.has_status("ready", ""));
         }
         self.verdict
@@ -174,7 +163,7 @@ impl ScannerTrial {
         let upload = stage_upload(&self.environment, content.into()).await?;
         self.environment.scanner.child.kill();
         self.environment.scanner.start(limits).await?;
-        let end = upload.wait_until_final(VERIFY_TIMEOUT).await;
+        let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
         self.environment.scanner.child.kill();
         self.environment
             .scanner
@@ -193,7 +182,7 @@ impl ScannerTrial {
         let movie = GeneratedVideo::new(1024 * MEBIBYTE)
             .with_hidden(100 * MEBIBYTE, b"PK\x03\x04".to_vec());
         let upload = stage_upload(&self.environment, movie.into()).await?;
-        let end = upload.wait_until_final(LARGE_VERIFY_TIMEOUT).await;
+        let end = wait_until_final(&upload, LARGE_VERIFY_TIMEOUT).await?;
         self.verdict
             .record("resembling_an_archive", end.to_json())
             .check("a clean video is ready", end.has_status("ready", ""));
@@ -233,7 +222,7 @@ impl ScannerTrial {
         for (name, content) in cases {
             report_progress(format!("test malware {}", name.replace('_', " ")));
             let upload = stage_upload(&self.environment, content).await?;
-            let end = upload.wait_until_final(LARGE_VERIFY_TIMEOUT).await;
+            let end = wait_until_final(&upload, LARGE_VERIFY_TIMEOUT).await?;
             self.verdict.record(name, end.to_json()).check(
                 format!("{name}: the malware is found"),
                 end.has_status("failed", "malware_detected"),
@@ -251,73 +240,34 @@ async fn stage_upload(
     environment: &FilesEnvironment,
     content: UploadContent,
 ) -> Result<StagedUpload> {
-    let caller = environment.clients.first().cloned();
-    let caller = caller.ok_or_else(|| TrialFailure::new("there is no client that can upload"))?;
-    let started = Instant::now();
-    loop {
-        let begun = Instant::now();
-        let response = caller.create_file(&content).await;
-        if response.status == 201 {
-            let listed = caller.upload_all(response.upload_grant(), &content).await;
-            let listed =
-                listed.map_err(|refused| TrialFailure::new(format!("uploading: {refused}")))?;
-            return Ok(StagedUpload {
-                client: caller,
-                file_id: response.string_field("id").to_owned(),
-                complete_body: listed,
-                began_at: begun,
-            });
-        }
-        // The service may still think that the scanner's limits are too small.
-        if !response.is_retryable() || started.elapsed() > VERIFY_TIMEOUT {
-            return Err(TrialFailure::new(format!(
-                "no session: {}",
-                response.summary()
-            )));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+    let client = environment.first_client()?;
+    let mut began_at = Instant::now();
+    // The service may still think that the scanner's limits are too small.
+    let limits = PollLimits::new(VERIFY_TIMEOUT, POLL_INTERVAL);
+    let create = async || {
+        began_at = Instant::now();
+        Ok(client.create_file(&content).await)
+    };
+    let created = limits.read_until(|it| !it.is_retryable(), create).await?;
+    let staged = client.stage_session(&created, began_at, &content).await;
+    staged.map_err(|refused| TrialFailure::new(format!("no upload: {refused}")))
 }
 
-impl StagedUpload {
-    /// Calls `complete` for a while; returns the file's last state.
-    async fn watch_while_bad(&self) -> FilesResponse {
-        let begun = Instant::now();
-        loop {
-            self.client
-                .complete_file(&self.file_id, &self.complete_body)
-                .await;
-            let response = self.client.find_file(&self.file_id).await;
-            if begun.elapsed() > BAD_STATE_DURATION
-                || response.string_field("status") != "validating"
-            {
-                return response;
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-    }
+/// Calls `complete` for a while; returns the file's last state.
+async fn watch_while_bad(upload: &StagedUpload) -> Result<FilesResponse> {
+    let limits = PollLimits::new(BAD_STATE_DURATION, POLL_INTERVAL);
+    let is_over = |status: &str| status != "validating";
+    upload.complete_until(limits, is_over).await
+}
 
-    /// Calls `complete` until the file has reached its final status.
-    async fn wait_until_final(&self, within: Duration) -> FileEnd {
-        let begun = Instant::now();
-        loop {
-            self.client
-                .complete_file(&self.file_id, &self.complete_body)
-                .await;
-            let response = self.client.find_file(&self.file_id).await;
-            let is_over = matches!(
-                response.string_field("status"),
-                "ready" | "failed" | "expired"
-            );
-            if is_over || begun.elapsed() > within {
-                return FileEnd {
-                    response,
-                    elapsed: self.began_at.elapsed(),
-                };
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-    }
+/// Calls `complete` until the file has reached its final status.
+async fn wait_until_final(upload: &StagedUpload, within: Duration) -> Result<FileEnd> {
+    let limits = PollLimits::new(within, POLL_INTERVAL);
+    let is_final = |status: &str| matches!(status, "ready" | "failed" | "expired");
+    Ok(FileEnd {
+        response: upload.complete_until(limits, is_final).await?,
+        elapsed: upload.began_at.elapsed(),
+    })
 }
 
 /// The final state of a file, and how long after its session it was reached.

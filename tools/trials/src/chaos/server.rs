@@ -12,7 +12,6 @@ use crate::chaos::server::environment::RealModelEnvironment;
 use crate::harness::checks::ledger_audit;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::callback_log::CallbackLog;
 use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::measurement::statistics;
@@ -43,7 +42,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     let mut environment = RealModelEnvironment::build(common, options).await?;
     report_progress(format!("loading {} cargo", options.cargo));
     let begun = Instant::now();
-    let callback_log = CallbackLog::new(&environment.callback_sink.receipts);
+    let callback_log = CallbackLog::new(&environment.service.callback_sink.receipts);
     load_cargo(&environment, &callback_log, options.cargo).await?;
     let until = begun
         + MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
@@ -61,8 +60,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     );
     judge_requests(&mut verdict, &environment, options.cargo, &costs);
     let successes = || i64::try_from(callback_log.count_successes()).unwrap_or(i64::MAX);
+    let service = &environment.service;
     let ledger =
-        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
     ledger.judge(&mut verdict);
     Ok(verdict)
 }
@@ -73,14 +73,17 @@ async fn load_cargo(
     callback_log: &CallbackLog,
     cargo: usize,
 ) -> Result<()> {
-    let target = ServiceClient::new(environment.server.address());
+    let callers = &environment.service.callers;
+    let caller = callers.organizations.first().zip(callers.clients.first());
+    let (organization, target) =
+        caller.ok_or_else(|| TrialFailure::new("there is no caller that can load"))?;
     let source = LoadSource {
         label: questions::MODEL,
         ..LoadSource::default()
     };
     for number in 0..cargo {
-        let (body, text) = questions::build_load(number, &environment.callback_sink.url());
-        let request = load_request::format_load(&environment.organization, &body);
+        let (body, text) = questions::build_load(number, &callers.callback_url);
+        let request = load_request::format_load(organization, &body);
         let began_at = Instant::now();
         let answer = target.send(request.as_bytes()).await.context("loading")?;
         let record = LoadRecord::new(source, began_at, Ok(&answer));
@@ -114,10 +117,12 @@ async fn kill_processes(
     costs
         .in_flight
         .push(environment.proxy.request_log.counts().in_flight);
-    environment.worker.child.kill();
+    for worker in environment.service.workers_mut() {
+        worker.child.kill();
+    }
     costs.unsaved_answers = count_unsaved_answers(environment).await?;
     report_progress("killed the worker; starting it again");
-    environment.worker.start()?;
+    environment.service.start_workers()?;
     Ok(costs)
 }
 
@@ -134,13 +139,13 @@ async fn wait_for_answers(
         return Ok(());
     }
     let what = format!("has not enough answers in time: {:?}", log.counts());
-    Err(environment.worker.child.failure(&what))
+    Err(environment.service.worker()?.child.failure(&what))
 }
 
 /// Counts cargo with an answer and without an outcome.
 async fn count_unsaved_answers(environment: &RealModelEnvironment) -> Result<usize> {
     let mut open = environment.proxy.request_log.answered_cargo();
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let query = "select replace(cargo::text, '-', '') from shard.outcome";
         let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
         let stored = rows.context("reading stored outcomes")?;

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::harness::checks::completion;
 use crate::harness::checks::outages::ServerOutages;
 use crate::harness::checks::readiness_watch::{self, ReadinessReport};
-use crate::harness::environment::chaos_environment::{ChaosEnvironment, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceResponse;
@@ -54,7 +55,7 @@ struct ResponseCounts {
 
 pub async fn run(common: &CommonOptions, options: &ChaosShardOptions) -> Result<TrialVerdict> {
     let mut environment =
-        ChaosEnvironment::build_default(common, DatabaseLayout::ServerPerDatabase).await?;
+        TrialEnvironment::build_default(common, DatabaseLayout::ServerPerDatabase).await?;
     let responses = Arc::new(ShardResponses::default());
     warm_key_caches(&environment.callers).await;
     let addresses: Vec<SocketAddr> = environment

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::chaos::idempotent_loads::IdempotentLoads;
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{
-    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
-};
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::{Deployment, ProcessSpec};
+use crate::harness::environment::trial_environment::TrialEnvironment;
+use crate::harness::failure::Result;
 use crate::harness::load::open_loop;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::statement_relay::{StatementKind, StatementRelay};
@@ -25,21 +26,18 @@ const MIN_STATEMENTS_TO_HIT_ALL: u64 = 20_000;
 
 pub async fn run(common: &CommonOptions, options: &ChaosStatementsOptions) -> Result<TrialVerdict> {
     let seed = options.seed.unwrap_or_else(rand::random);
-    let storage = TrialDatabases::create(DatabaseLayout::SharedServer).await?;
-    let server = storage.postgres.first();
-    let server = server
-        .ok_or_else(|| TrialFailure::new("no database server is running"))?
-        .address();
+    let layout = DatabaseLayout::SharedServer;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let server = base.database_server()?.address();
     let relay = StatementRelay::start(server, options.percent, seed).await?;
     let roles = [
-        TrialProcessSpec::new("serve", "serve-1"),
-        TrialProcessSpec::new("serve", "serve-2"),
-        TrialProcessSpec::new("work", "work-1"),
-        TrialProcessSpec::new("work", "work-2"),
+        ProcessSpec::new("serve", "serve-1"),
+        ProcessSpec::new("serve", "serve-2"),
+        ProcessSpec::new("work", "work-1"),
+        ProcessSpec::new("work", "work-2"),
     ];
-    let plan =
-        TrialDeployment::with_processes(roles.map(|role| role.through_relay(relay.address)).into());
-    let environment = ChaosEnvironment::start(common, storage, plan).await?;
+    let deployment = Deployment::new(roles.map(|role| role.through_relay(relay.address)));
+    let environment = TrialEnvironment::start(base, deployment).await?;
 
     report_progress(format!(
         "faults in {} % of statements for {} s, seed {seed}",

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::checks::bucket_reconciliation;
-use crate::harness::environment::files_environment::{FilesEnvironment, FilesEnvironmentOptions};
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::files_environment::FilesEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::files_client::{FilesClient, FilesResponse};
-use crate::harness::load::background_load::BackgroundLoad;
+use crate::harness::http::files_client::{FilesClient, FilesResponse, StagedUpload};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
 use crate::harness::progress::report_progress;
@@ -48,24 +47,12 @@ struct OutageResponses {
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<TrialVerdict> {
-    let plan = FilesEnvironmentOptions {
-        organizations: ORGANIZATIONS,
-        workers: 1,
-        settings: &SETTINGS,
-    };
-    let mut environment = FilesEnvironment::build(common, plan).await?;
-    environment.wait_until_files_work().await?;
-    let receiver = CallbackSink::start(SinkOptions::default()).await?;
-    let background = BackgroundLoad::new(
-        environment.server.address(),
-        &receiver.url(),
-        &environment.organizations,
-    );
-    let (background, begun) = (Arc::new(background), Instant::now());
-    let load = |number| {
-        let background = Arc::clone(&background);
-        async move { background.send_load(number).await }
-    };
+    let deployment = Deployment::one_serve("", 1)
+        .with_organizations(ORGANIZATIONS)
+        .with_settings(&SETTINGS);
+    let mut environment = FilesEnvironment::build(common, deployment).await?;
+    let callers = Arc::clone(&environment.service.callers);
+    let (load, begun) = (open_loop::load_each_in_turn(&callers), Instant::now());
     let injection = run_outage(&mut environment, Duration::from_secs(options.seconds));
     let (offered, responses) = open_loop::offer_loads_during(options.rate, load, injection).await;
     let (responses, caught) = responses?;
@@ -73,14 +60,16 @@ pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<
     let survey = bucket_reconciliation::wait_until_reconciled(&environment, SETTLE_TIMEOUT).await?;
 
     let mut verdict = TrialVerdict::new("chaos store");
-    let mut taken = background.accepted_milliseconds(begun, Instant::now());
+    let mut taken = callers
+        .load_log
+        .accepted_milliseconds(begun, Instant::now());
     verdict
         .record("loads", offered.loads)
         .record("load_milliseconds", statistics::summarize(&mut taken))
-        .record("failed_loads", background.failures())
+        .record("failed_loads", callers.load_log.failures_by_reason())
         .check(
             "loads without files are accepted",
-            background.all_were_accepted(),
+            callers.load_log.all_were_accepted(),
         );
     responses.judge(&mut verdict);
     caught.judge(&mut verdict, &environment).await;
@@ -105,28 +94,27 @@ async fn run_outage(
     away: Duration,
 ) -> Result<(OutageResponses, InterruptedFiles)> {
     tokio::time::sleep(BEFORE_OUTAGE).await;
-    let caller = environment.clients.first().cloned();
-    let caller = caller.ok_or_else(|| TrialFailure::new("there is no client that can upload"))?;
-    let deleted = upload_sample(&caller).await?;
-    caller.complete_file(&deleted, &json!({})).await;
-    let brought = upload_sample(&caller).await?;
+    let caller = environment.first_client()?.clone();
+    let deleted = stage_sample(&caller).await?;
+    deleted.complete().await;
+    let brought = stage_sample(&caller).await?;
     report_progress("stopping the store");
     environment.object_store.child.kill();
     let mut responses = OutageResponses::default();
-    let completed = caller.complete_file(&brought, &json!({})).await;
+    let completed = brought.complete().await;
     responses.request_sessions(&caller, away).await;
     let caught = InterruptedFiles {
         completed,
-        deletion: caller.delete_file(&deleted).await,
+        deletion: caller.delete_file(&deleted.file_id).await,
         listed: caller.send(hyper::Method::GET, "/files", None).await,
-        uploaded_id: brought,
-        deleted_id: deleted,
+        uploaded_id: brought.file_id,
+        deleted_id: deleted.file_id,
     };
     environment.object_store.start().await?;
     report_progress("the store is up again");
     let back = Instant::now();
     while responses.recovered_after.is_none() && back.elapsed() < SETTLE_TIMEOUT {
-        if upload_sample(&caller).await.is_ok() {
+        if stage_sample(&caller).await.is_ok() {
             responses.recovered_after = Some(back.elapsed());
         }
         tokio::time::sleep(REQUEST_INTERVAL).await;
@@ -135,17 +123,10 @@ async fn run_outage(
     Ok((responses, caught))
 }
 
-/// Opens a session and uploads its bytes; returns the file's id.
-async fn upload_sample(caller: &FilesClient) -> Result<String> {
+/// Opens a session and uploads its bytes.
+async fn stage_sample(caller: &FilesClient) -> Result<StagedUpload> {
     let content = UploadContent::from(SampleFile::nth(rand::random_range(0..12)));
-    let response = caller.create_file(&content).await;
-    match caller.upload_all(response.upload_grant(), &content).await {
-        Ok(_) => Ok(response.string_field("id").to_owned()),
-        Err(refused) => Err(TrialFailure::new(format!(
-            "{}; {refused}",
-            response.summary()
-        ))),
-    }
+    caller.stage(&content).await.map_err(TrialFailure::new)
 }
 
 impl OutageResponses {

@@ -38,10 +38,11 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
     let mut environment = accounts::build_environment(common, options.workers).await?;
     let seeds = options.first..options.first + options.seeds;
     let plan = Mutex::new(KillSchedule::new(seeds, options.points));
+    let service = &environment.service;
     let callers = QuestionLoader::new(
-        environment.server.address(),
-        &environment.organizations,
-        &environment.callback_sink,
+        service.server()?.address(),
+        &service.callers.organizations,
+        &service.callback_sink,
     );
     let callers = Arc::new(callers);
     let begun = Instant::now();
@@ -74,8 +75,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
         verdict.record("stuck", stuck);
     }
     let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
+    let service = &environment.service;
     let ledger =
-        ledger_audit::audit_shards(&environment.longshored, &environment.shards, successes).await?;
+        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
     ledger.judge(&mut verdict);
     Ok(verdict)
 }
@@ -88,10 +90,11 @@ async fn load_and_kill(
     options: &ChaosSubmitOptions,
     until: Instant,
 ) -> Result<()> {
+    let shards = environment.service.shards.clone();
     let means = KillDeps {
         schedule: plan,
         simulator: &environment.simulator,
-        shards: &environment.shards,
+        shards: &shards,
         deadline: until,
     };
     let enough = Notify::new();
@@ -100,7 +103,7 @@ async fn load_and_kill(
         async move { load_one(&callers, number).await }
     });
     let killing = async {
-        let working = environment.workers.iter_mut();
+        let working = environment.service.workers_mut();
         let killed = try_join_all(working.map(|one| kill_runner::run_kills(one, means))).await;
         while killed.is_ok() && callers.callback_log.count_loaded() < options.cargo {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -202,7 +205,7 @@ async fn judge_submissions(
 /// The number of attempts of all cargo: each attempt may be in one job.
 async fn count_attempts(environment: &ProviderEnvironment) -> Result<u64> {
     let mut attempts = 0;
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let query = "select coalesce(sum(attempt), 0)::bigint from shard.cargo";
         let sum = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
         attempts += u64::try_from(sum.context("counting attempts")?).unwrap_or_default();
@@ -226,7 +229,7 @@ async fn describe_stuck(environment: &ProviderEnvironment) -> Result<Vec<String>
             where cargo.completed_at is null) open
         group by how order by count(*) desc limit 20";
     let mut stuck = Vec::new();
-    for (name, pool) in &environment.shards {
+    for (name, pool) in &environment.service.shards {
         let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
         let rows = rows.context("reading stuck cargo")?;
         stuck.extend(rows.into_iter().map(|row| format!("{name}: {row}")));

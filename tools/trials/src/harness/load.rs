@@ -1,6 +1,5 @@
 //! Load generators, and what became of their loads.
 
-pub mod background_load;
 pub mod callback_log;
 pub mod callers;
 pub mod closed_loop;

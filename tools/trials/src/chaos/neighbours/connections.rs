@@ -9,9 +9,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, ConnectionReuse, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::FREE_MODEL;
@@ -62,20 +63,18 @@ pub async fn run(
     let open_files = options
         .open_files
         .or(options.choose_size(None, Some(SMALL_OPEN_FILES)));
-    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "connections",
-        organizations: ORGANIZATIONS,
-        workers: 1,
-        settings: &[],
-        open_files,
-    };
-    let environment = NeighboursEnvironment::start(base, plan).await?;
-    let mut members = environment.members();
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut deployment = steady_load::deploy("connections", ORGANIZATIONS, 1);
+    if let Some(server) = deployment.processes.first_mut() {
+        server.open_files = open_files;
+    }
+    let environment = TrialEnvironment::start(base, deployment).await?;
+    let mut members = steady_load::members(&environment);
     let holder = members.pop();
     let holder =
         holder.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let receipts = &environment.callback_sink.receipts;
     // A keep-alive connection already has its file descriptor.
     let others = SteadyLoad::with_reuse(

@@ -9,11 +9,12 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
-use crate::chaos::neighbours::steady_load::{LoadWindow, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY, SHARD};
+use crate::chaos::neighbours::steady_load::{self, LoadWindow, SteadyLoad};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::measurement::statistics::{round_to, to_f64};
 use crate::harness::polling::PollLimits;
@@ -74,13 +75,12 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let mut environment = build_environment(common, options).await?;
-    let simulator = environment.1;
-    let environment = &mut environment.0;
-    let mut members = environment.members();
+    let (mut environment, simulator) = build_environment(common, options).await?;
+    let environment = &mut environment;
+    let mut members = steady_load::members(environment);
     let latecomers = members.split_off(1);
     let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let flooding = SteadyLoad::new(serving, members, &[MODEL], receipts);
     let latecomers = SteadyLoad::new(serving, latecomers, &[MODEL], receipts);
 
@@ -90,7 +90,7 @@ pub async fn run(
     create_flood(environment, &flooding, count).await?;
     environment.start_workers()?;
     let gathering = Duration::from_secs(options.choose_size(30, 10));
-    let left = wait_until_gathered(&environment.pool, gathering).await?;
+    let left = wait_until_gathered(environment.first_shard()?, gathering).await?;
     report_progress(format!(
         "{left} cargo of the flood still wait; loading the latecomer"
     ));
@@ -131,8 +131,9 @@ pub async fn run(
 async fn build_environment(
     common: &CommonOptions,
     options: &ChaosNeighboursOptions,
-) -> Result<(NeighboursEnvironment, SimulatorProcess)> {
-    let mut base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+) -> Result<(TrialEnvironment, SimulatorProcess)> {
+    let layout = DatabaseLayout::SingleShard;
+    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
     let account = NeighbourAccount {
         name: MODEL,
@@ -146,14 +147,9 @@ async fn build_environment(
     let pace = json!({"answer_ms": answer_milliseconds(options), "slots": SERVER_SLOTS});
     let path = format!("server/{MODEL}/pace");
     simulator.call_admin("PUT", &path, Some(&pace)).await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "flood",
-        organizations: 2,
-        workers: options.choose_size(2, 1),
-        settings: &[("BATCH_MAX_ITEMS", &CARGO_PER_BATCH.to_string())],
-        open_files: None,
-    };
-    Ok((NeighboursEnvironment::start(base, plan).await?, simulator))
+    let deployment = steady_load::deploy("flood", 2, options.choose_size(2, 1))
+        .with("BATCH_MAX_ITEMS", &CARGO_PER_BATCH.to_string());
+    Ok((TrialEnvironment::start(base, deployment).await?, simulator))
 }
 
 /// How long the server takes for one answer.
@@ -189,7 +185,7 @@ async fn measure_baseline(latecomers: &Arc<SteadyLoad>) -> Result<f64> {
 
 /// Loads one cargo and copies it, while no worker runs.
 async fn create_flood(
-    environment: &NeighboursEnvironment,
+    environment: &TrialEnvironment,
     flooding: &Arc<SteadyLoad>,
     count: i64,
 ) -> Result<()> {
@@ -200,11 +196,8 @@ async fn create_flood(
     let first = first.first().copied();
     let first =
         first.ok_or_else(|| TrialFailure::new("the flood's first load was not accepted"))?;
-    let mut connection = environment.base.postgres.connect(SHARD).await?;
-    let function = sqlx::raw_sql(org_factory::CREATE_COPY_ID_FUNCTION)
-        .execute(&mut connection)
-        .await;
-    function.context("creating the function to copy ids")?;
+    let server = environment.database_server()?;
+    let mut connection = org_factory::connect_with_copy_function(server, SHARD).await?;
     let copied = sqlx::query_scalar::<_, i64>(COPY_CARGO)
         .bind(Uuid::from_u128(first))
         .bind(count - 1)
@@ -228,11 +221,11 @@ async fn wait_until_gathered(pool: &PgPool, within: Duration) -> Result<i64> {
 }
 
 async fn load_latecomer(
-    environment: &NeighboursEnvironment,
+    environment: &TrialEnvironment,
     latecomers: &Arc<SteadyLoad>,
     within: Duration,
 ) -> Result<LatecomerResult> {
-    let pool = &environment.pool;
+    let pool = environment.first_shard()?;
     let query = "select count(*) from shard.batch where state <> 'ended'";
     let open = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
     let open = open.context("counting batches")?;

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
-use crate::harness::measurement::process_memory;
 use crate::harness::measurement::statistics::round_to;
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
@@ -37,19 +36,14 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "memory",
-        organizations: ORGANIZATIONS,
-        workers: 1,
-        settings: &[],
-        open_files: None,
-    };
-    let mut environment = NeighboursEnvironment::start(base, plan).await?;
-    let mut members = environment.members();
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let deployment = steady_load::deploy("memory", ORGANIZATIONS, 1);
+    let mut environment = TrialEnvironment::start(base, deployment).await?;
+    let mut members = steady_load::members(&environment);
     let large = members.pop();
     let large = large.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let receipts = std::sync::Arc::clone(&environment.callback_sink.receipts);
     let others = SteadyLoad::new(serving, members, &[FREE_MODEL], &receipts);
     let length = Duration::from_secs(options.choose_size(15, 4));
@@ -80,8 +74,8 @@ pub async fn run(
     let ((came, seconds), disturbed) = others.load_during(LOADS_PER_SECOND, delivering).await;
     others.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
-    let work = peak_megabytes(environment.workers.first())?;
-    let serve = peak_megabytes(Some(&environment.server))?;
+    let work = environment.worker()?.peak_megabytes()?;
+    let serve = environment.server()?.peak_megabytes()?;
     let (mut without, mut with) = (others.observe(calm, None), others.observe(disturbed, None));
     steady_load::judge_slowdown(verdict, "memory", &mut without, &mut with);
     verdict
@@ -128,10 +122,4 @@ async fn load_large(
         .buffer_unordered(MAX_CONCURRENT_LOADS)
         .try_collect()
         .await
-}
-
-fn peak_megabytes(process: Option<&LongshoredProcess>) -> Result<f64> {
-    let pid = process.and_then(|it| it.child.pid());
-    let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
-    process_memory::peak_resident_megabytes(pid)
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::catalogue::FREE_MODEL;
@@ -32,21 +33,16 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "poison",
-        organizations: ORGANIZATIONS,
-        workers: 1,
-        settings: &[],
-        open_files: None,
-    };
-    let environment = NeighboursEnvironment::start(base, plan).await?;
-    let mut members = environment.members();
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let deployment = steady_load::deploy("poison", ORGANIZATIONS, 1);
+    let environment = TrialEnvironment::start(base, deployment).await?;
+    let mut members = steady_load::members(&environment);
     let poisoner = members.pop();
     let poisoner =
         poisoner.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
     let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let others = SteadyLoad::new(serving, members, &[FREE_MODEL], receipts);
     let length = Duration::from_secs(options.choose_size(15, 6));
     let ((), calm) = others

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
@@ -42,7 +43,8 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let mut base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
+    let layout = DatabaseLayout::SingleShard;
+    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
     let silent = FaultyServer::start(ServerFault::Hang)?;
     let accounts = build_accounts(&simulator, &silent);
@@ -53,18 +55,12 @@ pub async fn run(
     let slow = json!({"validating_ms": 500, "running_ms": 600_000});
     let paced = simulator.call_admin("PUT", "openai/stalled-batch/pace", Some(&slow));
     paced.await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "provider",
-        organizations: ORGANIZATIONS,
-        workers: 2,
-        settings: &[],
-        open_files: None,
-    };
-    let environment = NeighboursEnvironment::start(base, plan).await?;
-    let mut members = environment.members();
+    let deployment = steady_load::deploy("provider", ORGANIZATIONS, 2);
+    let environment = TrialEnvironment::start(base, deployment).await?;
+    let mut members = steady_load::members(&environment);
     let faulty_members = members.split_off(ORGANIZATIONS / 2);
     let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let healthy = SteadyLoad::new(serving, members, &HEALTHY_MODELS, receipts);
     let faulty = SteadyLoad::new(serving, faulty_members, &FAULTY_MODELS, receipts);
 

@@ -9,9 +9,10 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::neighbours::environment::{NeighboursEnvironment, NeighboursEnvironmentOptions};
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, LoadingOrganization, SteadyLoad};
-use crate::harness::environment::base_environment::{BaseEnvironment, CHAOS_MEMORY};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics::{self, percentile, round_to};
@@ -70,21 +71,17 @@ pub async fn run(
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
     let size = options.choose_size(FULL_SIZE, SMALL_SIZE);
-    let base = BaseEnvironment::build(common, CHAOS_MEMORY).await?;
-    let plan = NeighboursEnvironmentOptions {
-        part: "receivers",
-        organizations: size.organizations,
-        workers: 1,
-        settings: &[("DELIVERY_SLOTS", size.slots)],
-        open_files: None,
-    };
-    let environment = NeighboursEnvironment::start(base, plan).await?;
+    let layout = DatabaseLayout::SingleShard;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let deployment =
+        steady_load::deploy("receivers", size.organizations, 1).with("DELIVERY_SLOTS", size.slots);
+    let environment = TrialEnvironment::start(base, deployment).await?;
     let servers =
         [ServerFault::Hang, ServerFault::Drip, ServerFault::Refuse].map(FaultyServer::start);
     let servers = servers.into_iter().collect::<Result<Vec<_>>>()?;
     let (faulty, healthy) = split_members(&environment, &servers);
     let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server.address();
+    let serving = environment.server()?.address();
     let faulty_count = faulty.len();
     let faulty = SteadyLoad::new(serving, faulty, &[FREE_MODEL], receipts);
     let healthy = SteadyLoad::new(serving, healthy, &[FREE_MODEL], receipts);
@@ -120,8 +117,9 @@ pub async fn run(
     steady_load::judge_slowdown(verdict, "receivers", &mut without, &mut with);
     let length = disturbed.before - disturbed.from;
     let rate = statistics::rate_per_second(with.callback_seconds.len(), length);
-    let mut due_without = measure_due_to_sent(&environment.pool, &healthy, calm).await?;
-    let mut due_with = measure_due_to_sent(&environment.pool, &healthy, disturbed).await?;
+    let pool = environment.first_shard()?;
+    let mut due_without = measure_due_to_sent(pool, &healthy, calm).await?;
+    let mut due_with = measure_due_to_sent(pool, &healthy, disturbed).await?;
     verdict
         .record(
             "receivers_due_to_sent_seconds",
@@ -149,11 +147,11 @@ pub async fn run(
 /// Organizations with a faulty receiver, and those with a healthy one; each has its own
 /// address.
 fn split_members(
-    environment: &NeighboursEnvironment,
+    environment: &TrialEnvironment,
     servers: &[FaultyServer],
 ) -> (Vec<LoadingOrganization>, Vec<LoadingOrganization>) {
     let (mut faulty, mut healthy) = (Vec::new(), Vec::new());
-    for (place, organization) in environment.organizations.iter().enumerate() {
+    for (place, organization) in environment.callers.organizations.iter().enumerate() {
         let is_faulty = place % 10 < FAULTY_OF_TEN;
         let server = servers.get(place % servers.len().max(1));
         let callback_url = match server.filter(|_| is_faulty) {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::harness::callbacks::receipts::CallbackReceipts;
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::{LoadLog, LoadSource};
@@ -34,6 +36,27 @@ pub struct LoadingOrganization {
 pub struct LoadWindow {
     pub from: Instant,
     pub before: Instant,
+}
+
+/// One `serve` and some `work` processes, with a callback address for each organization.
+pub fn deploy(part: &str, organizations: usize, workers: usize) -> Deployment {
+    let mut deployment = Deployment::one_serve(&format!("{part}-"), workers);
+    deployment.sink.address = Ipv4Addr::UNSPECIFIED;
+    deployment
+        .with("MOCK_DELAY_SECONDS", "0")
+        .with_organizations(organizations)
+}
+
+/// Every organization of a trial, with callbacks to its sink.
+pub fn members(environment: &TrialEnvironment) -> Vec<LoadingOrganization> {
+    let callers = &environment.callers;
+    let organizations = callers.organizations.iter();
+    organizations
+        .map(|organization| LoadingOrganization {
+            organization: organization.clone(),
+            callback_url: callers.callback_url.clone(),
+        })
+        .collect()
 }
 
 /// How callers connect to the service.
@@ -119,19 +142,22 @@ impl SteadyLoad {
     }
 
     /// Loads at this rate until `event` ends; returns its result and the window.
-    pub async fn load_during<T>(
+    pub fn load_during<T>(
         self: &Arc<Self>,
         rate: u32,
         event: impl Future<Output = T>,
-    ) -> (T, LoadWindow) {
+    ) -> impl Future<Output = (T, LoadWindow)> {
         let from = Instant::now();
-        let load = |number| {
+        let load = move |number| {
             let victims = Arc::clone(self);
             async move { victims.send_load(number).await }
         };
         let event = async { (event.await, Instant::now()) };
-        let (_, (ended, before)) = open_loop::offer_loads_during(rate, load, event).await;
-        (ended, LoadWindow { from, before })
+        let loading = open_loop::offer_loads_during(rate, load, event);
+        async move {
+            let (_, (ended, before)) = loading.await;
+            (ended, LoadWindow { from, before })
+        }
     }
 
     /// Waits until every acknowledged cargo has its callback.

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use std::sync::Arc;
-
 use crate::harness::callbacks::callback_sink;
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{
-    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
-};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::{Deployment, ProcessSpec};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
@@ -46,32 +45,26 @@ pub(super) async fn run(
     let library =
         library.ok_or_else(|| TrialFailure::new("libfaketime is missing: run ./dev deps"))?;
     let library = library.display().to_string();
-    let mut plan = TrialDeployment::with_processes(vec![
+    let mut deployment = Deployment::new([
         process_with_shifted_clock("serve", "serve-ahead", "+600s", &library),
         process_with_shifted_clock("serve", "serve-behind", "-600s", &library),
         process_with_shifted_clock("work", "work-ahead", "+600s", &library),
         process_with_shifted_clock("work", "work-behind", "-600s", &library),
     ]);
-    let delay = ("MOCK_DELAY_SECONDS", format!("{MOCK_DELAY:.0}"));
-    plan.settings.push(delay);
+    deployment.sink.refuse_first_one_of = Some(REFUSE_FIRST_ONE_OF);
+    let mut deployment = deployment.with("MOCK_DELAY_SECONDS", &format!("{MOCK_DELAY:.0}"));
     let mut retry_delay = RETRY_DELAY_SECONDS;
     if options.small {
         retry_delay = SMALL_RETRY_DELAY_SECONDS;
-        let delays = format!("{retry_delay:.0},120");
-        plan.settings.push(("CALLBACK_RETRY_DELAYS", delays));
+        deployment = deployment.with("CALLBACK_RETRY_DELAYS", &format!("{retry_delay:.0},120"));
     }
-    plan.refuse_first_one_of = Some(REFUSE_FIRST_ONE_OF);
-    let storage = TrialDatabases::create(DatabaseLayout::SharedServer).await?;
-    let environment = ChaosEnvironment::start(common, storage, plan).await?;
+    let layout = DatabaseLayout::SharedServer;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let environment = TrialEnvironment::start(base, deployment).await?;
 
     let length = Duration::from_secs(options.seconds);
-    open_loop::offer_loads(LOADS_PER_SECOND, tokio::time::sleep(length), |number| {
-        let callers = Arc::clone(&environment.callers);
-        async move {
-            open_loop::load_in_turn(&callers, number).await;
-        }
-    })
-    .await;
+    let load = open_loop::load_each_in_turn(&environment.callers);
+    open_loop::offer_loads(LOADS_PER_SECOND, tokio::time::sleep(length), load).await;
     let offsets = read_clock_offsets(&environment).await?;
     let now = unix_milliseconds();
     report_progress("waiting for completion");
@@ -100,8 +93,8 @@ fn process_with_shifted_clock(
     name: &str,
     shift: &str,
     library: &str,
-) -> TrialProcessSpec {
-    let mut role = TrialProcessSpec::new(verb, name);
+) -> ProcessSpec {
+    let mut role = ProcessSpec::new(verb, name);
     // Shifts only the time of day: the monotonic clock of a real host does not jump.
     let environment = [
         ("LD_PRELOAD", library),
@@ -114,7 +107,7 @@ fn process_with_shifted_clock(
 }
 
 /// How far the first shard's clock is ahead of each process's clock.
-async fn read_clock_offsets(environment: &ChaosEnvironment) -> Result<Vec<f64>> {
+async fn read_clock_offsets(environment: &TrialEnvironment) -> Result<Vec<f64>> {
     let mut offsets = Vec::new();
     for process in &environment.processes {
         let metrics = process.scrape_metrics().await?;
@@ -134,7 +127,7 @@ fn unix_milliseconds() -> u128 {
 
 /// A cargo's id carries its time, and deadlines depend on it.
 fn judge_ids(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     now: u128,
     length: Duration,
     verdict: &mut TrialVerdict,
@@ -148,7 +141,7 @@ fn judge_ids(
         .check("ids carry the database's time", wrong == 0);
 }
 
-fn judge_schedule(environment: &ChaosEnvironment, retry_delay: f64, verdict: &mut TrialVerdict) {
+fn judge_schedule(environment: &TrialEnvironment, retry_delay: f64, verdict: &mut TrialVerdict) {
     let (mut first, mut retries) = (Vec::new(), Vec::new());
     let mut missing_retries = 0;
     for (cargo, loaded) in environment.callers.load_log.acknowledged() {

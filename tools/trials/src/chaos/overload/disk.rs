@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{
-    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
-};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::deployment::{Deployment, ProcessSpec};
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
 use crate::harness::load::open_loop;
@@ -44,28 +45,22 @@ pub(super) async fn run(
     common: &CommonOptions,
     options: &ChaosOverloadOptions,
 ) -> Result<TrialVerdict> {
-    let scratch = ScratchFolder::new()?;
+    let scratch = Arc::new(ScratchFolder::new()?);
     report_progress("starting PostgreSQL on a small disk, and Redis");
     let disk = SmallDisk::mount(scratch.join("small-disk"), DISK_MEGABYTES)?;
     let data = disk.path().to_owned();
     let postgres = TrialPostgresServer::create_small(&scratch, "small", data).await?;
-    let storage =
-        TrialDatabases::on_servers(scratch, vec![postgres], DatabaseLayout::SharedServer).await?;
-    let plan = TrialDeployment::with_processes(vec![
-        TrialProcessSpec::new("serve", "serve"),
-        TrialProcessSpec::new("work", "work-1"),
-        TrialProcessSpec::new("work", "work-2"),
+    let (layout, servers) = (DatabaseLayout::SharedServer, vec![postgres]);
+    let base = BaseEnvironment::on_servers(scratch, common, layout, servers).await?;
+    let deployment = Deployment::new([
+        ProcessSpec::new("serve", "serve"),
+        ProcessSpec::new("work", "work-1"),
+        ProcessSpec::new("work", "work-2"),
     ]);
-    let mut environment = ChaosEnvironment::start(common, storage, plan).await?;
+    let mut environment = TrialEnvironment::start(base, deployment).await?;
 
-    let callers = Arc::clone(&environment.callers);
     let length = Duration::from_secs(options.seconds).min(MAX_FULL_TIME);
-    let load = |number| {
-        let callers = Arc::clone(&callers);
-        async move {
-            open_loop::load_in_turn(&callers, number).await;
-        }
-    };
+    let load = open_loop::load_each_in_turn(&environment.callers);
     let injection = fill_and_free(&mut environment, &disk, length);
     let (_, outage) = open_loop::offer_loads_during(LOADS_PER_SECOND, load, injection).await;
     let outage = outage?;
@@ -82,7 +77,7 @@ pub(super) async fn run(
 }
 
 async fn fill_and_free(
-    environment: &mut ChaosEnvironment,
+    environment: &mut TrialEnvironment,
     disk: &SmallDisk,
     length: Duration,
 ) -> Result<DiskOutage> {

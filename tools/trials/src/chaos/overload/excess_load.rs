@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::harness::checks::completion;
-use crate::harness::environment::chaos_environment::{
-    ChaosEnvironment, DatabaseLayout, TrialDatabases, TrialDeployment, TrialProcessSpec,
-};
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::{Deployment, ProcessSpec};
+use crate::harness::environment::trial_environment::TrialEnvironment;
+use crate::harness::failure::Result;
 use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics::{self, percentile, round_to};
@@ -68,22 +69,15 @@ pub(super) async fn run(
     options: &ChaosOverloadOptions,
     place: DatabaseDistance,
 ) -> Result<TrialVerdict> {
-    let storage = TrialDatabases::create(DatabaseLayout::SharedServer).await?;
-    let server = storage.postgres.first();
-    let server = server
-        .ok_or_else(|| TrialFailure::new("no database server is running"))?
-        .address();
+    let layout = DatabaseLayout::SharedServer;
+    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let server = base.database_server()?.address();
     let relay = SlowRelay::start(server, Some(options.database_bytes_per_second)).await?;
     let roles = [
-        TrialProcessSpec::new("serve", "serve").through_relay(relay.address),
-        TrialProcessSpec::new("work", "work"),
+        ProcessSpec::new("serve", "serve").through_relay(relay.address),
+        ProcessSpec::new("work", "work"),
     ];
-    let environment = ChaosEnvironment::start(
-        common,
-        storage,
-        TrialDeployment::with_processes(roles.into()),
-    )
-    .await?;
+    let environment = TrialEnvironment::start(base, Deployment::new(roles)).await?;
     if place == DatabaseDistance::Far {
         relay.set_delay(ADDED_LATENCY);
     }
@@ -109,7 +103,7 @@ pub(super) async fn run(
 
 /// Loads accepted per second when each connection waits for its response.
 async fn measure_sustained_rate(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     numbers: &Arc<AtomicU64>,
     length: Duration,
 ) -> f64 {
@@ -135,7 +129,7 @@ async fn measure_sustained_rate(
 /// Calm load, the overload, and immediately calm load again. In a small run no phase is longer
 /// than the overload.
 async fn offer_phases(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     numbers: &Arc<AtomicU64>,
     (sustained, options): (f64, &ChaosOverloadOptions),
 ) -> OverloadPhases {

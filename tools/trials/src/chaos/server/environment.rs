@@ -5,100 +5,55 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use sqlx::PgPool;
-
 use crate::chaos::server::questions;
-use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::longshored::longshored_process::{
-    DatabaseUrls, LongshoredProcess, LongshoredProgram,
-};
-use crate::harness::longshored::org_setup;
-use crate::harness::organization::TrialOrganization;
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::DatabaseLayout;
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
+use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::progress::report_progress;
 use crate::harness::relays::counting_proxy::CountingProxy;
 use crate::harness::servers::llama::{self, LlamaServer};
-use crate::harness::servers::postgres::TrialPostgresServer;
-use crate::harness::servers::redis::TrialRedisServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::options::{ChaosServerOptions, CommonOptions};
 
-const SHARD: &str = "north";
 const POSTGRES_MEMORY: &str = "128MB";
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 3] = [
     ("LEASE_SECONDS", "3"),
     ("BATCH_LINGER_MILLISECONDS", "500"),
-    ("REDIS_BUDGET_MILLISECONDS", "2000"),
     ("CALLBACK_RETRY_DELAYS", "1,2,5,10,30"),
 ];
 
 /// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
 pub struct RealModelEnvironment {
-    pub worker: LongshoredProcess,
-    pub server: LongshoredProcess,
-    pub longshored: LongshoredProgram,
-    pub shards: Vec<(String, PgPool)>,
-    pub organization: TrialOrganization,
-    pub callback_sink: CallbackSink,
+    pub service: TrialEnvironment,
     pub proxy: CountingProxy,
     pub llama: LlamaServer,
-    _postgres: TrialPostgresServer,
-    _redis: TrialRedisServer,
-    _scratch: ScratchFolder,
 }
 
 impl RealModelEnvironment {
     pub async fn build(common: &CommonOptions, options: &ChaosServerOptions) -> Result<Self> {
-        let scratch = ScratchFolder::new()?;
-        report_progress("starting PostgreSQL, Redis and a model");
-        let mut llama = LlamaServer::new(options, &scratch)?;
+        let layout = DatabaseLayout::SingleShard;
+        let mut base = BaseEnvironment::build(common, layout, POSTGRES_MEMORY).await?;
+        report_progress("starting a model");
+        let mut llama = LlamaServer::new(options, &base.scratch)?;
         llama.start()?;
-        let counter = CountingProxy::start(llama.address).await?;
-        let postgres = TrialPostgresServer::create(&scratch, "server", POSTGRES_MEMORY).await?;
-        let redis = TrialRedisServer::create(&scratch).await?;
-        for name in ["control", SHARD] {
-            postgres.create_database(name).await?;
+        let proxy = CountingProxy::start(llama.address).await?;
+        for (name, value) in write_provider_files(base.scratch.path(), proxy.address)? {
+            base.longshored.set(name, &value);
         }
-        let databases = DatabaseUrls {
-            control: postgres.url("control"),
-            shards: vec![(SHARD.to_owned(), postgres.url(SHARD))],
-        };
-        let (path, logs) = (&common.longshored, common.logs.as_deref());
-        let mut longshored = LongshoredProgram::new(path, &scratch, logs, &databases, 1)?;
-        longshored.set("REDIS_URL", &redis.url());
-        for (name, value) in SETTINGS {
-            longshored.set(name, value);
-        }
-        for (name, value) in write_provider_files(scratch.path(), counter.address)? {
-            longshored.set(name, &value);
-        }
-        longshored.run(&["migrate"]).await?;
-        let organizations = org_setup::create_organizations(&longshored, &[SHARD], 1).await?;
-        let organization = organizations.into_iter().next();
-        let mut serving = longshored.new_process("serve", "serve")?;
-        let mut working = longshored.new_process("work", "work")?;
-        serving.start()?;
-        serving.wait_until_ready().await?;
+        let mut deployment = Deployment::one_serve("", 1)
+            .with_organizations(1)
+            .with_settings(&SETTINGS)
+            .with_stopped_workers();
+        deployment.sink.keeps_bodies = true;
+        let mut service = TrialEnvironment::start(base, deployment).await?;
         llama.wait_until_ready().await?;
-        working.start()?;
-        let sink = SinkOptions {
-            keeps_bodies: true,
-            ..SinkOptions::default()
-        };
+        service.start_workers()?;
         Ok(Self {
-            worker: working,
-            server: serving,
-            shards: vec![(SHARD.to_owned(), postgres.pool(SHARD))],
-            organization: organization
-                .ok_or_else(|| TrialFailure::new("there is no organization"))?,
-            longshored,
-            callback_sink: CallbackSink::start(sink).await?,
-            proxy: counter,
+            service,
+            proxy,
             llama,
-            _postgres: postgres,
-            _redis: redis,
-            _scratch: scratch,
         })
     }
 }

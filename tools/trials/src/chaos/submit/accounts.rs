@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::environment::provider_environment::{
-    ProviderEnvironment, ProviderEnvironmentOptions,
-};
+use crate::harness::environment::databases::CHAOS_MEMORY;
+use crate::harness::environment::deployment::Deployment;
+use crate::harness::environment::provider_environment::ProviderEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::options::CommonOptions;
 
 const ORGANIZATIONS: usize = 8;
-const POSTGRES_MEMORY: &str = "256MB";
 /// How long a new job is invisible: as long as a lease, so that a worker that takes over may be
 /// too early to see it.
 const LIST_LAG_SECONDS: u32 = 3;
@@ -58,20 +57,19 @@ pub async fn build_environment(
     common: &CommonOptions,
     workers: usize,
 ) -> Result<ProviderEnvironment> {
-    let plan = ProviderEnvironmentOptions {
-        accounts: TrialAccounts {
-            accounts: &ACCOUNTS,
-            limits: &format!(
-                "grace_seconds = {GRACE_SECONDS}, create_seconds = {GRACE_SECONDS}, linger_seconds = {LINGER_SECONDS}"
-            ),
-            models: &MODELS,
-        },
-        organizations: ORGANIZATIONS,
-        workers,
-        settings: &SETTINGS,
-        postgres_memory: POSTGRES_MEMORY,
+    let limits = format!(
+        "grace_seconds = {GRACE_SECONDS}, create_seconds = {GRACE_SECONDS}, linger_seconds = {LINGER_SECONDS}"
+    );
+    let accounts = TrialAccounts {
+        accounts: &ACCOUNTS,
+        limits: &limits,
+        models: &MODELS,
     };
-    let environment = ProviderEnvironment::build(common, plan).await?;
+    let deployment = Deployment::one_serve("", workers)
+        .with_organizations(ORGANIZATIONS)
+        .with_settings(&SETTINGS);
+    let environment =
+        ProviderEnvironment::build(common, accounts, deployment, CHAOS_MEMORY).await?;
     configure_simulator(&environment.simulator).await?;
     Ok(environment)
 }

@@ -98,7 +98,7 @@ pub async fn wait_until_reconciled(
 async fn reconcile_once(environment: &FilesEnvironment) -> Result<BucketReconciliation> {
     let mut survey = BucketReconciliation::default();
     let mut wanted = BTreeSet::new();
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let open = "select count(*) from shard.file where status in ('uploading', 'validating')";
         let open: i64 = sqlx::query_scalar(open)
             .fetch_one(pool)

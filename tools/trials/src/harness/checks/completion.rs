@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::ledger_audit::{self, TrialLedgerAudit};
-use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::load_request;
 use crate::harness::load::callers::ChaosCallers;
@@ -45,7 +45,7 @@ pub struct CompletionReport {
 
 /// Waits until the callback sink has every acknowledged cargo, then checks the service's state.
 pub async fn wait_for_completion(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     within: Duration,
 ) -> Result<CompletionReport> {
     wait_for_completion_tracking(environment, within, TRACKING_SAMPLE).await
@@ -53,7 +53,7 @@ pub async fn wait_for_completion(
 
 /// The same, with `sample` cargo checked by tracking.
 pub async fn wait_for_completion_tracking(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     within: Duration,
     sample: usize,
 ) -> Result<CompletionReport> {
@@ -157,7 +157,7 @@ fn callback_delays(callers: &ChaosCallers, loaded: &HashMap<u128, LoadRecord>) -
 
 /// The acknowledged cargo of one shard.
 fn cargo_on_shard<'a>(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     name: &str,
     loaded: impl IntoIterator<Item = (&'a u128, &'a LoadRecord)>,
 ) -> Vec<Uuid> {
@@ -172,7 +172,7 @@ fn cargo_on_shard<'a>(
 }
 
 async fn count_delivered(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     loaded: &HashMap<u128, LoadRecord>,
 ) -> Result<usize> {
     let mut delivered = 0;
@@ -197,7 +197,7 @@ async fn count_delivered_among(pool: &PgPool, cargo: &[Uuid]) -> Result<usize> {
 
 /// Describes how far undelivered cargo has come and which node holds it.
 async fn describe_stuck(
-    environment: &ChaosEnvironment,
+    environment: &TrialEnvironment,
     loaded: &HashMap<u128, LoadRecord>,
 ) -> Result<Vec<String>> {
     let query = "

@@ -66,6 +66,7 @@ pub async fn audit_files(environment: &FilesEnvironment) -> Result<FilesAudit> {
         .collect()
         .await;
     let checked = environment
+        .service
         .longshored
         .run_to_end(&["admin", "files", "check", "--json"])
         .await?;
@@ -84,7 +85,7 @@ async fn read_ready_files(environment: &FilesEnvironment) -> Result<Vec<Row>> {
     let query = "select id, organization, sha256, size_bytes from shard.file
         where status = 'ready'";
     let mut rows = Vec::new();
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let here = sqlx::query_as_with(query, sqlx::postgres::PgArguments::default());
         let here: Vec<Row> = here.fetch_all(pool).await.context("reading ready files")?;
         rows.extend(here);
@@ -95,7 +96,12 @@ async fn read_ready_files(environment: &FilesEnvironment) -> Result<Vec<Row>> {
 /// What is wrong with a file's bytes, as its caller downloads them.
 async fn check_content(environment: &FilesEnvironment, row: &Row) -> Option<String> {
     let organization = row.organization.simple().to_string();
-    let mut callers = environment.organizations.iter().zip(&environment.clients);
+    let mut callers = environment
+        .service
+        .callers
+        .organizations
+        .iter()
+        .zip(&environment.clients);
     let (_, caller) = callers.find(|(it, _)| it.id.ends_with(&organization))?;
     let id = format!("file_{}", row.id.simple());
     let response = caller.fetch_content(&id).await;
@@ -136,7 +142,7 @@ async fn find_miscounted(environment: &FilesEnvironment) -> Result<Vec<String>> 
         where coalesce(storage.files, 0) <> coalesce(file.files, 0)
            or coalesce(storage.bytes, 0) <> coalesce(file.bytes, 0) + coalesce(object.bytes, 0)";
     let mut found = Vec::new();
-    for (_, pool) in &environment.shards {
+    for (_, pool) in &environment.service.shards {
         let here: Vec<String> = sqlx::query_scalar(query)
             .fetch_all(pool)
             .await

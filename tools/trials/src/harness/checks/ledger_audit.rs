@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::harness::environment::chaos_environment::ChaosEnvironment;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::longshored::longshored_process::LongshoredProgram;
 use crate::harness::polling::PollLimits;
@@ -45,7 +45,7 @@ struct LedgerSums {
 }
 
 /// Waits until no cargo is open, then reads the ledger.
-pub async fn audit_environment(environment: &ChaosEnvironment) -> Result<TrialLedgerAudit> {
+pub async fn audit_environment(environment: &TrialEnvironment) -> Result<TrialLedgerAudit> {
     let billed = || i64::try_from(environment.callers.receipts.count_billed()).unwrap_or(i64::MAX);
     audit_shards(&environment.longshored, &environment.shards, billed).await
 }

@@ -1,49 +1,101 @@
-//! One database server, one shard, one Redis: the base of trials with few processes.
+//! Database servers, databases, Redis and the program under test: what every trial starts with.
 
+use std::sync::Arc;
+
+use sqlx::PgPool;
+
+use crate::harness::environment::databases::{self, DatabaseLayout};
+use crate::harness::environment::org_factory;
 use crate::harness::failure::Result;
 use crate::harness::longshored::longshored_process::{DatabaseUrls, LongshoredProgram};
+use crate::harness::longshored::org_setup;
+use crate::harness::organization::TrialOrganization;
 use crate::harness::progress::report_progress;
-use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::postgres::{self, TrialPostgresServer};
 use crate::harness::servers::redis::TrialRedisServer;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::options::CommonOptions;
 
-pub const CONTROL: &str = "control";
-pub const SHARD: &str = "north";
-/// A bench must not measure a cache that is too small.
-pub const BENCH_MEMORY: &str = "1GB";
-pub const CHAOS_MEMORY: &str = "256MB";
+/// More organizations than this are copied by SQL, if there is one shard.
+const MAX_CREATED_ORGANIZATIONS: usize = 20;
 
 /// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
 pub struct BaseEnvironment {
     pub longshored: LongshoredProgram,
+    pub urls: DatabaseUrls,
+    pub shards: Vec<(String, PgPool)>,
     pub redis: TrialRedisServer,
-    pub postgres: TrialPostgresServer,
-    pub scratch: ScratchFolder,
+    pub postgres: Vec<TrialPostgresServer>,
+    pub scratch: Arc<ScratchFolder>,
 }
 
 impl BaseEnvironment {
-    pub async fn build(common: &CommonOptions, memory: &str) -> Result<Self> {
-        let scratch = ScratchFolder::new()?;
+    /// New servers with migrated databases. The mock provider answers at once.
+    pub async fn build(
+        common: &CommonOptions,
+        layout: DatabaseLayout,
+        memory: &str,
+    ) -> Result<Self> {
+        let scratch = Arc::new(ScratchFolder::new()?);
+        Self::build_in(scratch, common, layout, memory).await
+    }
+
+    /// The same in a folder that other servers use too.
+    pub async fn build_in(
+        scratch: Arc<ScratchFolder>,
+        common: &CommonOptions,
+        layout: DatabaseLayout,
+        memory: &str,
+    ) -> Result<Self> {
         report_progress("starting PostgreSQL and Redis");
-        let postgres = TrialPostgresServer::create(&scratch, "base", memory).await?;
+        let mut postgres = Vec::new();
+        for name in layout.server_names() {
+            postgres.push(TrialPostgresServer::create(&scratch, name, memory).await?);
+        }
+        Self::on_servers(scratch, common, layout, postgres).await
+    }
+
+    /// The same on database servers that already run.
+    pub async fn on_servers(
+        scratch: Arc<ScratchFolder>,
+        common: &CommonOptions,
+        layout: DatabaseLayout,
+        postgres: Vec<TrialPostgresServer>,
+    ) -> Result<Self> {
+        let (urls, shards) = databases::create_databases(&postgres, layout).await?;
         let redis = TrialRedisServer::create(&scratch).await?;
-        postgres.create_database(CONTROL).await?;
-        postgres.create_database(SHARD).await?;
-        let databases = DatabaseUrls {
-            control: postgres.url(CONTROL),
-            shards: vec![(SHARD.to_owned(), postgres.url(SHARD))],
-        };
-        let (path, logs) = (&common.longshored, common.logs.as_deref());
-        let mut longshored = LongshoredProgram::new(path, &scratch, logs, &databases, 0)?;
+        let mut longshored = LongshoredProgram::new(common, &scratch, &urls)?;
         longshored.set("REDIS_URL", &redis.url());
         longshored.run(&["migrate"]).await?;
         Ok(Self {
             longshored,
+            urls,
+            shards,
             redis,
             postgres,
             scratch,
         })
+    }
+
+    /// The only database server, or the first one.
+    pub fn database_server(&self) -> Result<&TrialPostgresServer> {
+        postgres::first_server(&self.postgres)
+    }
+
+    /// Organizations without limits, assigned to the shards in turn.
+    pub async fn create_organizations(&self, count: usize) -> Result<Vec<TrialOrganization>> {
+        report_progress(format!("creating {count} organizations"));
+        let shards: Vec<&str> = self.shards.iter().map(|(name, _)| name.as_str()).collect();
+        let is_copied = shards.len() == 1 && count > MAX_CREATED_ORGANIZATIONS;
+        let created = if is_copied { 1 } else { count };
+        let created = org_setup::create_organizations(&self.longshored, &shards, created).await?;
+        match created.as_slice() {
+            [first] if is_copied => {
+                let server = self.database_server()?;
+                org_factory::copy_organization(server, first.clone(), count - 1).await
+            }
+            _ => Ok(created),
+        }
     }
 }

@@ -7,12 +7,13 @@
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::harness::environment::base_environment::{BaseEnvironment, CONTROL, SHARD};
+use crate::harness::environment::databases::{CONTROL, SHARD};
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::organization::TrialOrganization;
+use crate::harness::servers::postgres::TrialPostgresServer;
 
 /// The id of the `number`th copy: the time and the berth of the original, then the number.
-pub const CREATE_COPY_ID_FUNCTION: &str = "
+const CREATE_COPY_ID_FUNCTION: &str = "
 create function pg_temp.copy(original uuid, number bigint) returns uuid language sql immutable as $$
     select (left(replace(original::text, '-', ''), 19) || lpad(to_hex(number), 13, '0'))::uuid
 $$";
@@ -64,7 +65,7 @@ select count(*) from account";
 
 /// Returns the original and `copies` copies of it.
 pub async fn copy_organization(
-    environment: &BaseEnvironment,
+    server: &TrialPostgresServer,
     original: TrialOrganization,
     copies: usize,
 ) -> Result<Vec<TrialOrganization>> {
@@ -75,12 +76,12 @@ pub async fn copy_organization(
         .collect();
 
     let count = i64::try_from(copies).unwrap_or_default();
-    let mut control = connect_with_copy_function(environment, CONTROL).await?;
+    let mut control = connect_with_copy_function(server, CONTROL).await?;
     let made = sqlx::query_scalar::<_, i64>(COPY_CONTROL_ROWS)
         .bind(id)
         .bind(&keys);
     let made = made.fetch_one(&mut control).await.context("copying keys")?;
-    let mut shard = connect_with_copy_function(environment, SHARD).await?;
+    let mut shard = connect_with_copy_function(server, SHARD).await?;
     let accounts = sqlx::query_scalar::<_, i64>(COPY_SHARD_ROWS)
         .bind(id)
         .bind(count);
@@ -102,11 +103,11 @@ pub async fn copy_organization(
 }
 
 /// A connection that has the function to copy an id.
-async fn connect_with_copy_function(
-    environment: &BaseEnvironment,
+pub async fn connect_with_copy_function(
+    server: &TrialPostgresServer,
     database: &str,
 ) -> Result<PgConnection> {
-    let mut connection = environment.postgres.connect(database).await?;
+    let mut connection = server.connect(database).await?;
     let function = sqlx::raw_sql(CREATE_COPY_ID_FUNCTION)
         .execute(&mut connection)
         .await;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::harness::failure::Result;
 use crate::harness::http::http_client::{HttpClient, HttpResult};
+use crate::harness::polling::PollLimits;
 use crate::harness::sample_files::unique_hex;
 use crate::harness::sample_files::upload_content::UploadContent;
 use crate::harness::sha256;
@@ -130,6 +133,43 @@ impl FilesClient {
         }
     }
 
+    /// Opens a session and uploads its bytes; the error says why the file is not there.
+    pub async fn stage(&self, content: &UploadContent) -> HttpResult<StagedUpload> {
+        let began_at = Instant::now();
+        let created = self.create_file(content).await;
+        self.stage_session(&created, began_at, content).await
+    }
+
+    /// The same for a session that began then.
+    pub async fn stage_session(
+        &self,
+        created: &FilesResponse,
+        began_at: Instant,
+        content: &UploadContent,
+    ) -> HttpResult<StagedUpload> {
+        let create_duration = began_at.elapsed();
+        let uploaded = self.upload_all(created.upload_grant(), content).await;
+        let complete_body =
+            uploaded.map_err(|refused| format!("{}; uploading: {refused}", created.summary()))?;
+        Ok(StagedUpload {
+            client: self.clone(),
+            file_id: created.string_field("id").to_owned(),
+            complete_body,
+            began_at,
+            create_duration,
+            upload_duration: began_at.elapsed() - create_duration,
+        })
+    }
+
+    /// The same, until the file is ready.
+    pub async fn upload_and_complete(&self, content: &UploadContent) -> HttpResult<()> {
+        let ended = self.stage(content).await?.complete().await;
+        if ended.status == 200 {
+            return Ok(());
+        }
+        Err(ended.summary())
+    }
+
     /// Uploads all bytes; returns the body for `complete`.
     pub async fn upload_all(&self, upload: &Value, content: &UploadContent) -> HttpResult<Value> {
         if upload.get("type").and_then(Value::as_str) == Some("post") {
@@ -178,6 +218,45 @@ impl FilesClient {
             "etag": etag,
             "checksum_sha256": checksum,
         }))
+    }
+}
+
+/// A file whose bytes are in the store and whose session is not completed.
+#[derive(Debug, Clone)]
+pub struct StagedUpload {
+    pub client: FilesClient,
+    pub file_id: String,
+    complete_body: Value,
+    pub began_at: Instant,
+    pub create_duration: Duration,
+    pub upload_duration: Duration,
+}
+
+impl StagedUpload {
+    pub async fn complete(&self) -> FilesResponse {
+        let client = &self.client;
+        client
+            .complete_file(&self.file_id, &self.complete_body)
+            .await
+    }
+
+    pub async fn find(&self) -> FilesResponse {
+        self.client.find_file(&self.file_id).await
+    }
+
+    /// Calls `complete` until the file's status is as wanted, or the time is over; returns the
+    /// file's last state.
+    pub async fn complete_until(
+        &self,
+        limits: PollLimits,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<FilesResponse> {
+        let complete = async || {
+            self.complete().await;
+            Ok(self.find().await)
+        };
+        let is_wanted = |it: &FilesResponse| is_wanted(it.string_field("status"));
+        limits.read_until(is_wanted, complete).await
     }
 }
 

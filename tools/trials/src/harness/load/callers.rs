@@ -1,7 +1,9 @@
 //! The callers of most chaos trials.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
@@ -17,4 +19,23 @@ pub struct ChaosCallers {
     pub load_log: LoadLog,
     pub receipts: Arc<CallbackReceipts>,
     pub callback_url: String,
+}
+
+impl ChaosCallers {
+    pub fn new(
+        organizations: Vec<TrialOrganization>,
+        services: impl Iterator<Item = SocketAddr>,
+        models: &[String],
+        sink: &CallbackSink,
+    ) -> Self {
+        let models: Vec<&str> = models.iter().map(String::as_str).collect();
+        Self {
+            organizations,
+            clients: services.map(ServiceClient::new).collect(),
+            requests: LoadRequests::new(&sink.url(), &models),
+            load_log: LoadLog::default(),
+            receipts: Arc::clone(&sink.receipts),
+            callback_url: sink.url(),
+        }
+    }
 }

@@ -139,6 +139,16 @@ impl LoadLog {
         count_answers(&self.select(|record| record.cargo.is_none()))
     }
 
+    /// Milliseconds of the accepted loads that began in this period.
+    pub fn accepted_milliseconds(&self, from: Instant, before: Instant) -> Vec<f64> {
+        milliseconds_where(&self.between(from, before), LoadRecord::is_accepted)
+    }
+
+    pub fn all_were_accepted(&self) -> bool {
+        let records = lock(&self.0);
+        !records.is_empty() && records.iter().all(LoadRecord::is_accepted)
+    }
+
     /// Accepted loads per second, by the time of their response.
     pub fn goodput(&self, from: Instant, before: Instant) -> f64 {
         let accepted = self.count(|it| it.is_accepted() && (from..before).contains(&it.ended_at()));

@@ -137,27 +137,31 @@ pub struct OfferedRate {
 }
 
 /// Offers loads for as long as `work` takes; also returns the result of `work`.
-pub async fn offer_loads_during<F, L, T>(
+pub fn offer_loads_during<F, L, T>(
     rate: u32,
     load: F,
     work: impl Future<Output = T>,
-) -> (OfferedRate, T)
+) -> impl Future<Output = (OfferedRate, T)>
 where
     F: Fn(u64) -> L,
     L: Future<Output = ()> + Send + 'static,
 {
-    let (over, enough) = oneshot::channel::<()>();
-    let begun = Instant::now();
-    let working = async {
-        let done = work.await;
-        drop(over);
-        (done, begun.elapsed())
-    };
-    let loading = offer_loads(rate, async { drop(enough.await) }, load);
-    let (loads, (done, length)) = tokio::join!(loading, working);
-    let count = usize::try_from(loads).unwrap_or(usize::MAX);
-    let per_second = statistics::rate_per_second(count, length);
-    (OfferedRate { loads, per_second }, done)
+    // The work of some trials is a large future.
+    let work = Box::pin(work);
+    async move {
+        let (over, enough) = oneshot::channel::<()>();
+        let begun = Instant::now();
+        let working = async {
+            let done = work.await;
+            drop(over);
+            (done, begun.elapsed())
+        };
+        let loading = offer_loads(rate, async { drop(enough.await) }, load);
+        let (loads, (done, length)) = tokio::join!(loading, working);
+        let count = usize::try_from(loads).unwrap_or(usize::MAX);
+        let per_second = statistics::rate_per_second(count, length);
+        (OfferedRate { loads, per_second }, done)
+    }
 }
 
 /// A load for [`offer_loads`] that goes through the load balancer.
@@ -171,15 +175,31 @@ pub fn balanced_load(
     }
 }
 
+/// A load for [`offer_loads`] that goes to each process in turn, ready or not.
+pub fn load_each_in_turn(
+    callers: &Arc<ChaosCallers>,
+) -> impl Fn(u64) -> BoxFuture<'static, ()> + use<> {
+    load_chosen(callers, |count, number| {
+        usize::try_from(number).unwrap_or_default() % count
+    })
+}
+
 /// A load for [`offer_loads`] that goes to a random process, ready or not.
 pub fn unbalanced_load(
     callers: &Arc<ChaosCallers>,
+) -> impl Fn(u64) -> BoxFuture<'static, ()> + use<> {
+    load_chosen(callers, |count, _| rand::random_range(0..count))
+}
+
+fn load_chosen(
+    callers: &Arc<ChaosCallers>,
+    choose: fn(usize, u64) -> usize,
 ) -> impl Fn(u64) -> BoxFuture<'static, ()> + use<> {
     let callers = Arc::clone(callers);
     move |number| {
         let callers = Arc::clone(&callers);
         async move {
-            let place = rand::random_range(0..callers.clients.len());
+            let place = choose(callers.clients.len().max(1), number);
             load_once(&callers, place, number).await;
         }
         .boxed()

@@ -1,7 +1,7 @@
 //! `longshored` processes with the settings of a trial.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::harness::failure::{Result, TrialFailure};
@@ -9,11 +9,13 @@ use crate::harness::http::service_client;
 use crate::harness::longshored::catalogue;
 use crate::harness::longshored::licence::TrialLicence;
 use crate::harness::longshored::metrics::ScrapedMetrics;
+use crate::harness::measurement::process_memory;
 use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::{ChildProgram, ProgramOutput};
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::options::CommonOptions;
 
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(20));
@@ -56,24 +58,22 @@ impl DatabaseUrls {
 }
 
 impl LongshoredProgram {
-    /// `logs` is for long-lived processes only: the output of admin commands contains keys.
     pub fn new(
-        path: &Path,
+        common: &CommonOptions,
         scratch: &ScratchFolder,
-        logs: Option<&Path>,
         databases: &DatabaseUrls,
-        mock_delay: u32,
     ) -> Result<Self> {
         let mut made = Self {
-            path: path.to_owned(),
+            path: common.longshored.clone(),
             scratch: scratch.path().to_owned(),
-            logs: scratch.log_folder(logs)?,
+            // For long-lived processes only: the output of admin commands contains keys.
+            logs: scratch.log_folder(common.logs.as_deref())?,
             settings: Vec::new(),
         };
         made.set_databases(databases);
         made.set("ENVIRONMENT", "development");
         made.set("CALLBACK_ALLOW_CIDRS", "127.0.0.0/16");
-        made.set("MOCK_DELAY_SECONDS", &mock_delay.to_string());
+        made.set("MOCK_DELAY_SECONDS", "0");
         let models = catalogue::write_catalogue(scratch.path())?;
         made.set("MODELS_FILE", &models.display().to_string());
         // Every load goes through the limiter, but the limits are too high to be reached.
@@ -96,7 +96,7 @@ impl LongshoredProgram {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    fn set_databases(&mut self, databases: &DatabaseUrls) {
+    pub fn set_databases(&mut self, databases: &DatabaseUrls) {
         let shards = databases.shards.iter();
         let shards: Vec<String> = shards.map(|(name, url)| format!("{name}={url}")).collect();
         self.set("CONTROL_DATABASE_URL", &databases.control);
@@ -173,6 +173,13 @@ impl LongshoredProcess {
     /// From the next start on.
     pub fn set_databases(&mut self, databases: &DatabaseUrls) {
         self.program.set_databases(databases);
+    }
+
+    /// The most memory that it has had so far.
+    pub fn peak_megabytes(&self) -> Result<f64> {
+        let pid = self.child.pid();
+        let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
+        process_memory::peak_resident_megabytes(pid)
     }
 
     pub async fn scrape_metrics(&self) -> Result<ScrapedMetrics> {

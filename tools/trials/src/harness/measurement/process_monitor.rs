@@ -23,6 +23,17 @@ pub struct MonitoredProcess {
     pub includes_children: bool,
 }
 
+impl MonitoredProcess {
+    /// None if the process does not run.
+    pub fn new(name: &'static str, pid: Option<u32>, includes_children: bool) -> Option<Self> {
+        Some(Self {
+            name,
+            pid: pid?,
+            includes_children,
+        })
+    }
+}
+
 /// Samples memory until it is dropped.
 #[derive(Debug)]
 pub struct ProcessMonitor {

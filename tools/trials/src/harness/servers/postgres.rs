@@ -209,6 +209,12 @@ impl Drop for TrialPostgresServer {
     }
 }
 
+/// The only server, or the first one.
+pub fn first_server(servers: &[TrialPostgresServer]) -> Result<&TrialPostgresServer> {
+    let first = servers.first();
+    first.ok_or_else(|| TrialFailure::new("no database server is running"))
+}
+
 /// The server's clock, which timestamps the rows.
 pub async fn read_clock(pool: &PgPool) -> Result<DateTime<Utc>> {
     let now = sqlx::query_scalar("select clock_timestamp()");

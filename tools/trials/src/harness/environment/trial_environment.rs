@@ -1,0 +1,137 @@
+//! The environment of a trial: servers, processes of the service, callers and a callback sink.
+
+use std::sync::Arc;
+
+use sqlx::PgPool;
+
+use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::deployment::{Deployment, ProcessSpec};
+use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::load::callers::ChaosCallers;
+use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::harness::servers::postgres::{self, TrialPostgresServer};
+use crate::harness::servers::redis::TrialRedisServer;
+use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::options::CommonOptions;
+
+/// Fields drop in this order: users first, then what they use.
+#[derive(Debug)]
+pub struct TrialEnvironment {
+    /// Those that serve callers come first.
+    pub processes: Vec<LongshoredProcess>,
+    pub longshored: LongshoredProgram,
+    pub shards: Vec<(String, PgPool)>,
+    pub callers: Arc<ChaosCallers>,
+    pub callback_sink: CallbackSink,
+    _redis: TrialRedisServer,
+    pub postgres: Vec<TrialPostgresServer>,
+    pub scratch: Arc<ScratchFolder>,
+}
+
+impl TrialEnvironment {
+    /// Two processes that run `all`.
+    pub async fn build_default(common: &CommonOptions, layout: DatabaseLayout) -> Result<Self> {
+        let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+        let mut deployment = Deployment::two_all();
+        // The trial removes one database server at a time: a busy machine must not lose Redis
+        // as well.
+        if layout == DatabaseLayout::ServerPerDatabase {
+            deployment = deployment.with_long_redis_budget();
+        }
+        Self::start(base, deployment).await
+    }
+
+    /// Creates organizations and starts the processes; those that serve callers accept traffic
+    /// when this returns.
+    pub async fn start(mut base: BaseEnvironment, deployment: Deployment) -> Result<Self> {
+        for (name, value) in &deployment.settings {
+            base.longshored.set(name, value);
+        }
+        let organizations = base.create_organizations(deployment.organizations).await?;
+        let sink = CallbackSink::start(deployment.sink).await?;
+        let processes = start_processes(&base, &deployment.processes).await?;
+        let serving = processes.iter().filter(|it| it.serves_callers());
+        let serving = serving.map(LongshoredProcess::address);
+        let callers = ChaosCallers::new(organizations, serving, &deployment.models, &sink);
+        Ok(Self {
+            processes,
+            longshored: base.longshored,
+            shards: base.shards,
+            callers: Arc::new(callers),
+            callback_sink: sink,
+            _redis: base.redis,
+            postgres: base.postgres,
+            scratch: base.scratch,
+        })
+    }
+
+    /// The only database server, or the first one.
+    pub fn database_server(&self) -> Result<&TrialPostgresServer> {
+        postgres::first_server(&self.postgres)
+    }
+
+    pub fn first_shard(&self) -> Result<&PgPool> {
+        let first = self.shards.first().map(|(_, pool)| pool);
+        first.ok_or_else(|| TrialFailure::new("there is no shard"))
+    }
+
+    /// The first process that serves callers.
+    pub fn server(&self) -> Result<&LongshoredProcess> {
+        let first = self.processes.first();
+        first.ok_or_else(|| TrialFailure::new("there is no process"))
+    }
+
+    /// The first worker.
+    pub fn worker(&self) -> Result<&LongshoredProcess> {
+        let first = self.workers().next();
+        first.ok_or_else(|| TrialFailure::new("there is no worker"))
+    }
+
+    pub fn workers(&self) -> impl Iterator<Item = &LongshoredProcess> {
+        self.processes.iter().filter(|it| !it.serves_callers())
+    }
+
+    pub fn workers_mut(&mut self) -> impl Iterator<Item = &mut LongshoredProcess> {
+        self.processes.iter_mut().filter(|it| !it.serves_callers())
+    }
+
+    /// Stops every worker gracefully, one after the other.
+    pub async fn stop_workers(&mut self) -> Result<()> {
+        for worker in self.workers_mut() {
+            worker.terminate().await?;
+        }
+        Ok(())
+    }
+
+    pub fn start_workers(&mut self) -> Result<()> {
+        self.workers_mut().try_for_each(LongshoredProcess::start)
+    }
+}
+
+/// Starts every process; those that serve callers accept traffic when this returns.
+async fn start_processes(
+    base: &BaseEnvironment,
+    specs: &[ProcessSpec],
+) -> Result<Vec<LongshoredProcess>> {
+    let mut processes = Vec::new();
+    for spec in specs {
+        let mut process = base.longshored.new_process(spec.verb, &spec.name)?;
+        if let Some(relay) = spec.relay {
+            process.set_databases(&base.urls.with_port(relay.port()));
+        }
+        for (name, value) in &spec.env_vars {
+            process.set_env_var(name, value);
+        }
+        process.limit_open_files(spec.open_files);
+        if spec.is_started {
+            process.start()?;
+        }
+        processes.push(process);
+    }
+    for process in processes.iter_mut().filter(|it| it.serves_callers()) {
+        process.wait_until_ready().await?;
+    }
+    Ok(processes)
+}
