@@ -25,7 +25,7 @@ use crate::harness::environment::provider_environment::ProviderEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::load::callback_log;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
-use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
+use crate::harness::longshored::config_files::{TrialAccount, TrialAccounts};
 use crate::harness::measurement::process_monitor::{MonitoredProcess, ProcessMonitor};
 use crate::harness::measurement::statistics::{round_to, to_f64};
 use crate::harness::progress::report_progress;

@@ -1,11 +1,10 @@
 //! Two processes under load; one of them is killed at random every 1 to 3 seconds.
 
-pub mod takeover;
-
 use std::time::{Duration, Instant};
 
-use crate::chaos::kill::takeover::KilledProcesses;
+use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::completion::{self, CompletionReport};
+use crate::harness::checks::interruption::{Interruption, InterruptionEnd, Interruptions};
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
@@ -23,7 +22,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<TrialVerdict> {
     let mut environment =
         TrialEnvironment::build_default(common, DatabaseLayout::SharedServer).await?;
-    let killed_processes = KilledProcesses::default();
+    let (kills, leases) = (Interruptions::default(), LostLeases::default());
     let length = Duration::from_secs(options.seconds);
     report_progress(format!("killing for {} s", options.seconds));
     let shards = environment.shards.clone();
@@ -36,12 +35,12 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
         );
         let (offered, killed) = tokio::join!(
             loading,
-            kill_processes(&mut environment.processes, length, &killed_processes)
+            kill_processes(&mut environment.processes, length, &kills)
         );
         killed?;
         report_progress(format!(
             "{} kills; waiting for completion",
-            killed_processes.count()
+            kills.all().len()
         ));
         Ok::<_, TrialFailure>((
             offered,
@@ -50,7 +49,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
     };
     let (offered, settled) = tokio::select! {
         injection = injection => injection?,
-        watched = takeover::watch_claims(&shards, &killed_processes) => {
+        watched = claim_watch::watch_claims(&shards, &kills, &leases) => {
             watched?;
             return Err(TrialFailure::new("the claim watch ended unexpectedly"));
         }
@@ -58,7 +57,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
     Ok(build_verdict(
         &environment,
         &settled,
-        &killed_processes,
+        &kills.all(),
         statistics::rate_per_second(to_usize(offered), length),
     ))
 }
@@ -66,16 +65,19 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
 fn build_verdict(
     environment: &TrialEnvironment,
     settled: &CompletionReport,
-    killed_processes: &KilledProcesses,
+    kills: &[Interruption],
     offered: f64,
 ) -> TrialVerdict {
     let mut verdict = TrialVerdict::new("chaos kill");
     settled.judge(&environment.callers, &mut verdict);
-    let mut taken_up = killed_processes.takeover_seconds();
+    let taken_up = kills.iter().filter_map(Interruption::takeover_time);
+    // The claims were free by the next poll.
+    let taken_up = taken_up.map(|it| (it + claim_watch::POLL_INTERVAL).as_secs_f64());
+    let mut taken_up: Vec<f64> = taken_up.collect();
     let worst = statistics::percentile(&mut taken_up, 990);
     verdict
         .record("offered_per_second", statistics::round_to(offered, 1))
-        .record("kills", killed_processes.count())
+        .record("kills", kills.len())
         .record("kills_with_claims", taken_up.len())
         .record("takeover_seconds", statistics::summarize(&mut taken_up))
         .check(
@@ -97,7 +99,7 @@ fn to_usize(offered: u64) -> usize {
 async fn kill_processes(
     processes: &mut [LongshoredProcess],
     length: Duration,
-    killed_processes: &KilledProcesses,
+    kills: &Interruptions,
 ) -> Result<()> {
     let begun = Instant::now();
     loop {
@@ -112,7 +114,8 @@ async fn kill_processes(
         };
         process.child.check_running()?;
         if let Some(pid) = process.child.kill() {
-            killed_processes.record(pid);
+            kills.begin(pid, None);
+            kills.end(InterruptionEnd::Killed);
         }
         process.start()?;
     }

@@ -5,7 +5,6 @@ pub mod flood;
 pub mod memory;
 pub mod poison;
 pub mod provider;
-pub mod provider_accounts;
 pub mod receivers;
 pub mod steady_load;
 

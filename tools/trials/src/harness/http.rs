@@ -6,3 +6,13 @@ pub mod keep_alive;
 pub mod load_request;
 pub mod s3_bucket;
 pub mod service_client;
+
+use serde_json::Value;
+
+use crate::harness::failure::{Result, TrialFailure};
+
+/// A text field of a JSON object.
+pub fn string_field(object: &Value, field: &str) -> Result<String> {
+    let text = object.get(field).and_then(Value::as_str).map(str::to_owned);
+    text.ok_or_else(|| TrialFailure::new(format!("no {field} in {object}")))
+}

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::http_client::HttpClient;
+use crate::harness::http::string_field;
 use crate::harness::servers::simulator_process::SimulatorProcess;
 
 const FORM_BOUNDARY: &str = "trial-5b0c2a77d1";
@@ -97,9 +98,4 @@ impl BenchProviderClient {
             .await?;
         string_field(&batch, "id")
     }
-}
-
-pub fn string_field(object: &Value, field: &str) -> Result<String> {
-    let text = object.get(field).and_then(Value::as_str).map(str::to_owned);
-    text.ok_or_else(|| TrialFailure::new(format!("no {field} in {object}")))
 }

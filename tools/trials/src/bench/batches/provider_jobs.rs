@@ -6,9 +6,10 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::bench::batches::provider_client::{BenchProviderClient, string_field};
+use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::longshored::accounts::TrialAccount;
+use crate::harness::http::string_field;
+use crate::harness::longshored::config_files::TrialAccount;
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::harness::sha256;
 

@@ -9,13 +9,13 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::longshored::config_files::ProviderAccount;
 use crate::harness::measurement::statistics::{round_to, to_f64};
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
@@ -135,15 +135,15 @@ async fn build_environment(
     let layout = DatabaseLayout::SingleShard;
     let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
-    let account = NeighbourAccount {
+    let account = ProviderAccount {
         name: MODEL,
         kind: "server",
         base_url: format!("http://{}/server/v1", simulator.address),
-        limits: "questions = 8",
+        shard: None,
+        limits: "questions = 8".to_owned(),
+        has_credential: true,
     };
-    for (name, value) in provider_accounts::write_provider_files(base.scratch.path(), &[account])? {
-        base.longshored.set(name, &value);
-    }
+    steady_load::set_accounts(&mut base, &[account])?;
     let pace = json!({"answer_ms": answer_milliseconds(options), "slots": SERVER_SLOTS});
     let path = format!("server/{MODEL}/pace");
     simulator.call_admin("PUT", &path, Some(&pace)).await?;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::chaos::neighbours::provider_accounts::{self, NeighbourAccount};
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::longshored::config_files::ProviderAccount;
 use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::harness::verdict::TrialVerdict;
@@ -48,9 +48,7 @@ pub async fn run(
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
     let silent = FaultyServer::start(ServerFault::Hang)?;
     let accounts = build_accounts(&simulator, &silent);
-    for (name, value) in provider_accounts::write_provider_files(base.scratch.path(), &accounts)? {
-        base.longshored.set(name, &value);
-    }
+    steady_load::set_accounts(&mut base, &accounts)?;
     // These jobs still run when their account stalls.
     let slow = json!({"validating_ms": 500, "running_ms": 600_000});
     let paced = simulator.call_admin("PUT", "openai/stalled-batch/pace", Some(&slow));
@@ -113,15 +111,17 @@ async fn load_stalled(faulty: &Arc<SteadyLoad>) {
     }
 }
 
-fn build_accounts(simulator: &SimulatorProcess, silent: &FaultyServer) -> Vec<NeighbourAccount> {
+fn build_accounts(simulator: &SimulatorProcess, silent: &FaultyServer) -> Vec<ProviderAccount> {
     let batches = format!("http://{}/openai/v1", simulator.address);
     let server = format!("http://{}/server/v1", simulator.address);
     let nowhere = format!("http://{}/v1", silent.at(Ipv4Addr::LOCALHOST));
-    let account = |name, kind, base_url: &String, limits| NeighbourAccount {
+    let account = |name, kind, base_url: &String, limits: &str| ProviderAccount {
         name,
         kind,
         base_url: base_url.clone(),
-        limits,
+        shard: None,
+        limits: limits.to_owned(),
+        has_credential: true,
     };
     vec![
         account("healthy-batch", "openai", &batches, BATCH_LIMITS),

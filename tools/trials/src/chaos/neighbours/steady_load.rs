@@ -9,12 +9,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::harness::callbacks::receipts::CallbackReceipts;
+use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
+use crate::harness::failure::Result;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::{LoadLog, LoadSource};
 use crate::harness::load::open_loop;
+use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::longshored::config_files::{self, ProviderAccount, ProviderModel};
 use crate::harness::measurement::statistics::{self, percentile, round_to};
 use crate::harness::organization::TrialOrganization;
 use crate::harness::polling::PollLimits;
@@ -45,6 +49,24 @@ pub fn deploy(part: &str, organizations: usize, workers: usize) -> Deployment {
     deployment
         .with("MOCK_DELAY_SECONDS", "0")
         .with_organizations(organizations)
+}
+
+/// Writes files for accounts that each serve a model of their own name, and for the mock's free
+/// model.
+pub fn set_accounts(base: &mut BaseEnvironment, accounts: &[ProviderAccount]) -> Result<()> {
+    let model = |id, provider| ProviderModel {
+        id,
+        providers: vec![provider],
+        upstream: id,
+        is_priced: false,
+    };
+    let models = accounts.iter().map(|it| model(it.name, it.name));
+    let models: Vec<ProviderModel> = models.chain([model(FREE_MODEL, "mock")]).collect();
+    let folder = base.scratch.path();
+    for (name, value) in config_files::write_config_files(folder, accounts, &models)? {
+        base.longshored.set(name, &value);
+    }
+    Ok(())
 }
 
 /// Every organization of a trial, with callbacks to its sink.

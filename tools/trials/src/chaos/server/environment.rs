@@ -1,16 +1,13 @@
 //! One shard whose only model runs on a real server behind a proxy; one `serve`, one `work`
 //! process.
 
-use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
-
 use crate::chaos::server::questions;
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::failure::Result;
+use crate::harness::longshored::config_files::{self, ProviderAccount, ProviderModel};
 use crate::harness::progress::report_progress;
 use crate::harness::relays::counting_proxy::CountingProxy;
 use crate::harness::servers::llama::{self, LlamaServer};
@@ -39,7 +36,22 @@ impl RealModelEnvironment {
         let mut llama = LlamaServer::new(options, &base.scratch)?;
         llama.start()?;
         let proxy = CountingProxy::start(llama.address).await?;
-        for (name, value) in write_provider_files(base.scratch.path(), proxy.address)? {
+        let account = ProviderAccount {
+            name: "our-llama",
+            kind: "server",
+            base_url: format!("http://{}/v1", proxy.address),
+            shard: None,
+            limits: format!("questions = {}", llama::LLAMA_SLOTS),
+            has_credential: false,
+        };
+        let model = ProviderModel {
+            id: questions::MODEL,
+            providers: vec!["our-llama"],
+            upstream: llama::LLAMA_MODEL,
+            is_priced: true,
+        };
+        let folder = base.scratch.path();
+        for (name, value) in config_files::write_config_files(folder, &[account], &[model])? {
             base.longshored.set(name, &value);
         }
         let mut deployment = Deployment::one_serve("", 1)
@@ -56,28 +68,4 @@ impl RealModelEnvironment {
             llama,
         })
     }
-}
-
-/// Writes `providers.toml` and `models.toml` as docs/providers.md describes.
-fn write_provider_files(folder: &Path, server: SocketAddr) -> Result<[(&'static str, String); 2]> {
-    let providers = format!(
-        "[[provider]]\nname = \"our-llama\"\nkind = \"server\"\n\
-         base_url = \"http://{server}/v1\"\nlimits = {{ questions = {} }}\n",
-        llama::LLAMA_SLOTS
-    );
-    let models = format!(
-        "[[model]]\nid = \"{}\"\nprovider = \"our-llama\"\nupstream = \"{}\"\nkind = \"chat\"\n\
-         price = {{ batch = {{ input = \"0.10\", output = \"0.40\" }} }}\n",
-        questions::MODEL,
-        llama::LLAMA_MODEL
-    );
-    let write = |name: &str, text: String| {
-        let file = folder.join(name);
-        fs::write(&file, text).context(format!("writing {name}"))?;
-        Ok(file.display().to_string())
-    };
-    Ok([
-        ("PROVIDERS_FILE", write("providers.toml", providers)?),
-        ("MODELS_FILE", write("smollm2.toml", models)?),
-    ])
 }

@@ -6,7 +6,7 @@ use crate::harness::environment::databases::CHAOS_MEMORY;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::provider_environment::ProviderEnvironment;
 use crate::harness::failure::Result;
-use crate::harness::longshored::accounts::{TrialAccount, TrialAccounts};
+use crate::harness::longshored::config_files::{TrialAccount, TrialAccounts};
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::options::CommonOptions;
 

@@ -12,7 +12,7 @@ use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::lock::lock;
 use crate::harness::polling::PollLimits;
 
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A sweeper frees such claims; it does not run all the time.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -58,6 +58,7 @@ struct LeaseNode {
     epoch: i32,
     is_dead: bool,
     is_overdue: bool,
+    has_claims: bool,
 }
 
 impl LeaseNode {
@@ -88,7 +89,11 @@ async fn inspect_shard(
     leases: &LostLeases,
 ) -> Result<()> {
     let query = "select node as id, name, epoch, dead_at is not null as is_dead,
-            seen_until < clock_timestamp() as is_overdue
+            seen_until < clock_timestamp() as is_overdue,
+            exists (select from shard.lane where lane.node = node.node)
+                or exists (select from shard.batch where batch.node = node.node)
+                or exists (select from shard.delivery where delivery.node = node.node)
+                or exists (select from shard.file where file.node = node.node) as has_claims
         from shard.node";
     let nodes: Vec<LeaseNode> = sqlx::query_as(query)
         .fetch_all(pool)
@@ -98,7 +103,7 @@ async fn inspect_shard(
     for node in &nodes {
         let Some(pid) = node.pid() else { continue };
         leases.check_node(shard, node, interruptions.excuses(pid));
-        if away.contains(&pid) {
+        if node.has_claims && away.contains(&pid) {
             interruptions.record_held(pid, read_held_claims(pool, node.id).await?);
         }
     }
@@ -166,6 +171,7 @@ mod tests {
             epoch: 1,
             is_dead: false,
             is_overdue: false,
+            has_claims: false,
         };
         leases.check_node("north", &node, false);
         assert!(leases.lost().is_empty());

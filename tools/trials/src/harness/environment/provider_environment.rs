@@ -6,7 +6,7 @@ use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
-use crate::harness::longshored::accounts::TrialAccounts;
+use crate::harness::longshored::config_files::TrialAccounts;
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::options::CommonOptions;
 

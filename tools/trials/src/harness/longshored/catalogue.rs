@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::failure::{FailureContext as _, Result};
 
+/// The price of every priced model.
+pub const PRICE: &str = "price = { batch = { input = \"0.10\", output = \"0.40\" } }\n";
 /// Never billed.
 pub const FREE_MODEL: &str = "svc-mock";
 /// Priced, and served by the mock provider too. The names of all priced models begin with it.
@@ -52,8 +54,7 @@ fn free_model_id(number: usize) -> String {
 
 fn catalogue_toml() -> String {
     let mut text = FIRST_MODELS.to_owned();
-    let price = "price = { batch = { input = \"0.10\", output = \"0.40\" } }\n";
-    let priced = (1..=MORE_PRICED_MODELS).map(|number| (priced_model_id(number), price));
+    let priced = (1..=MORE_PRICED_MODELS).map(|number| (priced_model_id(number), PRICE));
     let free = (1..=MORE_FREE_MODELS).map(|number| (free_model_id(number), ""));
     for (id, price) in priced.chain(free) {
         // Writing to a string cannot fail.

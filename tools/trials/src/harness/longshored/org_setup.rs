@@ -3,7 +3,8 @@
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::http::string_field;
 use crate::harness::longshored::longshored_process::LongshoredProgram;
 use crate::harness::organization::TrialOrganization;
 
@@ -78,9 +79,4 @@ async fn run_admin_command(longshored: &LongshoredProgram, arguments: &[&str]) -
     let verb = [["admin"].as_slice(), arguments, &["--json"]].concat();
     let output = longshored.run(&verb).await?;
     serde_json::from_str(&output).context(format!("reading the output of {}", verb.join(" ")))
-}
-
-fn string_field(object: &Value, field: &str) -> Result<String> {
-    let text = object.get(field).and_then(Value::as_str).map(str::to_owned);
-    text.ok_or_else(|| TrialFailure::new(format!("no {field} in {object}")))
 }

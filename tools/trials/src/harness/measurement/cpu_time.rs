@@ -24,20 +24,24 @@ pub fn process_cpu_seconds(pid: u32) -> Result<f64> {
 /// CPU seconds of a process and its children, including exited ones.
 pub fn process_tree_cpu_seconds(pid: u32) -> Result<f64> {
     let head = read_process_stat(pid)?;
-    let mut sum = head.own_seconds + head.ended_children_seconds;
-    for entry in fs::read_dir("/proc").context("listing processes")? {
-        let name = entry.context("listing processes")?.file_name();
-        let Some(child) = name.to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // A child that exits now is counted with its parent the next time.
-        if let Ok(stat) = read_process_stat(child)
-            && stat.parent_pid == pid
-        {
-            sum += stat.own_seconds;
-        }
-    }
-    Ok(sum)
+    let children = read_children(pid)?;
+    let children = children.iter().map(|(_, stat)| stat.own_seconds);
+    Ok(head.own_seconds + head.ended_children_seconds + children.sum::<f64>())
+}
+
+pub fn child_pids(parent: u32) -> Result<Vec<u32>> {
+    let children = read_children(parent)?;
+    Ok(children.into_iter().map(|(pid, _)| pid).collect())
+}
+
+fn read_children(parent: u32) -> Result<Vec<(u32, ProcessStat)>> {
+    let entries = fs::read_dir("/proc").context("listing processes")?;
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    // A child that exits now is counted with its parent the next time.
+    let stats = pids.filter_map(|pid: u32| Some((pid, read_process_stat(pid).ok()?)));
+    Ok(stats
+        .filter(|(_, stat)| stat.parent_pid == parent)
+        .collect())
 }
 
 pub fn own_cpu_seconds() -> Result<f64> {

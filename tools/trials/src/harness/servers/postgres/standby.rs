@@ -9,6 +9,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::measurement::cpu_time;
 use crate::harness::polling::PollLimits;
 use crate::harness::servers::postgres::{TrialPostgresServer, new_child};
 use crate::harness::servers::scratch_folder::ScratchFolder;
@@ -129,7 +130,7 @@ impl TrialPostgresServer {
         let pid = daemon.pid();
         let pids: Vec<String> = [pid]
             .into_iter()
-            .chain(child_pids(pid))
+            .chain(cpu_time::child_pids(pid)?)
             .map(|it| it.to_string())
             .collect();
         let segment =
@@ -163,34 +164,4 @@ fn signal_processes(name: &str, pids: &[String]) -> Result<()> {
     command.args(["-s", name]).args(pids).stderr(Stdio::null());
     // Some may have exited already.
     command.status().context("running kill").map(|_| ())
-}
-
-fn child_pids(parent: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let children = pids.filter(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        parse_parent_pid(&stat) == Some(parent)
-    });
-    children.collect()
-}
-
-/// The second field after the name, which is in brackets and may contain anything.
-fn parse_parent_pid(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_parent_is_found_behind_any_name() {
-        assert_eq!(parse_parent_pid("12 (a ) b) S 7 12 12 0"), Some(7));
-        assert_eq!(parse_parent_pid(""), None);
-        assert!(!child_pids(1).contains(&1));
-    }
 }
