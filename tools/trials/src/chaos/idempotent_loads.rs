@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::service_client::ServiceResponse;
+use crate::harness::http::http_client::HttpResponse;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
@@ -75,8 +75,8 @@ impl IdempotentLoads {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn record_accepted(&self, number: u64, answer: &ServiceResponse) {
-        if answer.is_replay {
+    fn record_accepted(&self, number: u64, answer: &HttpResponse) {
+        if answer.is_replay() {
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(cargo) = answer.cargo_id() {
@@ -100,7 +100,7 @@ impl IdempotentLoads {
                     let same = answer
                         .cargo_id()
                         .is_some_and(|found| cargo.contains(&found));
-                    answer.is_replay && same
+                    answer.is_replay() && same
                 })
             });
             wrong += usize::from(!is_same);
@@ -151,20 +151,14 @@ impl IdempotentLoads {
 }
 
 /// One attempt, to any process. None if there is no organization or no process.
-async fn send_once(
-    callers: &ChaosCallers,
-    number: u64,
-) -> Option<std::io::Result<ServiceResponse>> {
+async fn send_once(callers: &ChaosCallers, number: u64) -> Option<std::io::Result<HttpResponse>> {
     let organization = callers
         .organizations
         .get(open_loop::organization_index(callers, number))?;
-    let mut request = String::new();
-    callers
-        .requests
-        .write_keyed(&mut request, organization, number);
+    let request = callers.requests.build_keyed(organization, number);
     let place = rand::random_range(0..callers.clients.len().max(1));
     let target = callers.clients.get(place)?;
-    Some(target.send(request.as_bytes()).await)
+    Some(target.send(request).await)
 }
 
 async fn count_stored_keys(environment: &TrialEnvironment) -> Result<StoredKeys> {

@@ -287,13 +287,12 @@ async fn send_request(callers: &RedisCallers, label: &'static str, number: u64) 
     let organization = callers.within_limit.get(turn);
     let organization = organization.filter(|_| label != OVER_LIMIT);
     let organization = organization.unwrap_or(&callers.over_limit);
-    let mut request = String::new();
-    callers.requests.write(&mut request, organization, number);
+    let request = callers.requests.build(organization, number);
     let source = LoadSource {
         label,
         ..LoadSource::default()
     };
-    callers.load_log.send(client, &request, source).await;
+    callers.load_log.send(client, request, source).await;
 }
 
 #[cfg(test)]

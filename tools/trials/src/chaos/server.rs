@@ -83,9 +83,9 @@ async fn load_cargo(
     };
     for number in 0..cargo {
         let (body, text) = questions::build_load(number, &callers.callback_url);
-        let request = load_request::format_load(organization, &body);
+        let request = load_request::load(organization, body);
         let began_at = Instant::now();
-        let answer = target.send(request.as_bytes()).await.context("loading")?;
+        let answer = target.send(request).await.context("loading")?;
         let record = LoadRecord::new(source, began_at, Ok(&answer));
         if record.cargo.is_none() {
             let text = format!("load: {} {}", answer.status, answer.json());

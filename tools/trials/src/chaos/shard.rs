@@ -13,8 +13,8 @@ use crate::harness::checks::readiness_watch::{self, ReadinessReport};
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
+use crate::harness::http::http_client::{HttpRequest, HttpResponse};
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log::{self, LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
@@ -153,9 +153,9 @@ async fn run_outages(
 async fn warm_key_caches(callers: &ChaosCallers) {
     for target in &callers.clients {
         for organization in &callers.organizations {
-            let request = load_request::format_get(&load_request::tracking_path(0), organization);
+            let request = load_request::get(&load_request::tracking_path(0), organization);
             // The response is always 404; the request alone fills the cache.
-            let _ = target.send(request.as_bytes()).await;
+            let _ = target.send(request).await;
         }
     }
 }
@@ -166,10 +166,9 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
     let Some(organization) = callers.organizations.get(which) else {
         return;
     };
-    let mut request = String::new();
-    callers.requests.write(&mut request, organization, number);
+    let request = callers.requests.build(organization, number);
     let began_at = Instant::now();
-    if let Some(answer) = send_request(callers, responses, which, &request).await
+    if let Some(answer) = send_request(callers, responses, which, request).await
         && let Some(cargo) = answer.cargo_id()
     {
         let source = LoadSource {
@@ -182,8 +181,8 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
     }
     let latest = lock(&responses.latest).get(&which).copied();
     if let (0, Some(cargo)) = (number % 4, latest) {
-        let request = load_request::format_get(&load_request::tracking_path(cargo), organization);
-        send_request(callers, responses, which, &request).await;
+        let request = load_request::get(&load_request::tracking_path(cargo), organization);
+        send_request(callers, responses, which, request).await;
     }
 }
 
@@ -192,14 +191,14 @@ async fn send_request(
     callers: &ChaosCallers,
     responses: &ShardResponses,
     which: usize,
-    request: &str,
-) -> Option<ServiceResponse> {
+    request: HttpRequest,
+) -> Option<HttpResponse> {
     let organization = callers.organizations.get(which)?;
     let target = callers
         .clients
         .get(rand::random_range(0..callers.clients.len()))?;
     let began = Instant::now();
-    let answered = target.send(request.as_bytes()).await;
+    let answered = target.send(request).await;
     let excused = responses.outages.may_affect(&organization.shard, began);
     let mut requests = lock(&responses.counts);
     let reason = match answered {
@@ -212,15 +211,11 @@ async fn send_request(
             }
             return Some(answer);
         }
-        Ok(answer) if excused && answer.status == 503 && answer.retry_after.is_some() => {
+        Ok(answer) if excused && answer.status == 503 && answer.retry_after().is_some() => {
             requests.refused += 1;
             return None;
         }
-        Ok(answer) => format!(
-            "{} {}",
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
-        ),
+        Ok(answer) => format!("{} {}", answer.status, answer.text()),
         Err(error) => load_log::error_reason(&error),
     };
     let place = if excused {

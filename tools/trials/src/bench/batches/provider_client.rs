@@ -39,7 +39,8 @@ impl BenchProviderClient {
             .header("content-type", kind)
             .body(Full::new(body));
         let request = request.map_err(|error| failed(error.to_string()))?;
-        let reply = self.http.send(request).await.map_err(failed)?;
+        let reply = self.http.send(request).await;
+        let reply = reply.map_err(|error| failed(error.to_string()))?;
         if !reply.is_success() {
             return Err(failed(format!("{} {}", reply.status, reply.text())));
         }

@@ -43,13 +43,12 @@ pub async fn run_load_burst(
         let (pair, loads, next) = (Arc::clone(pair), Arc::clone(loads), Arc::clone(&next));
         let (organization, log) = (organization.clone(), Arc::clone(&log));
         running.spawn(async move {
-            let mut request = String::new();
             while let number = next.fetch_add(1, Ordering::Relaxed)
                 && (number < count || begun.elapsed() < at_least)
                 && let Some(client) = pair.clients.get(place % pair.clients.len())
             {
-                loads.write(&mut request, &organization, number);
-                log.send(client, &request, LoadSource::default()).await;
+                let request = loads.build(&organization, number);
+                log.send(client, request, LoadSource::default()).await;
             }
         });
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::chaos::process_pair::ProcessPair;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::http_client::HttpResponse;
 use crate::harness::http::load_request::LoadRequests;
-use crate::harness::http::service_client::ServiceResponse;
 use crate::harness::organization::TrialOrganization;
 
 /// The time in which the Free plan refills one token.
@@ -44,7 +44,7 @@ pub async fn measure_waits(
         caller.take_next_token().await?;
         let refused = caller.load().await?;
         let told_at = Instant::now();
-        let Some(seconds) = refused.retry_after.filter(|_| refused.status == 429) else {
+        let Some(seconds) = refused.retry_after().filter(|_| refused.status == 429) else {
             return Err(TrialFailure::new(format!(
                 "an empty bucket answers {} without Retry-After",
                 refused.status
@@ -76,15 +76,13 @@ struct RetryingCaller<'a> {
 
 impl RetryingCaller<'_> {
     /// Sends one load, to each process in turn.
-    async fn load(&mut self) -> Result<ServiceResponse> {
+    async fn load(&mut self) -> Result<HttpResponse> {
         self.number += 1;
         let turn = usize::try_from(self.number).unwrap_or_default() % self.pair.clients.len();
         let target = self.pair.clients.get(turn);
         let target = target.ok_or_else(|| TrialFailure::new("no process is running"))?;
-        let mut request = String::new();
-        self.loads
-            .write(&mut request, self.organization, self.number);
-        target.send(request.as_bytes()).await.context("loading")
+        let request = self.loads.build(self.organization, self.number);
+        target.send(request).await.context("loading")
     }
 
     /// Empties the bucket, then takes the next token as soon as it arrives.

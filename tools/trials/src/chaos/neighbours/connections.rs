@@ -9,11 +9,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::chaos::neighbours::steady_load::{self, ConnectionReuse, SteadyLoad};
+use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::http::http_client::ConnectionReuse;
 use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics;

@@ -104,10 +104,10 @@ async fn load_large(
     count: usize,
 ) -> Result<Vec<u128>> {
     let text = FILLER_TEXT.repeat(LOAD_BYTES / FILLER_TEXT.len());
-    let request = steady_load::format_load(large, FREE_MODEL, &text, MAX_TOKENS);
+    let request = steady_load::build_load(large, FREE_MODEL, &text, MAX_TOKENS);
     let target = ServiceClient::new(serving);
     let loading = (0..count).map(|_| async {
-        let answer = target.send(request.as_bytes()).await;
+        let answer = target.send(request.clone()).await;
         let answer = answer.context("loading 9 MB")?;
         let refused = || {
             TrialFailure::new(format!(

@@ -51,10 +51,10 @@ pub async fn run(
 
     let bytes = options.choose_size(9_000_000, 3_000_000);
     let text = DIRECTIVE.repeat(bytes / DIRECTIVE.len());
-    let request = steady_load::format_load(&poisoner, FREE_MODEL, &text, 64);
+    let request = steady_load::build_load(&poisoner, FREE_MODEL, &text, 64);
     let within = Duration::from_secs(options.choose_size(60, 20));
     let poisoning = async {
-        let answer = ServiceClient::new(serving).send(request.as_bytes()).await;
+        let answer = ServiceClient::new(serving).send(request).await;
         let answer = answer.context("loading the poison")?;
         let refused = || {
             TrialFailure::new(format!(

@@ -13,6 +13,7 @@ use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
+use crate::harness::http::http_client::{ConnectionReuse, HttpRequest};
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::{LoadLog, LoadSource};
@@ -81,18 +82,9 @@ pub fn members(environment: &TrialEnvironment) -> Vec<LoadingOrganization> {
         .collect()
 }
 
-/// How callers connect to the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionReuse {
-    KeepAlive,
-    PerRequest,
-}
-
 #[derive(Debug)]
 pub struct SteadyLoad {
-    service: SocketAddr,
-    reuse: ConnectionReuse,
-    keep_alive_client: ServiceClient,
+    client: ServiceClient,
     organizations: Vec<LoadingOrganization>,
     models: Vec<&'static str>,
     pub receipts: Arc<CallbackReceipts>,
@@ -124,9 +116,7 @@ impl SteadyLoad {
         receipts: &Arc<CallbackReceipts>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            service: serving,
-            reuse: reach,
-            keep_alive_client: ServiceClient::new(serving),
+            client: ServiceClient::with_reuse(serving, reach),
             organizations: members,
             models: models.to_vec(),
             receipts: Arc::clone(receipts),
@@ -146,21 +136,12 @@ impl SteadyLoad {
             return;
         };
         let text = format!("cargo {number}: what lies in the example?");
-        let request = format_load(member, model, &text, 64);
+        let request = build_load(member, model, &text, 64);
         let source = LoadSource {
             label: model,
             ..LoadSource::default()
         };
-        match self.reuse {
-            ConnectionReuse::KeepAlive => {
-                let client = &self.keep_alive_client;
-                self.log.send(client, &request, source).await
-            }
-            ConnectionReuse::PerRequest => {
-                let client = ServiceClient::new(self.service);
-                self.log.send(&client, &request, source).await
-            }
-        };
+        self.log.send(&self.client, request, source).await;
     }
 
     /// Loads at this rate until `event` ends; returns its result and the window.
@@ -240,16 +221,16 @@ impl SteadyLoad {
     }
 }
 
-pub fn format_load(
+pub fn build_load(
     member: &LoadingOrganization,
     model: &str,
     text: &str,
     max_tokens: u32,
-) -> String {
+) -> HttpRequest {
     let message = json!({"role": "user", "content": text});
     let params = json!({"model": model, "max_tokens": max_tokens, "messages": [message]});
     let body = json!({"params": params, "callback_url": member.callback_url}).to_string();
-    load_request::format_load(&member.organization, &body)
+    load_request::load(&member.organization, body)
 }
 
 /// The results of a window. Cargo without a callback counts with its age.

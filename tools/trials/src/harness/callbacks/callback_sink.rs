@@ -120,8 +120,10 @@ async fn respond(
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Full;
+
     use super::*;
-    use crate::harness::http::service_client::ServiceClient;
+    use crate::harness::http::http_client::HttpClient;
     use crate::harness::longshored::catalogue::PRICED_MODEL;
 
     #[tokio::test]
@@ -131,7 +133,7 @@ mod tests {
             ..SinkOptions::default()
         };
         let receiver = CallbackSink::start(options).await.unwrap();
-        let target = ServiceClient::new(receiver.address);
+        let client = HttpClient::default();
         let callbacks = [
             (1, true, PRICED_MODEL),
             (2, true, "svc-mock"),
@@ -142,11 +144,9 @@ mod tests {
             let body = format!(
                 r#"{{"cargo_id":"crg_{id:032x}","success":{success},"response":{{"model":"{model}"}}}}"#
             );
-            let request = format!(
-                "POST /hook HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            assert_eq!(target.send(request.as_bytes()).await.unwrap().status, 200);
+            let url = format!("http://{}/hook", receiver.address);
+            let request = Request::post(url).body(Full::new(body.into())).unwrap();
+            assert_eq!(client.send(request).await.unwrap().status, 200);
         }
         let receipts = &receiver.receipts;
         assert_eq!(

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::harness::http::keep_alive::{find_bytes, find_cargo_id};
+use crate::harness::http::body_search::{find_bytes, find_cargo_id};
 use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::PRICED_MODEL;
 

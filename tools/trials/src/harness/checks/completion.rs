@@ -251,8 +251,8 @@ async fn fetch_tracking_status(callers: &ChaosCallers, cargo: u128, loaded: &Loa
     let Some((organization, target)) = organization.zip(callers.clients.get(place)) else {
         return "not requested".to_owned();
     };
-    let request = load_request::format_get(&load_request::tracking_path(cargo), organization);
-    match target.send(request.as_bytes()).await {
+    let request = load_request::get(&load_request::tracking_path(cargo), organization);
+    match target.send(request).await {
         Ok(answer) => match answer.json().get("status") {
             Some(status) if answer.is_success() => status.to_string(),
             _ => answer.status.to_string(),

@@ -14,11 +14,14 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::harness::failure::Result;
-use crate::harness::http::http_client::{HttpClient, HttpResult};
+use crate::harness::http::http_client::{HttpClient, HttpRequest, HttpResponse};
 use crate::harness::polling::PollLimits;
 use crate::harness::sample_files::unique_hex;
 use crate::harness::sample_files::upload_content::UploadContent;
 use crate::harness::sha256;
+
+/// The error says why there is no response, or not the expected one.
+pub type FilesResult<T> = std::result::Result<T, String>;
 
 const MAX_CONCURRENT_PARTS: usize = 3;
 const FORM_BOUNDARY: &str = "trial-boundary-5f2c";
@@ -118,7 +121,7 @@ impl FilesClient {
         let body = body.map(|body| Bytes::from(body.to_string()));
         let request = request.body(Full::new(body.unwrap_or_default()));
         let answered = match request {
-            Ok(request) => self.http.send(request).await,
+            Ok(request) => self.send_to_host(request).await,
             Err(error) => Err(error.to_string()),
         };
         match answered {
@@ -134,7 +137,7 @@ impl FilesClient {
     }
 
     /// Opens a session and uploads its bytes; the error says why the file is not there.
-    pub async fn stage(&self, content: &UploadContent) -> HttpResult<StagedUpload> {
+    pub async fn stage(&self, content: &UploadContent) -> FilesResult<StagedUpload> {
         let began_at = Instant::now();
         let created = self.create_file(content).await;
         self.stage_session(&created, began_at, content).await
@@ -146,7 +149,7 @@ impl FilesClient {
         created: &FilesResponse,
         began_at: Instant,
         content: &UploadContent,
-    ) -> HttpResult<StagedUpload> {
+    ) -> FilesResult<StagedUpload> {
         let create_duration = began_at.elapsed();
         let uploaded = self.upload_all(created.upload_grant(), content).await;
         let complete_body =
@@ -162,7 +165,7 @@ impl FilesClient {
     }
 
     /// The same, until the file is ready.
-    pub async fn upload_and_complete(&self, content: &UploadContent) -> HttpResult<()> {
+    pub async fn upload_and_complete(&self, content: &UploadContent) -> FilesResult<()> {
         let ended = self.stage(content).await?.complete().await;
         if ended.status == 200 {
             return Ok(());
@@ -170,8 +173,13 @@ impl FilesClient {
         Err(ended.summary())
     }
 
+    async fn send_to_host(&self, request: HttpRequest) -> FilesResult<HttpResponse> {
+        let sent = self.http.send(request).await;
+        sent.map_err(|error| error.to_string())
+    }
+
     /// Uploads all bytes; returns the body for `complete`.
-    pub async fn upload_all(&self, upload: &Value, content: &UploadContent) -> HttpResult<Value> {
+    pub async fn upload_all(&self, upload: &Value, content: &UploadContent) -> FilesResult<Value> {
         if upload.get("type").and_then(Value::as_str) == Some("post") {
             let status = self.post_form(upload, content.all_bytes()).await?;
             return if matches!(status, 200..=299) {
@@ -196,13 +204,13 @@ impl FilesClient {
     }
 
     /// Posts the form of a single-shot grant; returns the store's status.
-    pub async fn post_form(&self, upload: &Value, bytes: Bytes) -> HttpResult<u16> {
+    pub async fn post_form(&self, upload: &Value, bytes: Bytes) -> FilesResult<u16> {
         let request = build_form(upload, &bytes)?;
-        Ok(self.http.send(request).await?.status)
+        Ok(self.send_to_host(request).await?.status)
     }
 
     /// Uploads one part; returns its entry for `complete`.
-    pub async fn put_part(&self, upload: &Value, part: &Value, bytes: Bytes) -> HttpResult<Value> {
+    pub async fn put_part(&self, upload: &Value, part: &Value, bytes: Bytes) -> FilesResult<Value> {
         let checksum = sha256::sha256_base64(&bytes);
         let header = upload.get("checksum_header").and_then(Value::as_str);
         let url = part.get("url").and_then(Value::as_str).unwrap_or_default();
@@ -210,7 +218,7 @@ impl FilesClient {
             .header(header.unwrap_or("x-object-checksum-sha256"), &checksum)
             .body(Full::new(bytes));
         let request = request.map_err(|error| error.to_string())?;
-        let reply = self.http.send(request).await?;
+        let reply = self.send_to_host(request).await?;
         let etag = reply.header("etag").filter(|_| reply.is_success());
         let etag = etag.ok_or_else(|| format!("the store answered {} to a part", reply.status))?;
         Ok(json!({
@@ -260,7 +268,7 @@ impl StagedUpload {
     }
 }
 
-fn build_form(upload: &Value, bytes: &[u8]) -> HttpResult<Request<Full<Bytes>>> {
+fn build_form(upload: &Value, bytes: &[u8]) -> FilesResult<HttpRequest> {
     let url = upload.get("url").and_then(Value::as_str);
     let fields = upload.get("fields").and_then(Value::as_object);
     let (url, fields) = url.zip(fields).ok_or("the session has no form")?;
@@ -290,7 +298,7 @@ fn build_form(upload: &Value, bytes: &[u8]) -> HttpResult<Request<Full<Bytes>>> 
 }
 
 /// Posts the first half of a form and closes the connection.
-pub async fn post_half_form(upload: &Value, bytes: &[u8]) -> HttpResult<()> {
+pub async fn post_half_form(upload: &Value, bytes: &[u8]) -> FilesResult<()> {
     let request = build_form(upload, bytes)?;
     let (uri, headers) = (request.uri().clone(), request.headers().clone());
     let kind = headers

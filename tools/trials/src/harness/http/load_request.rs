@@ -1,13 +1,18 @@
 //! Load requests of one kilobyte, each with a unique body.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Method;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use rand::RngExt as _;
 
+use crate::harness::http::http_client::HttpRequest;
 use crate::harness::organization::TrialOrganization;
 
 pub const BODY_BYTES: usize = 1024;
+const LOAD_PATH: &str = "/cargo/load";
 /// Texts that repeat; a counter makes each body unique.
 const FILLER_COUNT: usize = 256;
 /// Digits of the counter.
@@ -50,37 +55,43 @@ impl LoadRequests {
         self.beginnings.get(place).map_or("", String::as_str)
     }
 
-    /// Writes the `number`th load into `buffer`, ready to send.
-    pub fn write(&self, buffer: &mut String, organization: &TrialOrganization, number: u64) {
-        self.write_with(buffer, organization, number, format_args!(""));
+    /// The `number`th load.
+    pub fn build(&self, organization: &TrialOrganization, number: u64) -> HttpRequest {
+        let mut body = String::with_capacity(BODY_BYTES);
+        self.write_body(&mut body, number);
+        load(organization, body)
     }
 
     /// The same with an idempotency key, for retries.
-    pub fn write_keyed(&self, buffer: &mut String, organization: &TrialOrganization, number: u64) {
-        let header = format_args!("idempotency-key: trial-{number}\r\n");
-        self.write_with(buffer, organization, number, header);
+    pub fn build_keyed(&self, organization: &TrialOrganization, number: u64) -> HttpRequest {
+        let mut request = self.build(organization, number);
+        if let Ok(key) = HeaderValue::from_str(&format!("trial-{number}")) {
+            request.headers_mut().insert("idempotency-key", key);
+        }
+        request
     }
 
-    fn write_with(
-        &self,
-        buffer: &mut String,
-        organization: &TrialOrganization,
-        number: u64,
-        header: std::fmt::Arguments<'_>,
-    ) {
+    /// Writes the `number`th load with its head into `buffer`, for a generator that shares the
+    /// machine's cores with the service.
+    pub fn write(&self, buffer: &mut String, organization: &TrialOrganization, number: u64) {
         buffer.clear();
         // Writing to a string cannot fail.
         let _ = write!(
             buffer,
-            "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
-             content-type: application/json\r\n{header}content-length: {BODY_BYTES}\r\n\r\n",
+            "POST {LOAD_PATH} HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
+             content-type: application/json\r\ncontent-length: {BODY_BYTES}\r\n\r\n",
             organization.api_key,
         );
+        self.write_body(buffer, number);
+    }
+
+    fn write_body(&self, buffer: &mut String, number: u64) {
         let place = usize::try_from(number).unwrap_or_default() % FILLER_COUNT;
         let filling = self.fillers.get(place).map_or("", String::as_str);
         let beginning = self.beginning(number);
         let room = BODY_BYTES.saturating_sub(beginning.len() + COUNTER_DIGITS + self.end.len());
         buffer.push_str(beginning);
+        // Writing to a string cannot fail.
         let _ = write!(buffer, "{number:0COUNTER_DIGITS$x}");
         buffer.push_str(filling.get(..room).unwrap_or_default());
         buffer.push_str(&self.end);
@@ -88,30 +99,40 @@ impl LoadRequests {
 }
 
 /// A load with a custom body.
-pub fn format_load(organization: &TrialOrganization, body: &str) -> String {
-    format!(
-        "POST /cargo/load HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        organization.api_key,
-        body.len()
-    )
+pub fn load(organization: &TrialOrganization, body: impl Into<Bytes>) -> HttpRequest {
+    build(Method::POST, LOAD_PATH, Some(organization), body.into())
 }
 
 /// A GET with a key.
-pub fn format_get(path: &str, organization: &TrialOrganization) -> String {
-    format!(
-        "GET {path} HTTP/1.1\r\nhost: trial\r\nx-api-key: {}\r\n\r\n",
-        organization.api_key
-    )
+pub fn get(path: &str, organization: &TrialOrganization) -> HttpRequest {
+    build(Method::GET, path, Some(organization), Bytes::new())
+}
+
+/// A GET without a key.
+pub fn get_without_key(path: &str) -> HttpRequest {
+    build(Method::GET, path, None, Bytes::new())
 }
 
 pub fn tracking_path(cargo: u128) -> String {
     format!("/cargo/crg_{cargo:032x}/tracking")
 }
 
-/// A GET without a key.
-pub fn format_get_without_key(path: &str, address: SocketAddr) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n")
+/// A path or a key that is not valid is left out: then the service refuses the request.
+fn build(
+    method: Method,
+    path: &str,
+    organization: Option<&TrialOrganization>,
+    body: Bytes,
+) -> HttpRequest {
+    let mut request = HttpRequest::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = path.parse().unwrap_or_default();
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(Ok(key)) = organization.map(|it| HeaderValue::from_str(&it.api_key)) {
+        headers.insert("x-api-key", key);
+    }
+    request
 }
 
 #[cfg(test)]
@@ -119,14 +140,9 @@ mod tests {
     use super::*;
 
     fn body(loads: &LoadRequests, number: u64) -> String {
-        let organization = TrialOrganization {
-            id: String::new(),
-            shard: String::new(),
-            api_key: "svc_sk_x".to_owned(),
-        };
-        let mut buffer = String::new();
-        loads.write(&mut buffer, &organization, number);
-        buffer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        let mut body = String::new();
+        loads.write_body(&mut body, number);
+        body
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A closed-loop load generator: a fixed number of connections with one load in flight each.
 
+mod fast_connection;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,10 +12,10 @@ use tokio::task::JoinSet;
 
 use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::keep_alive::{KeepAliveConnection, ParsedResponse};
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::measurement::statistics;
 use crate::harness::organization::TrialOrganization;
+use fast_connection::{FastConnection, ParsedResponse};
 
 /// How long a connection waits while enough cargo are in flight.
 const RETRY_DELAY: Duration = Duration::from_millis(10);
@@ -85,7 +87,7 @@ async fn run_connection(loader: Arc<ClosedLoopLoader>, until: Instant) -> LoadRo
         let began = Instant::now();
         let mut connection = match kept.take() {
             Some(connection) => connection,
-            None => match KeepAliveConnection::open(loader.address).await {
+            None => match FastConnection::open(loader.address).await {
                 Ok(connection) => connection,
                 Err(error) => {
                     round.record_failure(error.kind().to_string());
@@ -98,7 +100,6 @@ async fn run_connection(loader: Arc<ClosedLoopLoader>, until: Instant) -> LoadRo
             Ok(ParsedResponse {
                 status: 202,
                 closes_connection: closes,
-                ..
             }) => {
                 loader.accepted.fetch_add(1, Ordering::Relaxed);
                 round.accepted += 1;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::http::service_client::{ServiceClient, ServiceResponse};
+use crate::harness::http::http_client::{HttpRequest, HttpResponse};
+use crate::harness::http::service_client::ServiceClient;
 use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 
@@ -39,10 +40,10 @@ impl LoadRecord {
     pub fn new(
         source: LoadSource,
         began_at: Instant,
-        sent: std::result::Result<&ServiceResponse, &io::Error>,
+        sent: std::result::Result<&HttpResponse, &io::Error>,
     ) -> Self {
         let cargo = sent.ok().filter(|it| it.is_success());
-        let cargo = cargo.and_then(ServiceResponse::cargo_id);
+        let cargo = cargo.and_then(HttpResponse::cargo_id);
         let answer = match sent {
             Ok(it) if it.is_success() && cargo.is_none() => "2xx without a cargo_id".to_owned(),
             Ok(it) => it.status.to_string(),
@@ -79,11 +80,11 @@ impl LoadLog {
     pub async fn send(
         &self,
         client: &ServiceClient,
-        request: &str,
+        request: HttpRequest,
         source: LoadSource,
     ) -> LoadRecord {
         let began_at = Instant::now();
-        let sent = client.send(request.as_bytes()).await;
+        let sent = client.send(request).await;
         let record = LoadRecord::new(source, began_at, sent.as_ref());
         self.record(record.clone());
         record

@@ -67,10 +67,9 @@ pub async fn load_once(callers: &ChaosCallers, place: usize, number: u64) -> boo
     let Some((organization, client)) = organization.zip(callers.clients.get(place)) else {
         return false;
     };
-    let mut request = String::new();
-    callers.requests.write(&mut request, organization, number);
+    let request = callers.requests.build(organization, number);
     let source = load_source(place, which);
-    let sent = callers.load_log.send(client, &request, source).await;
+    let sent = callers.load_log.send(client, request, source).await;
     sent.cargo.is_some()
 }
 
@@ -93,9 +92,9 @@ fn load_source(client: usize, organization: usize) -> LoadSource {
 pub async fn load_body(callers: &ChaosCallers, place: usize, which: usize, body: &str) {
     let organization = callers.organizations.get(which);
     if let Some((organization, client)) = organization.zip(callers.clients.get(place)) {
-        let request = load_request::format_load(organization, body);
+        let request = load_request::load(organization, body.to_owned());
         let source = load_source(place, which);
-        callers.load_log.send(client, &request, source).await;
+        callers.load_log.send(client, request, source).await;
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::harness::callbacks::callback_sink::CallbackSink;
+use crate::harness::http::http_client::HttpRequest;
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::callback_log::CallbackLog;
@@ -48,23 +49,26 @@ impl QuestionLoader {
         let Some(organization) = self.organizations.get(place) else {
             return;
         };
-        let request = self.format_request(organization, question);
+        let request = self.build_request(organization, question);
         let source = LoadSource {
             organization: place,
             client: None,
             label: question.model,
         };
         let began_at = Instant::now();
-        let sent = self.client.send(request.as_bytes()).await;
+        let sent = self.client.send(request).await;
         let mut record = LoadRecord::new(source, began_at, sent.as_ref());
         if let (None, Ok(answer)) = (record.cargo, sent) {
-            let body = String::from_utf8_lossy(&answer.body);
-            record.answer = format!("{} {body}", record.answer);
+            record.answer = format!("{} {}", record.answer, answer.text());
         }
         self.callback_log.record_load(record, &question.text);
     }
 
-    fn format_request(&self, organization: &TrialOrganization, question: &ChatQuestion) -> String {
+    fn build_request(
+        &self,
+        organization: &TrialOrganization,
+        question: &ChatQuestion,
+    ) -> HttpRequest {
         let message = json!({"role": "user", "content": question.text});
         let mut params = json!({
             "model": question.model,
@@ -75,6 +79,6 @@ impl QuestionLoader {
             params.insert("system".to_owned(), json!(system));
         }
         let body = json!({"params": params, "callback_url": self.callback_url}).to_string();
-        load_request::format_load(organization, &body)
+        load_request::load(organization, body)
     }
 }

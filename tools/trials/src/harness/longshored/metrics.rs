@@ -13,8 +13,8 @@ pub struct ScrapedMetrics(String);
 impl ScrapedMetrics {
     /// Uses the metrics listener, which callers do not reach.
     pub async fn scrape(address: SocketAddr) -> Result<Self> {
-        let request = load_request::format_get_without_key("/metrics", address);
-        let answer = ServiceClient::new(address).send(request.as_bytes()).await;
+        let request = load_request::get_without_key("/metrics");
+        let answer = ServiceClient::new(address).send(request).await;
         let answer = answer.context("reading metrics")?;
         if !answer.is_success() {
             return Err(TrialFailure::new(format!(
@@ -22,9 +22,7 @@ impl ScrapedMetrics {
                 answer.status
             )));
         }
-        String::from_utf8(answer.body)
-            .context("reading metrics")
-            .map(Self)
+        Ok(Self(answer.text()))
     }
 
     /// The sum over all labels; 0 for a metric that does not exist.

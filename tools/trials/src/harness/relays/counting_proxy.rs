@@ -2,24 +2,28 @@
 //! requests.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::harness::failure::Result;
+use crate::harness::http::http_client::{ConnectionReuse, HttpClient};
 use crate::harness::relays::listener;
 use crate::harness::relays::request_log::{RequestEnd, RequestLog};
+
+/// A slow model on a busy machine takes minutes.
+const ANSWER_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// Listens until it is dropped.
 #[derive(Debug)]
@@ -35,10 +39,8 @@ impl CountingProxy {
         let onward = Arc::new(ProxyTarget {
             address: to,
             request_log: Arc::clone(&request_log),
-            // One connection per call: a reused one could have been closed meanwhile.
-            client: Client::builder(TokioExecutor::new())
-                .pool_max_idle_per_host(0)
-                .build(HttpConnector::new()),
+            // A reused connection could have been closed meanwhile.
+            client: HttpClient::new(ANSWER_TIMEOUT, ConnectionReuse::PerRequest),
         });
         let proxy = move |stream: TcpStream| {
             let onward = Arc::clone(&onward);
@@ -63,7 +65,7 @@ impl CountingProxy {
 struct ProxyTarget {
     address: SocketAddr,
     request_log: Arc<RequestLog>,
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: HttpClient,
 }
 
 /// The connection closes without a response.
@@ -88,27 +90,26 @@ impl ProxyTarget {
         // The service also asks for health and models, by GET.
         let is_question = request.method() == Method::POST;
         let question = is_question.then(|| self.request_log.begin_request(id));
-        let (mut head, body) = request.into_parts();
-        let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
-        head.uri = format!("http://{}{path}", self.address)
-            .parse()
-            .map_err(|_| NoAnswer)?;
+        let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
         let request = Request::from_parts(head, Full::new(body));
-        let answered = match self.client.request(request).await {
+        let host = self.address.to_string();
+        let answered = match self.client.send_to(&host, request).await {
             Ok(answered) => answered,
             Err(error) => {
-                if let Some(question) = question.filter(|_| error.is_connect()) {
+                let is_unreachable = error.kind() == io::ErrorKind::ConnectionRefused;
+                if let Some(question) = question.filter(|_| is_unreachable) {
                     question.end(RequestEnd::NotReceived);
                 }
                 return Err(NoAnswer);
             }
         };
-        let (head, body) = answered.into_parts();
-        let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
         if let Some(question) = question {
-            question.end(RequestEnd::from_response(head.status.as_u16(), &body));
+            question.end(RequestEnd::from_response(answered.status, &answered.body));
         }
-        Ok(Response::from_parts(head, Full::new(body)))
+        let mut response = Response::new(Full::new(answered.body));
+        *response.status_mut() = StatusCode::from_u16(answered.status).map_err(|_| NoAnswer)?;
+        *response.headers_mut() = answered.headers;
+        Ok(response)
     }
 }

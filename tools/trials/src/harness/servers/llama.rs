@@ -65,7 +65,7 @@ impl LlamaServer {
                     "the health check answered {}",
                     reply.status
                 ))),
-                Err(why) => Err(TrialFailure::new(why)),
+                Err(error) => Err(TrialFailure::new(error.to_string())),
             }
         };
         self.child.wait_until_answering(health).await

@@ -75,7 +75,8 @@ async fn call_admin(
     let request = request.body(Full::new(Bytes::from(body)));
     let failed = |why: String| TrialFailure::new(format!("{method} {url}: {why}"));
     let request = request.map_err(|error| failed(error.to_string()))?;
-    let reply = http.send(request).await.map_err(failed)?;
+    let reply = http.send(request).await;
+    let reply = reply.map_err(|error| failed(error.to_string()))?;
     if !reply.is_success() {
         return Err(failed(format!("{} {}", reply.status, reply.text())));
     }

@@ -1,4 +1,4 @@
-//! One keep-alive connection to the service, as cheap as possible for the client.
+//! One keep-alive connection of the closed loop, as cheap as possible for the client.
 //!
 //! The load generator shares two cores with the service. So a request is one prepared buffer
 //! and one write, and only the needed parts of a response are parsed.
@@ -8,28 +8,25 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
+use crate::harness::http::body_search::find_bytes;
+
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 #[derive(Debug)]
-pub struct KeepAliveConnection {
+pub struct FastConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// A response, parsed as far as trials need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParsedResponse<'a> {
+pub struct ParsedResponse {
     pub status: u16,
-    /// The response to a repeated idempotency key.
-    pub is_replay: bool,
-    /// Whole seconds of `Retry-After`.
-    pub retry_after: Option<u64>,
     /// The server will not accept another request on this connection.
     pub closes_connection: bool,
-    pub body: &'a [u8],
 }
 
-impl KeepAliveConnection {
+impl FastConnection {
     pub async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -39,13 +36,7 @@ impl KeepAliveConnection {
         })
     }
 
-    /// Whether the server has closed it, or sent unexpected bytes, since the last exchange.
-    pub fn is_stale(&self) -> bool {
-        let read = self.stream.try_read(&mut [0; 1]);
-        !matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<ParsedResponse<'_>> {
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<ParsedResponse> {
         self.write(request).await?;
         self.buffer.clear();
         let mut chunk = [0; 4096];
@@ -57,12 +48,10 @@ impl KeepAliveConnection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error),
             }
-            if is_complete(&self.buffer)? {
-                break;
+            if let Some(reply) = parse_response(&self.buffer)? {
+                return Ok(reply);
             }
         }
-        let reply = parse_response(&self.buffer)?;
-        reply.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     async fn write(&self, request: &[u8]) -> io::Result<()> {
@@ -80,12 +69,8 @@ impl KeepAliveConnection {
     }
 }
 
-fn is_complete(bytes: &[u8]) -> io::Result<bool> {
-    parse_response(bytes).map(|reply| reply.is_some())
-}
-
 /// The response in these bytes, if they are complete.
-fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse<'_>>> {
+fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse>> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let Some(head_end) = find_bytes(bytes, HEAD_END) else {
         return Ok(None);
@@ -96,10 +81,7 @@ fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse<'_>>> {
     let mut length = None;
     let mut reply = ParsedResponse {
         status,
-        is_replay: false,
-        retry_after: None,
         closes_connection: false,
-        body: &[],
     };
     for line in lines {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
@@ -116,11 +98,6 @@ fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse<'_>>> {
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 reply.closes_connection = value.eq_ignore_ascii_case(b"close");
             }
-            11 if name.eq_ignore_ascii_case(b"retry-after") => {
-                reply.retry_after =
-                    parse_number(value).and_then(|seconds| u64::try_from(seconds).ok());
-            }
-            17 if name.eq_ignore_ascii_case(b"idempotent-replay") => reply.is_replay = true,
             _ => {}
         }
     }
@@ -128,7 +105,7 @@ fn parse_response(bytes: &[u8]) -> io::Result<Option<ParsedResponse<'_>>> {
     let body = rest
         .get(HEAD_END.len()..)
         .and_then(|body| body.get(..length));
-    Ok(body.map(|body| ParsedResponse { body, ..reply }))
+    Ok(body.map(|_| reply))
 }
 
 /// `HTTP/1.1 202 Accepted`
@@ -141,60 +118,25 @@ fn parse_number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The position of `needle`.
-pub fn find_bytes(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes
-        .windows(needle.len())
-        .position(|window| window == needle)
-}
-
-/// The first cargo id in a body, as a number.
-pub fn find_cargo_id(body: &[u8]) -> Option<u128> {
-    let field = b"\"cargo_id\":\"crg_";
-    let begin = find_bytes(body, field)? + field.len();
-    let digits = body.get(begin..begin + 32)?;
-    u128::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_response_is_parsed_once_it_is_complete() {
-        let whole =
-            b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\nidempotent-replay: true\r\n\r\nhello";
+        let whole = b"HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\nhello";
         for length in 0..whole.len() {
             assert_eq!(parse_response(&whole[..length]).unwrap(), None);
         }
         let reply = parse_response(whole).unwrap().unwrap();
-        assert_eq!(
-            (reply.status, reply.is_replay, reply.body),
-            (202, true, &b"hello"[..])
-        );
-        assert!(!reply.closes_connection && reply.retry_after.is_none());
-    }
-
-    #[test]
-    fn what_a_refusal_carries_is_seen() {
-        let bytes =
-            b"HTTP/1.1 503 X\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        let reply = parse_response(bytes).unwrap().unwrap();
-        assert!(reply.closes_connection);
-        assert_eq!(reply.retry_after, Some(1));
+        assert_eq!((reply.status, reply.closes_connection), (202, false));
+        let bytes = b"HTTP/1.1 503 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        assert!(parse_response(bytes).unwrap().unwrap().closes_connection);
     }
 
     #[test]
     fn bytes_that_are_no_response_are_an_error() {
         assert!(parse_response(b"SMTP ready\r\n\r\n").is_err());
         assert!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
-    }
-
-    #[test]
-    fn the_id_is_found_in_a_body() {
-        let body = br#"{"cargo_id":"crg_000000000000000000000000000000ff","status":"success"}"#;
-        assert_eq!(find_cargo_id(body), Some(255));
-        assert_eq!(find_cargo_id(br#"{"cargo_id":"crg_00"}"#), None);
-        assert_eq!(find_cargo_id(b"{}"), None);
     }
 }
