@@ -19,7 +19,7 @@ use crate::chaos::interruption_findings::InterruptionFindings;
 use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
@@ -38,8 +38,7 @@ pub async fn run(
     common: &CommonOptions,
     options: &ChaosInterruptionOptions,
 ) -> Result<TrialVerdict> {
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut environment = TrialEnvironment::start(base, Deployment::two_serve_three_work()).await?;
     let server = environment.database_server()?.pool("postgres");
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());

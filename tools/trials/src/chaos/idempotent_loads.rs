@@ -51,10 +51,8 @@ impl IdempotentLoads {
             let Some(sent) = send_once(callers, number).await else {
                 return;
             };
-            let source = LoadSource {
-                organization: open_loop::organization_index(callers, number),
-                ..LoadSource::default()
-            };
+            let source =
+                LoadSource::of_organization(open_loop::organization_index(callers, number));
             let record = LoadRecord::new(source, began_at, sent.as_ref());
             callers.load_log.record(record);
             match sent {

@@ -12,7 +12,7 @@ use crate::chaos::limits::load_burst::{LoadBurst, run_load_burst};
 use crate::chaos::limits::retry_after::RetryAfterWaits;
 use crate::chaos::process_pair::ProcessPair;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
+use crate::harness::environment::databases::{DatabaseLayout, SHARD};
 use crate::harness::failure::Result;
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::longshored::catalogue::FREE_MODEL;
@@ -77,8 +77,7 @@ struct LimitsTrial<'a> {
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosLimitsOptions) -> Result<TrialVerdict> {
-    let environment =
-        BaseEnvironment::build(common, DatabaseLayout::SingleShard, CHAOS_MEMORY).await?;
+    let environment = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut longshored = environment.longshored.clone();
     longshored.set("REDIS_BUDGET_MILLISECONDS", BUDGET_MILLISECONDS);
     let mut trial = LimitsTrial {

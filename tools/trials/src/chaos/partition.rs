@@ -9,7 +9,7 @@ use crate::chaos::interruption_findings::InterruptionFindings;
 use crate::harness::checks::claim_watch::{self, LostLeases};
 use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
@@ -40,8 +40,7 @@ pub async fn run(
     common: &CommonOptions,
     options: &ChaosInterruptionOptions,
 ) -> Result<TrialVerdict> {
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut deployment = Deployment::two_serve_three_work();
     let mut relays = Vec::new();
     for spec in &mut deployment.processes {

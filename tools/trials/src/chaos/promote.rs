@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::checks::completion;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, CONTROL, DatabaseLayout, SHARD};
+use crate::harness::environment::databases::{CONTROL, DatabaseLayout, SHARD};
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
@@ -31,8 +31,7 @@ const MAX_UNREPLICATED_MILLISECONDS: u64 = 500;
 const MAX_READ_ONLY_MILLISECONDS: u64 = 1000;
 
 pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Result<TrialVerdict> {
-    let layout = DatabaseLayout::SingleShard;
-    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let primary = base.database_server()?;
     let relay = SilentRelay::start(primary.address()).await?;
     let spare = crate::harness::servers::free_port::find_free_address()?.port();

@@ -14,7 +14,7 @@ use crate::chaos::redis::redis_fault::{
     AcceptanceWindow, OVER_LIMIT, RedisFault, RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
 };
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
+use crate::harness::environment::databases::{DatabaseLayout, SHARD};
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::load_request::LoadRequests;
 use crate::harness::http::service_client::ServiceClient;
@@ -58,7 +58,7 @@ struct RedisCallers {
 
 pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<TrialVerdict> {
     let mut environment =
-        BaseEnvironment::build(common, DatabaseLayout::SingleShard, CHAOS_MEMORY).await?;
+        BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut modest = Vec::new();
     for number in 1..=WITHIN_LIMIT_ORGANIZATIONS {
         let name = format!("Within limit {number}");
@@ -288,10 +288,7 @@ async fn send_request(callers: &RedisCallers, label: &'static str, number: u64) 
     let organization = organization.filter(|_| label != OVER_LIMIT);
     let organization = organization.unwrap_or(&callers.over_limit);
     let request = callers.requests.build(organization, number);
-    let source = LoadSource {
-        label,
-        ..LoadSource::default()
-    };
+    let source = LoadSource::labelled(label);
     callers.load_log.send(client, request, source).await;
 }
 
@@ -305,10 +302,7 @@ mod tests {
         let since = Instant::now();
         for answer in ["202", "202", "202", "429", "429"] {
             loads.record(LoadRecord {
-                source: LoadSource {
-                    label: OVER_LIMIT,
-                    ..LoadSource::default()
-                },
+                source: LoadSource::labelled(OVER_LIMIT),
                 began_at: Instant::now(),
                 duration: Duration::ZERO,
                 answer: answer.to_owned(),

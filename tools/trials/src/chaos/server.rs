@@ -77,10 +77,7 @@ async fn load_cargo(
     let caller = callers.organizations.first().zip(callers.clients.first());
     let (organization, target) =
         caller.ok_or_else(|| TrialFailure::new("there is no caller that can load"))?;
-    let source = LoadSource {
-        label: questions::MODEL,
-        ..LoadSource::default()
-    };
+    let source = LoadSource::labelled(questions::MODEL);
     for number in 0..cargo {
         let (body, text) = questions::build_load(number, &callers.callback_url);
         let request = load_request::load(organization, body);

@@ -171,10 +171,7 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
     if let Some(answer) = send_request(callers, responses, which, request).await
         && let Some(cargo) = answer.cargo_id()
     {
-        let source = LoadSource {
-            organization: which,
-            ..LoadSource::default()
-        };
+        let source = LoadSource::of_organization(which);
         let record = LoadRecord::new(source, began_at, Ok(&answer));
         callers.load_log.record(record);
         lock(&responses.latest).insert(which, cargo);

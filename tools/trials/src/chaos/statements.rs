@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::chaos::idempotent_loads::IdempotentLoads;
 use crate::harness::checks::completion;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
@@ -26,8 +26,7 @@ const MIN_STATEMENTS_TO_HIT_ALL: u64 = 20_000;
 
 pub async fn run(common: &CommonOptions, options: &ChaosStatementsOptions) -> Result<TrialVerdict> {
     let seed = options.seed.unwrap_or_else(rand::random);
-    let layout = DatabaseLayout::SharedServer;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SharedServer).await?;
     let server = base.database_server()?.address();
     let relay = StatementRelay::start(server, options.percent, seed).await?;
     let roles = [

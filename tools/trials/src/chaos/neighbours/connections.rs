@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::http_client::ConnectionReuse;
@@ -64,8 +64,7 @@ pub async fn run(
     let open_files = options
         .open_files
         .or(options.choose_size(None, Some(SMALL_OPEN_FILES)));
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut deployment = steady_load::deploy("connections", ORGANIZATIONS, 1);
     if let Some(server) = deployment.processes.first_mut() {
         server.open_files = open_files;

@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout, SHARD};
+use crate::harness::environment::databases::{DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::longshored::config_files::ProviderAccount;
+use crate::harness::longshored::config_files::TrialProviderAccount;
 use crate::harness::measurement::statistics::{round_to, to_f64};
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
@@ -132,10 +132,9 @@ async fn build_environment(
     common: &CommonOptions,
     options: &ChaosNeighboursOptions,
 ) -> Result<(TrialEnvironment, SimulatorProcess)> {
-    let layout = DatabaseLayout::SingleShard;
-    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
-    let account = ProviderAccount {
+    let account = TrialProviderAccount {
         name: MODEL,
         kind: "server",
         base_url: format!("http://{}/server/v1", simulator.address),

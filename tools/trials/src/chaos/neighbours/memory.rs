@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
@@ -36,8 +36,7 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment = steady_load::deploy("memory", ORGANIZATIONS, 1);
     let mut environment = TrialEnvironment::start(base, deployment).await?;
     let mut members = steady_load::members(&environment);

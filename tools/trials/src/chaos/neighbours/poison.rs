@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
@@ -33,8 +33,7 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment = steady_load::deploy("poison", ORGANIZATIONS, 1);
     let environment = TrialEnvironment::start(base, deployment).await?;
     let mut members = steady_load::members(&environment);

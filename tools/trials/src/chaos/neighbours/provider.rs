@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
 use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::config_files::ProviderAccount;
+use crate::harness::longshored::config_files::TrialProviderAccount;
 use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
 use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::harness::verdict::TrialVerdict;
@@ -43,8 +43,7 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let layout = DatabaseLayout::SingleShard;
-    let mut base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let mut base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let simulator = SimulatorProcess::start(&common.simulator, &base.scratch, 1).await?;
     let silent = FaultyServer::start(ServerFault::Hang)?;
     let accounts = build_accounts(&simulator, &silent);
@@ -111,11 +110,14 @@ async fn load_stalled(faulty: &Arc<SteadyLoad>) {
     }
 }
 
-fn build_accounts(simulator: &SimulatorProcess, silent: &FaultyServer) -> Vec<ProviderAccount> {
+fn build_accounts(
+    simulator: &SimulatorProcess,
+    silent: &FaultyServer,
+) -> Vec<TrialProviderAccount> {
     let batches = format!("http://{}/openai/v1", simulator.address);
     let server = format!("http://{}/server/v1", simulator.address);
     let nowhere = format!("http://{}/v1", silent.at(Ipv4Addr::LOCALHOST));
-    let account = |name, kind, base_url: &String, limits: &str| ProviderAccount {
+    let account = |name, kind, base_url: &String, limits: &str| TrialProviderAccount {
         name,
         kind,
         base_url: base_url.clone(),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, LoadingOrganization, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::longshored::catalogue::FREE_MODEL;
@@ -71,8 +71,7 @@ pub async fn run(
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
     let size = options.choose_size(FULL_SIZE, SMALL_SIZE);
-    let layout = DatabaseLayout::SingleShard;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment =
         steady_load::deploy("receivers", size.organizations, 1).with("DELIVERY_SLOTS", size.slots);
     let environment = TrialEnvironment::start(base, deployment).await?;

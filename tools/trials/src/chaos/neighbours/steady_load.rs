@@ -19,7 +19,7 @@ use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::{LoadLog, LoadSource};
 use crate::harness::load::open_loop;
 use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::config_files::{self, ProviderAccount, ProviderModel};
+use crate::harness::longshored::config_files::{self, TrialProviderAccount, TrialProviderModel};
 use crate::harness::measurement::statistics::{self, percentile, round_to};
 use crate::harness::organization::TrialOrganization;
 use crate::harness::polling::PollLimits;
@@ -54,15 +54,15 @@ pub fn deploy(part: &str, organizations: usize, workers: usize) -> Deployment {
 
 /// Writes files for accounts that each serve a model of their own name, and for the mock's free
 /// model.
-pub fn set_accounts(base: &mut BaseEnvironment, accounts: &[ProviderAccount]) -> Result<()> {
-    let model = |id, provider| ProviderModel {
+pub fn set_accounts(base: &mut BaseEnvironment, accounts: &[TrialProviderAccount]) -> Result<()> {
+    let model = |id, provider| TrialProviderModel {
         id,
         providers: vec![provider],
         upstream: id,
         is_priced: false,
     };
     let models = accounts.iter().map(|it| model(it.name, it.name));
-    let models: Vec<ProviderModel> = models.chain([model(FREE_MODEL, "mock")]).collect();
+    let models: Vec<TrialProviderModel> = models.chain([model(FREE_MODEL, "mock")]).collect();
     let folder = base.scratch.path();
     for (name, value) in config_files::write_config_files(folder, accounts, &models)? {
         base.longshored.set(name, &value);
@@ -137,10 +137,7 @@ impl SteadyLoad {
         };
         let text = format!("cargo {number}: what lies in the example?");
         let request = build_load(member, model, &text, 64);
-        let source = LoadSource {
-            label: model,
-            ..LoadSource::default()
-        };
+        let source = LoadSource::labelled(model);
         self.log.send(&self.client, request, source).await;
     }
 

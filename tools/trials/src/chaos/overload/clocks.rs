@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::harness::callbacks::callback_sink;
 use crate::harness::checks::completion;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
@@ -58,8 +58,7 @@ pub(super) async fn run(
         retry_delay = SMALL_RETRY_DELAY_SECONDS;
         deployment = deployment.with("CALLBACK_RETRY_DELAYS", &format!("{retry_delay:.0},120"));
     }
-    let layout = DatabaseLayout::SharedServer;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SharedServer).await?;
     let environment = TrialEnvironment::start(base, deployment).await?;
 
     let length = Duration::from_secs(options.seconds);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::harness::checks::completion;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
@@ -69,8 +69,7 @@ pub(super) async fn run(
     options: &ChaosOverloadOptions,
     place: DatabaseDistance,
 ) -> Result<TrialVerdict> {
-    let layout = DatabaseLayout::SharedServer;
-    let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SharedServer).await?;
     let server = base.database_server()?.address();
     let relay = SlowRelay::start(server, Some(options.database_bytes_per_second)).await?;
     let roles = [

@@ -7,7 +7,7 @@ use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::Result;
-use crate::harness::longshored::config_files::{self, ProviderAccount, ProviderModel};
+use crate::harness::longshored::config_files::{self, TrialProviderAccount, TrialProviderModel};
 use crate::harness::progress::report_progress;
 use crate::harness::relays::counting_proxy::CountingProxy;
 use crate::harness::servers::llama::{self, LlamaServer};
@@ -36,7 +36,7 @@ impl RealModelEnvironment {
         let mut llama = LlamaServer::new(options, &base.scratch)?;
         llama.start()?;
         let proxy = CountingProxy::start(llama.address).await?;
-        let account = ProviderAccount {
+        let account = TrialProviderAccount {
             name: "our-llama",
             kind: "server",
             base_url: format!("http://{}/v1", proxy.address),
@@ -44,7 +44,7 @@ impl RealModelEnvironment {
             limits: format!("questions = {}", llama::LLAMA_SLOTS),
             has_credential: false,
         };
-        let model = ProviderModel {
+        let model = TrialProviderModel {
             id: questions::MODEL,
             providers: vec!["our-llama"],
             upstream: llama::LLAMA_MODEL,

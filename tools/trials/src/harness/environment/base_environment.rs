@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::PgPool;
 
-use crate::harness::environment::databases::{self, DatabaseLayout};
+use crate::harness::environment::databases::{self, CHAOS_MEMORY, DatabaseLayout};
 use crate::harness::environment::org_factory;
 use crate::harness::failure::Result;
 use crate::harness::longshored::longshored_process::{DatabaseUrls, LongshoredProgram};
@@ -39,6 +39,11 @@ impl BaseEnvironment {
     ) -> Result<Self> {
         let scratch = Arc::new(ScratchFolder::new()?);
         Self::build_in(scratch, common, layout, memory).await
+    }
+
+    /// The same with the memory of a chaos trial.
+    pub async fn build_for_chaos(common: &CommonOptions, layout: DatabaseLayout) -> Result<Self> {
+        Self::build(common, layout, CHAOS_MEMORY).await
     }
 
     /// The same in a folder that other servers use too.

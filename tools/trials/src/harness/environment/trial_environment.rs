@@ -6,7 +6,7 @@ use sqlx::PgPool;
 
 use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
+use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::callers::ChaosCallers;
@@ -33,7 +33,7 @@ pub struct TrialEnvironment {
 impl TrialEnvironment {
     /// Two processes that run `all`.
     pub async fn build_default(common: &CommonOptions, layout: DatabaseLayout) -> Result<Self> {
-        let base = BaseEnvironment::build(common, layout, CHAOS_MEMORY).await?;
+        let base = BaseEnvironment::build_for_chaos(common, layout).await?;
         let mut deployment = Deployment::two_all();
         // The trial removes one database server at a time: a busy machine must not lose Redis
         // as well.

@@ -160,7 +160,7 @@ impl FilesClient {
             complete_body,
             began_at,
             create_duration,
-            upload_duration: began_at.elapsed() - create_duration,
+            upload_duration: began_at.elapsed().saturating_sub(create_duration),
         })
     }
 

@@ -173,7 +173,7 @@ fn request_host(request: &HttpRequest) -> io::Result<String> {
     host.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// One connection. No task runs beside it: whoever uses it also drives it.
+/// One connection. No task runs beside it: an exchange drives it.
 #[derive(Debug)]
 struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,

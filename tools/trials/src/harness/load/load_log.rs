@@ -23,6 +23,22 @@ pub struct LoadSource {
     pub label: &'static str,
 }
 
+impl LoadSource {
+    pub fn of_organization(organization: usize) -> Self {
+        Self {
+            organization,
+            ..Self::default()
+        }
+    }
+
+    pub fn labelled(label: &'static str) -> Self {
+        Self {
+            label,
+            ..Self::default()
+        }
+    }
+}
+
 /// A load that has ended.
 #[derive(Debug, Clone)]
 pub struct LoadRecord {

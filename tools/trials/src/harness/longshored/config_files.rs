@@ -10,7 +10,7 @@ use crate::harness::longshored::catalogue::PRICE;
 
 /// A provider's account.
 #[derive(Debug)]
-pub struct ProviderAccount {
+pub struct TrialProviderAccount {
     pub name: &'static str,
     pub kind: &'static str,
     pub base_url: String,
@@ -24,7 +24,7 @@ pub struct ProviderAccount {
 
 /// A model that some accounts serve.
 #[derive(Debug)]
-pub struct ProviderModel {
+pub struct TrialProviderModel {
     pub id: &'static str,
     pub providers: Vec<&'static str>,
     /// Its name at the accounts.
@@ -35,8 +35,8 @@ pub struct ProviderModel {
 /// Writes the files and the credentials; returns the settings that name the files.
 pub fn write_config_files(
     folder: &Path,
-    accounts: &[ProviderAccount],
-    models: &[ProviderModel],
+    accounts: &[TrialProviderAccount],
+    models: &[TrialProviderModel],
 ) -> Result<[(&'static str, String); 2]> {
     let mut providers = String::new();
     for account in accounts {
@@ -54,8 +54,12 @@ pub fn write_config_files(
     ])
 }
 
-fn write_account(folder: &Path, account: &ProviderAccount, providers: &mut String) -> Result<()> {
-    let ProviderAccount {
+fn write_account(
+    folder: &Path,
+    account: &TrialProviderAccount,
+    providers: &mut String,
+) -> Result<()> {
+    let TrialProviderAccount {
         name,
         kind,
         base_url,
@@ -80,8 +84,8 @@ fn write_account(folder: &Path, account: &ProviderAccount, providers: &mut Strin
     Ok(())
 }
 
-fn model_toml(model: &ProviderModel) -> String {
-    let ProviderModel { id, upstream, .. } = model;
+fn model_toml(model: &TrialProviderModel) -> String {
+    let TrialProviderModel { id, upstream, .. } = model;
     let routes = model.providers.iter();
     let routes = routes.map(|it| format!("{{ provider = \"{it}\", upstream = \"{upstream}\" }}"));
     let routes = routes.collect::<Vec<_>>().join(", ");
@@ -130,7 +134,7 @@ impl TrialAccounts<'_> {
         folder: &Path,
         simulator: SocketAddr,
     ) -> Result<[(&'static str, String); 2]> {
-        let accounts = self.accounts.iter().map(|account| ProviderAccount {
+        let accounts = self.accounts.iter().map(|account| TrialProviderAccount {
             name: account.name,
             kind: account.kind,
             base_url: format!("http://{simulator}/{}", account.base_path),
@@ -141,7 +145,7 @@ impl TrialAccounts<'_> {
         let models = self.models.iter().map(|model| {
             let kind = model.trim_start_matches("trial-");
             let names = self.accounts.iter().map(|account| account.name);
-            ProviderModel {
+            TrialProviderModel {
                 id: model,
                 providers: names.filter(|name| name.starts_with(kind)).collect(),
                 upstream: model,

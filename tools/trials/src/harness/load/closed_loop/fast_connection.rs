@@ -13,21 +13,21 @@ use crate::harness::http::body_search::find_bytes;
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 #[derive(Debug)]
-pub struct FastConnection {
+pub(super) struct FastConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// A response, parsed as far as trials need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParsedResponse {
-    pub status: u16,
+pub(super) struct ParsedResponse {
+    pub(super) status: u16,
     /// The server will not accept another request on this connection.
-    pub closes_connection: bool,
+    pub(super) closes_connection: bool,
 }
 
 impl FastConnection {
-    pub async fn open(address: SocketAddr) -> io::Result<Self> {
+    pub(super) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
@@ -36,7 +36,7 @@ impl FastConnection {
         })
     }
 
-    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<ParsedResponse> {
+    pub(super) async fn exchange(&mut self, request: &[u8]) -> io::Result<ParsedResponse> {
         self.write(request).await?;
         self.buffer.clear();
         let mut chunk = [0; 4096];
