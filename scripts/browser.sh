@@ -39,19 +39,12 @@ bench_pages() {
 
 # PostgreSQL and Redis, and with `files` an object store and a scanner: browser_servers durable|throwaway [files].
 browser_servers() {
+    [[ ${2:-} != files ]] || need objects scanner
     scratch
-    if [[ ${2:-} == files ]]; then
-        need objects scanner
-        scratch_files
-    fi
-    postgres_start "$SCRATCH/postgres" "$1"
-    redis_start "$SCRATCH"
+    servers_start "$SCRATCH" "$1" redis "${@:2}"
     export LONGSHORE_BROWSER_POSTGRES=$POSTGRES_URL LONGSHORE_BROWSER_REDIS=$SVC_REDIS_URL
     export LONGSHORE_BROWSER_LONGSHORED=$LONGSHORED LONGSHORE_BROWSER_FOLDER=$STATE/browser
     LONGSHORE_BROWSER_CHROMIUM=$(command -v chromium)
     export LONGSHORE_BROWSER_CHROMIUM
-    if [[ ${2:-} == files ]]; then
-        objects_await "$SCRATCH/objects"
-        export LONGSHORE_BROWSER_STORE=$OBJECTS_STORE LONGSHORE_BROWSER_SCANNER=$SCANNER_ADDRESS
-    fi
+    [[ ${2:-} != files ]] || export LONGSHORE_BROWSER_STORE=$OBJECTS_STORE LONGSHORE_BROWSER_SCANNER=$SVC_SCANNER
 }

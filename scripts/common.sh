@@ -17,8 +17,6 @@ QUIET=()
 SCRATCH=
 STARTED=()
 FOREGROUND_PID=
-# Seconds that a process has to stop, if it is not 40.
-declare -A STOP_TIMEOUT=()
 
 say() { printf '\033[2m·\033[0m %s\n' "$*" >&2; }
 if [[ ! -t 2 ]]; then say() { printf '· %s\n' "$*" >&2; }; fi
@@ -67,8 +65,6 @@ clean_up() {
     trap - EXIT INT TERM HUP
     [[ -z $FOREGROUND_PID ]] || stop_process "$FOREGROUND_PID"
     for ((index = ${#STARTED[@]} - 1; index >= 0; index--)); do stop_process "${STARTED[index]}"; done
-    postgres_stop "$SCRATCH/postgres" immediate
-    objects_clear "$SCRATCH/objects"
     rm -rf "$SCRATCH"
     exit "$code"
 }
@@ -97,7 +93,7 @@ start() {
 
 # Sends SIGTERM to a process and its group, and SIGKILL if it does not stop in time: stop_process PID [SECONDS].
 stop_process() {
-    local pid=$1 seconds=${2:-${STOP_TIMEOUT[$1]:-40}} turn
+    local pid=$1 seconds=${2:-40} turn
     kill -- "-$pid" 2>/dev/null || return 0
     for ((turn = 0; turn < seconds * 10; turn++)); do
         running "$pid" || return 0

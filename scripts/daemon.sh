@@ -18,13 +18,9 @@ scratch_fleet() {
 scratch_servers() {
     build_longshored
     scratch
-    scratch_files
-    postgres_start "$SCRATCH/postgres" durable
+    servers_start "$SCRATCH" durable redis files
     make_databases
-    redis_start "$SCRATCH"
-    objects_await "$SCRATCH/objects"
-    objects_settings
-    export SVC_SCANNER=$SCANNER_ADDRESS
+    servers_settings
     export SVC_ENVIRONMENT=development SVC_DEPLOYMENT=cloud SVC_LOG_FORMAT=text
     export SVC_MOCK_DELAY_SECONDS=1 SVC_CALLBACK_RETRY_DELAYS=1,1,1,1,1 SVC_CALLBACK_TIMEOUT_SECONDS=3
     export SVC_CALLBACK_ALLOW_CIDRS=127.0.0.0/16
@@ -46,15 +42,9 @@ scratch_processes() {
     done
 }
 
-# What files need: an object store, which takes a few seconds to start, and a scanner.
-scratch_files() {
-    objects_start "$SCRATCH/objects"
-    scanner_start "$SCRATCH/scanner"
-}
-
 # Keeps the logs of processes that failed.
 keep_logs() {
     mkdir -p "$STATE/logs"
-    cp "$SCRATCH"/*.log "$STATE/logs/"
+    cp "$SCRATCH"/*.log "$SCRATCH"/servers/*.log "$STATE/logs/"
     say "the logs are in .dev/logs"
 }

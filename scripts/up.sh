@@ -22,19 +22,19 @@ up() {
     trap 'exit 143' TERM HUP
     mktemp -d /var/tmp/longshore.XXXXXX >"$UP/data"
     chmod 755 "$(<"$UP/data")"
-    up_files "$(<"$UP/data")"
-    postgres_start "$(<"$UP/data")/postgres" durable
+    servers_start "$(<"$UP/data")" durable redis files
+    record_process "$UP/servers.pid" "${STARTED[-1]}"
     make_databases
-    objects_await "$(<"$UP/data")/objects"
     up_start
     trap - EXIT INT TERM HUP
     cat "$UP/instructions"
 }
 
 up_failed() {
-    local code=$?
+    local code=$? pid
     trap - EXIT
     say "start failed: stopping everything"
+    for pid in "${STARTED[@]}"; do stop_process "$pid"; done
     down
     exit "$code"
 }
@@ -43,24 +43,14 @@ up_failed() {
 up_runs() {
     local name
     [[ -f $UP/instructions ]] || return 1
-    for name in objects scanner redis receiver longshored; do is_recorded "$UP/$name.pid" || return 1; done
-}
-
-up_files() {
-    objects_start "$1/objects"
-    record_process "$UP/objects.pid" "${STARTED[-1]}"
-    scanner_start "$1/scanner"
-    record_process "$UP/scanner.pid" "${STARTED[-1]}"
+    for name in servers receiver longshored; do is_recorded "$UP/$name.pid" || return 1; done
 }
 
 up_start() {
     local web metrics receiver
     read -r web metrics receiver < <(free_ports 3)
     ! free_port 8080 || web=8080
-    redis_start "$UP"
-    record_process "$UP/redis.pid" "${STARTED[-1]}"
-    objects_settings
-    export SVC_SCANNER=$SCANNER_ADDRESS
+    servers_settings
     export SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:$metrics SVC_MODELS_FILE=$PWD/scripts/up-models.toml
     # A minute is too long for a person who watches.
     export SVC_MOCK_DELAY_SECONDS=10
@@ -128,21 +118,14 @@ END
 
 down() {
     [[ -d $UP ]] || { say "nothing is up"; return; }
-    # The store stops slowly, and its data is not needed any more.
     local name
-    local -A timeouts=([objects]=2)
-    for name in longshored receiver redis scanner objects; do
+    for name in longshored receiver servers; do
         if is_recorded "$UP/$name.pid"; then
             say "stopping $name"
-            stop_process "$(cut -d' ' -f1 "$UP/$name.pid")" "${timeouts[$name]:-40}"
+            stop_process "$(cut -d' ' -f1 "$UP/$name.pid")"
         fi
     done
-    if [[ -s $UP/data ]]; then
-        say "stopping PostgreSQL"
-        postgres_stop "$(<"$UP/data")/postgres" fast
-        objects_clear "$(<"$UP/data")/objects"
-        rm -rf "$(<"$UP/data")"
-    fi
+    [[ ! -s $UP/data ]] || rm -rf "$(<"$UP/data")"
     rm -rf "$UP"
     rmdir "$STATE" 2>/dev/null || true
     say "nothing is left"

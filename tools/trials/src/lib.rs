@@ -12,6 +12,7 @@
 
 pub mod bench;
 pub mod chaos;
+pub mod dev_servers;
 pub mod harness;
 pub mod options;
 pub mod soak;

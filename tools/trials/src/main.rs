@@ -4,14 +4,21 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tokio::signal::unix::{SignalKind, signal};
+use trials::dev_servers::DevServers;
 use trials::harness::failure::{FailureContext as _, Result, TrialFailure};
+use trials::harness::progress::report_progress;
 use trials::harness::verdict::TrialVerdict;
-use trials::options::{BenchCommand, ChaosCommand, CommonOptions, Options, TrialsVerb};
+use trials::options::{
+    BenchCommand, ChaosCommand, CommonOptions, Options, ServersOptions, TrialsVerb,
+};
 use trials::{bench, chaos, soak};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let options = Options::parse();
+    if let TrialsVerb::Servers(servers) = &options.verb {
+        return run_servers(&options.common, servers).await;
+    }
     // Dropping the trial ends every process that it started.
     let verdict = tokio::select! {
         verdict = run_command(&options.common, &options.verb) => verdict,
@@ -89,6 +96,24 @@ async fn run_command(common: &CommonOptions, verb: &TrialsVerb) -> Result<TrialV
             chaos::neighbours::run(common, options).await
         }
         TrialsVerb::Soak(options) => soak::run(common, options).await,
+        TrialsVerb::Servers(_) => Err(TrialFailure::new("servers are no trial")),
+    }
+}
+
+/// Servers run until a signal arrives.
+async fn run_servers(common: &CommonOptions, options: &ServersOptions) -> ExitCode {
+    let serving = async {
+        let servers = DevServers::start(common, options).await?;
+        servers.write_env_file(&options.env)?;
+        std::future::pending::<Result<()>>().await
+    };
+    tokio::select! {
+        ended = serving => {
+            let failure = ended.err().map(|failure| failure.to_string());
+            report_progress(failure.unwrap_or_default());
+            ExitCode::FAILURE
+        }
+        _ = wait_for_interrupt() => ExitCode::SUCCESS,
     }
 }
 

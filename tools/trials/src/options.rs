@@ -23,7 +23,7 @@ pub struct Options {
 #[derive(Debug, Clone, Args)]
 pub struct CommonOptions {
     /// The `longshored` binary to test.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", default_value = "longshored")]
     pub longshored: PathBuf,
     /// The SeaweedFS binary, for trials with files.
     #[arg(long, value_name = "PATH", default_value = "weed")]
@@ -46,6 +46,27 @@ pub enum TrialsVerb {
     Chaos(ChaosCommand),
     /// Run all chaos trials in turns, with random seeds, and sum up their results.
     Soak(SoakOptions),
+    /// Start servers for `./dev`, and stop them on SIGTERM.
+    Servers(ServersOptions),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ServersOptions {
+    /// The folder of their data and logs; it is removed at the end.
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: PathBuf,
+    /// Write their addresses here, as shell variables, once all work.
+    #[arg(long, value_name = "FILE")]
+    pub env: PathBuf,
+    /// Do not sync PostgreSQL's data to disk.
+    #[arg(long)]
+    pub throwaway: bool,
+    /// Start Redis, too.
+    #[arg(long)]
+    pub redis: bool,
+    /// Start an object store and a scanner, too.
+    #[arg(long)]
+    pub files: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -228,6 +249,7 @@ impl TrialsVerb {
             Self::Chaos(ChaosCommand::Overload(_)) => "chaos overload",
             Self::Chaos(ChaosCommand::Neighbours(_)) => "chaos neighbours",
             Self::Soak(_) => "soak",
+            Self::Servers(_) => "servers",
         }
     }
 }

@@ -31,6 +31,12 @@ pub struct S3MultipartUpload {
 }
 
 impl S3Bucket {
+    /// `http://KEY:SECRET@HOST:PORT/BUCKET`, as tests expect it.
+    pub fn url_with_keys(&self) -> String {
+        let (key, secret) = (&self.access_key, &self.secret_key);
+        format!("http://{key}:{secret}@{}/{}", self.host, self.name)
+    }
+
     /// Creates the bucket unless it exists.
     pub async fn create(&self) -> Result<()> {
         let reply = self.send(&Method::PUT, "", &[], Bytes::new()).await?;

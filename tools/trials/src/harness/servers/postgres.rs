@@ -45,6 +45,19 @@ impl TrialPostgresServer {
         Self::create_in(scratch, name, data, default_settings(shared_buffers)).await
     }
 
+    /// The same with connections for many tests; throwaway data is not synced to disk.
+    pub async fn create_for_tests(scratch: &ScratchFolder, is_throwaway: bool) -> Result<Self> {
+        let data = scratch.join("postgres");
+        fs::create_dir(&data).context("creating a data folder")?;
+        let mut settings = default_settings("256MB");
+        settings.push(("max_connections".to_owned(), "400".to_owned()));
+        if is_throwaway {
+            let unsafe_settings = ["fsync", "full_page_writes"];
+            settings.extend(unsafe_settings.map(|name| (name.to_owned(), "off".to_owned())));
+        }
+        Self::create_in(scratch, "server", data, settings).await
+    }
+
     /// The same for a small file system: it keeps as little WAL as possible.
     pub async fn create_small(scratch: &ScratchFolder, name: &str, data: PathBuf) -> Result<Self> {
         let mut settings = default_settings("32MB");

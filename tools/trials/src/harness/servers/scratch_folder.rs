@@ -14,7 +14,11 @@ pub struct ScratchFolder {
 impl ScratchFolder {
     pub fn new() -> Result<Self> {
         let name = format!("longshore-trials-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        Self::at(std::env::temp_dir().join(name))
+    }
+
+    /// The same at this path.
+    pub fn at(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder).context("creating a temporary folder")?;
         let made = Self { folder };
         // PostgreSQL's user must be able to enter it.
