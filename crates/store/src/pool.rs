@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 mod workload;
@@ -119,11 +119,19 @@ impl Pool {
             return Err(sqlx::Error::PoolTimedOut);
         };
         let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
-        let connected = match timeout_at(deadline, self.reuse_or_connect()).await {
-            Ok(connected) => connected?,
-            Err(_) => return Err(sqlx::Error::PoolTimedOut),
+        let acquired = async {
+            match self.reuse_idle().await {
+                Some(connected) => Ok((connected, permit)),
+                None => self.connect(permit).await,
+            }
         };
-        Ok(DatabaseSession::new(self.clone(), connected, permit))
+        match timeout_at(deadline, acquired).await {
+            Ok(acquired) => {
+                let (connected, permit) = acquired?;
+                Ok(DatabaseSession::new(self.clone(), connected, permit))
+            }
+            Err(_) => Err(sqlx::Error::PoolTimedOut),
+        }
     }
 
     /// Begins a transaction. `BEGIN` changes nothing, so a connection that fails there is replaced.
@@ -144,19 +152,39 @@ impl Pool {
         self.shared.discard_idle();
     }
 
-    async fn reuse_or_connect(&self) -> Result<PooledConnection, sqlx::Error> {
+    async fn reuse_idle(&self) -> Option<PooledConnection> {
         while let Some((mut connected, since)) = self.shared.take_idle(self.class) {
             let is_trusted =
                 self.class != WorkloadClass::Control && since.elapsed() < MAX_UNCHECKED_IDLE;
             if (is_trusted || connected.is_alive().await)
                 && connected.switch_class(self.class).await.is_ok()
             {
-                return Ok(connected);
+                return Some(connected);
             }
             self.shared.discard_idle();
         }
-        let generation = self.shared.idle.lock().generation;
-        self.shared.connector.connect(self.class, generation).await
+        None
+    }
+
+    /// Connects in a task of its own: when the caller gives up first, the connection serves the
+    /// next one. Otherwise callers that wait for less time than connecting takes would never get
+    /// one from a distant server.
+    async fn connect(
+        &self,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(PooledConnection, OwnedSemaphorePermit), sqlx::Error> {
+        let (shared, class) = (Arc::clone(&self.shared), self.class);
+        let (caller, connected) = oneshot::channel();
+        tokio::spawn(async move {
+            let generation = shared.idle.lock().generation;
+            let connected = shared.connector.connect(class, generation).await;
+            let sent = caller.send(connected.map(|connected| (connected, permit)));
+            if let Err(Ok((mut connected, _permit))) = sent {
+                connected.is_new = false;
+                shared.give_back(connected);
+            }
+        });
+        connected.await.map_err(|_| sqlx::Error::PoolClosed)?
     }
 }
 

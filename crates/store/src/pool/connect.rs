@@ -1,13 +1,15 @@
-//! Opening connections: tries every host in turn, accepts only a primary, one attempt at a time.
+//! Opening connections: tries every host in turn and accepts only a primary. After a failure it
+//! makes one attempt at a time.
 
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rand::RngExt as _;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection};
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use super::workload::{MIN_TRANSACTION_TIMEOUT_VERSION, WorkloadClass};
@@ -19,6 +21,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const MIN_HOST_TIMEOUT: Duration = Duration::from_secs(1);
 /// For the ping of an idle connection, and for changing its limits.
 const PING_TIMEOUT: Duration = Duration::from_millis(500);
+/// While the server answers, this many connections are opened at once. To a distant server each
+/// takes a second or more.
+const MAX_PARALLEL_ATTEMPTS: u32 = 4;
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
 /// Connections are replaced after 8 to 12 minutes, so that DNS changes take effect.
@@ -68,8 +73,8 @@ impl PooledConnection {
 
 pub(crate) struct Connector {
     hosts: Vec<PgConnectOptions>,
-    /// Locked during an attempt. Otherwise every caller would connect at once after a failover.
     backoff: Mutex<ConnectBackoff>,
+    attempts: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -100,6 +105,7 @@ impl Connector {
         Ok(Self {
             hosts,
             backoff: Mutex::default(),
+            attempts: Semaphore::new(MAX_PARALLEL_ATTEMPTS as usize),
         })
     }
 
@@ -126,32 +132,47 @@ impl Connector {
         class: WorkloadClass,
         generation: u64,
     ) -> Result<PooledConnection, sqlx::Error> {
-        let mut attempts = self.backoff.lock().await;
-        if attempts.not_before.is_some_and(|at| Instant::now() < at) {
+        let failures = self.backoff.lock().failures;
+        // After a failure one attempt at a time. Otherwise every caller would connect at once
+        // after a failover.
+        let needed = if failures == 0 {
+            1
+        } else {
+            MAX_PARALLEL_ATTEMPTS
+        };
+        let turn = self.attempts.acquire_many(needed).await;
+        let _turn = turn.map_err(|_| sqlx::Error::PoolClosed)?;
+        let not_before = self.backoff.lock().not_before;
+        if not_before.is_some_and(|at| Instant::now() < at) {
             return Err(timed_out(
                 "the server is unreachable; the next attempt follows shortly",
             ));
         }
         let mut connected = self.try_hosts(class, generation).await;
-        if connected.is_err() && attempts.failures == 0 {
+        if connected.is_err() && failures == 0 {
             // A single failure does not mean that the server is unreachable.
             tokio::time::sleep(FIRST_BACKOFF).await;
             connected = self.try_hosts(class, generation).await;
         }
-        let failure = match connected {
-            Ok(connected) => {
-                *attempts = ConnectBackoff::default();
-                return Ok(connected);
-            }
-            Err(failure) => failure,
-        };
-        let backoff = FIRST_BACKOFF * 2_u32.pow(attempts.failures.min(5));
+        let mut backoff = self.backoff.lock();
+        match &connected {
+            Ok(_) => *backoff = ConnectBackoff::default(),
+            // Attempts that failed at the same time count once.
+            Err(_) if backoff.failures == failures => backoff.add_failure(),
+            Err(_) => {}
+        }
+        connected
+    }
+}
+
+impl ConnectBackoff {
+    fn add_failure(&mut self) {
+        let backoff = FIRST_BACKOFF * 2_u32.pow(self.failures.min(5));
         let backoff = backoff
             .min(MAX_BACKOFF)
             .mul_f64(rand::rng().random_range(0.5..1.0));
-        attempts.failures += 1;
-        attempts.not_before = Some(Instant::now() + backoff);
-        Err(failure)
+        self.failures += 1;
+        self.not_before = Some(Instant::now() + backoff);
     }
 }
 

@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgConnectOptions;
 use store::pool::intercept::{InterceptAction, InterceptedStatement, Interceptor};
 use store::{Pool, PoolOptions, WorkloadClass};
 use test_support::database::TestDatabase;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 fn options(application: &str) -> PoolOptions {
     PoolOptions {
@@ -87,12 +91,16 @@ async fn a_transaction_that_is_dropped_closes_its_connection() {
 #[tokio::test]
 async fn a_begin_that_is_cancelled_leaves_no_transaction_behind() {
     let database = TestDatabase::new().await;
-    let pool = pool(&database, WorkloadClass::Stage);
+    let relay = HeldRelay::in_front_of(&database).await;
+    let pool = Pool::new(&relay.url, WorkloadClass::Stage, options("test")).unwrap();
+    relay.open.send_replace(true);
     let first = number(&pool, SELECT_BACKEND_PID).await;
+    relay.open.send_replace(false);
     // BEGIN is sent, and its answer is not awaited.
     let mut beginning = Box::pin(pool.begin());
     assert!((&mut beginning).now_or_never().is_none());
     drop(beginning);
+    relay.open.send_replace(true);
     assert_ne!(number(&pool, SELECT_BACKEND_PID).await, first);
     assert_eq!(in_transaction(&database).await, 0);
 }
@@ -183,6 +191,90 @@ async fn the_second_host_serves_when_the_first_is_unreachable() {
     let both = format!("{scheme}://{user}@127.0.0.1:1,{host}/{path}");
     let pool = Pool::new(&both, WorkloadClass::Stage, options("test")).unwrap();
     assert!(number(&pool, SELECT_BACKEND_PID).await > 0);
+}
+
+/// Forwards everything to the server, and its answers only while it is open.
+struct HeldRelay {
+    url: String,
+    accepted: watch::Receiver<usize>,
+    open: watch::Sender<bool>,
+}
+
+impl HeldRelay {
+    async fn in_front_of(database: &TestDatabase) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = database.url();
+        let port = url.parse::<PgConnectOptions>().unwrap().get_port();
+        let (before, path) = url.rsplit_once(&format!(":{port}/")).unwrap();
+        let own_port = listener.local_addr().unwrap().port();
+        let url = format!("{before}:{own_port}/{path}");
+        let (open, is_open) = watch::channel(false);
+        let (count, accepted) = watch::channel(0);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                count.send_modify(|accepted| *accepted += 1);
+                let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                tokio::spawn(forward(client, server, is_open.clone()));
+            }
+        });
+        Self {
+            url,
+            accepted,
+            open,
+        }
+    }
+
+    async fn wait_for_connections(&mut self, count: usize) {
+        self.accepted.wait_for(|it| *it == count).await.unwrap();
+    }
+}
+
+async fn forward(mut client: TcpStream, mut server: TcpStream, mut open: watch::Receiver<bool>) {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let answers = async {
+        let mut chunk = vec![0; 8192];
+        while let Ok(length @ 1..) = from_server.read(&mut chunk).await {
+            open.wait_for(|open| *open).await.unwrap();
+            to_client.write_all(&chunk[..length]).await.unwrap();
+        }
+    };
+    tokio::select! {
+        _ = copy(&mut from_client, &mut to_server) => {}
+        () = answers => {}
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_comes_too_late_serves_the_next_caller() {
+    let database = TestDatabase::new().await;
+    let mut relay = HeldRelay::in_front_of(&database).await;
+    let pool = Pool::new(&relay.url, WorkloadClass::Stage, options("test")).unwrap();
+    tokio::select! {
+        _ = pool.acquire() => panic!("connected through a closed relay"),
+        () = relay.wait_for_connections(1) => {}
+    }
+    relay.open.send_replace(true);
+    assert!(number(&pool, SELECT_BACKEND_PID).await > 0);
+    assert_eq!(*relay.accepted.borrow(), 1);
+}
+
+#[tokio::test]
+async fn connections_to_a_distant_server_are_opened_at_the_same_time() {
+    let database = TestDatabase::new().await;
+    let mut relay = HeldRelay::in_front_of(&database).await;
+    let options = PoolOptions {
+        connections: 2,
+        ..options("test")
+    };
+    let pool = Pool::new(&relay.url, WorkloadClass::Stage, options).unwrap();
+    let both = async { tokio::join!(pool.acquire(), pool.acquire()) };
+    let opening = async {
+        relay.wait_for_connections(2).await;
+        relay.open.send_replace(true);
+    };
+    let ((first, second), ()) = tokio::join!(both, opening);
+    assert!(first.is_ok() && second.is_ok());
 }
 
 /// Loses the answer of the next COMMIT.
