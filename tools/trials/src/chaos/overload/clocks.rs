@@ -111,10 +111,8 @@ async fn read_clock_offsets(environment: &TrialEnvironment) -> Result<Vec<f64>> 
     for process in &environment.processes {
         let metrics = process.scrape_metrics().await?;
         // Control and both shards are on one server.
-        offsets.push(statistics::round_to(
-            metrics.sum("longshore_database_clock_offset_seconds") / 3.0,
-            1,
-        ));
+        let offset = metrics.mean("longshore_database_clock_offset_seconds");
+        offsets.push(statistics::round_to(offset, 1));
     }
     Ok(offsets)
 }

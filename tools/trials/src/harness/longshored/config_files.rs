@@ -86,11 +86,17 @@ fn write_account(
 
 fn model_toml(model: &TrialProviderModel) -> String {
     let TrialProviderModel { id, upstream, .. } = model;
-    let routes = model.providers.iter();
-    let routes = routes.map(|it| format!("{{ provider = \"{it}\", upstream = \"{upstream}\" }}"));
-    let routes = routes.collect::<Vec<_>>().join(", ");
+    let route = |it| format!("{{ provider = \"{it}\", upstream = \"{upstream}\" }}");
+    let routes = match *model.providers {
+        // The mock has no other name for a model.
+        ["mock"] => "provider = \"mock\"".to_owned(),
+        ref accounts => {
+            let routes: Vec<_> = accounts.iter().map(route).collect();
+            format!("routes = [{}]", routes.join(", "))
+        }
+    };
     let price = if model.is_priced { PRICE } else { "" };
-    format!("[[model]]\nid = \"{id}\"\nkind = \"chat\"\nroutes = [{routes}]\n{price}\n")
+    format!("[[model]]\nid = \"{id}\"\nkind = \"chat\"\n{routes}\n{price}\n")
 }
 
 /// An account at the simulator; its credential is its name.

@@ -27,13 +27,21 @@ impl ScrapedMetrics {
 
     /// The sum over all labels; 0 for a metric that does not exist.
     pub fn sum(&self, name: &str) -> f64 {
-        let values = self.0.lines().filter_map(|line| {
+        self.values(name).sum()
+    }
+
+    /// The mean over all labels; not a number for a metric that does not exist.
+    pub fn mean(&self, name: &str) -> f64 {
+        self.sum(name) / f64::from(u32::try_from(self.values(name).count()).unwrap_or(u32::MAX))
+    }
+
+    fn values(&self, name: &str) -> impl Iterator<Item = f64> {
+        self.0.lines().filter_map(move |line| {
             let rest = line.strip_prefix(name)?;
             let is_whole_name = rest.starts_with(['{', ' ']);
             let value = rest.rsplit(' ').next()?.parse::<f64>().ok()?;
             is_whole_name.then_some(value)
-        });
-        values.sum()
+        })
     }
 }
 
@@ -47,6 +55,7 @@ mod tests {
             fallback_total 3\nfallback_total_seconds 99\n";
         let metrics = ScrapedMetrics(text.to_owned());
         assert!((metrics.sum("fallback_total") - 5.0).abs() < 1e-9);
+        assert!((metrics.mean("fallback_total") - 2.5).abs() < 1e-9);
         assert!(metrics.sum("absent").abs() < 1e-9);
     }
 }
