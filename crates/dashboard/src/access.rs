@@ -159,6 +159,19 @@ impl FromRequestParts<DashboardState> for ClientInfo {
     }
 }
 
+/// The user who opens a public page, if they are signed in.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor(pub(crate) Option<SignedIn>);
+
+impl FromRequestParts<DashboardState> for Visitor {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
+        let visitor = parts.extensions.get::<Self>().cloned();
+        visitor.ok_or(PageError::NotFound)
+    }
+}
+
 /// Access of any signed-in user, inside or outside an organization.
 #[derive(Debug, Clone)]
 pub(crate) struct Authenticated(pub(crate) Arc<Access>);

@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 use store::control::membership::{self, Scope};
 use store::control::session;
 
-use crate::access::{Access, ClientInfo, SignedIn};
+use crate::access::{Access, ClientInfo, SignedIn, Visitor};
 use crate::cookie;
 use crate::csrf;
 use crate::page_error::PageError;
@@ -59,10 +59,11 @@ async fn authorize(
     let Ok(client) = ClientInfo::from_request_parts(&mut parts, state).await;
     let signed_in = find_signed_in(state, &parts.headers, &client).await?;
     let access = if needs == RequiredAccess::Public {
+        parts.extensions.insert(Visitor(signed_in));
         None
     } else {
         let next = (!changes).then(|| parts.uri.to_string());
-        let signed_in = signed_in.clone().ok_or(PageError::NotSignedIn { next })?;
+        let signed_in = signed_in.ok_or(PageError::NotSignedIn { next })?;
         let named = Path::<Vec<(String, String)>>::from_request_parts(&mut parts, &()).await;
         let named = named.map(|Path(named)| named).unwrap_or_default();
         Some(grant_access(state, needs, signed_in, &named).await?)

@@ -1,9 +1,10 @@
-//! Accepting an invitation, as a new or an existing user.
+//! Invitations. A user joins while signed in with the invited address; this page never asks for the
+//! password of an existing account, and never says whether one exists.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::api_key::SecretDigest;
 use domain::id::{OrganizationId, PersonId};
 use domain::person::{Email, Role, check_password};
@@ -16,12 +17,11 @@ use store::control::one_time_link::{self, Invitee, LinkPurpose, LinkRedemption};
 use store::control::organization;
 use store::control::person::{self, NewPerson};
 
-use crate::access::ClientInfo;
+use crate::access::{Authenticated, ClientInfo, SignedIn, Visitor};
 use crate::assets;
-use crate::page::{render_page, render_page_with_status};
+use crate::page::render_page_with_status;
 use crate::page_error::PageError;
 use crate::people::password;
-use crate::people::sign_in;
 use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
@@ -33,8 +33,10 @@ struct InvitationPage<'a> {
     role: Role,
     email: &'a str,
     name: &'a str,
-    /// A user with this address exists, so the page asks for their password.
-    has_account: bool,
+    visitor: Option<SignedIn>,
+    /// Whether the visitor is signed in with the invited address.
+    is_invited: bool,
+    sign_in_path: String,
     has_sso: bool,
     error: Option<String>,
 }
@@ -44,7 +46,12 @@ struct InvitationDetails {
     organization: OrganizationId,
     role: Role,
     email: Email,
-    has_account: bool,
+}
+
+impl InvitationDetails {
+    fn is_for(&self, signed_in: &SignedIn) -> bool {
+        signed_in.person.email.to_lowercase() == self.email.normalized()
+    }
 }
 
 async fn find_invitation(
@@ -52,12 +59,7 @@ async fn find_invitation(
     text: &str,
     now: Timestamp,
 ) -> Result<InvitationDetails, PageError> {
-    let invalid = || {
-        PageError::Invalid(
-            "This invitation was used, revoked or has expired. Ask for a new one.".to_owned(),
-        )
-    };
-    let token = SecretToken::parse(text).ok_or_else(invalid)?;
+    let token = SecretToken::parse(text).ok_or_else(invalid_link)?;
     let found = one_time_link::find(&state.control, token.digest(), now).await?;
     let Some(LinkPurpose::Invitation {
         organization,
@@ -65,18 +67,20 @@ async fn find_invitation(
         email,
     }) = found.map(|pass| pass.purpose)
     else {
-        return Err(invalid());
+        return Err(invalid_link());
     };
-    let email: Email = email.parse().map_err(|_| invalid())?;
     Ok(InvitationDetails {
         digest: token.digest(),
         organization,
         role,
-        has_account: person::find_credentials(&state.control, &email)
-            .await?
-            .is_some(),
-        email,
+        email: email.parse().map_err(|_| invalid_link())?,
     })
+}
+
+fn invalid_link() -> PageError {
+    PageError::Invalid(
+        "This invitation was used, revoked or has expired. Ask for a new one.".to_owned(),
+    )
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,19 +92,29 @@ pub(crate) struct InvitationForm {
     password: String,
 }
 
+/// The path of the page, for a browser that comes back to it after signing in.
+pub(crate) fn invitation_path(pass: &str) -> String {
+    format!("/dashboard/invitation?pass={pass}")
+}
+
+fn sign_in_path(pass: &str) -> String {
+    let next = invitation_path(pass);
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/dashboard/sign-in?next={next}")
+}
+
 async fn render_invitation(
     state: &DashboardState,
     client: &ClientInfo,
     offer: &InvitationDetails,
+    visitor: Option<SignedIn>,
     given: &InvitationForm,
     wrong: Option<String>,
 ) -> Result<Response, PageError> {
     let of = organization::find(&state.control, offer.organization).await?;
-    let status = if wrong.is_some() {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        StatusCode::OK
-    };
+    let status = wrong
+        .as_ref()
+        .map_or(StatusCode::OK, |_| StatusCode::UNPROCESSABLE_ENTITY);
     let page = InvitationPage {
         theme: client.theme,
         pass: &given.pass,
@@ -108,65 +122,55 @@ async fn render_invitation(
         role: offer.role,
         email: offer.email.as_str(),
         name: &given.name,
-        has_account: offer.has_account,
+        is_invited: visitor.as_ref().is_some_and(|it| offer.is_for(it)),
+        visitor,
+        sign_in_path: sign_in_path(&given.pass),
         has_sso: state.identity_provider.is_some(),
         error: wrong,
     };
-    Ok(if status == StatusCode::OK {
-        render_page(&page)
-    } else {
-        render_page_with_status(status, &page)
-    })
+    Ok(render_page_with_status(status, &page))
 }
 
 pub(crate) async fn page(
     State(state): State<DashboardState>,
     client: ClientInfo,
+    Visitor(visitor): Visitor,
     Query(given): Query<InvitationForm>,
 ) -> Result<Response, PageError> {
     let offer = find_invitation(&state, &given.pass, state.clock.now()).await?;
-    render_invitation(&state, &client, &offer, &given, None).await
+    render_invitation(&state, &client, &offer, visitor, &given, None).await
 }
 
-pub(crate) async fn accept(
+/// Creates an account for the invited address, unless it has one. Both cases get the same answer:
+/// the person then signs in, and joins.
+pub(crate) async fn create_account(
     State(state): State<DashboardState>,
     client: ClientInfo,
+    Visitor(visitor): Visitor,
     Form(given): Form<InvitationForm>,
 ) -> Result<Response, PageError> {
     let now = state.clock.now();
     let offer = find_invitation(&state, &given.pass, now).await?;
-    let by = |person: PersonId| Actor {
-        person: Some(person),
+    if let Err(wrong) = check_form(&given) {
+        return render_invitation(&state, &client, &offer, visitor, &given, Some(wrong)).await;
+    }
+    let new = NewPerson {
+        id: PersonId::new(now, offer.organization.berth(), rand::random()),
+        name: given.name.trim().to_owned(),
+        email: offer.email.clone(),
+        password: Some(password::hash(&state, given.password.clone()).await?),
+        is_operator: false,
+    };
+    let by = Actor {
+        person: Some(new.id),
         name: offer.email.as_str().to_owned(),
         address: Some(client.address.clone()),
     };
-    let person =
-        if let Some(credentials) = person::find_credentials(&state.control, &offer.email).await? {
-            if !password::verify(&state, given.password.clone(), credentials.password).await? {
-                let wrong = Some("Wrong password.".to_owned());
-                return render_invitation(&state, &client, &offer, &given, wrong).await;
-            }
-            let known = Invitee::Existing(credentials.person.id);
-            accept_as(&state, offer.digest, known, &by(credentials.person.id), now).await?;
-            credentials.person
-        } else {
-            if let Err(wrong) = check_form(&given) {
-                return render_invitation(&state, &client, &offer, &given, Some(wrong)).await;
-            }
-            let berth = offer.organization.berth();
-            let new = NewPerson {
-                id: PersonId::new(now, berth, rand::random()),
-                name: given.name.trim().to_owned(),
-                email: offer.email.clone(),
-                password: Some(password::hash(&state, given.password.clone()).await?),
-                is_operator: false,
-            };
-            accept_as(&state, offer.digest, Invitee::New(&new), &by(new.id), now).await?;
-            person::find(&state.control, new.id)
-                .await?
-                .ok_or(PageError::NotFound)?
-        };
-    sign_in::start_session(&state, &person, &client, "/dashboard", now).await
+    match person::create(&state.control, &new, &by, now).await {
+        Err(failure) if !failure.is_unique_violation() => return Err(failure.into()),
+        Ok(()) | Err(_) => {}
+    }
+    Ok(Redirect::to(&sign_in_path(&given.pass)).into_response())
 }
 
 fn check_form(given: &InvitationForm) -> Result<(), String> {
@@ -179,15 +183,22 @@ fn check_form(given: &InvitationForm) -> Result<(), String> {
     }
 }
 
-async fn accept_as(
-    state: &DashboardState,
-    digest: SecretDigest,
-    who: Invitee<'_>,
-    by: &Actor,
-    now: Timestamp,
-) -> Result<(), PageError> {
-    match one_time_link::redeem_invitation(&state.control, digest, who, by, now).await? {
-        LinkRedemption::Redeemed(_) => Ok(()),
-        LinkRedemption::Invalid => Err(PageError::NotFound),
+/// Adds the signed-in user to the organization, if the invitation is for their address.
+pub(crate) async fn join(
+    State(state): State<DashboardState>,
+    Authenticated(access): Authenticated,
+    Form(given): Form<InvitationForm>,
+) -> Result<Response, PageError> {
+    let (now, signed_in) = (state.clock.now(), &access.signed_in);
+    let offer = find_invitation(&state, &given.pass, now).await?;
+    if !offer.is_for(signed_in) {
+        return Err(PageError::Forbidden(
+            "This invitation is for another e-mail address. Sign in with that address to join.",
+        ));
+    }
+    let (who, by) = (Invitee::Existing(signed_in.person.id), signed_in.actor());
+    match one_time_link::redeem_invitation(&state.control, offer.digest, who, &by, now).await? {
+        LinkRedemption::Redeemed(_) => Ok(Redirect::to("/dashboard").into_response()),
+        LinkRedemption::Invalid => Err(invalid_link()),
     }
 }

@@ -20,6 +20,7 @@ use store::control::person::{self, NewPerson, Person};
 use crate::access::ClientInfo;
 use crate::cookie;
 use crate::page_error::PageError;
+use crate::people::invitation::invitation_path;
 use crate::people::sign_in;
 use crate::state::DashboardState;
 
@@ -107,12 +108,26 @@ pub(crate) async fn callback(
         .exchange_code(&back.code, &attempt, now)
         .await
         .map_err(PageError::Invalid)?;
-    let person = find_or_join(&state, &client, identity, invited, now).await?;
-    let mut response = sign_in::start_session(&state, &person, &client, "/dashboard", now).await?;
+    let person = find_or_join(&state, &client, identity, invited.as_ref(), now).await?;
+    // A person who had an account joins on the page of the invitation; a new one has joined.
+    let next = match &invited {
+        Some(pass) if is_open(&state, pass, now).await? => invitation_path(pass.reveal()),
+        Some(_) | None => "/dashboard".to_owned(),
+    };
+    let mut response = sign_in::start_session(&state, &person, &client, &next, now).await?;
     if let Some(cleared) = cookie::clear_login_attempt(&state.options) {
         response.headers_mut().append(SET_COOKIE, cleared);
     }
     Ok(response)
+}
+
+async fn is_open(
+    state: &DashboardState,
+    pass: &SecretToken,
+    now: Timestamp,
+) -> Result<bool, PageError> {
+    let found = one_time_link::find(&state.control, pass.digest(), now).await?;
+    Ok(found.is_some())
 }
 
 /// Finds the user by identity, then by verified e-mail address, then by invitation.
@@ -120,7 +135,7 @@ async fn find_or_join(
     state: &DashboardState,
     client: &ClientInfo,
     identity: ExternalIdentity,
-    invited: Option<SecretToken>,
+    invited: Option<&SecretToken>,
     now: Timestamp,
 ) -> Result<Person, PageError> {
     let (issuer, subject) = (&identity.issuer, &identity.subject);
@@ -146,7 +161,7 @@ async fn find_or_join(
         Some(_) => return Err(not_invited()),
         None => {
             let invited = invited.ok_or_else(not_invited)?;
-            accept_invitation(state, &identity, &email, &invited, &by, now).await?
+            accept_invitation(state, &identity, &email, invited, &by, now).await?
         }
     };
     person::link_identity(

@@ -2,6 +2,8 @@
 
 mod browser;
 
+mod attacks;
+
 mod callbacks;
 
 mod cargo;

@@ -8,10 +8,10 @@ use domain::secret_token::SecretToken;
 use crate::dashboard::browser::{Browser, PUBLIC_URL};
 use crate::support::TestService;
 
-const PASSWORD: &str = "correct horse battery";
+pub(super) const PASSWORD: &str = "correct horse battery";
 
 /// Creates the first operator, with an organization and a project.
-async fn set_up_operator(service: &TestService) -> Browser {
+pub(super) async fn set_up_operator(service: &TestService) -> Browser {
     let link = dashboard::offer_setup(&service.control, PUBLIC_URL, service.now()).await;
     let link = link.unwrap().unwrap();
     let (path, pass) = link
@@ -196,7 +196,7 @@ async fn a_new_password_ends_every_other_session() {
 }
 
 /// The only link to this path in a page.
-fn find_link(html: &str, path: &str) -> String {
+pub(super) fn find_link(html: &str, path: &str) -> String {
     let at = html.find(path).unwrap();
     let rest = &html[at..];
     rest[..rest.find('<').unwrap()].to_owned()
@@ -222,10 +222,21 @@ async fn an_invitation_makes_one_member_with_its_role() {
         422
     );
     let good = [("pass", pass), ("name", "Bob"), ("password", PASSWORD)];
-    assert_eq!(
-        bob.post_form("/dashboard/invitation", &good).await.location,
-        "/dashboard"
-    );
+    let created = bob.post_form("/dashboard/invitation", &good).await;
+    assert!(created.location.starts_with("/dashboard/sign-in?next="));
+    // The account exists; he joins when he is signed in with it.
+    let right = [
+        ("email", "bob@people.example"),
+        ("password", PASSWORD),
+        ("next", link.as_str()),
+    ];
+    let signed_in = bob.post_form("/dashboard/sign-in", &right).await;
+    assert_eq!(signed_in.location, link);
+    assert_eq!(bob.get(&members).await.status, 404);
+    assert!(bob.get(&link).await.html.contains("Join as Bob"));
+    let join = [("pass", pass)];
+    let joined = bob.post_form("/dashboard/invitation/join", &join).await;
+    assert_eq!(joined.location, "/dashboard");
     assert_eq!(bob.get(&members).await.status, 200);
     assert_eq!(
         bob.post_form(&format!("{members}/invite"), &invite)
@@ -233,13 +244,13 @@ async fn an_invitation_makes_one_member_with_its_role() {
             .status,
         403
     );
-    assert_eq!(
-        Browser::new(&service)
-            .post_form("/dashboard/invitation", &good)
-            .await
-            .status,
-        422
-    );
+    // The link works once.
+    let again = Browser::new(&service)
+        .post_form("/dashboard/invitation", &good)
+        .await;
+    assert_eq!(again.status, 422);
+    let again = bob.post_form("/dashboard/invitation/join", &join).await;
+    assert_eq!(again.status, 422);
     // The audit log has both actions.
     let log = owner
         .get(&format!(
