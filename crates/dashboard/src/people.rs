@@ -2,6 +2,8 @@
 
 pub(crate) mod account;
 
+mod attempts;
+
 pub(crate) mod audit_log;
 
 pub(crate) mod balance;

@@ -101,6 +101,13 @@ pub fn sign_in_lockout(failures: u32, free: u32) -> Option<TimeDelta> {
     Some(TimeDelta::seconds(2_i64.pow(beyond.min(10))).min(TimeDelta::minutes(15)))
 }
 
+/// The lockout in seconds after the first failure, the second, and so on. After the last entry it
+/// stays the same.
+pub fn sign_in_lockouts(free: u32) -> Vec<i64> {
+    let seconds = |failures| sign_in_lockout(failures, free).map_or(0, |wait| wait.num_seconds());
+    (1..=free.saturating_add(10)).map(seconds).collect()
+}
+
 pub const SIGN_IN_FAILURE_WINDOW: TimeDelta = TimeDelta::hours(1);
 
 #[cfg(test)]
@@ -130,6 +137,14 @@ mod tests {
                 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900
             ]
         );
+    }
+
+    #[test]
+    fn the_table_of_lockouts_ends_with_the_longest() {
+        let table = sign_in_lockouts(3);
+        assert_eq!(table, [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900]);
+        let last = sign_in_lockout(u32::MAX, 3).unwrap().num_seconds();
+        assert_eq!(table.last(), Some(&last));
     }
 
     #[test]

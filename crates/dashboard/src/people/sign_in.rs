@@ -4,7 +4,6 @@ use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use domain::api_key::SecretDigest;
 use domain::id::{Berth, SessionId};
 use domain::person::Email;
 use domain::secret_token::SecretToken;
@@ -12,23 +11,18 @@ use domain::time::Timestamp;
 use http::StatusCode;
 use http::header::SET_COOKIE;
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use store::control::audit_log::Actor;
 use store::control::person::{self, Person};
 use store::control::session::{self, NewLoginSession};
-use store::control::sign_in_throttle;
 
 use crate::access::{Authenticated, ClientInfo};
 use crate::assets;
 use crate::cookie;
 use crate::page::{render_page, render_page_with_status};
 use crate::page_error::PageError;
+use crate::people::attempts::ThrottledAttempt;
 use crate::people::password;
 use crate::state::DashboardState;
-
-/// Failed sign-ins per e-mail address and per IP address before the throttle delays more.
-const FREE_FAILURES_PER_EMAIL: u32 = 5;
-const FREE_FAILURES_PER_IP: u32 = 50;
 
 #[derive(Debug, Template)]
 #[template(path = "sign_in.html")]
@@ -75,20 +69,9 @@ pub(crate) async fn sign_in(
     Form(given): Form<SignInForm>,
 ) -> Result<Response, PageError> {
     let now = state.clock.now();
-    let subjects = [
-        throttle_subject("address", &given.email.trim().to_lowercase()),
-        throttle_subject("host", &client.address),
-    ];
-    let blocked = sign_in_throttle::find_blocked_until(&state.control, &subjects, now).await?;
-    if let Some(until) = blocked {
-        let seconds = (until - now).num_seconds() + 1;
-        return Err(PageError::RateLimited { seconds });
-    }
+    let attempt = ThrottledAttempt::new(&given.email, &client.address);
+    attempt.admit(&state, now).await?;
     let Some(person) = authenticate(&state, &given).await? else {
-        let [address, host] = subjects;
-        sign_in_throttle::record_failure(&state.control, address, FREE_FAILURES_PER_EMAIL, now)
-            .await?;
-        sign_in_throttle::record_failure(&state.control, host, FREE_FAILURES_PER_IP, now).await?;
         let page = SignInPage {
             theme: client.theme,
             next: &given.next,
@@ -98,8 +81,7 @@ pub(crate) async fn sign_in(
         };
         return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
     };
-    let [address, _] = subjects;
-    sign_in_throttle::clear(&state.control, address).await?;
+    attempt.succeed(&state).await?;
     start_session(&state, &person, &client, &given.next, now).await
 }
 
@@ -170,10 +152,6 @@ pub(crate) async fn sign_out(
     .await?;
     let cookie = cookie::clear_session(&state.options).ok_or(PageError::NotFound)?;
     Ok(([(SET_COOKIE, cookie)], Redirect::to("/dashboard/sign-in")).into_response())
-}
-
-fn throttle_subject(kind: &str, value: &str) -> SecretDigest {
-    SecretDigest(Sha256::digest(format!("{kind} {value}").as_bytes()).into())
 }
 
 #[cfg(test)]

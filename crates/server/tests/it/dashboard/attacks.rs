@@ -1,6 +1,12 @@
 //! Attacks on sign-in. Each test is named after the finding of the security review that it repeats.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, Request};
 use domain::person::Role;
+use futures::future::join_all;
+use http::header::CONTENT_TYPE;
 
 use crate::dashboard::browser::Browser;
 use crate::dashboard::people::{PASSWORD, find_link, set_up_operator};
@@ -83,4 +89,57 @@ async fn h1_an_invitation_does_not_reveal_who_has_an_account() {
         ));
     }
     assert_eq!(answers[0], answers[1]);
+}
+
+/// Tries to sign in from this client address, and returns the status.
+async fn sign_in_from(browser: &mut Browser, source: &str, password: &str) -> u16 {
+    let source: SocketAddr = source.parse().unwrap();
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs([("email", VICTIM), ("password", password)]);
+    let request = Request::post("/dashboard/sign-in")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .extension(ConnectInfo(source));
+    browser.request(request, form.finish()).await.status
+}
+
+#[tokio::test]
+async fn m1_parallel_guesses_do_not_pass_the_limit() {
+    let service = TestService::new().await;
+    set_up_operator(&service).await;
+    let mut browsers: Vec<Browser> = (0..30).map(|_| Browser::new(&service)).collect();
+    let guess = [("email", VICTIM), ("password", "guess guess guess")];
+    let guesses = browsers
+        .iter_mut()
+        .map(|browser| browser.post_form("/dashboard/sign-in", &guess));
+    let answers = join_all(guesses).await;
+    let checked = answers.iter().filter(|seen| seen.status == 401).count();
+    let refused = answers.iter().filter(|seen| seen.status == 429).count();
+    assert_eq!((checked, refused), (5, 25));
+}
+
+#[tokio::test]
+async fn m1_a_stranger_does_not_lock_an_owner_out() {
+    let service = TestService::new().await;
+    set_up_operator(&service).await;
+    let mut browser = Browser::new(&service);
+    // All addresses of an IPv6 network are one source.
+    let mut statuses = Vec::new();
+    for host in 1..=40 {
+        let source = format!("[2001:db8::{host:x}]:443");
+        statuses.push(sign_in_from(&mut browser, &source, "guess guess guess").await);
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 401).count(), 5);
+    let own = "192.0.2.1:443";
+    assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 303);
+
+    // From many sources together, the account has its own bound; it ends.
+    for host in 1..=30 {
+        let source = format!("198.51.100.{host}:443");
+        for _ in 0..5 {
+            sign_in_from(&mut browser, &source, "guess guess guess").await;
+        }
+    }
+    assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 429);
+    service.clock.advance(Duration::from_mins(15));
+    assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 303);
 }

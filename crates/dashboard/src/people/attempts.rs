@@ -1,0 +1,101 @@
+//! The throttle of guesses: each attempt is counted before the secret is checked.
+//!
+//! An attempt is counted under the account and the source together, under the source, and under the
+//! account. A stranger who guesses from one source locks out that source, and not the owner.
+
+use std::net::IpAddr;
+
+use domain::api_key::SecretDigest;
+use domain::time::Timestamp;
+use sha2::{Digest as _, Sha256};
+use store::control::sign_in_throttle::{self, ThrottleSubject};
+
+use crate::page_error::PageError;
+use crate::state::DashboardState;
+
+/// Failures in an hour that block nothing: of an account from one source, of a source, and of an
+/// account from all sources.
+const FREE_FAILURES_PER_ACCOUNT_AND_SOURCE: u32 = 5;
+const FREE_FAILURES_PER_SOURCE: u32 = 50;
+const FREE_FAILURES_PER_ACCOUNT: u32 = 100;
+
+/// An attempt to prove an identity, by password or by code.
+#[derive(Debug)]
+pub(crate) struct ThrottledAttempt {
+    account_and_source: ThrottleSubject,
+    source: ThrottleSubject,
+    account: ThrottleSubject,
+}
+
+impl ThrottledAttempt {
+    /// `account` is an e-mail address as it was typed, known or not.
+    pub(crate) fn new(account: &str, client_address: &str) -> Self {
+        let account = account.trim().to_lowercase();
+        let source = source_of(client_address);
+        Self {
+            account_and_source: ThrottleSubject {
+                digest: digest(&format!("account and source {account} {source}")),
+                free: FREE_FAILURES_PER_ACCOUNT_AND_SOURCE,
+            },
+            source: ThrottleSubject {
+                digest: digest(&format!("source {source}")),
+                free: FREE_FAILURES_PER_SOURCE,
+            },
+            account: ThrottleSubject {
+                digest: digest(&format!("account {account}")),
+                free: FREE_FAILURES_PER_ACCOUNT,
+            },
+        }
+    }
+
+    /// Counts the attempt as a failure, or refuses it. A refused attempt stops at the first subject
+    /// that is blocked, so that one source alone never fills the count of an account.
+    pub(crate) async fn admit(
+        &self,
+        state: &DashboardState,
+        now: Timestamp,
+    ) -> Result<(), PageError> {
+        for subject in [self.account_and_source, self.source, self.account] {
+            let blocked = sign_in_throttle::count_attempt(&state.control, subject, now).await?;
+            if let Some(until) = blocked {
+                let seconds = (until - now).num_seconds() + 1;
+                return Err(PageError::RateLimited { seconds });
+            }
+        }
+        Ok(sign_in_throttle::delete_expired(&state.control, now).await?)
+    }
+
+    /// Takes the count back after the secret was correct.
+    pub(crate) async fn succeed(&self, state: &DashboardState) -> Result<(), PageError> {
+        sign_in_throttle::clear(&state.control, self.account_and_source).await?;
+        sign_in_throttle::forgive_attempt(&state.control, self.source).await?;
+        Ok(sign_in_throttle::forgive_attempt(&state.control, self.account).await?)
+    }
+}
+
+fn digest(subject: &str) -> SecretDigest {
+    SecretDigest(Sha256::digest(subject.as_bytes()).into())
+}
+
+/// The IPv4 address, or the first half of the IPv6 address: one customer has all of the other half.
+fn source_of(client_address: &str) -> String {
+    match client_address.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V6(ip)) => format!("{:x?}", ip.segments().get(..4)),
+        Ok(IpAddr::V4(ip)) => ip.to_string(),
+        Err(_) => client_address.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_is_one_source() {
+        assert_eq!(source_of("2001:db8::1"), source_of("2001:db8::ffff:2"));
+        assert_ne!(source_of("2001:db8::1"), source_of("2001:db8:0:1::1"));
+        assert_eq!(source_of("::ffff:192.0.2.1"), source_of("192.0.2.1"));
+        assert_ne!(source_of("192.0.2.2"), source_of("192.0.2.1"));
+        assert_eq!(source_of("unknown"), "unknown");
+    }
+}
