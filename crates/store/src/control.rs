@@ -11,6 +11,8 @@ pub mod berth;
 
 pub mod change_feed;
 
+pub mod identity;
+
 pub mod installation;
 
 pub mod member;

@@ -14,6 +14,7 @@ use http::header::SET_COOKIE;
 use http::{HeaderMap, Uri};
 use serde::Deserialize;
 use store::control::audit_log::Actor;
+use store::control::identity;
 use store::control::one_time_link::{self, Invitee, LinkPurpose, LinkRedemption};
 use store::control::person::{self, NewPerson, Person};
 
@@ -139,7 +140,7 @@ async fn find_or_join(
     now: Timestamp,
 ) -> Result<Person, PageError> {
     let (issuer, subject) = (&identity.issuer, &identity.subject);
-    if let Some(person) = person::find_by_identity(&state.control, issuer, subject).await? {
+    if let Some(person) = identity::find_person(&state.control, issuer, subject).await? {
         return Some(person)
             .filter(|person| person.is_active)
             .ok_or_else(not_invited);
@@ -164,7 +165,7 @@ async fn find_or_join(
             accept_invitation(state, &identity, &email, invited, &by, now).await?
         }
     };
-    person::link_identity(
+    identity::link(
         &state.control,
         person.id,
         issuer,

@@ -1,4 +1,4 @@
-//! People who can sign in: their e-mail address, password and OIDC identities.
+//! People who can sign in: their e-mail address and password.
 
 use crate::DatabaseSession;
 use domain::id::PersonId;
@@ -209,56 +209,6 @@ async fn commit_change(
     Ok(Some(row.into()))
 }
 
-/// The person with this identity at an OIDC provider.
-pub async fn find_by_identity(
-    control: &Control,
-    issuer: &str,
-    subject: &str,
-) -> Result<Option<Person>, Error> {
-    let row = sqlx::query_as!(
-        Row,
-        "select p.id, p.name, p.email, p.is_operator, p.is_active, p.created_at
-         from control.identity i join control.person p on p.id = i.person
-         where i.issuer = $1 and i.subject = $2",
-        issuer,
-        subject
-    )
-    .fetch_optional(&control.pool)
-    .await?;
-    Ok(row.map(Person::from))
-}
-
-/// Links an OIDC identity: the person can then also sign in with it.
-pub async fn link_identity(
-    control: &Control,
-    person: PersonId,
-    issuer: &str,
-    subject: &str,
-    by: &Actor,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let mut tx = control.pool.begin().await?;
-    sqlx::query!(
-        "insert into control.identity (issuer, subject, person, created_at)
-         values ($1, $2, $3, $4)",
-        issuer,
-        subject,
-        person.uuid(),
-        now
-    )
-    .execute(&mut *tx)
-    .await?;
-    let act = AuditEvent {
-        action: "person.identified",
-        subject: by.name.clone(),
-        detail: issuer.to_owned(),
-        ..AuditEvent::default()
-    };
-    audit_log::append(&mut tx, by, act, now).await?;
-    tx.commit().await?;
-    Ok(())
-}
-
 /// Ends every session except `keep`, so that sessions opened with the old password end.
 pub async fn set_password(
     control: &Control,
@@ -290,13 +240,13 @@ pub async fn set_password(
     Ok(())
 }
 
-struct Row {
-    id: Uuid,
-    name: String,
-    email: String,
-    is_operator: bool,
-    is_active: bool,
-    created_at: Timestamp,
+pub(super) struct Row {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+    pub(super) email: String,
+    pub(super) is_operator: bool,
+    pub(super) is_active: bool,
+    pub(super) created_at: Timestamp,
 }
 
 impl From<Row> for Person {

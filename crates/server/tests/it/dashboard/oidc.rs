@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::dashboard::browser::Browser;
+use crate::dashboard::people::PASSWORD;
 use crate::support::TestService;
 
 /// An OIDC provider: the claims of its next ID token, and the last code challenge.
@@ -201,6 +202,56 @@ async fn an_invited_person_signs_in_with_oidc_and_again_later() {
     let callback = provider.complete_login(&url, "7", "grace.new@idp.example", service.now());
     assert_eq!(again.get(&callback).await.location, "/dashboard");
     assert_eq!(again.get(&members).await.status, 200);
+}
+
+#[tokio::test]
+async fn m2_the_first_single_sign_on_removes_a_password_that_an_inviter_set() {
+    let service = TestService::new().await;
+    let (provider, customer) = (OidcServer::start().await, service.create_customer().await);
+    let mut mallory = Browser::member(&service, &customer, Role::Owner).await;
+    let members = format!("/dashboard/organization/{}/members", customer.organization);
+    let invite = [("email", "grace@idp.example"), ("role", "viewer")];
+    let page = mallory
+        .post_form(&format!("{members}/invite"), &invite)
+        .await
+        .html;
+    let at = page.find("invitation?pass=").unwrap() + "invitation?pass=".len();
+    let pass = &page[at..at + 64];
+    // The inviter keeps the link and chooses the password of an address that is not theirs.
+    let mut planted = Browser::new(&service);
+    let account = [("pass", pass), ("name", "Grace"), ("password", PASSWORD)];
+    planted.post_form("/dashboard/invitation", &account).await;
+    let known = [("email", "grace@idp.example"), ("password", PASSWORD)];
+    let seen = planted.post_form("/dashboard/sign-in", &known).await;
+    assert_eq!(seen.status, 303);
+
+    let mut grace = browser_with_oidc(&service, &provider);
+    let url = grace.get("/dashboard/oidc").await.location;
+    let callback = provider.complete_login(&url, "7", "grace@idp.example", service.now());
+    assert_eq!(grace.get(&callback).await.location, "/dashboard");
+    assert_eq!(grace.get("/dashboard/account").await.status, 200);
+    assert_eq!(planted.get("/dashboard/account").await.status, 303);
+    let seen = planted.post_form("/dashboard/sign-in", &known).await;
+    assert_eq!(seen.status, 401);
+    let log = Browser::operator(&service)
+        .await
+        .get("/dashboard/operations/audit")
+        .await;
+    assert!(log.html.contains("person.password_removed"));
+
+    // A password that she sets afterwards is hers: the next sign-in keeps it.
+    let own = [("password", "another long one")];
+    let seen = grace.post_form("/dashboard/account/password", &own).await;
+    assert_eq!(seen.status, 200);
+    let url = grace.get("/dashboard/oidc").await.location;
+    let callback = provider.complete_login(&url, "7", "grace@idp.example", service.now());
+    assert_eq!(grace.get(&callback).await.location, "/dashboard");
+    let known = [
+        ("email", "grace@idp.example"),
+        ("password", "another long one"),
+    ];
+    let seen = planted.post_form("/dashboard/sign-in", &known).await;
+    assert_eq!(seen.status, 303);
 }
 
 #[tokio::test]
