@@ -180,7 +180,13 @@ pub(crate) async fn rotate(
         }
     };
     let (now, old) = (state.clock.now(), find_key(&state, &within, &key).await?);
-    let (new, secret) = generate_key(&within, &old.name, None, now)?;
+    if old.expires_at.is_some_and(|end| end <= now) {
+        return Err(PageError::Invalid(
+            "This key has expired. Create a new key.".to_owned(),
+        ));
+    }
+    // A new secret is no new permission: the key ends when it would have ended.
+    let (new, secret) = generate_key(&within, &old.name, old.expires_at, now)?;
     let ends = now + TimeDelta::seconds(seconds);
     let by = within.actor();
     let rotated = api_key::rotate(&state.control, old.id, &new, secret.digest(), ends, &by).await?;

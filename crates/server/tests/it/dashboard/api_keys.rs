@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::person::Role;
 use serde_json::json;
+use store::control::api_key;
 
 use crate::dashboard::browser::{Browser, project_slug};
 use crate::support::{Customer, TestService};
@@ -87,6 +88,48 @@ async fn a_rotated_key_works_until_its_overlap_ends() {
             .status,
         422
     );
+}
+
+#[tokio::test]
+async fn m7_a_rotated_key_expires_when_the_old_one_would_have() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let keys = format!(
+        "/dashboard/project/{}/keys",
+        project_slug(&service, &customer).await
+    );
+    let contractor = [("name", "contractor"), ("days", "30")];
+    let made = dev.post_form(&keys, &contractor).await;
+    let old = api_key::list(&service.control, customer.project, None, 10)
+        .await
+        .unwrap();
+    let old = old.iter().find(|key| key.name == "contractor").unwrap();
+    let expired = find_displayed_key(&made.html).unwrap();
+
+    let rotate = format!("{keys}/rotate");
+    let id = old.id.to_string();
+    let rotation = [("key", id.as_str()), ("overlap", "0")];
+    let made = dev.post_form(&rotate, &rotation).await;
+    let new = find_displayed_key(&made.html).unwrap();
+    let rows = api_key::list(&service.control, customer.project, None, 10)
+        .await
+        .unwrap();
+    let rotated = rows.iter().find(|key| key.id == old.id).unwrap();
+    let successor = rows.iter().find(|key| Some(key.id) == rotated.successor);
+    let successor = successor.unwrap();
+    assert_eq!(successor.expires_at, old.expires_at);
+    assert_eq!(load_with_key(&service, &expired).await, 401);
+    assert_eq!(load_with_key(&service, &new).await, 202);
+
+    // Nor does a rotation bring an expired key back.
+    service.clock.advance(Duration::from_hours(24 * 30));
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    assert_eq!(load_with_key(&service, &new).await, 401);
+    let id = successor.id.to_string();
+    let rotation = [("key", id.as_str()), ("overlap", "0")];
+    let refused = dev.post_form(&rotate, &rotation).await;
+    assert_eq!(refused.status, 422);
 }
 
 #[tokio::test]
