@@ -44,7 +44,7 @@ fn session_cookie(secure: bool, value: &str, age: i64) -> Option<HeaderValue> {
 }
 
 pub(crate) fn issue_session(token: &SecretToken, options: &Options) -> Option<HeaderValue> {
-    let age = store::control::session::SESSION_IDLE_TIMEOUT.num_seconds();
+    let age = options.sign_in.session_lifetime.num_seconds();
     session_cookie(options.is_secure(), token.reveal(), age)
 }
 
@@ -96,6 +96,7 @@ mod tests {
             trusted_proxies: Vec::new(),
             setup_plan: domain::organization::Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
+            sign_in: crate::state::SignInPolicy::default(),
         };
         let token = SecretToken::from_random([1; 32]);
         let mut headers = HeaderMap::new();
@@ -109,6 +110,6 @@ mod tests {
         };
         assert_eq!(read_session(&headers, &plain), None);
         let line = issue_session(&token, &options).unwrap();
-        insta::assert_snapshot!(line.to_str().unwrap(), @"__Host-session=0101010101010101010101010101010101010101010101010101010101010101; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800; Secure");
+        insta::assert_snapshot!(line.to_str().unwrap(), @"__Host-session=0101010101010101010101010101010101010101010101010101010101010101; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000; Secure");
     }
 }

@@ -99,10 +99,11 @@ async fn find_signed_in(
     let Some(token) = cookie::read_session(headers, &state.options) else {
         return Ok(None);
     };
-    let found = session::find(&state.control, token.digest(), state.clock.now()).await?;
-    Ok(found.map(|(session, person)| SignedIn {
-        person,
-        session,
+    let (lifetime, now) = (state.options.sign_in.session_lifetime, state.clock.now());
+    let found = session::find(&state.control, token.digest(), lifetime, now).await?;
+    Ok(found.map(|found| SignedIn {
+        person: found.person,
+        session: found.id,
         csrf_token: token.csrf_token(),
         digest: token.digest(),
         address: client.address.clone(),

@@ -44,6 +44,7 @@ pub use gate::RequiredAccess;
 pub use people::setup::offer_setup;
 pub use state::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+    SignInPolicy,
 };
 
 /// Every route: its method, its path, and the access that it requires.

@@ -75,11 +75,7 @@ fn people() -> Vec<PageRoute> {
         post_route("/dashboard/sign-in", Public, sign_in::sign_in),
         post_route("/dashboard/sign-out", AnyUser, sign_in::sign_out),
         get_route("/dashboard/invitation", Public, invitation::page),
-        post_route(
-            "/dashboard/invitation",
-            Public,
-            invitation::create_account,
-        ),
+        post_route("/dashboard/invitation", Public, invitation::create_account),
         post_route("/dashboard/invitation/join", AnyUser, invitation::join),
         get_route("/dashboard/reset", Public, password_reset::page),
         post_route("/dashboard/reset", Public, password_reset::reset_password),

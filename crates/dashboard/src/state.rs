@@ -78,6 +78,25 @@ pub struct Options {
     pub setup_plan: Plan,
     /// How long a lane waits for more cargo before it sends a batch that is not full.
     pub batch_linger: TimeDelta,
+    pub sign_in: SignInPolicy,
+}
+
+/// How people sign in, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct SignInPolicy {
+    /// A session ends this long after sign-in, however often it is used.
+    pub session_lifetime: TimeDelta,
+    /// Passwords are not accepted: people sign in with single sign-on.
+    pub is_sso_only: bool,
+}
+
+impl Default for SignInPolicy {
+    fn default() -> Self {
+        Self {
+            session_lifetime: TimeDelta::days(30),
+            is_sso_only: false,
+        }
+    }
 }
 
 impl Options {

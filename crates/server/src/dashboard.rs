@@ -12,6 +12,7 @@ use axum::response::Response;
 use chrono::TimeDelta;
 use dashboard::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+    SignInPolicy,
 };
 use domain::model::Catalogue;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
@@ -27,7 +28,7 @@ use tower::ServiceExt as _;
 use url::Url;
 
 use crate::databases::Stores;
-use crate::settings::choice::{BucketStyle, Deployment};
+use crate::settings::choice::{BucketStyle, Deployment, SignInMethods};
 use crate::settings::table::SettingValues;
 
 /// How long to wait before control is asked again.
@@ -105,6 +106,10 @@ fn options(listener: &TcpListener, values: &SettingValues) -> Options {
             Deployment::SelfHosted => Plan::Enterprise,
         },
         batch_linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
+        sign_in: SignInPolicy {
+            session_lifetime: TimeDelta::from_std(values.session_lifetime).unwrap_or_default(),
+            is_sso_only: values.sign_in == SignInMethods::SsoOnly,
+        },
     }
 }
 

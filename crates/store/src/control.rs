@@ -29,6 +29,8 @@ pub mod project;
 
 pub mod membership;
 
+pub mod second_factor;
+
 pub mod session;
 
 pub mod sign_in_throttle;

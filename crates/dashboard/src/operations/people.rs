@@ -32,6 +32,7 @@ struct PeoplePage {
     is_older_page: bool,
     older: Option<PersonId>,
     link: Option<IssuedLink>,
+    has_passwords: bool,
 }
 
 impl PeoplePage {
@@ -57,6 +58,7 @@ async fn render_people(
         people,
         is_older_page: before.is_some(),
         link,
+        has_passwords: !state.options.sign_in.is_sso_only,
     }))
 }
 
@@ -138,6 +140,12 @@ pub(crate) async fn create_reset_link(
     client: ClientInfo,
     Form(ResetLinkForm { person }): Form<ResetLinkForm>,
 ) -> Result<Response, PageError> {
+    if state.options.sign_in.is_sso_only {
+        return Err(PageError::Forbidden(
+            "Passwords are disabled here. Operators sign in without single sign-on by a link of \
+             longshored admin person link.",
+        ));
+    }
     let id: PersonId = person.parse().map_err(|_| PageError::NotFound)?;
     let found = person::find(&state.control, id).await?;
     let found = found.ok_or(PageError::NotFound)?;

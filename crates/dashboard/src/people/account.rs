@@ -25,6 +25,7 @@ struct AccountPage {
     sessions: Vec<LoginSession>,
     message: Option<&'static str>,
     error: Option<String>,
+    has_password: bool,
 }
 
 async fn render_account(
@@ -44,6 +45,7 @@ async fn render_account(
         sessions: session::list(&state.control, person, state.clock.now()).await?,
         message: said,
         error: wrong,
+        has_password: !state.options.sign_in.is_sso_only,
     };
     Ok(render_page_with_status(status, &page))
 }
@@ -69,6 +71,7 @@ pub(crate) async fn change_password(
     client: ClientInfo,
     Form(new): Form<PasswordForm>,
 ) -> Result<Response, PageError> {
+    password::require_enabled(&state)?;
     let signed_in = &authenticated.0.signed_in;
     if let Err(wrong) = check_password(&new.password) {
         return render_account(

@@ -37,6 +37,7 @@ struct InvitationPage<'a> {
     /// Whether the visitor is signed in with the invited address.
     is_invited: bool,
     sign_in_path: String,
+    has_password: bool,
     has_sso: bool,
     error: Option<String>,
 }
@@ -125,6 +126,7 @@ async fn render_invitation(
         is_invited: visitor.as_ref().is_some_and(|it| offer.is_for(it)),
         visitor,
         sign_in_path: sign_in_path(&given.pass),
+        has_password: !state.options.sign_in.is_sso_only,
         has_sso: state.identity_provider.is_some(),
         error: wrong,
     };
@@ -149,6 +151,7 @@ pub(crate) async fn create_account(
     Visitor(visitor): Visitor,
     Form(given): Form<InvitationForm>,
 ) -> Result<Response, PageError> {
+    password::require_enabled(&state)?;
     let now = state.clock.now();
     let offer = find_invitation(&state, &given.pass, now).await?;
     if let Err(wrong) = check_form(&given) {

@@ -1,4 +1,5 @@
-//! Password hashing with argon2id. Unknown users take as long as known ones.
+//! Passwords: whether they are accepted, and hashing with argon2id. Unknown users take as long as
+//! known ones.
 
 use std::sync::LazyLock;
 
@@ -20,6 +21,16 @@ fn argon2_hash(password: &str) -> Option<String> {
 
 fn hashing_failed() -> PageError {
     PageError::Invalid("The password could not be processed. Try again.".to_owned())
+}
+
+/// Refuses passwords where people sign in with single sign-on only.
+pub(crate) fn require_enabled(state: &DashboardState) -> Result<(), PageError> {
+    if state.options.sign_in.is_sso_only {
+        return Err(PageError::Forbidden(
+            "Passwords are disabled here. Sign in with single sign-on.",
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) async fn hash(state: &DashboardState, password: String) -> Result<String, PageError> {

@@ -1,16 +1,20 @@
 //! Password reset, with a one-time link that an operator created.
+//!
+//! Where passwords are disabled, the link sets none. Then only a link that was made on the command
+//! line for an operator works, and signs them in: the way in while single sign-on is down.
 
 use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use domain::api_key::SecretDigest;
 use domain::person::check_password;
 use domain::secret_token::SecretToken;
 use http::StatusCode;
 use serde::Deserialize;
 use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, LinkPurpose};
-use store::control::person;
+use store::control::person::{self, Person};
 
 use crate::access::ClientInfo;
 use crate::assets;
@@ -25,6 +29,7 @@ use crate::state::DashboardState;
 struct PasswordResetPage<'a> {
     theme: &'static str,
     pass: &'a str,
+    has_password: bool,
     error: Option<String>,
 }
 
@@ -39,22 +44,35 @@ fn link_expired() -> PageError {
     PageError::Invalid("This link was used or has expired. Ask for a new one.".to_owned())
 }
 
+/// The digest of a valid link, and its person.
+async fn find_link(
+    state: &DashboardState,
+    text: &str,
+) -> Result<(SecretDigest, Person), PageError> {
+    let digest = SecretToken::parse(text).ok_or_else(link_expired)?.digest();
+    let found = one_time_link::find(&state.control, digest, state.clock.now()).await?;
+    let found = found.ok_or_else(link_expired)?;
+    let LinkPurpose::PasswordReset { person } = found.purpose else {
+        return Err(link_expired());
+    };
+    let person = person::find(&state.control, person).await?;
+    let person = person.ok_or_else(link_expired)?;
+    if !(found.created_by.is_none() && person.is_operator) {
+        password::require_enabled(state)?;
+    }
+    Ok((digest, person))
+}
+
 pub(crate) async fn page(
     State(state): State<DashboardState>,
     client: ClientInfo,
     Query(given): Query<PasswordResetForm>,
 ) -> Result<Response, PageError> {
-    let token = SecretToken::parse(&given.pass).ok_or_else(link_expired)?;
-    let found = one_time_link::find(&state.control, token.digest(), state.clock.now()).await?;
-    if !matches!(
-        found.map(|pass| pass.purpose),
-        Some(LinkPurpose::PasswordReset { .. })
-    ) {
-        return Err(link_expired());
-    }
+    find_link(&state, &given.pass).await?;
     Ok(render_page(&PasswordResetPage {
         theme: client.theme,
         pass: &given.pass,
+        has_password: !state.options.sign_in.is_sso_only,
         error: None,
     }))
 }
@@ -64,33 +82,32 @@ pub(crate) async fn reset_password(
     client: ClientInfo,
     Form(given): Form<PasswordResetForm>,
 ) -> Result<Response, PageError> {
-    if let Err(wrong) = check_password(&given.password) {
-        let page = PasswordResetPage {
-            theme: client.theme,
-            pass: &given.pass,
-            error: Some(format!("{wrong}.")),
-        };
-        return Ok(render_page_with_status(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            &page,
-        ));
-    }
-    let now = state.clock.now();
-    let token = SecretToken::parse(&given.pass).ok_or_else(link_expired)?;
-    let hash = password::hash(&state, given.password.clone()).await?;
-    let Some(LinkPurpose::PasswordReset { person }) =
-        one_time_link::redeem(&state.control, token.digest(), now).await?
-    else {
-        return Err(link_expired());
+    let (digest, person) = find_link(&state, &given.pass).await?;
+    let has_password = !state.options.sign_in.is_sso_only;
+    let hash = match check_password(&given.password) {
+        Ok(()) if has_password => Some(password::hash(&state, given.password.clone()).await?),
+        Err(wrong) if has_password => {
+            let page = PasswordResetPage {
+                theme: client.theme,
+                pass: &given.pass,
+                has_password,
+                error: Some(format!("{wrong}.")),
+            };
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Ok(render_page_with_status(status, &page));
+        }
+        Ok(()) | Err(_) => None,
     };
-    let person = person::find(&state.control, person)
-        .await?
-        .ok_or_else(link_expired)?;
+    let now = state.clock.now();
+    let redeemed = one_time_link::redeem(&state.control, digest, now).await?;
+    redeemed.ok_or_else(link_expired)?;
     let by = Actor {
         person: Some(person.id),
         name: person.email.clone(),
         address: Some(client.address.clone()),
     };
-    person::set_password(&state.control, person.id, &hash, None, &by, now).await?;
+    if let Some(hash) = hash {
+        person::set_password(&state.control, person.id, &hash, None, &by, now).await?;
+    }
     sign_in::start_session(&state, &person, &client, "/dashboard", now).await
 }

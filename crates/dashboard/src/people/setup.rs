@@ -61,6 +61,7 @@ pub async fn offer_setup(
 struct SetupPage<'a> {
     theme: &'static str,
     form: &'a SetupForm,
+    has_password: bool,
     error: Option<String>,
 }
 
@@ -110,6 +111,7 @@ pub(crate) async fn page(
             pass: given.pass.clone(),
             ..SetupForm::default()
         },
+        has_password: !state.options.sign_in.is_sso_only,
         error: None,
     }))
 }
@@ -120,8 +122,10 @@ struct ParsedSetup {
     slug: Slug,
 }
 
-fn parse_form(given: &SetupForm) -> Result<ParsedSetup, String> {
-    check_password(&given.password).map_err(|wrong| format!("{wrong}."))?;
+fn parse_form(given: &SetupForm, has_password: bool) -> Result<ParsedSetup, String> {
+    if has_password {
+        check_password(&given.password).map_err(|wrong| format!("{wrong}."))?;
+    }
     for (field, text) in [
         ("name", &given.name),
         ("organization name", &given.organization),
@@ -143,12 +147,14 @@ pub(crate) async fn set_up(
 ) -> Result<Response, PageError> {
     let now = state.clock.now();
     let digest = check_link(&state, &given.pass, now).await?;
-    let parsed = match parse_form(&given) {
+    let has_password = !state.options.sign_in.is_sso_only;
+    let parsed = match parse_form(&given, has_password) {
         Ok(parsed) => parsed,
         Err(error) => {
             let page = SetupPage {
                 theme: client.theme,
                 form: &given,
+                has_password,
                 error: Some(error),
             };
             return Ok(render_page_with_status(
@@ -158,11 +164,15 @@ pub(crate) async fn set_up(
         }
     };
     let berth = Berth::new(0).ok_or(PageError::NotFound)?;
+    let password = match has_password {
+        true => Some(password::hash(&state, given.password.clone()).await?),
+        false => None,
+    };
     let first = NewPerson {
         id: PersonId::new(now, berth, rand::random()),
         name: given.name.trim().to_owned(),
         email: parsed.email,
-        password: Some(password::hash(&state, given.password.clone()).await?),
+        password,
         is_operator: true,
     };
     let by = Actor {

@@ -31,6 +31,7 @@ struct SignInPage<'a> {
     next: &'a str,
     email: &'a str,
     has_failed: bool,
+    has_password: bool,
     /// Whether single sign-on is configured.
     has_sso: bool,
 }
@@ -51,6 +52,7 @@ pub(crate) async fn page(
         next: &next,
         email: "",
         has_failed: false,
+        has_password: !state.options.sign_in.is_sso_only,
         has_sso: state.identity_provider.is_some(),
     })
 }
@@ -68,6 +70,7 @@ pub(crate) async fn sign_in(
     client: ClientInfo,
     Form(given): Form<SignInForm>,
 ) -> Result<Response, PageError> {
+    password::require_enabled(&state)?;
     let now = state.clock.now();
     let attempt = ThrottledAttempt::new(&given.email, &client.address);
     attempt.admit(&state, now).await?;
@@ -77,6 +80,7 @@ pub(crate) async fn sign_in(
             next: &given.next,
             email: &given.email,
             has_failed: true,
+            has_password: true,
             has_sso: state.identity_provider.is_some(),
         };
         return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
@@ -115,6 +119,8 @@ pub(crate) async fn start_session(
         person: person.id,
         address: &client.address,
         agent: &client.user_agent,
+        lifetime: state.options.sign_in.session_lifetime,
+        has_second_factor: false,
     };
     let by = Actor {
         person: Some(person.id),

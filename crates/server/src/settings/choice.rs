@@ -23,6 +23,8 @@ choices! {
     Environment { "production" Production, "development" Development, }
     /// Who runs this installation.
     Deployment { "self_hosted" SelfHosted, "cloud" Cloud, }
+    /// How people sign in to the dashboard.
+    SignInMethods { "password_and_sso" PasswordAndSso, "sso" SsoOnly, }
     /// The format of log lines.
     LogFormat { "json" Json, "text" Text, }
     /// Where the bucket name goes in a URL of the object store.

@@ -1,5 +1,6 @@
 //! Checks that settings do not contradict each other.
 
+use crate::settings::choice::SignInMethods;
 use crate::settings::table::SettingValues;
 
 /// A setting's name and why it conflicts with another setting.
@@ -30,6 +31,10 @@ pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
                         the issuer redirects people back to this URL";
             conflicts.push(("SVC_PUBLIC_URL", text));
         }
+    }
+    if values.sign_in == SignInMethods::SsoOnly && values.oidc_issuer.is_none() {
+        let text = "is not set, but SVC_SIGN_IN is sso; without an issuer, people cannot sign in";
+        conflicts.push(("SVC_OIDC_ISSUER", text));
     }
     conflicts.extend(check_files(values));
     conflicts

@@ -10,7 +10,9 @@ use url::Url;
 
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
-use crate::settings::choice::{BucketStyle, Deployment, Environment, LogFormat, choice};
+use crate::settings::choice::{
+    BucketStyle, Deployment, Environment, LogFormat, SignInMethods, choice,
+};
 use crate::settings::files::{
     CorsOrigins, ScannerAddress, Secret, bucket, origins, prefix, region, scanner, secret, store,
 };
@@ -86,6 +88,10 @@ settings! {
         "OpenID Connect client ID. Required with SVC_OIDC_ISSUER.";
     Hidden "SVC_OIDC_SECRET" oidc_secret: Option<Secret> = "", optional(secret),
         "OpenID Connect client secret. Leave it empty for a public client.";
+    Plain "SVC_SIGN_IN" sign_in: SignInMethods = "password_and_sso", choice,
+        "How people sign in: password_and_sso, or sso for single sign-on only. With sso, passwords and password resets are refused; longshored admin person link makes a link with which an operator signs in once.";
+    Plain "SVC_SESSION_LIFETIME_SECONDS" session_lifetime: Duration = "2592000", seconds::<300, 31_536_000>,
+        "How long after signing in a person must sign in again, however often the session is used. A session without use ends after a week.";
     Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
         "Address ranges of your reverse proxies. The dashboard takes the client address for its limits and logs from their X-Forwarded-For. They may open any number of connections.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,

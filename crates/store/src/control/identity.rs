@@ -8,6 +8,7 @@ use crate::DatabaseSession;
 use crate::Error;
 use crate::control::audit_log::{self, Actor, AuditEvent};
 use crate::control::person::{self, Person};
+use crate::control::second_factor;
 
 /// The person with this identity.
 pub async fn find_person(
@@ -31,7 +32,7 @@ pub async fn find_person(
 /// Links an identity: the person can then also sign in with it.
 ///
 /// The first identity proves who owns the address. Until then an inviter may have chosen the
-/// password, so it is removed and all sessions end.
+/// password, so it is removed, with the second factor, and all sessions end.
 pub async fn link(
     control: &Control,
     person: PersonId,
@@ -71,7 +72,7 @@ pub async fn link(
     Ok(())
 }
 
-/// Removes the password and ends all sessions. Without a password there is nothing to remove.
+/// Removes the password and the second factor, and ends all sessions.
 async fn remove_unproven_credentials(
     tx: &mut DatabaseSession,
     person: PersonId,
@@ -85,7 +86,8 @@ async fn remove_unproven_credentials(
     )
     .execute(&mut *tx)
     .await?;
-    if removed.rows_affected() == 0 {
+    let has_removed_factor = second_factor::delete(&mut *tx, person).await?;
+    if removed.rows_affected() == 0 && !has_removed_factor {
         return Ok(());
     }
     let act = AuditEvent {

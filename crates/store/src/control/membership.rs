@@ -24,6 +24,8 @@ pub struct Scope {
     /// None if the person is not a member.
     pub role: Option<Role>,
     pub project: Option<ScopeProject>,
+    /// Whether the organization opens only in sessions with a second factor.
+    pub requires_second_factor: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -49,8 +51,8 @@ pub async fn find_in_project(
 ) -> Result<Option<Scope>, Error> {
     let row = sqlx::query_as!(
         Row,
-        r#"select o.id, o.name, o.plan, o.berth, b.shard, m.role as "role?",
-               p.id as "project?", p.slug as "slug?", p.is_active as "is_active?"
+        r#"select o.id, o.name, o.plan, o.berth, o.requires_second_factor, b.shard,
+               m.role as "role?", p.id as "project?", p.slug as "slug?", p.is_active as "is_active?"
            from control.project p
            join control.organization o on o.id = p.organization_id
            join control.berth b on b.number = o.berth
@@ -71,8 +73,8 @@ pub async fn find_in_organization(
 ) -> Result<Option<Scope>, Error> {
     let row = sqlx::query_as!(
         Row,
-        r#"select o.id, o.name, o.plan, o.berth, b.shard, m.role as "role?",
-               null::uuid as "project?", null::text as "slug?", null::bool as "is_active?"
+        r#"select o.id, o.name, o.plan, o.berth, o.requires_second_factor, b.shard,
+               m.role as "role?", null::uuid as "project?", null::text as "slug?", null::bool as "is_active?"
            from control.organization o
            join control.berth b on b.number = o.berth
            left join control.member m on m.organization = o.id and m.person = $1
@@ -144,6 +146,7 @@ struct Row {
     project: Option<Uuid>,
     slug: Option<String>,
     is_active: Option<bool>,
+    requires_second_factor: bool,
 }
 
 impl TryFrom<Row> for Scope {
@@ -158,6 +161,7 @@ impl TryFrom<Row> for Scope {
             plan: plan_from_row(&row.plan)?,
             berth: berth::from_row(row.berth, "control.organization")?,
             shard: row.shard,
+            requires_second_factor: row.requires_second_factor,
             role: row.role.as_deref().map(role_from_row).transpose()?,
             project: project.map(|(id, slug)| ScopeProject {
                 id: id.into(),

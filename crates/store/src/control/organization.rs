@@ -132,6 +132,36 @@ pub async fn set_plan(
     Organization::try_from(row).map(Some)
 }
 
+/// Sets whether the organization opens only in sessions with a second factor. Returns whether there
+/// is such an organization.
+pub async fn require_second_factor(
+    control: &Control,
+    id: OrganizationId,
+    is_required: bool,
+    by: &Actor,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut tx = control.pool.begin().await?;
+    let name = sqlx::query_scalar!(
+        "update control.organization set requires_second_factor = $2 where id = $1 returning name",
+        id.uuid(),
+        is_required
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(name) = name else { return Ok(false) };
+    let act = AuditEvent {
+        organization: Some(id),
+        action: "organization.second_factor_changed",
+        subject: name,
+        detail: if is_required { "required" } else { "optional" }.to_owned(),
+        ..AuditEvent::default()
+    };
+    audit_log::append(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
 struct Row {
     id: Uuid,
     name: String,

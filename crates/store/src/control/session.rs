@@ -24,6 +24,16 @@ pub struct LoginSession {
     pub agent: String,
 }
 
+/// A session that has not ended.
+#[derive(Debug, Clone)]
+pub struct OpenSession {
+    pub id: SessionId,
+    pub person: Person,
+    /// When the person last entered a password or a code.
+    pub proved_at: Timestamp,
+    pub has_second_factor: bool,
+}
+
 /// A session to create.
 #[derive(Debug)]
 pub struct NewLoginSession<'a> {
@@ -32,6 +42,9 @@ pub struct NewLoginSession<'a> {
     pub person: PersonId,
     pub address: &'a str,
     pub agent: &'a str,
+    /// It ends this long after its start, however often it is used.
+    pub lifetime: TimeDelta,
+    pub has_second_factor: bool,
 }
 
 pub async fn begin(
@@ -43,15 +56,17 @@ pub async fn begin(
     let mut tx = control.pool.begin().await?;
     sqlx::query!(
         "insert into control.session
-             (digest, id, person, created_at, seen_at, expires_at, address, agent)
-         values ($1, $2, $3, $4, $4, $5, $6, $7)",
+             (digest, id, person, created_at, seen_at, proved_at, expires_at, address, agent,
+              has_second_factor)
+         values ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8)",
         new.digest.0.as_slice(),
         new.id.uuid(),
         new.person.uuid(),
         now,
-        now + SESSION_IDLE_TIMEOUT,
+        now + SESSION_IDLE_TIMEOUT.min(new.lifetime),
         new.address,
-        new.agent
+        new.agent,
+        new.has_second_factor
     )
     .execute(&mut *tx)
     .await?;
@@ -73,15 +88,19 @@ pub async fn begin(
 pub async fn find(
     control: &Control,
     digest: SecretDigest,
+    lifetime: TimeDelta,
     now: Timestamp,
-) -> Result<Option<(SessionId, Person)>, Error> {
+) -> Result<Option<OpenSession>, Error> {
     let row = sqlx::query!(
-        "select s.id as session, s.seen_at, p.id, p.name, p.email, p.is_operator, p.is_active,
-             p.created_at
-         from control.session s join control.person p on p.id = s.person
-         where s.digest = $1 and s.expires_at > $2 and p.is_active",
+        r#"select s.id as session, s.seen_at, s.created_at as begun_at, s.has_second_factor,
+               coalesce(s.proved_at, s.created_at) as "proved_at!",
+               p.id, p.name, p.email, p.is_operator, p.is_active, p.created_at
+           from control.session s join control.person p on p.id = s.person
+           where s.digest = $1 and s.expires_at > $2 and s.created_at > $3 and p.is_active"#,
         digest.0.as_slice(),
-        now
+        now,
+        // A lifetime that was shortened since the start of the session holds for it too.
+        now - lifetime
     )
     .fetch_optional(&control.pool)
     .await?;
@@ -92,7 +111,7 @@ pub async fn find(
              where digest = $1 and seen_at < $2",
             digest.0.as_slice(),
             now,
-            now + SESSION_IDLE_TIMEOUT
+            (now + SESSION_IDLE_TIMEOUT).min(row.begun_at + lifetime)
         )
         .execute(&control.pool)
         .await?;
@@ -105,7 +124,41 @@ pub async fn find(
         is_active: row.is_active,
         created_at: row.created_at,
     };
-    Ok(Some((row.session.into(), person)))
+    Ok(Some(OpenSession {
+        id: row.session.into(),
+        person,
+        proved_at: row.proved_at,
+        has_second_factor: row.has_second_factor,
+    }))
+}
+
+/// Records that the person of this session entered the password or a code again.
+pub async fn prove(
+    control: &Control,
+    digest: SecretDigest,
+    has_second_factor: bool,
+    by: &Actor,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut tx = control.pool.begin().await?;
+    sqlx::query!(
+        "update control.session
+         set proved_at = $2, has_second_factor = has_second_factor or $3
+         where digest = $1",
+        digest.0.as_slice(),
+        now,
+        has_second_factor
+    )
+    .execute(&mut *tx)
+    .await?;
+    let act = AuditEvent {
+        action: "session.confirmed",
+        subject: by.name.clone(),
+        ..AuditEvent::default()
+    };
+    audit_log::append(&mut tx, by, act, now).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// A person's sessions, newest first.

@@ -4,11 +4,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request};
+use chrono::TimeDelta;
+use dashboard::SignInPolicy;
+use domain::id::{OneTimeLinkId, PersonId};
 use domain::person::Role;
+use domain::secret_token::SecretToken;
 use futures::future::join_all;
 use http::header::CONTENT_TYPE;
+use store::control::audit_log::Actor;
+use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 
-use crate::dashboard::browser::Browser;
+use crate::dashboard::browser::{Browser, create_person};
 use crate::dashboard::people::{PASSWORD, find_link, set_up_operator};
 use crate::support::{Customer, TestService};
 
@@ -142,4 +148,108 @@ async fn m1_a_stranger_does_not_lock_an_owner_out() {
     assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 429);
     service.clock.advance(Duration::from_mins(15));
     assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 303);
+}
+
+#[tokio::test]
+async fn m3_a_session_in_use_ends_at_its_lifetime() {
+    let service = TestService::new().await;
+    let mut ada = set_up_operator(&service).await;
+    for day in 1..30 {
+        service.clock.advance(Duration::from_hours(24));
+        assert_eq!(ada.get("/dashboard/account").await.status, 200, "{day}");
+    }
+    service.clock.advance(Duration::from_hours(24));
+    assert_eq!(ada.get("/dashboard/account").await.status, 303);
+
+    // A shorter lifetime holds for sessions that began before.
+    let right = [("email", VICTIM), ("password", PASSWORD)];
+    let seen = ada.post_form("/dashboard/sign-in", &right).await;
+    assert_eq!(seen.status, 303);
+    service.clock.advance(Duration::from_hours(2));
+    assert_eq!(ada.get("/dashboard/account").await.status, 200);
+    let policy = SignInPolicy {
+        session_lifetime: TimeDelta::hours(1),
+        ..SignInPolicy::default()
+    };
+    let mut ada = ada.with_sign_in_policy(&service, policy);
+    assert_eq!(ada.get("/dashboard/account").await.status, 303);
+}
+
+#[tokio::test]
+async fn m3_with_single_sign_on_only_no_password_opens_a_session() {
+    let service = TestService::new().await;
+    let ada = set_up_operator(&service).await;
+    let customer = service.create_customer().await;
+    let policy = SignInPolicy {
+        is_sso_only: true,
+        ..SignInPolicy::default()
+    };
+    let mut ada = ada.with_sign_in_policy(&service, policy);
+    let pass = invite(&mut ada, &customer, "bob@people.example").await;
+
+    let mut browser = Browser::new(&service).with_sign_in_policy(&service, policy);
+    let page = browser.get("/dashboard/sign-in").await.html;
+    assert!(!page.contains("type=\"password\""), "{page}");
+    let right = [("email", VICTIM), ("password", PASSWORD)];
+    let new = [("pass", &*pass), ("name", "Bob"), ("password", PASSWORD)];
+    for (path, form) in [
+        ("/dashboard/sign-in", &right[..]),
+        ("/dashboard/invitation", &new[..]),
+    ] {
+        assert_eq!(browser.post_form(path, form).await.status, 403, "{path}");
+    }
+    let own = [("current", PASSWORD), ("password", "another long one")];
+    let seen = ada.post_form("/dashboard/account/password", &own).await;
+    assert_eq!(seen.status, 403);
+    let bob = create_person(&service, false).await.to_string();
+    let reset = [("person", bob.as_str())];
+    let link = "/dashboard/operations/people/link";
+    assert_eq!(ada.post_form(link, &reset).await.status, 403);
+}
+
+/// A password reset link, as `longshored admin person link` or as an operator makes it.
+async fn reset_link(service: &TestService, person: PersonId, by: Option<PersonId>) -> String {
+    let token = SecretToken::from_random(rand::random());
+    let now = service.now();
+    let link = OneTimeLink {
+        id: OneTimeLinkId::new(now, person.berth(), rand::random()),
+        purpose: LinkPurpose::PasswordReset { person },
+        created_by: by,
+        created_at: now,
+        expires_at: now + TimeDelta::hours(24),
+    };
+    one_time_link::create(&service.control, token.digest(), &link, &Actor::console())
+        .await
+        .unwrap();
+    token.reveal().to_owned()
+}
+
+#[tokio::test]
+async fn m3_while_single_sign_on_is_down_a_console_link_lets_an_operator_in() {
+    let service = TestService::new().await;
+    let policy = SignInPolicy {
+        is_sso_only: true,
+        ..SignInPolicy::default()
+    };
+    let (operator, person) = (
+        create_person(&service, true).await,
+        create_person(&service, false).await,
+    );
+    let links = [
+        (reset_link(&service, person, None).await, 403),
+        (reset_link(&service, operator, Some(operator)).await, 403),
+        (reset_link(&service, operator, None).await, 303),
+    ];
+    for (pass, status) in &links {
+        let mut browser = Browser::new(&service).with_sign_in_policy(&service, policy);
+        let form = [("pass", pass.as_str())];
+        let seen = browser.post_form("/dashboard/reset", &form).await;
+        assert_eq!(seen.status, *status);
+        assert_eq!(browser.token.is_some(), *status == 303);
+    }
+    // It works once.
+    let mut browser = Browser::new(&service).with_sign_in_policy(&service, policy);
+    let form = [("pass", links[2].0.as_str())];
+    let seen = browser.post_form("/dashboard/reset", &form).await;
+    assert_eq!(seen.status, 422);
 }

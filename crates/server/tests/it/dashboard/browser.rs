@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use dashboard::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
+    SignInPolicy,
 };
 use domain::id::{Berth, OrganizationId, PersonId, SessionId};
 use domain::organization::Plan;
@@ -53,13 +54,14 @@ pub(crate) fn dashboard_router(
     identity_provider: Option<Arc<dyn IdentityProvider>>,
 ) -> Router {
     let shards = vec![service.north.clone(), service.south.clone()];
-    dashboard_router_on(service, shards, identity_provider)
+    dashboard_router_on(service, shards, identity_provider, SignInPolicy::default())
 }
 
 fn dashboard_router_on(
     service: &TestService,
     shards: Vec<Arc<Shard>>,
     identity_provider: Option<Arc<dyn IdentityProvider>>,
+    sign_in: SignInPolicy,
 ) -> Router {
     dashboard::router(&DashboardState::new(DashboardDeps {
         control: service.control.clone(),
@@ -76,6 +78,7 @@ fn dashboard_router_on(
             trusted_proxies: Vec::new(),
             setup_plan: Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
+            sign_in,
         },
     }))
 }
@@ -119,7 +122,16 @@ impl Browser {
     /// The same browser, whose pages read from these shards.
     pub(crate) fn with_shards(self, service: &TestService, shards: Vec<Arc<Shard>>) -> Self {
         Self {
-            router: dashboard_router_on(service, shards, None),
+            router: dashboard_router_on(service, shards, None, SignInPolicy::default()),
+            ..self
+        }
+    }
+
+    /// The same browser, whose dashboard has these rules for signing in.
+    pub(crate) fn with_sign_in_policy(self, service: &TestService, policy: SignInPolicy) -> Self {
+        let shards = vec![service.north.clone(), service.south.clone()];
+        Self {
+            router: dashboard_router_on(service, shards, None, policy),
             ..self
         }
     }
@@ -154,6 +166,8 @@ impl Browser {
             person,
             address: "192.0.2.1",
             agent: "test",
+            lifetime: SignInPolicy::default().session_lifetime,
+            has_second_factor: false,
         };
         session::begin(&service.control, &new, &Actor::console(), service.now())
             .await

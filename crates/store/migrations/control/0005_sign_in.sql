@@ -1,0 +1,40 @@
+-- Sign-in: when a session proved its person, and second factors.
+-- Everything is added beside what exists, so that servers of the version before continue meanwhile.
+
+set local lock_timeout = '5s';
+
+alter table control.session
+    -- When the person last entered a password or a code. Null: when the session began.
+    add column proved_at timestamptz,
+    -- Whether the person signed in with a second factor, here or at the identity provider.
+    add column has_second_factor boolean not null default false;
+
+alter table control.organization
+    -- Its pages open only in sessions with a second factor.
+    add column requires_second_factor boolean not null default false;
+
+-- Time-based one-time passwords (RFC 6238). The server needs the secret itself to check a code.
+create table control.totp (
+    person       uuid primary key references control.person (id),
+    secret       bytea not null check (octet_length(secret) = 20),
+    -- Null until the person has entered a first code.
+    confirmed_at timestamptz,
+    -- The time step of the last code: a code is accepted once.
+    last_step    bigint not null default 0,
+    created_at   timestamptz not null
+);
+
+-- Codes for a person who has lost the device. A row that is gone was used.
+create table control.recovery_code (
+    person uuid not null references control.person (id),
+    digest bytea not null check (octet_length(digest) = 32),
+    primary key (person, digest)
+);
+
+-- Sign-ins whose password was correct and whose code is not entered yet; found by a cookie.
+create table control.factor_challenge (
+    digest     bytea primary key check (octet_length(digest) = 32),
+    person     uuid not null references control.person (id),
+    expires_at timestamptz not null
+);
+create index factor_challenge_expiry on control.factor_challenge (expires_at);
