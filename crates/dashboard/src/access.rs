@@ -9,6 +9,7 @@ use domain::api_key::SecretDigest;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId, SessionId};
 use domain::organization::Plan;
 use domain::person::Role;
+use domain::time::Timestamp;
 use http::HeaderMap;
 use http::request::Parts;
 use ipnet::IpNet;
@@ -63,6 +64,9 @@ pub(crate) struct SignedIn {
     pub(crate) csrf_token: String,
     pub(crate) digest: SecretDigest,
     pub(crate) address: String,
+    /// When they last entered a password or a code.
+    pub(crate) proved_at: Timestamp,
+    pub(crate) has_second_factor: bool,
 }
 
 impl SignedIn {
@@ -92,6 +96,7 @@ pub(crate) struct PageScope {
     pub(crate) role: Role,
     pub(crate) shard: Arc<Shard>,
     pub(crate) project: Option<ScopeProject>,
+    pub(crate) requires_second_factor: bool,
 }
 
 /// Access to an organization.

@@ -1,4 +1,4 @@
-//! Cookies: the session, the theme, and a single sign-on attempt.
+//! Cookies: the session, the theme, and sign-ins that are not complete.
 
 use domain::secret_token::SecretToken;
 use http::header::COOKIE;
@@ -7,9 +7,14 @@ use http::{HeaderMap, HeaderValue};
 use crate::state::Options;
 
 /// Browsers accept `__Host-` cookies only over HTTPS, from this host, for all its paths.
-const fn session_cookie_name(secure: bool) -> &'static str {
-    if secure { "__Host-session" } else { "session" }
+fn cookie_name(name: &str, options: &Options) -> String {
+    let prefix = if options.is_secure() { "__Host-" } else { "" };
+    format!("{prefix}{name}")
 }
+
+const SESSION_COOKIE: &str = "session";
+/// A sign-in whose code is not entered yet.
+const CHALLENGE_COOKIE: &str = "sign-in";
 
 fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lines = headers.get_all(COOKIE).into_iter();
@@ -22,7 +27,7 @@ fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 pub(crate) fn read_session(headers: &HeaderMap, options: &Options) -> Option<SecretToken> {
-    cookie_value(headers, session_cookie_name(options.is_secure())).and_then(SecretToken::parse)
+    cookie_value(headers, &cookie_name(SESSION_COOKIE, options)).and_then(SecretToken::parse)
 }
 
 /// The chosen theme; empty to follow the system's.
@@ -34,22 +39,33 @@ pub(crate) fn read_theme(headers: &HeaderMap) -> &'static str {
     }
 }
 
-fn session_cookie(secure: bool, value: &str, age: i64) -> Option<HeaderValue> {
-    let (name, secure) = (
-        session_cookie_name(secure),
-        if secure { "; Secure" } else { "" },
-    );
+fn private_cookie(name: &str, value: &str, age: i64, options: &Options) -> Option<HeaderValue> {
+    let name = cookie_name(name, options);
+    let secure = if options.is_secure() { "; Secure" } else { "" };
     let line = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
     HeaderValue::from_str(&line).ok()
 }
 
 pub(crate) fn issue_session(token: &SecretToken, options: &Options) -> Option<HeaderValue> {
     let age = options.sign_in.session_lifetime.num_seconds();
-    session_cookie(options.is_secure(), token.reveal(), age)
+    private_cookie(SESSION_COOKIE, token.reveal(), age, options)
 }
 
 pub(crate) fn clear_session(options: &Options) -> Option<HeaderValue> {
-    session_cookie(options.is_secure(), "", 0)
+    private_cookie(SESSION_COOKIE, "", 0, options)
+}
+
+pub(crate) fn issue_challenge(token: &SecretToken, options: &Options) -> Option<HeaderValue> {
+    let age = store::control::second_factor::CHALLENGE_LIFETIME.num_seconds();
+    private_cookie(CHALLENGE_COOKIE, token.reveal(), age, options)
+}
+
+pub(crate) fn clear_challenge(options: &Options) -> Option<HeaderValue> {
+    private_cookie(CHALLENGE_COOKIE, "", 0, options)
+}
+
+pub(crate) fn read_challenge(headers: &HeaderMap, options: &Options) -> Option<SecretToken> {
+    cookie_value(headers, &cookie_name(CHALLENGE_COOKIE, options)).and_then(SecretToken::parse)
 }
 
 /// State of a single sign-on attempt, valid for ten minutes.
@@ -74,14 +90,25 @@ fn login_attempt_cookie(options: &Options, value: &str, age: i64) -> Option<Head
     HeaderValue::from_str(&line).ok()
 }
 
-/// The token of the login attempt, and the invitation that it accepts.
-pub(crate) fn read_login_attempt(
-    headers: &HeaderMap,
-) -> Option<(SecretToken, Option<SecretToken>)> {
+/// What the cookie of a single sign-on attempt holds.
+#[derive(Debug)]
+pub(crate) struct StoredLoginAttempt {
+    pub(crate) token: SecretToken,
+    /// The invitation that brought the person here.
+    pub(crate) invitation: Option<SecretToken>,
+    /// The page to open afterwards, percent-encoded.
+    pub(crate) next: String,
+}
+
+pub(crate) fn read_login_attempt(headers: &HeaderMap) -> Option<StoredLoginAttempt> {
     let attempt = cookie_value(headers, LOGIN_ATTEMPT_COOKIE)
         .or_else(|| cookie_value(headers, OLD_LOGIN_ATTEMPT_COOKIE))?;
-    let (token, pass) = attempt.split_once('.').unwrap_or((attempt, ""));
-    Some((SecretToken::parse(token)?, SecretToken::parse(pass)))
+    let mut parts = attempt.splitn(3, '.');
+    Some(StoredLoginAttempt {
+        token: parts.next().and_then(SecretToken::parse)?,
+        invitation: parts.next().and_then(SecretToken::parse),
+        next: parts.next().unwrap_or_default().to_owned(),
+    })
 }
 
 #[cfg(test)]

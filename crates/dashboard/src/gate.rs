@@ -6,16 +6,18 @@ use axum::extract::FromRequestParts as _;
 use axum::extract::{Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use chrono::TimeDelta;
 use domain::person::Role;
+use http::header::REFERER;
 use http::{HeaderMap, Method};
 use store::control::membership::{self, Scope};
 use store::control::session;
 
-use crate::access::{Access, ClientInfo, SignedIn, Visitor};
+use crate::access::{Access, ClientInfo, PageScope, SignedIn, Visitor};
 use crate::cookie;
 use crate::csrf;
 use crate::page_error::PageError;
-use crate::state::DashboardState;
+use crate::state::{DashboardState, SecondFactorPolicy};
 
 /// The access that a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +37,15 @@ pub enum RequiredAccess {
 /// How many projects the project switcher lists.
 const MAX_SWITCHER_PROJECTS: u32 = 200;
 
+/// How long a password or a code counts as entered just now.
+const MAX_PROOF_AGE: TimeDelta = TimeDelta::minutes(10);
+
 pub(crate) async fn enforce(
-    State((state, needs)): State<(DashboardState, RequiredAccess)>,
+    State((state, (needs, needs_recent_proof))): State<(DashboardState, (RequiredAccess, bool))>,
     request: Request,
     next: Next,
 ) -> Response {
-    match authorize(&state, needs, request).await {
+    match authorize(&state, needs, needs_recent_proof, request).await {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     }
@@ -49,6 +54,7 @@ pub(crate) async fn enforce(
 async fn authorize(
     state: &DashboardState,
     needs: RequiredAccess,
+    needs_recent_proof: bool,
     request: Request,
 ) -> Result<Request, PageError> {
     let changes = *request.method() != Method::GET;
@@ -71,6 +77,10 @@ async fn authorize(
     let mut request = Request::from_parts(parts, body);
     if let Some(access) = access.as_ref().filter(|_| changes) {
         request = csrf::verify_csrf(request, &access.signed_in.csrf_token).await?;
+        if needs_recent_proof && access.signed_in.proved_at + MAX_PROOF_AGE <= state.clock.now() {
+            let next = referring_page(request.headers(), &state.options.public_url);
+            return Err(PageError::ProofTooOld { next });
+        }
     }
     if let Some(access) = access {
         request.extensions_mut().insert(access);
@@ -91,6 +101,13 @@ fn is_same_origin(headers: &HeaderMap, public_url: &str) -> bool {
     }
 }
 
+/// The path of our page that holds the form, to which the person returns.
+fn referring_page(headers: &HeaderMap, public_url: &str) -> String {
+    let referer = headers.get(REFERER).and_then(|value| value.to_str().ok());
+    let path = referer.and_then(|referer| referer.strip_prefix(public_url));
+    path.unwrap_or("/dashboard").to_owned()
+}
+
 async fn find_signed_in(
     state: &DashboardState,
     headers: &HeaderMap,
@@ -107,6 +124,8 @@ async fn find_signed_in(
         csrf_token: token.csrf_token(),
         digest: token.digest(),
         address: client.address.clone(),
+        proved_at: found.proved_at,
+        has_second_factor: found.has_second_factor,
     }))
 }
 
@@ -141,6 +160,7 @@ async fn grant_access(
     let scope = scope
         .map(|scope| check_role(state, &signed_in, scope, least))
         .transpose()?;
+    check_second_factor(state, needs, &signed_in, scope.as_ref())?;
     let is_operator = signed_in.person.is_operator;
     let choices =
         membership::list_choices(&state.control, person, is_operator, MAX_SWITCHER_PROJECTS)
@@ -152,13 +172,33 @@ async fn grant_access(
     }))
 }
 
+/// Pages of the person alone stay open, so that they can turn the second factor on.
+fn check_second_factor(
+    state: &DashboardState,
+    needs: RequiredAccess,
+    signed_in: &SignedIn,
+    scope: Option<&PageScope>,
+) -> Result<(), PageError> {
+    let is_required = match state.options.sign_in.second_factor {
+        SecondFactorPolicy::Optional => false,
+        SecondFactorPolicy::Operators => signed_in.person.is_operator,
+        SecondFactorPolicy::Everyone => true,
+    };
+    let is_required = is_required || scope.is_some_and(|scope| scope.requires_second_factor);
+    let is_personal = matches!(needs, RequiredAccess::Public | RequiredAccess::AnyUser);
+    if is_required && !is_personal && !signed_in.has_second_factor {
+        return Err(PageError::NoSecondFactor);
+    }
+    Ok(())
+}
+
 /// Non-members get 404, so that they do not learn whether the organization exists.
 fn check_role(
     state: &DashboardState,
     signed_in: &SignedIn,
     scope: Scope,
     least: Role,
-) -> Result<crate::access::PageScope, PageError> {
+) -> Result<PageScope, PageError> {
     let operator = signed_in.person.is_operator.then_some(Role::Owner);
     let role = operator.or(scope.role).ok_or(PageError::NotFound)?;
     if role < least {
@@ -173,12 +213,13 @@ fn check_role(
         .shard(&scope.shard)
         .cloned()
         .ok_or(PageError::NotFound)?;
-    Ok(crate::access::PageScope {
+    Ok(PageScope {
         organization: scope.organization,
         organization_name: scope.organization_name,
         plan: scope.plan,
         berth: scope.berth,
         project: scope.project,
+        requires_second_factor: scope.requires_second_factor,
         role,
         shard,
     })

@@ -28,6 +28,8 @@ mod operations;
 
 mod page;
 
+mod page_route;
+
 mod people;
 
 mod project;
@@ -44,7 +46,7 @@ pub use gate::RequiredAccess;
 pub use people::setup::offer_setup;
 pub use state::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
-    SignInPolicy,
+    SecondFactorPolicy, SignInPolicy,
 };
 
 /// Every route: its method, its path, and the access that it requires.
@@ -53,6 +55,13 @@ pub fn list_routes() -> Vec<(http::Method, &'static str, RequiredAccess)> {
     table
         .map(|route| (route.method, route.path, route.required_access))
         .collect()
+}
+
+/// The paths of changes that need a password or a code of the last ten minutes.
+pub fn list_routes_with_recent_proof() -> Vec<&'static str> {
+    let table = routes::all_routes().into_iter();
+    let recent = table.filter(|route| route.needs_recent_proof);
+    recent.map(|route| route.path).collect()
 }
 
 pub fn router(state: &DashboardState) -> Router {

@@ -20,6 +20,12 @@ pub(crate) enum PageError {
     CsrfMismatch,
     /// The request body timed out or broke off.
     IncompleteBody,
+    /// The person must enter the password or a code again. Afterwards the browser opens `next`.
+    ProofTooOld {
+        next: String,
+    },
+    /// The organization, or the service, requires a second factor.
+    NoSecondFactor,
     /// Invalid input.
     Invalid(String),
     RateLimited {
@@ -70,6 +76,13 @@ impl IntoResponse for PageError {
                 "The request was incomplete",
                 "Nothing was changed. Go back and submit the form again.".to_owned(),
             ),
+            Self::ProofTooOld { next } => {
+                let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+                return Redirect::to(&format!("/dashboard/confirm?next={next}")).into_response();
+            }
+            Self::NoSecondFactor => {
+                return Redirect::to("/dashboard/second-factor?required=true").into_response();
+            }
             Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid request", why),
             Self::RateLimited { seconds } => {
                 let text = format!("Too many attempts. Wait {seconds} seconds and try again.");

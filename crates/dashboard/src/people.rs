@@ -8,6 +8,10 @@ pub(crate) mod audit_log;
 
 pub(crate) mod balance;
 
+pub(crate) mod confirm;
+
+pub(crate) mod enrolment;
+
 pub(crate) mod oidc;
 
 pub(crate) mod home;
@@ -22,6 +26,12 @@ mod password;
 
 pub(crate) mod password_reset;
 
+pub(crate) mod second_factor;
+
+mod session_start;
+
 pub(crate) mod setup;
 
 pub(crate) mod sign_in;
+
+mod totp;

@@ -88,6 +88,16 @@ pub struct SignInPolicy {
     pub session_lifetime: TimeDelta,
     /// Passwords are not accepted: people sign in with single sign-on.
     pub is_sso_only: bool,
+    pub second_factor: SecondFactorPolicy,
+}
+
+/// Who must sign in with a second factor. An organization can require it of its members too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SecondFactorPolicy {
+    #[default]
+    Optional,
+    Operators,
+    Everyone,
 }
 
 impl Default for SignInPolicy {
@@ -95,6 +105,7 @@ impl Default for SignInPolicy {
         Self {
             session_lifetime: TimeDelta::days(30),
             is_sso_only: false,
+            second_factor: SecondFactorPolicy::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use axum::response::Response;
 use chrono::TimeDelta;
 use dashboard::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
-    SignInPolicy,
+    SecondFactorPolicy, SignInPolicy,
 };
 use domain::model::Catalogue;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
@@ -28,7 +28,7 @@ use tower::ServiceExt as _;
 use url::Url;
 
 use crate::databases::Stores;
-use crate::settings::choice::{BucketStyle, Deployment, SignInMethods};
+use crate::settings::choice::{BucketStyle, Deployment, SecondFactor, SignInMethods};
 use crate::settings::table::SettingValues;
 
 /// How long to wait before control is asked again.
@@ -109,6 +109,11 @@ fn options(listener: &TcpListener, values: &SettingValues) -> Options {
         sign_in: SignInPolicy {
             session_lifetime: TimeDelta::from_std(values.session_lifetime).unwrap_or_default(),
             is_sso_only: values.sign_in == SignInMethods::SsoOnly,
+            second_factor: match values.second_factor {
+                SecondFactor::Optional => SecondFactorPolicy::Optional,
+                SecondFactor::Operators => SecondFactorPolicy::Operators,
+                SecondFactor::Everyone => SecondFactorPolicy::Everyone,
+            },
         },
     }
 }

@@ -22,6 +22,7 @@ use crate::assets;
 use crate::page::render_page_with_status;
 use crate::page_error::PageError;
 use crate::people::password;
+use crate::people::session_start::encode;
 use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
@@ -99,9 +100,7 @@ pub(crate) fn invitation_path(pass: &str) -> String {
 }
 
 fn sign_in_path(pass: &str) -> String {
-    let next = invitation_path(pass);
-    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    format!("/dashboard/sign-in?next={next}")
+    format!("/dashboard/sign-in?next={}", encode(&invitation_path(pass)))
 }
 
 async fn render_invitation(

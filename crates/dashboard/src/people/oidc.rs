@@ -17,12 +17,13 @@ use store::control::audit_log::Actor;
 use store::control::identity;
 use store::control::one_time_link::{self, Invitee, LinkPurpose, LinkRedemption};
 use store::control::person::{self, NewPerson, Person};
+use store::control::session;
 
-use crate::access::ClientInfo;
+use crate::access::{ClientInfo, Visitor};
 use crate::cookie;
 use crate::page_error::PageError;
 use crate::people::invitation::invitation_path;
-use crate::people::sign_in;
+use crate::people::session_start::{encode, start_session};
 use crate::state::DashboardState;
 
 pub(crate) const CALLBACK_PATH: &str = "/dashboard/oidc/callback";
@@ -34,6 +35,12 @@ pub(crate) struct OidcStartQuery {
     /// The invitation to accept after signing in.
     #[serde(default)]
     pass: String,
+    /// The page to open after signing in.
+    #[serde(default)]
+    next: String,
+    /// The identity provider asks for the password again, even if the person is signed in there.
+    #[serde(default)]
+    again: bool,
 }
 
 fn login_attempt(state: &DashboardState, token: &SecretToken, callback_path: &str) -> LoginAttempt {
@@ -47,21 +54,23 @@ fn login_attempt(state: &DashboardState, token: &SecretToken, callback_path: &st
 
 pub(crate) async fn start_login(
     State(state): State<DashboardState>,
-    Query(OidcStartQuery { pass }): Query<OidcStartQuery>,
+    Query(start): Query<OidcStartQuery>,
 ) -> Result<Response, PageError> {
     let provider = state
         .identity_provider
         .as_ref()
         .ok_or(PageError::NotFound)?;
     let token = SecretToken::from_random(rand::random());
-    let url = provider
+    let mut url = provider
         .authorization_url(&login_attempt(&state, &token, CALLBACK_PATH))
         .await
         .map_err(PageError::Invalid)?;
-    let attempt = match SecretToken::parse(&pass) {
-        Some(pass) => format!("{}.{}", token.reveal(), pass.reveal()),
-        None => token.reveal().to_owned(),
-    };
+    if start.again {
+        url.push_str("&prompt=login");
+    }
+    let invitation = SecretToken::parse(&start.pass);
+    let invitation = invitation.as_ref().map_or("", SecretToken::reveal);
+    let attempt = format!("{}.{invitation}.{}", token.reveal(), encode(&start.next));
     let cookie =
         cookie::issue_login_attempt(&attempt, &state.options).ok_or(PageError::NotFound)?;
     Ok(([(SET_COOKIE, cookie)], Redirect::to(&url)).into_response())
@@ -80,6 +89,7 @@ pub(crate) struct OidcCallbackQuery {
 pub(crate) async fn callback(
     State(state): State<DashboardState>,
     client: ClientInfo,
+    Visitor(visitor): Visitor,
     headers: HeaderMap,
     uri: Uri,
     Query(back): Query<OidcCallbackQuery>,
@@ -94,8 +104,11 @@ pub(crate) async fn callback(
                 .to_owned(),
         )
     };
-    let (token, invited) = cookie::read_login_attempt(&headers).ok_or_else(expired)?;
-    let attempt = login_attempt(&state, &token, uri.path());
+    let stored = cookie::read_login_attempt(&headers).ok_or_else(expired)?;
+    let (invited, attempt) = (
+        stored.invitation,
+        login_attempt(&state, &stored.token, uri.path()),
+    );
     if back.state != attempt.state {
         return Err(expired());
     }
@@ -113,13 +126,29 @@ pub(crate) async fn callback(
     // A person who had an account joins on the page of the invitation; a new one has joined.
     let next = match &invited {
         Some(pass) if is_open(&state, pass, now).await? => invitation_path(pass.reveal()),
-        Some(_) | None => "/dashboard".to_owned(),
+        Some(_) | None => decode(&stored.next),
     };
-    let mut response = sign_in::start_session(&state, &person, &client, &next, now).await?;
+    if let Some(old) = visitor.filter(|old| old.person.id == person.id) {
+        session::end(
+            &state.control,
+            person.id,
+            Some(old.session),
+            &old.actor(),
+            now,
+        )
+        .await?;
+    }
+    // The identity provider asks for its own second factor.
+    let mut response = start_session(&state, &person, &client, &next, true, now).await?;
     if let Some(cleared) = cookie::clear_login_attempt(&state.options) {
         response.headers_mut().append(SET_COOKIE, cleared);
     }
     Ok(response)
+}
+
+fn decode(next: &str) -> String {
+    let pairs = url::form_urlencoded::parse(next.as_bytes());
+    pairs.map(|(text, _)| text.into_owned()).collect()
 }
 
 async fn is_open(

@@ -123,6 +123,7 @@ struct OrganizationPage {
     page: PageLayout,
     organization: OrganizationId,
     plan: Plan,
+    requires_second_factor: bool,
     projects: Vec<Project>,
 }
 
@@ -136,8 +137,30 @@ pub(crate) async fn page(
         page: PageLayout::for_organization(scope.organization_name.clone(), &within, &client),
         organization: scope.organization,
         plan: scope.plan,
+        requires_second_factor: scope.requires_second_factor,
         projects: project::list(&state.control, scope.organization, None, 200).await?,
     }))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SecondFactorForm {
+    required: bool,
+}
+
+/// Requires a second factor of everyone who opens the organization, or no longer.
+pub(crate) async fn require_second_factor(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(SecondFactorForm { required }): Form<SecondFactorForm>,
+) -> Result<Response, PageError> {
+    let (signed_in, now) = (&within.access.signed_in, state.clock.now());
+    if required && !signed_in.has_second_factor {
+        let text = "Sign in with a second factor first: otherwise this would lock you out.";
+        return Err(PageError::Invalid(text.to_owned()));
+    }
+    let (id, by) = (within.scope.organization, signed_in.actor());
+    organization::require_second_factor(&state.control, id, required, &by, now).await?;
+    Ok(Redirect::to(&format!("/dashboard/organization/{id}")).into_response())
 }
 
 #[derive(Debug, Deserialize)]

@@ -12,7 +12,6 @@ use domain::person::check_password;
 use domain::secret_token::SecretToken;
 use http::StatusCode;
 use serde::Deserialize;
-use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, LinkPurpose};
 use store::control::person::{self, Person};
 
@@ -21,7 +20,8 @@ use crate::assets;
 use crate::page::{render_page, render_page_with_status};
 use crate::page_error::PageError;
 use crate::people::password;
-use crate::people::sign_in;
+use crate::people::second_factor::continue_sign_in;
+use crate::people::session_start::actor;
 use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
@@ -101,13 +101,9 @@ pub(crate) async fn reset_password(
     let now = state.clock.now();
     let redeemed = one_time_link::redeem(&state.control, digest, now).await?;
     redeemed.ok_or_else(link_expired)?;
-    let by = Actor {
-        person: Some(person.id),
-        name: person.email.clone(),
-        address: Some(client.address.clone()),
-    };
+    let by = actor(&person, &client);
     if let Some(hash) = hash {
         person::set_password(&state.control, person.id, &hash, None, &by, now).await?;
     }
-    sign_in::start_session(&state, &person, &client, "/dashboard", now).await
+    continue_sign_in(&state, &person, &client, "/dashboard", now).await
 }

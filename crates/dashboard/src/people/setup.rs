@@ -24,7 +24,7 @@ use crate::page::{render_page, render_page_with_status};
 use crate::page_error::PageError;
 use crate::people::organizations;
 use crate::people::password;
-use crate::people::sign_in;
+use crate::people::session_start::start_session;
 use crate::state::DashboardState;
 
 const SETUP_LINK_TTL: TimeDelta = TimeDelta::hours(24);
@@ -198,5 +198,5 @@ pub(crate) async fn set_up(
         |_| "/dashboard/organizations".to_owned(),
         |slug| format!("/dashboard/project/{slug}"),
     );
-    sign_in::start_session(&state, &person, &client, &next, now).await
+    start_session(&state, &person, &client, &next, false, now).await
 }

@@ -4,16 +4,12 @@ use askama::Template;
 use axum::Form;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use domain::id::{Berth, SessionId};
 use domain::person::Email;
-use domain::secret_token::SecretToken;
-use domain::time::Timestamp;
 use http::StatusCode;
 use http::header::SET_COOKIE;
 use serde::Deserialize;
-use store::control::audit_log::Actor;
 use store::control::person::{self, Person};
-use store::control::session::{self, NewLoginSession};
+use store::control::session;
 
 use crate::access::{Authenticated, ClientInfo};
 use crate::assets;
@@ -22,6 +18,7 @@ use crate::page::{render_page, render_page_with_status};
 use crate::page_error::PageError;
 use crate::people::attempts::ThrottledAttempt;
 use crate::people::password;
+use crate::people::second_factor::continue_sign_in;
 use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
@@ -86,7 +83,7 @@ pub(crate) async fn sign_in(
         return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
     };
     attempt.succeed(&state).await?;
-    start_session(&state, &person, &client, &given.next, now).await
+    continue_sign_in(&state, &person, &client, &given.next, now).await
 }
 
 async fn authenticate(
@@ -100,46 +97,6 @@ async fn authenticate(
     let (person, hash) = credentials.map_or((None, None), |it| (Some(it.person), it.password));
     let is_correct = password::verify(state, given.password.clone(), hash).await?;
     Ok(person.filter(|person| is_correct && person.is_active))
-}
-
-/// Starts a new session for an authenticated user. Never reuses a token from the browser.
-pub(crate) async fn start_session(
-    state: &DashboardState,
-    person: &Person,
-    client: &ClientInfo,
-    next: &str,
-    now: Timestamp,
-) -> Result<Response, PageError> {
-    let token = SecretToken::from_random(rand::random());
-    // Users are stored in the control database, which has no berths.
-    let berth = Berth::new(0).ok_or(PageError::NotFound)?;
-    let new = NewLoginSession {
-        digest: token.digest(),
-        id: SessionId::new(now, berth, rand::random()),
-        person: person.id,
-        address: &client.address,
-        agent: &client.user_agent,
-        lifetime: state.options.sign_in.session_lifetime,
-        has_second_factor: false,
-    };
-    let by = Actor {
-        person: Some(person.id),
-        name: person.email.clone(),
-        address: Some(client.address.clone()),
-    };
-    session::begin(&state.control, &new, &by, now).await?;
-    let cookie = cookie::issue_session(&token, &state.options).ok_or(PageError::NotFound)?;
-    Ok((
-        [(SET_COOKIE, cookie)],
-        Redirect::to(safe_redirect_path(next)),
-    )
-        .into_response())
-}
-
-/// Prevents open redirects: only dashboard paths are allowed.
-fn safe_redirect_path(next: &str) -> &str {
-    let is_dashboard = next.starts_with("/dashboard") && !next.contains(['\\', '\n', '\r']);
-    if is_dashboard { next } else { "/dashboard" }
 }
 
 pub(crate) async fn sign_out(
@@ -158,26 +115,4 @@ pub(crate) async fn sign_out(
     .await?;
     let cookie = cookie::clear_session(&state.options).ok_or(PageError::NotFound)?;
     Ok(([(SET_COOKIE, cookie)], Redirect::to("/dashboard/sign-in")).into_response())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn open_redirects_are_rejected() {
-        assert_eq!(
-            safe_redirect_path("/dashboard/project/x?a=b"),
-            "/dashboard/project/x?a=b"
-        );
-        for bad in [
-            "",
-            "https://evil.example",
-            "//evil.example",
-            "/dashboard\\@evil",
-            "/files",
-        ] {
-            assert_eq!(safe_redirect_path(bad), "/dashboard", "{bad}");
-        }
-    }
 }

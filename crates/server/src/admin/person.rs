@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 use store::control::person::{self, NewPerson, Person};
-use store::control::{member, organization};
+use store::control::{member, organization, second_factor};
 
 use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
@@ -43,6 +43,8 @@ pub(super) enum PersonCommand {
     List,
     /// Create a password reset link for a person.
     Link { email: Email },
+    /// Turn off the second factor of a person who has lost the device and the recovery codes.
+    RemoveSecondFactor { email: Email },
     /// Give a person the operator role for the whole service, or remove it.
     Operator {
         email: Email,
@@ -74,6 +76,12 @@ pub(super) async fn run(
         PersonCommand::Link { email } => {
             let person = find(&email, context).await?;
             create_link(person, public_url, context).await
+        }
+        PersonCommand::RemoveSecondFactor { email } => {
+            let person = find(&email, context).await?;
+            let (id, by) = (person.id, Actor::console());
+            second_factor::remove(context.control, id, &by, context.now).await?;
+            context.printer.render_one(&PersonView::from(person))
         }
         PersonCommand::Operator { email, remove } => {
             let id = find(&email, context).await?.id;

@@ -95,6 +95,7 @@ fn the_documented_commands_are_accepted() {
         format!("person create a@b --name Ada --organization {org}{digits} --role viewer"),
         "person list --json".to_owned(),
         "person link ada@example.com --json".to_owned(),
+        "person remove-second-factor ada@example.com".to_owned(),
         "person operator ada@example.com".to_owned(),
         "person operator ada@example.com --remove --json".to_owned(),
         "licence show".to_owned(),

@@ -25,6 +25,8 @@ choices! {
     Deployment { "self_hosted" SelfHosted, "cloud" Cloud, }
     /// How people sign in to the dashboard.
     SignInMethods { "password_and_sso" PasswordAndSso, "sso" SsoOnly, }
+    /// Who must sign in with a second factor.
+    SecondFactor { "optional" Optional, "operators" Operators, "everyone" Everyone, }
     /// The format of log lines.
     LogFormat { "json" Json, "text" Text, }
     /// Where the bucket name goes in a URL of the object store.

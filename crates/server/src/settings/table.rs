@@ -11,7 +11,7 @@ use url::Url;
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{
-    BucketStyle, Deployment, Environment, LogFormat, SignInMethods, choice,
+    BucketStyle, Deployment, Environment, LogFormat, SecondFactor, SignInMethods, choice,
 };
 use crate::settings::files::{
     CorsOrigins, ScannerAddress, Secret, bucket, origins, prefix, region, scanner, secret, store,
@@ -90,6 +90,8 @@ settings! {
         "OpenID Connect client secret. Leave it empty for a public client.";
     Plain "SVC_SIGN_IN" sign_in: SignInMethods = "password_and_sso", choice,
         "How people sign in: password_and_sso, or sso for single sign-on only. With sso, passwords and password resets are refused; longshored admin person link makes a link with which an operator signs in once.";
+    Plain "SVC_SECOND_FACTOR" second_factor: SecondFactor = "optional", choice,
+        "Who must sign in with a second factor (TOTP or single sign-on): optional, operators or everyone. Owners can also require it of the members of their organization.";
     Plain "SVC_SESSION_LIFETIME_SECONDS" session_lifetime: Duration = "2592000", seconds::<300, 31_536_000>,
         "How long after signing in a person must sign in again, however often the session is used. A session without use ends after a week.";
     Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,

@@ -23,3 +23,5 @@ mod operations;
 mod people;
 
 mod rows_read;
+
+mod second_factor;

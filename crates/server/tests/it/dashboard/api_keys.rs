@@ -82,6 +82,7 @@ async fn a_rotated_key_works_until_its_overlap_ends() {
     assert_eq!(load_with_key(&service, &customer.key).await, 401);
     assert_eq!(load_with_key(&service, &new).await, 202);
     // A rotated key cannot be rotated again.
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
     assert_eq!(
         dev.post_form(&rotate, &[("key", &old), ("overlap", "0")])
             .await

@@ -88,6 +88,7 @@ pub(crate) struct Browser {
     router: Router,
     pub(crate) token: Option<SecretToken>,
     login_attempt_cookie: String,
+    challenge_cookie: String,
 }
 
 /// A page or a redirect.
@@ -105,6 +106,7 @@ impl Browser {
             router: dashboard_router(service, None),
             token: None,
             login_attempt_cookie: String::new(),
+            challenge_cookie: String::new(),
         }
     }
 
@@ -181,7 +183,8 @@ impl Browser {
     pub(crate) fn cookie(&self) -> String {
         let token = self.token.as_ref().map(SecretToken::reveal);
         let (token, attempt) = (token.unwrap_or_default(), &self.login_attempt_cookie);
-        format!("__Host-session={token}; oidc={attempt}")
+        let challenge = &self.challenge_cookie;
+        format!("__Host-session={token}; oidc={attempt}; __Host-sign-in={challenge}")
     }
 
     /// As a browser in which a version before 0.1.0 started the sign-in.
@@ -215,6 +218,9 @@ impl Browser {
             let value = line.to_str().unwrap().split(';').next().unwrap();
             if let Some(token) = value.strip_prefix("__Host-session=") {
                 self.token = SecretToken::parse(token);
+            }
+            if let Some(challenge) = value.strip_prefix("__Host-sign-in=") {
+                challenge.clone_into(&mut self.challenge_cookie);
             }
             if let Some(attempt) = value.strip_prefix("oidc=") {
                 attempt.clone_into(&mut self.login_attempt_cookie);

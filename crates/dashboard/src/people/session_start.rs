@@ -1,0 +1,86 @@
+//! Starts the session of a person who has proved who they are.
+
+use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::id::{Berth, SessionId};
+use domain::secret_token::SecretToken;
+use domain::time::Timestamp;
+use http::header::SET_COOKIE;
+use store::control::audit_log::Actor;
+use store::control::person::Person;
+use store::control::session::{self, NewLoginSession};
+
+use crate::access::ClientInfo;
+use crate::cookie;
+use crate::page_error::PageError;
+use crate::state::DashboardState;
+
+/// Starts a new session for an authenticated user. Never reuses a token from the browser.
+pub(crate) async fn start_session(
+    state: &DashboardState,
+    person: &Person,
+    client: &ClientInfo,
+    next: &str,
+    has_second_factor: bool,
+    now: Timestamp,
+) -> Result<Response, PageError> {
+    let token = SecretToken::from_random(rand::random());
+    // Users are stored in the control database, which has no berths.
+    let berth = Berth::new(0).ok_or(PageError::NotFound)?;
+    let new = NewLoginSession {
+        digest: token.digest(),
+        id: SessionId::new(now, berth, rand::random()),
+        person: person.id,
+        address: &client.address,
+        agent: &client.user_agent,
+        lifetime: state.options.sign_in.session_lifetime,
+        has_second_factor,
+    };
+    session::begin(&state.control, &new, &actor(person, client), now).await?;
+    let cookie = cookie::issue_session(&token, &state.options).ok_or(PageError::NotFound)?;
+    Ok((
+        [(SET_COOKIE, cookie)],
+        Redirect::to(safe_redirect_path(next)),
+    )
+        .into_response())
+}
+
+pub(crate) fn actor(person: &Person, client: &ClientInfo) -> Actor {
+    Actor {
+        person: Some(person.id),
+        name: person.email.clone(),
+        address: Some(client.address.clone()),
+    }
+}
+
+/// Prevents open redirects: only dashboard paths are allowed.
+pub(crate) fn safe_redirect_path(next: &str) -> &str {
+    let is_dashboard = next.starts_with("/dashboard") && !next.contains(['\\', '\n', '\r']);
+    if is_dashboard { next } else { "/dashboard" }
+}
+
+/// Percent-encodes a path for use in a query.
+pub(crate) fn encode(next: &str) -> String {
+    url::form_urlencoded::byte_serialize(next.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_redirects_are_rejected() {
+        assert_eq!(
+            safe_redirect_path("/dashboard/project/x?a=b"),
+            "/dashboard/project/x?a=b"
+        );
+        for bad in [
+            "",
+            "https://evil.example",
+            "//evil.example",
+            "/dashboard\\@evil",
+            "/files",
+        ] {
+            assert_eq!(safe_redirect_path(bad), "/dashboard", "{bad}");
+        }
+    }
+}
