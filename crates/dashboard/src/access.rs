@@ -28,7 +28,13 @@ pub(crate) struct ClientInfo {
     pub(crate) address: String,
     pub(crate) user_agent: String,
     pub(crate) theme: &'static str,
+    /// The server renders a live page again, which its person has opened before.
+    pub(crate) is_refresh: bool,
 }
+
+/// Marks the request of a live page that renders itself again. No browser can set it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveRefresh;
 
 impl ClientInfo {
     /// Uses the last address of `X-Forwarded-For`, and only if a trusted proxy sent the request.
@@ -51,6 +57,7 @@ impl ClientInfo {
             address: address.map_or_else(|| "unknown".to_owned(), |it| it.to_string()),
             user_agent: short(text("user-agent").unwrap_or("unknown")),
             theme: cookie::read_theme(headers),
+            is_refresh: false,
         }
     }
 }
@@ -94,6 +101,8 @@ pub(crate) struct PageScope {
     pub(crate) plan: Plan,
     pub(crate) berth: Berth,
     pub(crate) role: Role,
+    /// False for an operator who belongs to another organization.
+    pub(crate) is_member: bool,
     pub(crate) shard: Arc<Shard>,
     pub(crate) project: Option<ScopeProject>,
     pub(crate) requires_second_factor: bool,
@@ -156,11 +165,11 @@ impl FromRequestParts<DashboardState> for ClientInfo {
     ) -> Result<Self, Infallible> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map(|ConnectInfo(peer)| peer.ip());
-        Ok(Self::from_request(
-            &parts.headers,
-            peer,
-            &state.options.trusted_proxies,
-        ))
+        let client = Self::from_request(&parts.headers, peer, &state.options.trusted_proxies);
+        Ok(Self {
+            is_refresh: parts.extensions.get::<LiveRefresh>().is_some(),
+            ..client
+        })
     }
 }
 

@@ -200,6 +200,7 @@ fn check_role(
     least: Role,
 ) -> Result<PageScope, PageError> {
     let operator = signed_in.person.is_operator.then_some(Role::Owner);
+    let is_member = scope.role.is_some();
     let role = operator.or(scope.role).ok_or(PageError::NotFound)?;
     if role < least {
         return Err(PageError::Forbidden(match least {
@@ -221,6 +222,7 @@ fn check_role(
         project: scope.project,
         requires_second_factor: scope.requires_second_factor,
         role,
+        is_member,
         shard,
     })
 }

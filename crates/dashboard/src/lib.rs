@@ -34,6 +34,8 @@ mod people;
 
 mod project;
 
+mod read_audit;
+
 mod routes;
 
 mod access;

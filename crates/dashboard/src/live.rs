@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::access::LiveRefresh;
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 
@@ -69,10 +70,13 @@ pub(crate) async fn stream_page(
 impl LivePage {
     /// The `<main>` element if it changed, `Some(None)` if not. `None` ends the stream.
     async fn render_if_changed(&mut self) -> Option<Option<String>> {
-        let request = Request::get(&self.path)
+        let mut request = Request::get(&self.path)
             .header(COOKIE, &self.cookie)
             .body(axum::body::Body::empty())
             .ok()?;
+        if self.last_digest.is_some() {
+            request.extensions_mut().insert(LiveRefresh);
+        }
         let Ok(response) = self.router.clone().oneshot(request).await;
         if !response.status().is_success() {
             return response.status().is_server_error().then_some(None);

@@ -8,8 +8,11 @@ use std::net::IpAddr;
 use domain::api_key::SecretDigest;
 use domain::time::Timestamp;
 use sha2::{Digest as _, Sha256};
+use store::control::audit_log::{self, Actor, AuditEvent};
+use store::control::person::Person;
 use store::control::sign_in_throttle::{self, ThrottleSubject};
 
+use crate::access::ClientInfo;
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 
@@ -63,6 +66,29 @@ impl ThrottledAttempt {
             }
         }
         Ok(sign_in_throttle::delete_expired(&state.control, now).await?)
+    }
+
+    /// Writes the failure to the audit log. An unknown address is not written: it may be a password
+    /// in the wrong field.
+    pub(crate) async fn fail(
+        state: &DashboardState,
+        person: Option<&Person>,
+        client: &ClientInfo,
+        proof: &str,
+        now: Timestamp,
+    ) -> Result<(), PageError> {
+        let by = Actor {
+            person: None,
+            name: "not signed in".to_owned(),
+            address: Some(client.address.clone()),
+        };
+        let event = AuditEvent {
+            action: "session.refused",
+            subject: person.map_or("unknown address", |it| &it.email).to_owned(),
+            detail: format!("wrong {proof}"),
+            ..AuditEvent::default()
+        };
+        Ok(audit_log::record(&state.control, &by, event, now).await?)
     }
 
     /// Takes the count back after the secret was correct.

@@ -23,6 +23,7 @@ use crate::chart;
 use crate::csv;
 use crate::page::{PageLayout, render_page};
 use crate::page_error::PageError;
+use crate::read_audit::record_organization_export;
 use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
@@ -202,7 +203,11 @@ fn csv_record(line: &StatementLine) -> String {
 }
 
 /// The whole statement as CSV, oldest first, streamed.
-pub(crate) async fn download_csv(within: OrganizationAccess) -> Result<Response, PageError> {
+pub(crate) async fn download_csv(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+) -> Result<Response, PageError> {
+    record_organization_export(&state, &within, "statement.exported").await?;
     let (shard, organization) = (within.scope.shard, within.scope.organization);
     let span = statement::find_range(&shard, organization, None, None).await?;
     let head = stream::iter([Ok(Bytes::from(csv::record(CSV_HEADINGS)))]);

@@ -125,6 +125,9 @@ pub(crate) async fn confirm(
             let is_right = password::verify(&state, given.proof.clone(), hash).await?;
             if is_right {
                 attempt.succeed(&state).await?;
+            } else {
+                let person = Some(&signed_in.person);
+                ThrottledAttempt::fail(&state, person, &client, "password", now).await?;
             }
             is_right
         }

@@ -67,6 +67,8 @@ pub(crate) async fn verify_code(
     };
     if is_right {
         attempt.succeed(state).await?;
+    } else {
+        ThrottledAttempt::fail(state, Some(person), client, "code", now).await?;
     }
     Ok(is_right)
 }

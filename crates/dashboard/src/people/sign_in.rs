@@ -71,7 +71,9 @@ pub(crate) async fn sign_in(
     let now = state.clock.now();
     let attempt = ThrottledAttempt::new(&given.email, &client.address);
     attempt.admit(&state, now).await?;
-    let Some(person) = authenticate(&state, &given).await? else {
+    let (known, is_correct) = authenticate(&state, &given).await?;
+    let Some(person) = known.as_ref().filter(|_| is_correct) else {
+        ThrottledAttempt::fail(&state, known.as_ref(), &client, "password", now).await?;
         let page = SignInPage {
             theme: client.theme,
             next: &given.next,
@@ -83,20 +85,22 @@ pub(crate) async fn sign_in(
         return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
     };
     attempt.succeed(&state).await?;
-    continue_sign_in(&state, &person, &client, &given.next, now).await
+    continue_sign_in(&state, person, &client, &given.next, now).await
 }
 
+/// The person with this address, and whether the password lets them in.
 async fn authenticate(
     state: &DashboardState,
     given: &SignInForm,
-) -> Result<Option<Person>, PageError> {
+) -> Result<(Option<Person>, bool), PageError> {
     let credentials = match given.email.parse::<Email>() {
         Ok(email) => person::find_credentials(&state.control, &email).await?,
         Err(_) => None,
     };
     let (person, hash) = credentials.map_or((None, None), |it| (Some(it.person), it.password));
     let is_correct = password::verify(state, given.password.clone(), hash).await?;
-    Ok(person.filter(|person| is_correct && person.is_active))
+    let is_active = person.as_ref().is_some_and(|person| person.is_active);
+    Ok((person, is_correct && is_active))
 }
 
 pub(crate) async fn sign_out(

@@ -16,6 +16,7 @@ use crate::csv;
 use crate::page::{NavItem, PageLayout, render_page};
 use crate::page_error::PageError;
 use crate::project::key_names;
+use crate::read_audit::record_export;
 use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
@@ -182,6 +183,13 @@ pub(crate) async fn download_csv(
     Query(asked): Query<query::UsageQueryParams>,
 ) -> Result<Response, PageError> {
     let wanted = UsageQuery::from(asked);
+    record_export(
+        &state,
+        &within,
+        "usage.exported",
+        within.project.slug.clone(),
+    )
+    .await?;
     let used = read_usage(&state, &within, &wanted).await?;
     let names = key_names::read_key_names(&state, &within).await?;
     let mut body = csv::record(CSV_HEADINGS);

@@ -21,6 +21,7 @@ use crate::project::cargo::downloads::parse_cargo_id;
 use crate::project::cargo::events::{self, CargoEvent};
 use crate::project::cargo::timeline::{self, StepDuration, TimelineFacts, TimelineStep};
 use crate::project::key_names;
+use crate::read_audit::record_operator_read;
 use crate::state::DashboardState;
 use crate::text::{self, Markup};
 
@@ -174,6 +175,9 @@ pub(crate) async fn page(
     let tracked = tracking::find(shard, project, id).await?;
     let beside = cargo_detail::find_detail(shard, project, id).await?;
     let (tracked, beside) = tracked.zip(beside).ok_or(PageError::NotFound)?;
+    if !client.is_refresh {
+        record_operator_read(&state, &within, "cargo.read", id.to_string()).await?;
+    }
     let attempts = cargo_detail::list_attempts(shard, id, MAX_ATTEMPTS).await?;
     let keys = key_names::read_key_names(&state, &within).await?;
     let key = keys.get(&beside.key).cloned();

@@ -9,6 +9,7 @@ use store::view::cargo_detail;
 
 use crate::access::ProjectAccess;
 use crate::page_error::PageError;
+use crate::read_audit::record_export;
 use crate::state::DashboardState;
 
 /// Rejects invalid ids and ids of another berth without a query.
@@ -22,18 +23,19 @@ pub(crate) fn parse_cargo_id(within: &ProjectAccess, text: &str) -> Result<Cargo
 }
 
 pub(crate) async fn input(
-    State(_): State<DashboardState>,
+    State(state): State<DashboardState>,
     within: ProjectAccess,
     Path((_, cargo)): Path<(String, String)>,
 ) -> Result<Response, PageError> {
     let cargo = parse_cargo_id(&within, &cargo)?;
     let found = cargo_detail::find_detail(within.shard(), within.id(), cargo).await?;
     let body = found.ok_or(PageError::NotFound)?.input;
+    record_export(&state, &within, "cargo.input_exported", cargo.to_string()).await?;
     Ok(download(&format!("{cargo}-input.json"), body))
 }
 
 pub(crate) async fn output(
-    State(_): State<DashboardState>,
+    State(state): State<DashboardState>,
     within: ProjectAccess,
     Path((_, cargo)): Path<(String, String)>,
 ) -> Result<Response, PageError> {
@@ -42,6 +44,7 @@ pub(crate) async fn output(
     let outcome = found
         .and_then(|tracked| tracked.outcome)
         .ok_or(PageError::NotFound)?;
+    record_export(&state, &within, "cargo.output_exported", cargo.to_string()).await?;
     let body = if outcome.success {
         outcome.body
     } else {

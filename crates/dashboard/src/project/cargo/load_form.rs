@@ -20,6 +20,7 @@ use crate::page_error::PageError;
 use crate::project::cargo::downloads::parse_cargo_id;
 use crate::project::cargo::load_response::{self, LoadResult, RejectedLoad};
 use crate::project::cargo::pretty_json::format_json;
+use crate::read_audit::record_operator_read;
 use crate::state::DashboardState;
 use crate::text;
 
@@ -73,6 +74,7 @@ pub(crate) async fn page(
     };
     if !like.is_empty() {
         wish.raw = copy_request(&within, &like).await?;
+        record_operator_read(&state, &within, "cargo.read", like).await?;
     }
     Ok(render_form(&state, &within, &client, wish, None))
 }

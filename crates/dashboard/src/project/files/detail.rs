@@ -18,6 +18,7 @@ use super::steps::{self, FileStep};
 use crate::access::{ClientInfo, ProjectAccess};
 use crate::page::{NavItem, PageLayout, render_page_with_status};
 use crate::page_error::PageError;
+use crate::read_audit::record_operator_read;
 use crate::state::DashboardState;
 use crate::text;
 
@@ -120,7 +121,9 @@ pub(crate) async fn content(
     client: ClientInfo,
     Path(named): Path<FilePathParams>,
 ) -> Result<Response, PageError> {
-    let path = format!("/files/{}/content", named.parse_id()?);
+    let id = named.parse_id()?;
+    record_operator_read(&state, &within, "file.read", id.to_string()).await?;
+    let path = format!("/files/{id}/content");
     match call_api(&state, &within, Method::GET, &path, &Value::Null).await {
         Ok(body) => {
             let link = body.get("download_url").and_then(Value::as_str);

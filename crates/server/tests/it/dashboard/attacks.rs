@@ -14,8 +14,9 @@ use http::header::CONTENT_TYPE;
 use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 
-use crate::dashboard::browser::{Browser, create_person};
+use crate::dashboard::browser::{Browser, create_person, project_slug};
 use crate::dashboard::people::{PASSWORD, find_link, set_up_operator};
+use crate::support::http::chat_request;
 use crate::support::{Customer, TestService};
 
 /// The address of the operator that `set_up_operator` creates.
@@ -252,4 +253,53 @@ async fn m3_while_single_sign_on_is_down_a_console_link_lets_an_operator_in() {
     let form = [("pass", links[2].0.as_str())];
     let seen = browser.post_form("/dashboard/reset", &form).await;
     assert_eq!(seen.status, 422);
+}
+
+#[tokio::test]
+async fn low_failed_sign_ins_are_in_the_audit_log() {
+    let service = TestService::new().await;
+    let mut ada = set_up_operator(&service).await;
+    let mut browser = Browser::new(&service);
+    let secret = "my own secret password";
+    for email in [VICTIM, secret] {
+        let wrong = [("email", email), ("password", "guess guess guess")];
+        let seen = browser.post_form("/dashboard/sign-in", &wrong).await;
+        assert_eq!(seen.status, 401);
+    }
+    let log = ada.get("/dashboard/operations/audit").await.html;
+    assert_eq!(log.matches("session.refused").count(), 2);
+    // A password in the wrong field is not kept.
+    assert!(log.contains("unknown address") && !log.contains(secret));
+}
+
+#[tokio::test]
+async fn low_reads_of_operators_and_exports_are_in_the_audit_log() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let cargo = service.load(&customer, &chat_request("secret", None)).await;
+    let project = format!(
+        "/dashboard/project/{}",
+        project_slug(&service, &customer).await
+    );
+    let organization = format!("/dashboard/organization/{}", customer.organization);
+    let mut owner = Browser::member(&service, &customer, Role::Owner).await;
+    let detail = format!("{project}/cargo/{cargo}");
+    assert_eq!(owner.get(&detail).await.status, 200);
+    let audit = format!("{organization}/audit");
+    assert!(!owner.get(&audit).await.html.contains("cargo.read"));
+
+    let mut operator = Browser::operator(&service).await;
+    assert_eq!(operator.get(&detail).await.status, 200);
+    let copy = format!("{project}/cargo/new?like={cargo}");
+    assert_eq!(operator.get(&copy).await.status, 200);
+    let log = owner.get(&audit).await.html;
+    assert_eq!(log.matches("cargo.read").count(), 2);
+    for (path, action) in [
+        (format!("{detail}/input.json"), "cargo.input_exported"),
+        (format!("{project}/usage.csv"), "usage.exported"),
+        (format!("{organization}/balance.csv"), "statement.exported"),
+    ] {
+        assert_eq!(owner.get(&path).await.status, 200, "{path}");
+        assert!(owner.get(&audit).await.html.contains(action), "{action}");
+    }
 }
