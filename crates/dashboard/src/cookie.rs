@@ -68,26 +68,22 @@ pub(crate) fn read_challenge(headers: &HeaderMap, options: &Options) -> Option<S
     cookie_value(headers, &cookie_name(CHALLENGE_COOKIE, options)).and_then(SecretToken::parse)
 }
 
-/// State of a single sign-on attempt, valid for ten minutes.
+/// State of a single sign-on attempt, valid for ten minutes. Another host of the domain cannot
+/// plant it, which would sign the person in to an account of the attacker.
 const LOGIN_ATTEMPT_COOKIE: &str = "oidc";
-/// Of sign-ins that a server before 0.1.0 started.
-const OLD_LOGIN_ATTEMPT_COOKIE: &str = "elsewhere";
 const LOGIN_ATTEMPT_SECONDS: i64 = 600;
 
 pub(crate) fn issue_login_attempt(attempt: &str, options: &Options) -> Option<HeaderValue> {
-    login_attempt_cookie(options, attempt, LOGIN_ATTEMPT_SECONDS)
+    private_cookie(
+        LOGIN_ATTEMPT_COOKIE,
+        attempt,
+        LOGIN_ATTEMPT_SECONDS,
+        options,
+    )
 }
 
 pub(crate) fn clear_login_attempt(options: &Options) -> Option<HeaderValue> {
-    login_attempt_cookie(options, "", 0)
-}
-
-fn login_attempt_cookie(options: &Options, value: &str, age: i64) -> Option<HeaderValue> {
-    let secure = if options.is_secure() { "; Secure" } else { "" };
-    let line = format!(
-        "{LOGIN_ATTEMPT_COOKIE}={value}; Path=/dashboard; HttpOnly; SameSite=Lax; Max-Age={age}{secure}"
-    );
-    HeaderValue::from_str(&line).ok()
+    private_cookie(LOGIN_ATTEMPT_COOKIE, "", 0, options)
 }
 
 /// What the cookie of a single sign-on attempt holds.
@@ -100,9 +96,11 @@ pub(crate) struct StoredLoginAttempt {
     pub(crate) next: String,
 }
 
-pub(crate) fn read_login_attempt(headers: &HeaderMap) -> Option<StoredLoginAttempt> {
-    let attempt = cookie_value(headers, LOGIN_ATTEMPT_COOKIE)
-        .or_else(|| cookie_value(headers, OLD_LOGIN_ATTEMPT_COOKIE))?;
+pub(crate) fn read_login_attempt(
+    headers: &HeaderMap,
+    options: &Options,
+) -> Option<StoredLoginAttempt> {
+    let attempt = cookie_value(headers, &cookie_name(LOGIN_ATTEMPT_COOKIE, options))?;
     let mut parts = attempt.splitn(3, '.');
     Some(StoredLoginAttempt {
         token: parts.next().and_then(SecretToken::parse)?,

@@ -5,8 +5,8 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderName, HeaderValue};
 
@@ -25,11 +25,15 @@ pub(crate) fn with_security_headers(
     // The origin comes from a parsed URL, so it is a valid header value.
     let policy = HeaderValue::from_str(&policy)
         .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
-    routes.layer(middleware::from_fn_with_state(policy, insert_headers))
+    let is_secure = state.options.is_secure();
+    routes.layer(middleware::from_fn_with_state(
+        (policy, is_secure),
+        insert_headers,
+    ))
 }
 
 async fn insert_headers(
-    State(policy): State<HeaderValue>,
+    State((policy, is_secure)): State<(HeaderValue, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -47,6 +51,11 @@ async fn insert_headers(
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_secure {
+        // Browsers then never connect without TLS. Other hosts of the domain are not ours to bind.
+        let year = HeaderValue::from_static("max-age=31536000");
+        headers.insert(STRICT_TRANSPORT_SECURITY, year);
     }
     // Pages are private and not cached. Assets set their own cache header.
     headers

@@ -28,7 +28,7 @@ use tower::ServiceExt as _;
 use url::Url;
 
 use crate::databases::Stores;
-use crate::settings::choice::{BucketStyle, Deployment, SecondFactor, SignInMethods};
+use crate::settings::choice::{BucketStyle, Deployment, Environment, SecondFactor, SignInMethods};
 use crate::settings::table::SettingValues;
 
 /// How long to wait before control is asked again.
@@ -76,6 +76,11 @@ pub fn pages(
     inputs: DashboardInputs,
     values: &SettingValues,
 ) -> DashboardPages {
+    if values.environment == Environment::Production && !values.has_secure_cookies() {
+        tracing::warn!(
+            "SVC_PUBLIC_URL is not an https URL: cookies of the dashboard are sent over plain http"
+        );
+    }
     let options = options(listener, values);
     let public_url = options.public_url.clone();
     let state = DashboardState::new(DashboardDeps {

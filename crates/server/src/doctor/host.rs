@@ -17,6 +17,7 @@ pub(super) fn examine(settings: &Settings) -> DependencyFindings {
     check_open_files(&mut found, &limits, settings);
     check_catalogue(&mut found, settings);
     check_callbacks(&mut found, settings);
+    check_cookies(&mut found, settings);
     found
 }
 
@@ -101,9 +102,29 @@ pub(super) fn check_callbacks(found: &mut DependencyFindings, settings: &Setting
     }
 }
 
+/// Browsers send cookies without `Secure` over plain http too.
+pub(super) fn check_cookies(found: &mut DependencyFindings, settings: &Settings) {
+    let (check, values) = ("cookies", &settings.values);
+    if values.has_secure_cookies() {
+        return found.ok(check, "are sent over https only");
+    }
+    let text = "of the dashboard are sent over plain http: SVC_PUBLIC_URL is not an https URL";
+    let fix = "set SVC_PUBLIC_URL to the https URL under which browsers reach the dashboard, \
+               or SVC_ENVIRONMENT=development";
+    match values.environment {
+        Environment::Production if values.listen.ip().is_loopback() => {
+            found.warning(check, text, fix);
+        }
+        Environment::Production => found.wrong(check, text, fix),
+        Environment::Development => found.ok(check, "are sent over plain http, for development"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::FindingState;
+    use crate::settings::read_variables;
 
     #[test]
     fn the_soft_limit_is_read() {
@@ -117,5 +138,33 @@ mod tests {
             Some(u64::MAX)
         );
         assert_eq!(soft_limit(""), None);
+    }
+
+    #[test]
+    fn low_cookies_do_not_lose_secure_silently_in_production() {
+        let mut found = DependencyFindings::new("this machine");
+        let open = ("SVC_LISTEN", "0.0.0.0:8080");
+        for given in [
+            &[open][..],
+            &[open, ("SVC_PUBLIC_URL", "http://longshore.example")],
+            &[open, ("SVC_PUBLIC_URL", "https://longshore.example")],
+            &[open, ("SVC_ENVIRONMENT", "development")],
+            &[],
+        ] {
+            let database = ("SVC_DATABASE_URL", "postgres://localhost/longshore");
+            let given = given.iter().chain([&database]);
+            let variables = given.map(|(name, value)| (name.into(), value.into()));
+            let settings = read_variables(variables).settings().unwrap();
+            check_cookies(&mut found, &settings);
+        }
+        let states: Vec<_> = found.list.iter().map(|finding| finding.state).collect();
+        let expected = [
+            FindingState::Wrong,
+            FindingState::Wrong,
+            FindingState::Ok,
+            FindingState::Ok,
+            FindingState::Warning,
+        ];
+        assert_eq!(states, expected);
     }
 }

@@ -62,6 +62,14 @@ macro_rules! settings {
     };
 }
 
+impl SettingValues {
+    /// Whether browsers send the cookies of the dashboard over https only.
+    pub fn has_secure_cookies(&self) -> bool {
+        let url = self.public_url.as_ref();
+        url.is_some_and(|url| url.scheme() == "https")
+    }
+}
+
 settings! {
     Masked "SVC_DATABASE_URL" database_url: Option<DatabaseUrl> = "", optional(database),
         "PostgreSQL address of the control database and of a single shard named main.";

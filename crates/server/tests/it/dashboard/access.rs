@@ -174,6 +174,7 @@ async fn every_response_forbids_foreign_content() {
         }
         assert_eq!(header("cache-control"), "no-store");
         assert_eq!(header("x-content-type-options"), "nosniff");
+        assert_eq!(header("strict-transport-security"), "max-age=31536000");
         assert!(
             !seen.html.contains("<script>") && !seen.html.contains(" style="),
             "{path}"

@@ -184,12 +184,16 @@ impl Browser {
         let token = self.token.as_ref().map(SecretToken::reveal);
         let (token, attempt) = (token.unwrap_or_default(), &self.login_attempt_cookie);
         let challenge = &self.challenge_cookie;
-        format!("__Host-session={token}; oidc={attempt}; __Host-sign-in={challenge}")
+        format!("__Host-session={token}; __Host-oidc={attempt}; __Host-sign-in={challenge}")
     }
 
-    /// As a browser in which a version before 0.1.0 started the sign-in.
-    pub(crate) async fn get_with_old_login_attempt(&mut self, path: &str) -> PageResponse {
-        let cookie = format!("elsewhere={}", self.login_attempt_cookie);
+    /// As a browser in which another host of the domain planted the login attempt of `other`.
+    pub(crate) async fn get_with_planted_attempt(
+        &mut self,
+        path: &str,
+        other: &Self,
+    ) -> PageResponse {
+        let cookie = format!("oidc={}", other.login_attempt_cookie);
         self.request_with(Request::get(path), cookie, String::new())
             .await
     }
@@ -222,7 +226,7 @@ impl Browser {
             if let Some(challenge) = value.strip_prefix("__Host-sign-in=") {
                 challenge.clone_into(&mut self.challenge_cookie);
             }
-            if let Some(attempt) = value.strip_prefix("oidc=") {
+            if let Some(attempt) = value.strip_prefix("__Host-oidc=") {
                 attempt.clone_into(&mut self.login_attempt_cookie);
             }
         }

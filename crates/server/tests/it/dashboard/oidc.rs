@@ -255,18 +255,17 @@ async fn m2_the_first_single_sign_on_removes_a_password_that_an_inviter_set() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_an_earlier_version_started_is_completed() {
+async fn low_another_host_of_the_domain_cannot_plant_a_login_attempt() {
     let service = TestService::new().await;
     let provider = OidcServer::start().await;
-    let mut browser = browser_with_oidc(&service, &provider);
-    let url = browser.get("/dashboard/oidc").await.location;
+    let mut attacker = browser_with_oidc(&service, &provider);
+    let url = attacker.get("/dashboard/oidc").await.location;
     let callback = provider.complete_login(&url, "1", "mallory@idp.example", service.now());
-    // The earlier version had other names for the cookie and for the path.
-    let callback = callback.replace("/oidc/callback", "/elsewhere/back");
-    let page = browser.get_with_old_login_attempt(&callback).await;
-    // The sign-in itself is complete; this person was not invited.
+    // Any host of the domain can set a cookie without the prefix.
+    let mut victim = browser_with_oidc(&service, &provider);
+    let page = victim.get_with_planted_attempt(&callback, &attacker).await;
     assert!(
-        page.html.contains("No active user has your e-mail address"),
+        page.html.contains("was started in another browser"),
         "{}",
         page.html
     );
