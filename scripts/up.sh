@@ -100,10 +100,10 @@ See the amount held while it is in flight, and the charge ten seconds later, in 
 END
 }
 
-# Prints the setup link from the log of the server.
+# Prints a new setup link.
 print_dashboard_link() {
     printf '\nSee all of it on the dashboard. This setup link, valid once, makes you the operator:\n\n  %s\n' \
-        "$(grep -o 'http[^ "]*/dashboard/setup?pass=[0-9a-f]*' "$UP/longshored.log" | head -n 1)"
+        "$(admin link person setup)"
 }
 
 # A picture of one pixel, different each time. The fields of the grant become options of curl, which posts them to the store.

@@ -1,6 +1,7 @@
 //! Builds the dashboard: its public URL, its in-process API, single sign-on and the setup link.
 
 use std::future::Future;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,8 @@ use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock as _, Timestamp};
 use outbound::oidc::OidcFailure;
 use outbound::tls::native_roots;
+use store::Control;
+use store::control::person;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -199,7 +202,10 @@ fn store_origin(values: &SettingValues) -> Option<String> {
     Some(origin.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Logs a setup link while no users exist; retries until control answers.
+/// Says how to set up while no users exist; retries until control answers.
+///
+/// The link makes its reader the operator, so it is never logged: it goes to a terminal, or
+/// `longshored admin person setup` prints it.
 pub fn offer_setup_link(
     public_url: String,
     stores: &Stores,
@@ -208,15 +214,13 @@ pub fn offer_setup_link(
     let (control, clock) = (stores.control.clone(), Arc::clone(&stores.clock));
     async move {
         while !stop.is_cancelled() {
-            match dashboard::offer_setup(&control, &public_url, clock.now()).await {
-                Ok(Some(link)) => {
-                    tracing::info!(
-                        link,
-                        "No users exist yet. Open this setup link within 24 hours: {link}"
-                    );
-                    return;
-                }
-                Ok(None) => return,
+            let offered = if std::io::stdout().is_terminal() {
+                print_setup_link(&control, &public_url, clock.now()).await
+            } else {
+                log_setup_hint(&control).await
+            };
+            match offered {
+                Ok(()) => return,
                 Err(_) => tokio::select! {
                     () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
                     () = stop.cancelled() => {}
@@ -224,4 +228,24 @@ pub fn offer_setup_link(
             }
         }
     }
+}
+
+async fn print_setup_link(
+    control: &Control,
+    public_url: &str,
+    now: Timestamp,
+) -> Result<(), store::Error> {
+    if let Some(link) = dashboard::offer_setup(control, public_url, now).await? {
+        let text = format!("No users exist yet. Open this setup link within 24 hours: {link}\n");
+        // Without it, the command prints another one.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+    Ok(())
+}
+
+async fn log_setup_hint(control: &Control) -> Result<(), store::Error> {
+    if !person::any_exists(control).await? {
+        tracing::info!("No users exist yet. Run `longshored admin person setup` for a setup link.");
+    }
+    Ok(())
 }

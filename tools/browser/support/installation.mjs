@@ -6,7 +6,7 @@
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
@@ -134,14 +134,10 @@ export class Installation {
     }
   }
 
-  /** The setup link from the log of the first start. */
+  /** The setup link of this installation, always the same. */
   async setupLink() {
-    let found;
-    await waitFor("the setup link in the log", 10, () => {
-      found = readFileSync(this.log, "utf8").match(/\/dashboard\/setup\?pass=[\w.~-]+/g)?.at(-1);
-      return found;
-    });
-    return this.base + found;
+    this.setup ??= (await this.admin("person", "setup")).link;
+    return this.setup;
   }
 
   /** Calls the API as an application does. */

@@ -1,4 +1,4 @@
-//! Setup: the log prints a one-time link with which the first operator is created.
+//! Setup: with a one-time link that is never logged, the first operator is created.
 
 use askama::Template;
 use axum::Form;
@@ -92,8 +92,8 @@ async fn check_link(
             Ok(token.digest())
         }
         Some(_) | None => Err(PageError::Invalid(
-            "This setup link was used or has expired. While no user exists, the server prints \
-             a new one when it starts."
+            "This setup link was used or has expired. While no user exists, \
+             `longshored admin person setup` prints a new one."
                 .to_owned(),
         )),
     }

@@ -17,6 +17,11 @@ pub enum AdminFailure {
     Store(#[from] store::Error),
     #[error("{}", schema_advice(*.0))]
     Schema(SchemaState),
+    #[error(
+        "people exist already; `longshored admin person create --operator` adds an operator, \
+         `person link` makes a password reset link"
+    )]
+    AlreadySetUp,
     #[error("no berths are assigned to shards yet: run `longshored migrate`")]
     NoBerths,
     #[error("shard {name} is unknown or has no berths; choose one of {known}")]

@@ -39,6 +39,8 @@ pub(super) enum PersonCommand {
         #[arg(long, requires = "organization", value_parser = argument::role())]
         role: Option<Role>,
     },
+    /// Create a link for setting up an installation without users; its reader becomes the operator.
+    Setup,
     /// List all people, oldest first.
     List,
     /// Create a password reset link for a person.
@@ -71,6 +73,11 @@ pub(super) async fn run(
             let joins = organization.zip(role);
             let joins = joins.map(|(organization, role)| NewMembership { organization, role });
             create(email, name, operator, joins, public_url, context).await
+        }
+        PersonCommand::Setup => {
+            let link = dashboard::offer_setup(context.control, public_url, context.now).await?;
+            let link = link.ok_or(AdminFailure::AlreadySetUp)?;
+            context.printer.render_one(&SetupView { link })
         }
         PersonCommand::List => list(context).await,
         PersonCommand::Link { email } => {
@@ -188,6 +195,22 @@ async fn list(context: AdminContext<'_>) -> Result<String, AdminFailure> {
         };
         after = Some(last.id);
         views.extend(page.into_iter().map(PersonView::from));
+    }
+}
+
+/// No `Debug`: the link makes its reader the operator.
+#[derive(Serialize)]
+struct SetupView {
+    link: String,
+}
+
+impl AdminView for SetupView {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![("link", self.link.clone())]
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        Some("The person who opens the link becomes the operator. It works once, within 24 hours.")
     }
 }
 

@@ -93,6 +93,7 @@ fn the_documented_commands_are_accepted() {
         "provider resume openai-main --json".to_owned(),
         "person create ada@example.com --name Ada --operator --json".to_owned(),
         format!("person create a@b --name Ada --organization {org}{digits} --role viewer"),
+        "person setup --json".to_owned(),
         "person list --json".to_owned(),
         "person link ada@example.com --json".to_owned(),
         "person remove-second-factor ada@example.com".to_owned(),
