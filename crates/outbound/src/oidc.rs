@@ -1,10 +1,11 @@
 //! `OpenID` Connect client: authorization code flow with PKCE.
 //!
-//! Sign-ins are rare, so the client fetches the discovery document and the keys each time and
-//! caches nothing.
+//! The client keeps the discovery document for ten minutes. It fetches the keys at each sign-in,
+//! because they change.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
@@ -19,7 +20,10 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use crate::http_exchange::OutboundHttpClient;
+use crate::oidc::discovery_cache::DiscoveryCache;
 use crate::tls::TlsSetupFailure;
+
+mod discovery_cache;
 
 mod id_token;
 
@@ -50,6 +54,7 @@ pub enum OidcFailure {
 pub struct OidcClient {
     options: Options,
     client: OutboundHttpClient<Full<Bytes>>,
+    discovery: DiscoveryCache<DiscoveryDocument>,
 }
 
 impl fmt::Debug for OidcClient {
@@ -85,7 +90,11 @@ struct TokenResponse {
 impl OidcClient {
     pub fn new(options: Options, roots: RootCertStore) -> Result<Self, TlsSetupFailure> {
         let client = OutboundHttpClient::new(CALL_TIMEOUT, roots)?;
-        Ok(Self { options, client })
+        Ok(Self {
+            options,
+            client,
+            discovery: DiscoveryCache::default(),
+        })
     }
 
     /// The URL to which the browser is sent to sign in.
@@ -147,7 +156,12 @@ impl OidcClient {
         form.finish()
     }
 
-    async fn discover(&self) -> Result<DiscoveryDocument, OidcFailure> {
+    async fn discover(&self) -> Result<Arc<DiscoveryDocument>, OidcFailure> {
+        let fetch = self.fetch_discovery_document();
+        self.discovery.get(Instant::now(), fetch).await
+    }
+
+    async fn fetch_discovery_document(&self) -> Result<DiscoveryDocument, OidcFailure> {
         let issuer = self.options.issuer.as_str().trim_end_matches('/');
         let at = format!("{issuer}/.well-known/openid-configuration");
         let document: DiscoveryDocument =

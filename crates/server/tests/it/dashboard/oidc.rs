@@ -1,5 +1,6 @@
 //! Sign-in with OIDC: the test's provider answers over HTTP and signs its ID tokens.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Form, State};
@@ -30,6 +31,8 @@ struct OidcServer {
     random: SystemRandom,
     claims: Mutex<Value>,
     challenge: Mutex<String>,
+    /// How often the discovery document was fetched.
+    discoveries: AtomicUsize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -49,6 +52,7 @@ impl OidcServer {
             random,
             claims: Mutex::new(Value::Null),
             challenge: Mutex::default(),
+            discoveries: AtomicUsize::new(0),
         });
         let routes = Router::new()
             .route("/.well-known/openid-configuration", get(discovery_document))
@@ -90,6 +94,7 @@ impl OidcServer {
 }
 
 async fn discovery_document(State(provider): State<Arc<OidcServer>>) -> Json<Value> {
+    provider.discoveries.fetch_add(1, Ordering::Relaxed);
     let endpoint = |path: &str| format!("{}{path}", provider.url);
     Json(
         json!({"issuer": provider.url, "authorization_endpoint": endpoint("/authorize"),
@@ -252,6 +257,17 @@ async fn m2_the_first_single_sign_on_removes_a_password_that_an_inviter_set() {
     ];
     let seen = planted.post_form("/dashboard/sign-in", &known).await;
     assert_eq!(seen.status, 303);
+}
+
+#[tokio::test]
+async fn low_anonymous_visits_do_not_call_the_identity_provider() {
+    let service = TestService::new().await;
+    let provider = OidcServer::start().await;
+    let mut browser = browser_with_oidc(&service, &provider);
+    for _ in 0..20 {
+        assert_eq!(browser.get("/dashboard/oidc").await.status, 303);
+    }
+    assert_eq!(provider.discoveries.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
