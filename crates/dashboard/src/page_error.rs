@@ -101,7 +101,8 @@ impl IntoResponse for PageError {
                 return ([(RETRY_AFTER, "5")], said).into_response();
             }
             Self::Store(failure) => {
-                tracing::error!(failure = %failure, cause = ?failure, "dashboard page failed");
+                let cause = failure.diagnosis();
+                tracing::error!(failure = %failure, cause, "dashboard page failed");
                 (
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "Internal error",

@@ -1,5 +1,7 @@
 //! Errors of the store.
 
+use std::borrow::Cow;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the database failed")]
@@ -25,6 +27,25 @@ impl Error {
             Self::Driver(error) => is_away(error),
             Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced => false,
         }
+    }
+
+    /// What failed, for a log: never a value of a row, which PostgreSQL quotes in its texts.
+    pub fn diagnosis(&self) -> String {
+        let Self::Driver(sqlx::Error::Database(error)) = self else {
+            return match self {
+                Self::Driver(error) => error.to_string(),
+                Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced => self.to_string(),
+            };
+        };
+        let parts = [
+            ("SQLSTATE", error.code()),
+            ("table", error.table().map(Cow::from)),
+            ("constraint", error.constraint().map(Cow::from)),
+        ];
+        let parts = parts
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+        parts.collect::<Vec<_>>().join(", ")
     }
 
     /// A row cannot be written as it is: a retry would fail in the same way.

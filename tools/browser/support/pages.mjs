@@ -38,7 +38,10 @@ export async function joinOrganizations(installation, email = OPERATOR.email) {
 }
 
 /** Pages without a session. */
-export const PUBLIC_PAGES = [{ name: "sign-in", path: "/dashboard/sign-in" }];
+export const PUBLIC_PAGES = [
+  { name: "sign-in", path: "/dashboard/sign-in" },
+  { name: "sign-in-code", path: "/dashboard/sign-in/code" },
+];
 
 /** All other pages, except those for which the demo has no row. */
 export function pages(known) {
@@ -47,6 +50,8 @@ export function pages(known) {
   const cargo = (id) => id && `${project}/cargo/${id}`;
   const all = {
     account: "/dashboard/account",
+    "second-factor": "/dashboard/second-factor",
+    confirm: "/dashboard/confirm",
     organizations: "/dashboard/organizations",
     organization,
     members: `${organization}/members`,

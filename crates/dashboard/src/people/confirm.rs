@@ -43,7 +43,7 @@ struct ConfirmPage<'a> {
     has_failed: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct ConfirmForm {
     #[serde(default)]
     next: String,

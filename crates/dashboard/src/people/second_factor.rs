@@ -88,7 +88,7 @@ struct CodePage<'a> {
     has_failed: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct CodeForm {
     #[serde(default)]
     next: String,

@@ -164,9 +164,10 @@ pub(crate) async fn set_up(
         }
     };
     let berth = Berth::new(0).ok_or(PageError::NotFound)?;
-    let password = match has_password {
-        true => Some(password::hash(&state, given.password.clone()).await?),
-        false => None,
+    let password = if has_password {
+        Some(password::hash(&state, given.password.clone()).await?)
+    } else {
+        None
     };
     let first = NewPerson {
         id: PersonId::new(now, berth, rand::random()),

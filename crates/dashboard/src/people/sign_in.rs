@@ -19,6 +19,7 @@ use crate::page_error::PageError;
 use crate::people::attempts::ThrottledAttempt;
 use crate::people::password;
 use crate::people::second_factor::continue_sign_in;
+use crate::people::session_start::encode;
 use crate::state::DashboardState;
 
 #[derive(Debug, Template)]
@@ -29,8 +30,8 @@ struct SignInPage<'a> {
     email: &'a str,
     has_failed: bool,
     has_password: bool,
-    /// Whether single sign-on is configured.
-    has_sso: bool,
+    /// Where single sign-on starts, if it is configured.
+    sso_path: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -50,8 +51,13 @@ pub(crate) async fn page(
         email: "",
         has_failed: false,
         has_password: !state.options.sign_in.is_sso_only,
-        has_sso: state.identity_provider.is_some(),
+        sso_path: sso_path(&state, &next),
     })
+}
+
+fn sso_path(state: &DashboardState, next: &str) -> Option<String> {
+    state.identity_provider.as_ref()?;
+    Some(format!("/dashboard/oidc?next={}", encode(next)))
 }
 
 #[derive(Deserialize)]
@@ -80,7 +86,7 @@ pub(crate) async fn sign_in(
             email: &given.email,
             has_failed: true,
             has_password: true,
-            has_sso: state.identity_provider.is_some(),
+            sso_path: sso_path(&state, &given.next),
         };
         return Ok(render_page_with_status(StatusCode::UNAUTHORIZED, &page));
     };

@@ -3,6 +3,7 @@
 mod feed;
 mod key;
 mod node;
+mod person;
 
 use std::collections::HashMap;
 use std::time::Duration;
