@@ -14,6 +14,7 @@ use store::control::{person, session};
 use crate::access::{Authenticated, ClientInfo};
 use crate::page::{NavItem, PageLayout, render_page_with_status};
 use crate::page_error::PageError;
+use crate::people::attempts::ThrottledAttempt;
 use crate::people::password;
 use crate::state::DashboardState;
 use crate::text;
@@ -91,16 +92,20 @@ pub(crate) async fn change_password(
     let credentials = person::find_credentials(&state.control, &email)
         .await?
         .ok_or(PageError::NotFound)?;
+    let now = state.clock.now();
     // Users who sign in with single sign-on may have no password yet.
-    if credentials.password.is_some()
-        && !password::verify(&state, new.current, credentials.password).await?
-    {
-        let wrong = Some("The current password is wrong.".to_owned());
-        return render_account(&state, &authenticated, &client, None, wrong).await;
+    if credentials.password.is_some() {
+        let attempt = ThrottledAttempt::new(email.as_str(), &client.address);
+        attempt.admit(&state, now).await?;
+        if !password::verify(&state, new.current, credentials.password).await? {
+            let wrong = Some("The current password is wrong.".to_owned());
+            return render_account(&state, &authenticated, &client, None, wrong).await;
+        }
+        attempt.succeed(&state).await?;
     }
     let hash = password::hash(&state, new.password).await?;
     let keep = Some(signed_in.digest.0.as_slice());
-    let (by, now) = (signed_in.actor(), state.clock.now());
+    let by = signed_in.actor();
     person::set_password(&state.control, signed_in.person.id, &hash, keep, &by, now).await?;
     let message = Some("Password changed. All other sessions have been signed out.");
     render_account(&state, &authenticated, &client, message, None).await

@@ -34,7 +34,8 @@ pub(super) fn people() -> Vec<PageRoute> {
             "/dashboard/account/password",
             AnyUser,
             account::change_password,
-        ),
+        )
+        .with_recent_proof(),
         post_route(
             "/dashboard/account/sessions/end",
             AnyUser,
