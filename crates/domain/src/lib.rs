@@ -49,6 +49,8 @@ pub mod patrol;
 
 pub mod ssrf_guard;
 
+pub mod forwarded_for;
+
 pub mod cargo;
 
 pub mod idempotency;
@@ -62,6 +64,8 @@ pub mod token_bucket;
 pub mod bucket_marker;
 
 pub mod fixed_window;
+
+pub mod concurrency_limit;
 
 pub mod account;
 

@@ -10,7 +10,7 @@ mod tests;
 
 use std::future::{Future as _, poll_fn};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +19,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
-use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response};
+use axum::response::IntoResponse as _;
+use domain::concurrency_limit::ConcurrencyLimit;
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -52,6 +54,9 @@ const TOO_MANY_CONNECTIONS_RESPONSE: &[u8] = b"HTTP/1.1 503 Service Unavailable\
     content-type: application/json\r\ncontent-length: 66\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
     {\"detail\":\"Too many connections are open. Try again in 1 second.\"}";
+/// The response to a request of a client that has too many requests in progress.
+const TOO_MANY_REQUESTS_BODY: &str = "{\"detail\":\"Too many requests from your address are in \
+    progress. Try again in 1 second.\"}";
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: change {setting}, or use port 0 for any free port")]
@@ -95,6 +100,8 @@ pub struct HttpServer {
 struct ListenerContext {
     router: Router,
     connections: Arc<Connections>,
+    /// By the client behind a trusted proxy, which is exempt from the limit of connections.
+    forwarded_requests: Arc<ConcurrencyLimit<IpAddr>>,
     body_budget: Arc<BodyBudget>,
     shutdown: ShutdownState,
 }
@@ -132,6 +139,10 @@ impl HttpServer {
             context: Arc::new(ListenerContext {
                 router,
                 body_budget: Arc::new(BodyBudget::new(options.body_budget)),
+                forwarded_requests: ConcurrencyLimit::new(
+                    usize::MAX,
+                    options.max_connections_per_address,
+                ),
                 connections: Connections::new(options),
                 shutdown: ShutdownState::default(),
             }),
@@ -298,13 +309,23 @@ async fn handle_request(
 ) -> Result<Response<ResponseBody>, std::convert::Infallible> {
     let activity = &admission.activity;
     let began = activity.head_received(!request.body().is_end_stream());
-    let deadline = began + context.connections.options.request_timeout;
+    let options = &context.connections.options;
+    let deadline = began + options.request_timeout;
+    let client = options.counted_client(peer.ip(), request.headers());
     request.extensions_mut().insert(ConnectInfo(peer));
     let request = request.map(|incoming| {
         let budget = Arc::clone(&context.body_budget);
         RequestBody::new(incoming, Arc::clone(activity), budget, deadline)
     });
-    let mut response = router.call(request).await?;
+    let permit = client.map(|client| context.forwarded_requests.try_acquire(client));
+    let mut response = if let Some(None) = permit {
+        metrics::counter!("longshore_http_requests_refused_total").increment(1);
+        // The proxy keeps its connection: dropping the request reads the rest of its body.
+        drop(request);
+        too_many_requests()
+    } else {
+        router.call(request).await?
+    };
     if context.shutdown.announced.load(Ordering::Relaxed) {
         response
             .headers_mut()
@@ -313,5 +334,16 @@ async fn handle_request(
     Ok(response.map(|body| ResponseBody {
         body,
         activity: Arc::clone(activity),
+        _permit: permit.flatten(),
     }))
+}
+
+fn too_many_requests() -> Response<axum::body::Body> {
+    let headers = [(CONTENT_TYPE, "application/json"), (RETRY_AFTER, "1")];
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        headers,
+        TOO_MANY_REQUESTS_BODY,
+    )
+        .into_response()
 }

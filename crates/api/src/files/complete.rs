@@ -39,7 +39,8 @@ pub(crate) async fn complete(
             return Err(not_uploading(found.status));
         }
     };
-    match files.wait_for_verdict(requested.id).await {
+    let project = requested.caller.project;
+    match files.wait_for_verdict(project, requested.id).await {
         Some(file) => verdict_response(file, &files),
         None => Ok((StatusCode::ACCEPTED, Json(files.record(validating))).into_response()),
     }

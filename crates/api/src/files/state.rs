@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::id::{Berth, FileId};
+use domain::concurrency_limit::ConcurrencyLimit;
+use domain::id::{Berth, FileId, ProjectId};
 use domain::organization::Plan;
 use domain::plan_limits::LimitsByPlan;
 use domain::storage_quota::StorageQuota;
@@ -18,12 +19,18 @@ use crate::api_keys::ApiKeyCache;
 use crate::files::service::FileService;
 use crate::files::verdict_waiters::VerdictWaiters;
 
+/// Requests that wait for a verdict: a wait occupies a connection for seconds.
+const MAX_LONG_POLLS: usize = 1024;
+/// A project has at most 20 open upload sessions.
+const MAX_LONG_POLLS_PER_PROJECT: usize = 64;
+
 #[derive(Debug)]
 pub(crate) struct FilesState {
     pub(crate) service: FileService,
     plan_limits: watch::Receiver<LimitsByPlan>,
     keys: Arc<ApiKeyCache>,
     waiters_by_shard: HashMap<Arc<str>, Arc<VerdictWaiters>>,
+    long_polls: Arc<ConcurrencyLimit<ProjectId>>,
 }
 
 impl FilesState {
@@ -42,6 +49,7 @@ impl FilesState {
             plan_limits,
             keys,
             waiters_by_shard: waiters.collect(),
+            long_polls: ConcurrencyLimit::new(MAX_LONG_POLLS, MAX_LONG_POLLS_PER_PROJECT),
         }
     }
 
@@ -60,8 +68,14 @@ impl FilesState {
         Ok(&waiters.shard)
     }
 
-    /// The file with its verdict, or nothing when the time limit passes first.
-    pub(super) async fn wait_for_verdict(&self, file: FileId) -> Option<FileRow> {
+    /// The file with its verdict, or nothing when the time limit passes first. At the limit of
+    /// long-polls a request does not wait.
+    pub(super) async fn wait_for_verdict(
+        &self,
+        project: ProjectId,
+        file: FileId,
+    ) -> Option<FileRow> {
+        let _waiting = self.long_polls.try_acquire(project)?;
         let waiters = self.verdict_waiters(file.berth())?;
         waiters.wait(file, self.service.verdict_timeout()).await
     }

@@ -15,9 +15,6 @@ use tokio_util::sync::CancellationToken;
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// After a query that failed.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
-/// Beyond these two limits a request does not wait.
-const MAX_AWAITED_FILES: usize = 4096;
-const MAX_WAITERS_PER_FILE: usize = 64;
 
 type WaitersByFile = HashMap<FileId, Vec<oneshot::Sender<FileRow>>>;
 
@@ -41,17 +38,7 @@ impl VerdictWaiters {
     /// waiters that were cancelled.
     pub(super) async fn wait(&self, file: FileId, time_limit: Duration) -> Option<FileRow> {
         let (sender, verdict) = oneshot::channel();
-        {
-            let mut waiting = self.waiters.lock();
-            if waiting.len() >= MAX_AWAITED_FILES {
-                return None;
-            }
-            let waiters = waiting.entry(file).or_default();
-            if waiters.len() >= MAX_WAITERS_PER_FILE {
-                return None;
-            }
-            waiters.push(sender);
-        }
+        self.waiters.lock().entry(file).or_default().push(sender);
         self.waiter_added.notify_one();
         timeout(time_limit, verdict).await.ok()?.ok()
     }

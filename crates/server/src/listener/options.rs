@@ -3,17 +3,21 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use domain::forwarded_for;
+use http::HeaderMap;
 use ipnet::{IpNet, Ipv6Net};
 
 /// A network assigns each customer an IPv6 prefix of this length or shorter.
 const IPV6_PREFIX: u8 = 64;
+const FORWARDED_FOR: &str = "x-forwarded-for";
 
 #[derive(Debug, Clone)]
 pub struct Options {
     pub max_connections: usize,
+    /// Also the limit for requests in progress of one client address behind trusted proxies.
     pub max_connections_per_address: usize,
     /// Addresses of proxies, which connect for many callers. They and loopback are exempt from the
-    /// limit per address.
+    /// limit of connections per address. Their requests count for the client that they forward.
     pub trusted_proxies: Vec<IpNet>,
     /// From the first byte of a request to its last. A large body gets more time: see
     /// `request_body`.
@@ -59,8 +63,7 @@ impl Options {
     /// The address that a peer is counted under; none if it is exempt.
     pub(super) fn counted_address(&self, peer: IpAddr) -> Option<IpAddr> {
         let peer = peer.to_canonical();
-        let is_trusted = self.trusted_proxies.iter().any(|it| it.contains(&peer));
-        if peer.is_loopback() || is_trusted {
+        if peer.is_loopback() || forwarded_for::is_trusted(peer, &self.trusted_proxies) {
             return None;
         }
         Some(match peer {
@@ -68,6 +71,18 @@ impl Options {
             IpAddr::V6(address) => Ipv6Net::new(address, IPV6_PREFIX)
                 .map_or(peer, |network| IpAddr::V6(network.network())),
         })
+    }
+
+    /// The address that a request of a trusted proxy is counted under; none for other peers, whose
+    /// connections are counted already.
+    pub(super) fn counted_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
+        if !forwarded_for::is_trusted(peer, &self.trusted_proxies) {
+            return None;
+        }
+        let lines = headers.get_all(FORWARDED_FOR).iter();
+        let lines = lines.map(http::HeaderValue::as_bytes);
+        let client = forwarded_for::client_address(peer, lines, &self.trusted_proxies);
+        self.counted_address(client)
     }
 }
 

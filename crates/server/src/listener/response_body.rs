@@ -1,9 +1,11 @@
 //! A response body that records when it ends.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use domain::concurrency_limit::OwnerPermit;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 
 use super::activity::ConnectionActivity;
@@ -12,6 +14,8 @@ use super::activity::ConnectionActivity;
 pub(super) struct ResponseBody {
     pub(super) body: axum::body::Body,
     pub(super) activity: Arc<ConnectionActivity>,
+    /// The request counts for its client until its response ends.
+    pub(super) _permit: Option<OwnerPermit<IpAddr>>,
 }
 
 impl Drop for ResponseBody {

@@ -1,5 +1,6 @@
 //! Graceful shutdown of a listener: requests in flight are finished.
 
+mod forwarded_clients;
 mod slow_clients;
 
 use std::io::{Read as _, Write as _};

@@ -133,6 +133,11 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "Time to answer a request, by route.",
     ),
     (
+        Counter,
+        "longshore_http_requests_refused_total",
+        "Requests refused with 503 because their client, behind a trusted proxy, had too many in progress.",
+    ),
+    (
         LabelledCounter,
         "longshore_http_requests_total",
         "Answered requests.",

@@ -103,7 +103,7 @@ settings! {
     Plain "SVC_SESSION_LIFETIME_SECONDS" session_lifetime: Duration = "2592000", seconds::<300, 31_536_000>,
         "How long after signing in a person must sign in again, however often the session is used. A session without use ends after a week.";
     Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
-        "Address ranges of your reverse proxies. The dashboard takes the client address for its limits and logs from their X-Forwarded-For. They may open any number of connections.";
+        "Address ranges of your reverse proxies. The client address for limits and logs is the rightmost in their X-Forwarded-For that is not in these ranges. They may open any number of connections; SVC_MAX_CONNECTIONS_PER_ADDRESS limits the requests of each client behind them.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Address and port of the Prometheus endpoint /metrics. Port 0 picks a free port.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
@@ -201,7 +201,7 @@ settings! {
     Plain "SVC_MAX_CONNECTIONS" max_connections: usize = "8192", whole_number::<usize, 16, 1_000_000>,
         "Maximum number of open client connections, at most three quarters of ulimit -n. Beyond it, idle and half-open connections are closed; when all are busy, new ones get 503.";
     Plain "SVC_MAX_CONNECTIONS_PER_ADDRESS" max_connections_per_address: usize = "1024", whole_number::<usize, 1, 1_000_000>,
-        "The same limit for one client address (IPv6: one /64). Loopback and SVC_TRUSTED_PROXIES are exempt.";
+        "The same limit for one client address (IPv6: one /64). Loopback and SVC_TRUSTED_PROXIES are exempt; behind them it limits the requests in progress of each forwarded client.";
     Plain "SVC_MAX_MESSAGES" max_messages: usize = "1000", whole_number::<usize, 1, 1_000_000>,
         "Maximum number of messages in one load.";
     Plain "SVC_MAX_FILE_REFERENCES" max_file_references: usize = "100", whole_number::<usize, 0, 100_000>,

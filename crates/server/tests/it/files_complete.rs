@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use domain::file::MediaType;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use test_support::object_store::send;
 use test_support::sample_files;
@@ -286,6 +288,41 @@ async fn many_wait_for_one_verdict() {
         let answer = answer.await.unwrap();
         // A request after the verdict finds the session closed.
         assert!(matches!(answer.status, 200 | 409), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn h6_one_project_has_its_share_of_long_polls() {
+    const MAX_LONG_POLLS_PER_PROJECT: usize = 64;
+    let mut service = TestService::with_files().await;
+    let customer = service.create_customer().await;
+    let bytes = samples::text(100);
+    let session = service
+        .create_upload_session(&customer, &bytes, "text/plain")
+        .await;
+    upload(&session["upload"], &bytes).await;
+    let path = format!("/files/{}/complete", file_id(&session));
+    let mut answers: FuturesUnordered<_> = (0..MAX_LONG_POLLS_PER_PROJECT + 6)
+        .map(|_| {
+            let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
+            let request = request.body(axum::body::Body::from("{}")).unwrap();
+            tokio::spawn(crate::support::http::send(service.router.clone(), request))
+        })
+        .collect();
+    // Those beyond the limit do not wait. No worker scans yet, so the others do.
+    for _ in 0..6 {
+        let answer = answers.next().await.unwrap().unwrap();
+        assert_eq!(answer.status, 202, "{}", answer.body);
+    }
+    let now = service.now();
+    service.worker_sets[0]
+        .scan
+        .run_until_idle(now)
+        .await
+        .unwrap();
+    while let Some(answer) = answers.next().await {
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.body);
     }
 }
 

@@ -9,13 +9,13 @@ use tokio::time::{interval, timeout};
 use super::super::activity::ShedClass;
 use super::super::*;
 
-const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
+pub(super) const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Much longer than any deadline of these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
 /// Nothing is exempt, and nothing is too young to be closed.
-fn strict() -> Options {
+pub(super) fn strict() -> Options {
     Options {
         request_timeout: Duration::from_mins(1),
         idle_timeout: Duration::from_mins(1),
@@ -25,14 +25,14 @@ fn strict() -> Options {
     }
 }
 
-struct TestListener {
-    served: HttpServer,
+pub(super) struct TestListener {
+    pub(super) served: HttpServer,
     address: SocketAddr,
     /// `/wait` answers when the gate opens.
-    gate: Arc<tokio::sync::Semaphore>,
+    pub(super) gate: Arc<tokio::sync::Semaphore>,
 }
 
-fn start(options: Options) -> TestListener {
+pub(super) fn start(options: Options) -> TestListener {
     let gate = Arc::new(tokio::sync::Semaphore::new(0));
     let behind = Arc::clone(&gate);
     let wait = move || async move {
@@ -45,6 +45,10 @@ fn start(options: Options) -> TestListener {
             Err(error) => format!("failed: {error:?}"),
         }
     };
+    let form = |body: Result<axum::Form<Vec<(String, String)>>, _>| async {
+        let error: Option<axum::extract::rejection::FormRejection> = body.err();
+        format!("incomplete: {}", error.is_some())
+    };
     let router = Router::new()
         .route("/", axum::routing::get(|| async { "quick" }))
         .route("/wait", axum::routing::get(wait))
@@ -52,7 +56,8 @@ fn start(options: Options) -> TestListener {
             "/large",
             axum::routing::get(|| async { vec![0_u8; 64 << 20] }),
         )
-        .route("/length", post(length));
+        .route("/length", post(length))
+        .route("/form", post(form));
     let listener = bind("SVC_LISTEN", SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();
     let served = HttpServer::start("test", listener, router, options);
@@ -64,13 +69,13 @@ fn start(options: Options) -> TestListener {
 }
 
 impl TestListener {
-    async fn send(&self, bytes: &[u8]) -> TcpStream {
+    pub(super) async fn send(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         stream
     }
 
-    async fn until(&self, is_so: impl Fn(&ListenerContext) -> bool) {
+    pub(super) async fn until(&self, is_so: impl Fn(&ListenerContext) -> bool) {
         let waiting = async {
             while !is_so(&self.served.context) {
                 tokio::task::yield_now().await;
@@ -79,7 +84,7 @@ impl TestListener {
         timeout(TEST_TIMEOUT, waiting).await.unwrap();
     }
 
-    async fn until_open(&self, count: usize) {
+    pub(super) async fn until_open(&self, count: usize) {
         self.until(|it| it.connections.count() == count).await;
     }
 
@@ -90,7 +95,7 @@ impl TestListener {
     }
 
     /// Waits until `count` connections wait for an answer.
-    async fn until_busy(&self, count: usize) {
+    pub(super) async fn until_busy(&self, count: usize) {
         self.until(|it| it.connections.count_of(None) == count)
             .await;
     }
@@ -102,7 +107,7 @@ impl TestListener {
 }
 
 /// Everything up to the end of the connection.
-async fn read_to_end(mut stream: TcpStream) -> String {
+pub(super) async fn read_to_end(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = timeout(TEST_TIMEOUT, stream.read_to_end(&mut bytes)).await;
     // A reset is an end too.
@@ -122,7 +127,7 @@ async fn read_quick_response(stream: &mut TcpStream) {
 }
 
 /// Sends a byte at an interval until the server closes the connection or answers.
-async fn drip(mut stream: TcpStream, byte: u8) -> String {
+pub(super) async fn drip(mut stream: TcpStream, byte: u8) -> String {
     let mut beat = interval(SHORT_TIMEOUT / 8);
     let mut answer = Vec::new();
     let dripping = async {
@@ -162,6 +167,19 @@ async fn a_body_that_comes_byte_by_byte_has_one_deadline() {
     let head = b"POST /length HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\r\n";
     let answer = drip(edge.send(head).await, b'x').await;
     assert!(answer.contains("TimedOut"), "{answer}");
+    edge.until_open(0).await;
+}
+
+#[tokio::test]
+async fn h6_a_form_that_comes_byte_by_byte_has_one_deadline() {
+    let edge = start(Options {
+        request_timeout: SHORT_TIMEOUT,
+        ..strict()
+    });
+    let head = b"POST /form HTTP/1.1\r\nhost: here\r\ncontent-length: 1000000\r\n\
+        content-type: application/x-www-form-urlencoded\r\n\r\n";
+    let answer = drip(edge.send(head).await, b'x').await;
+    assert!(answer.ends_with("incomplete: true"), "{answer}");
     edge.until_open(0).await;
 }
 
