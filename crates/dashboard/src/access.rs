@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use domain::api_key::SecretDigest;
+use domain::forwarded_for::client_address;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId, SessionId};
 use domain::organization::Plan;
 use domain::person::Role;
 use domain::time::Timestamp;
-use http::HeaderMap;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use store::Shard;
 use store::control::audit_log::Actor;
@@ -37,21 +38,17 @@ pub(crate) struct ClientInfo {
 pub(crate) struct LiveRefresh;
 
 impl ClientInfo {
-    /// Uses the last address of `X-Forwarded-For`, and only if a trusted proxy sent the request.
+    /// Uses `X-Forwarded-For` only if a trusted proxy sent the request.
     pub(crate) fn from_request(
         headers: &HeaderMap,
         peer: Option<IpAddr>,
         proxies: &[IpNet],
     ) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let is_trusted = |peer: &IpAddr| proxies.iter().any(|range| range.contains(peer));
-        let forwarded = text("x-forwarded-for").and_then(|list| list.rsplit(',').next());
-        let forwarded = forwarded.and_then(|it| it.trim().parse::<IpAddr>().ok());
-        let address = if peer.as_ref().is_some_and(is_trusted) {
-            forwarded.or(peer)
-        } else {
-            peer
-        };
+        let address = peer.map(|peer| {
+            let lines = headers.get_all("x-forwarded-for").iter();
+            client_address(peer, lines.map(HeaderValue::as_bytes), proxies)
+        });
         let short = |text: &str| text.chars().take(200).collect::<String>();
         Self {
             address: address.map_or_else(|| "unknown".to_owned(), |it| it.to_string()),
@@ -220,5 +217,30 @@ impl FromRequestParts<DashboardState> for ProjectAccess {
             scope,
             project,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m5_a_client_cannot_choose_its_address() {
+        let proxies = ["10.0.0.0/8".parse().unwrap()];
+        let address = |peer: &str, lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("x-forwarded-for", HeaderValue::from_static(line));
+            }
+            let peer = Some(peer.parse().unwrap());
+            ClientInfo::from_request(&headers, peer, &proxies).address
+        };
+        // The first line is the client's own invention.
+        let lines = ["203.0.113.9", "203.0.113.9, 192.0.2.7, 10.0.0.2"];
+        assert_eq!(address("10.0.0.1", &lines), "192.0.2.7");
+        assert_eq!(address("::ffff:10.0.0.1", &lines), "192.0.2.7");
+        assert_eq!(address("::ffff:192.0.2.1", &lines), "192.0.2.1");
+        let unknown = ClientInfo::from_request(&HeaderMap::new(), None, &proxies);
+        assert_eq!(unknown.address, "unknown");
     }
 }
