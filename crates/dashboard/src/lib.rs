@@ -22,6 +22,8 @@ mod live;
 
 mod issued_link;
 
+mod live_streams;
+
 mod page_error;
 
 mod operations;
@@ -45,6 +47,7 @@ pub mod state;
 mod text;
 
 pub use gate::RequiredAccess;
+pub use live_streams::LiveStreamLimits;
 pub use people::setup::offer_setup;
 pub use state::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,

@@ -31,6 +31,8 @@ pub(crate) enum PageError {
     RateLimited {
         seconds: i64,
     },
+    /// The person, or all people together, have too many live streams.
+    TooManyStreams,
     Store(store::Error),
 }
 
@@ -89,6 +91,11 @@ impl IntoResponse for PageError {
                 let said = render_error(StatusCode::TOO_MANY_REQUESTS, "Too many attempts", &text);
                 return ([(RETRY_AFTER, seconds.to_string())], said).into_response();
             }
+            Self::TooManyStreams => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many live pages",
+                "Too many live pages are open. Close some of them, and reload this one.".to_owned(),
+            ),
             Self::Store(failure) if failure.is_unavailable() => {
                 tracing::warn!(failure = %failure, "dashboard page failed: database unavailable");
                 let text = "A database does not respond. Requests to other databases still work. \

@@ -18,6 +18,8 @@ use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::live_streams::{LiveStreamLimits, LiveStreams};
+
 /// The caller on whose behalf a page calls the API.
 #[derive(Debug, Clone, Copy)]
 pub struct CallerIdentity {
@@ -62,6 +64,7 @@ pub struct DashboardDeps {
     pub identity_provider: Option<Arc<dyn IdentityProvider>>,
     /// Ends all live streams at shutdown.
     pub stop: CancellationToken,
+    pub live_streams: LiveStreamLimits,
     pub options: Options,
 }
 
@@ -129,7 +132,7 @@ pub struct DashboardStateInner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) api: Arc<dyn ApiService>,
     pub(crate) identity_provider: Option<Arc<dyn IdentityProvider>>,
-    pub(crate) stop: CancellationToken,
+    pub(crate) live_streams: Arc<LiveStreams>,
     pub(crate) options: Options,
     /// Renders pages for live streams.
     router: OnceLock<Router>,
@@ -155,7 +158,7 @@ impl DashboardState {
             clock: parts.clock,
             api: parts.api,
             identity_provider: parts.identity_provider,
-            stop: parts.stop,
+            live_streams: LiveStreams::new(parts.live_streams, parts.stop),
             options: parts.options,
             router: OnceLock::new(),
             password_hash_permits: Semaphore::new(2),

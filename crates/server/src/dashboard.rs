@@ -12,8 +12,8 @@ use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
 use dashboard::{
-    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
-    SecondFactorPolicy, SignInPolicy,
+    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, LiveStreamLimits,
+    Options, SecondFactorPolicy, SignInPolicy,
 };
 use domain::model::Catalogue;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
@@ -87,7 +87,7 @@ pub fn pages(
     let options = options(listener, values);
     let public_url = options.public_url.clone();
     let state = DashboardState::new(DashboardDeps {
-        control: stores.control.clone(),
+        control: stores.dashboard_control.clone(),
         shards: stores.shards.clone(),
         catalogue: inputs.catalogue,
         limits: inputs.limits,
@@ -95,6 +95,10 @@ pub fn pages(
         api: Arc::new(RouterApi(inputs.api)),
         identity_provider: identity_provider(values),
         stop: inputs.stop,
+        live_streams: LiveStreamLimits {
+            total: values.max_live_streams,
+            per_person: values.max_live_streams_per_person,
+        },
         options,
     });
     DashboardPages {

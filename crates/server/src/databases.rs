@@ -13,6 +13,9 @@ use uuid::Uuid;
 use crate::clock::DatabaseClock;
 use crate::settings::Settings;
 
+/// Connections to control for the dashboard alone: many open pages never use up those that the API
+/// checks keys with.
+pub const DASHBOARD_CONNECTIONS: u32 = 4;
 /// Connections per database for a command such as `longshored admin`.
 const MAX_COMMAND_CONNECTIONS: usize = 2;
 
@@ -20,6 +23,7 @@ const MAX_COMMAND_CONNECTIONS: usize = 2;
 #[derive(Debug)]
 pub struct Stores {
     pub control: Control,
+    pub dashboard_control: Control,
     pub clock: Arc<DatabaseClock>,
     pub shards: Vec<Arc<Shard>>,
     /// The clock of each shard, in the same order.
@@ -127,8 +131,14 @@ fn open_pools(
 ) -> Result<Stores, DatabaseAddressFailure> {
     let databases = &settings.databases;
     let failure = |name: String| move |source| DatabaseAddressFailure { name, source };
-    let control =
-        Control::new(databases.control.reveal(), options).map_err(failure("control".to_owned()))?;
+    let open_control = |options: &PoolOptions| {
+        Control::new(databases.control.reveal(), options).map_err(failure("control".to_owned()))
+    };
+    let control = open_control(options)?;
+    let dashboard_control = open_control(&PoolOptions {
+        connections: usize::try_from(DASHBOARD_CONNECTIONS).unwrap_or(usize::MAX),
+        ..options.clone()
+    })?;
     let mut shards = Vec::with_capacity(databases.shards.len());
     let mut clocks = Vec::with_capacity(databases.shards.len());
     for address in &databases.shards {
@@ -141,6 +151,7 @@ fn open_pools(
     }
     Ok(Stores {
         control,
+        dashboard_control,
         clock: Arc::new(DatabaseClock::new()),
         shards,
         clocks,

@@ -14,7 +14,7 @@ use store::shard::partition::{self, DaysReady};
 use store::{Error, Shard};
 
 use crate::clock;
-use crate::databases::Stores;
+use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
 use crate::settings::Settings;
@@ -229,7 +229,11 @@ pub(super) fn check_connections(
     let shards = u32::try_from(shards.count()).unwrap_or(u32::MAX);
     let pool = settings.values.database_connections;
     let extra = u32::try_from(store::EXTRA_CONNECTIONS).unwrap_or(u32::MAX);
-    let control = if is_here(&databases.control) { pool } else { 0 };
+    let control = if is_here(&databases.control) {
+        pool.saturating_add(databases::DASHBOARD_CONNECTIONS)
+    } else {
+        0
+    };
     let per_process = shards
         .saturating_mul(pool.saturating_add(extra))
         .saturating_add(control);

@@ -229,8 +229,8 @@ fn control_and_shards_of_one_server_share_its_connections() {
     database::check_connections(&mut found, &settings, url, 85);
     insta::assert_snapshot!(render_text(&report(found)), @r"
     control
-      ok      connections         the server allows 97; each process uses up to 86; processes that fit: 1
-      ERROR   connections         the server allows 85; each process uses up to 86; processes that fit: 0
+      ok      connections         the server allows 97; each process uses up to 90; processes that fit: 1
+      ERROR   connections         the server allows 85; each process uses up to 90; processes that fit: 0
               fix: raise max_connections on the server, or lower SVC_DATABASE_CONNECTIONS
 
     errors: 1

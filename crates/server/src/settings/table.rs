@@ -202,6 +202,10 @@ settings! {
         "Maximum number of open client connections, at most three quarters of ulimit -n. Beyond it, idle and half-open connections are closed; when all are busy, new ones get 503.";
     Plain "SVC_MAX_CONNECTIONS_PER_ADDRESS" max_connections_per_address: usize = "1024", whole_number::<usize, 1, 1_000_000>,
         "The same limit for one client address (IPv6: one /64). Loopback and SVC_TRUSTED_PROXIES are exempt; behind them it limits the requests in progress of each forwarded client.";
+    Plain "SVC_MAX_LIVE_STREAMS" max_live_streams: usize = "512", whole_number::<usize, 1, 100_000>,
+        "Maximum number of dashboard pages that one process updates live. Further pages are shown, but not updated.";
+    Plain "SVC_MAX_LIVE_STREAMS_PER_PERSON" max_live_streams_per_person: usize = "32", whole_number::<usize, 1, 100_000>,
+        "The same limit for one signed-in person.";
     Plain "SVC_MAX_MESSAGES" max_messages: usize = "1000", whole_number::<usize, 1, 1_000_000>,
         "Maximum number of messages in one load.";
     Plain "SVC_MAX_FILE_REFERENCES" max_file_references: usize = "100", whole_number::<usize, 0, 100_000>,

@@ -24,4 +24,6 @@ mod people;
 
 mod rows_read;
 
+mod live;
+
 mod second_factor;

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use dashboard::{
-    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
-    SignInPolicy,
+    ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, LiveStreamLimits,
+    Options, SignInPolicy,
 };
 use domain::id::{Berth, OrganizationId, PersonId, SessionId};
 use domain::organization::Plan;
@@ -72,6 +72,10 @@ fn dashboard_router_on(
         api: Arc::new(InProcessApi(service.router.clone())),
         identity_provider,
         stop: CancellationToken::new(),
+        live_streams: LiveStreamLimits {
+            total: 4,
+            per_person: 2,
+        },
         options: Options {
             public_url: PUBLIC_URL.to_owned(),
             store_origin: Some("https://store.example".to_owned()),
@@ -240,6 +244,14 @@ impl Browser {
             html: String::from_utf8(bytes.to_vec()).unwrap(),
             headers: parts.headers,
         }
+    }
+
+    /// Opens a live stream of a page. The stream is open while the response exists.
+    pub(crate) async fn open_stream(&self, page: &str) -> Response {
+        let request = Request::get(format!("/dashboard/live?page={page}"));
+        let request = request.header(COOKIE, self.cookie());
+        let request = request.body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> PageResponse {
