@@ -26,6 +26,21 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
+/// A caller whose request is counted against the limit of its route.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LimitedCaller(pub(crate) Caller);
+
+impl FromRequestParts<App> for LimitedCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        app.route_limiter
+            .count_request(caller.project, &parts.method)?;
+        Ok(Self(caller))
+    }
+}
+
 /// A caller whose load has room in the writer's queue and is counted against the backstop.
 ///
 /// This runs before the body is read. In an overload most loads are refused here, at little cost.

@@ -11,6 +11,7 @@ mod create;
 mod cursor;
 mod delete;
 pub(crate) mod errors;
+mod file_caller;
 mod list;
 mod presigned_grant;
 mod record;

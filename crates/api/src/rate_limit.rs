@@ -1,4 +1,5 @@
 //! The rate limiter of loads: a token bucket for each organization, a backstop for each project.
+//! `route_limits` limits the other routes.
 //!
 //! One task per process checks the limits of all waiting loads in one call to Redis.
 //! While a call runs, the next group of checks collects. When Redis does not answer
@@ -27,10 +28,13 @@ mod check_group;
 mod circuit_breaker;
 mod limiter_task;
 mod local_buckets;
+mod route_limits;
 mod token;
 mod unsynced_tokens;
 
 pub use circuit_breaker::RedisReachability;
+pub use route_limits::RouteLimits;
+pub(crate) use route_limits::{RouteLimitExceeded, RouteLimiter};
 pub(crate) use token::{BackstopExceeded, BucketStatus, RateLimitExceeded, RateLimitToken};
 
 /// Checks that may wait for the task. Further callers wait until there is room.

@@ -26,7 +26,7 @@ use crate::group_commit::LoadWriter;
 use crate::lane_id_cache::LaneIdCache;
 use crate::load_validation::LoadRules;
 use crate::node_heartbeat::NodeHeartbeat;
-use crate::rate_limit::{RateLimiter, RateLimiterOptions};
+use crate::rate_limit::{RateLimiter, RateLimiterOptions, RouteLimiter, RouteLimits};
 use crate::request_body::BufferedBody;
 use crate::shard_probe::ShardProbe;
 
@@ -54,6 +54,7 @@ pub struct AppDependencies {
 pub struct Options {
     pub keys: ApiKeyCacheOptions,
     pub limiter: RateLimiterOptions,
+    pub route_limits: RouteLimits,
     /// The URL in rate-limit errors where a caller can upgrade the plan.
     pub upgrade_url: String,
     pub schemes: AllowedSchemes,
@@ -75,6 +76,7 @@ pub struct AppInner {
     pub(crate) catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(crate) plan_limits: watch::Receiver<LimitsByPlan>,
     pub(crate) limiter: RateLimiter,
+    pub(crate) route_limiter: Arc<RouteLimiter>,
     node_heartbeat: Arc<NodeHeartbeat>,
     pub(crate) upgrade_url: String,
     pub(crate) rules: LoadRules,
@@ -132,14 +134,18 @@ impl App {
         });
         let nodes = Arc::new(NodeHeartbeat::new(parts.control.clone(), parts.node));
         let keys = Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock));
+        let clock = options.limiter.clock.clone();
+        let route_limiter = Arc::new(RouteLimiter::new(options.route_limits, clock));
         let files = FilesState::new(
             parts.files,
             parts.plan_limits.clone(),
             keys.clone(),
+            Arc::clone(&route_limiter),
             &parts.shards,
         );
         Self(Arc::new(AppInner {
             limiter: RateLimiter::new(parts.redis, nodes.clone(), options.limiter),
+            route_limiter,
             node_heartbeat: nodes,
             upgrade_url: options.upgrade_url,
             keys,

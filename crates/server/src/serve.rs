@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::api_keys::ApiKeyCacheOptions;
 use api::files::FileService;
-use api::rate_limit::RateLimiterOptions;
+use api::rate_limit::{RateLimiterOptions, RouteLimits};
 use api::{App, AppDependencies, Options};
 use chrono::TimeDelta;
 use domain::model::Catalogue;
@@ -126,6 +126,10 @@ fn options(values: &SettingValues) -> Options {
             },
             redis_timeout: values.redis_budget,
             clock: values.limiter_clock.map(frozen_clock),
+        },
+        route_limits: RouteLimits {
+            reads_per_minute: values.read_limit_per_minute,
+            file_writes_per_minute: values.file_write_limit_per_minute,
         },
         upgrade_url: values.upgrade_url.to_string(),
         schemes: values.environment.into(),

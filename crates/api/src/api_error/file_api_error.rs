@@ -117,6 +117,7 @@ fn error_code(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_TIMEOUT => "request_timeout",
         StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_content_encoding",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_exceeded",
         StatusCode::SERVICE_UNAVAILABLE => "service_unavailable",
         StatusCode::INTERNAL_SERVER_ERROR => "internal_error",
         _ => "invalid_request",

@@ -13,11 +13,11 @@ use wire::timestamp::WireTimestamp;
 use wire::tracking::{CallbackTrackingBody, CostBody, TrackingResponse, WaitingBody, raw_json};
 
 use crate::api_error::ApiError;
-use crate::caller::Caller;
+use crate::auth::LimitedCaller;
 use crate::state::App;
 
 pub(crate) async fn tracking(
-    caller: Caller,
+    LimitedCaller(caller): LimitedCaller,
     State(app): State<App>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Json<TrackingResponse>, ApiError> {

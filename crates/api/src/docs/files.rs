@@ -18,6 +18,7 @@ use utoipa::openapi::{RefOr, Required};
 use super::responses;
 use crate::api_error::{ApiError, FileApiError};
 use crate::files::errors;
+use crate::rate_limit::RouteLimitExceeded;
 use outbound::health::DependencyHealth;
 
 /// In the order of the contract.
@@ -121,8 +122,14 @@ impl FileOperation for OperationBuilder {
         let internal = ApiError::internal("").into();
         let away = ApiError::unavailable(DATABASE_UNAVAILABLE, 1).into();
         let away = [("Temporarily unavailable", away)];
+        let too_many = ApiError::from(RouteLimitExceeded {
+            retry_after_seconds: 1,
+        });
+        let too_many = [("Too many requests", too_many.into())];
+        let too_many = error_response(responses::RATE_LIMITED, too_many);
         self.tag("Files")
             .with_common_errors()
+            .response("429", responses::rate_limited_response(too_many))
             .response(
                 "500",
                 error_response(

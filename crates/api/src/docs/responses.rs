@@ -76,6 +76,16 @@ pub(super) trait AuthenticatedOperation {
     fn with_common_errors(self) -> Self;
 }
 
+/// The 429 of every route but load, around the error in the format of the route.
+pub(super) fn rate_limited_response(refused: impl Into<ResponseBuilder>) -> Response {
+    let wait = "Seconds until the next request is accepted.";
+    let refused: ResponseBuilder = refused.into();
+    refused.header("Retry-After", number_header(wait)).build()
+}
+
+pub(super) const RATE_LIMITED: &str =
+    "This project sends too many requests. Wait for `Retry-After`.";
+
 impl AuthenticatedOperation for OperationBuilder {
     fn with_common_errors(self) -> Self {
         use domain::api_key::ApiKeyRefusal::{

@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::examples;
 use super::responses::{self, AuthenticatedOperation as _};
 use crate::api_error::ApiError;
+use crate::rate_limit::RouteLimitExceeded;
 
 pub(super) fn operation() -> Operation {
     let cargo_id = ParameterBuilder::new()
@@ -32,6 +33,9 @@ pub(super) fn operation() -> Operation {
         "Unknown, or of another project",
         ApiError::cargo_not_found(),
     )];
+    let too_many = ApiError::from(RouteLimitExceeded {
+        retry_after_seconds: 1,
+    });
     OperationBuilder::new()
         .tag("Cargo")
         .operation_id(Some("track"))
@@ -53,6 +57,13 @@ pub(super) fn operation() -> Operation {
         .response(
             "404",
             responses::error_response("There is no such cargo in your project.", not_found),
+        )
+        .response(
+            "429",
+            responses::rate_limited_response(responses::error_response(
+                responses::RATE_LIMITED,
+                [("Too many requests", too_many)],
+            )),
         )
         .with_common_errors()
         .build()

@@ -19,6 +19,7 @@ use wire::file::{UploadGrantBody, UploadSessionResponse};
 use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
 use crate::files::errors;
+use crate::files::file_caller::FileCaller;
 use crate::files::presigned_grant;
 use crate::files::state::FilesState;
 use crate::files::validation::{self, UploadSessionRequest};
@@ -27,7 +28,7 @@ use crate::request_body::BufferedBody;
 /// Checks the plan, the fields, the media type, the size and the store's health. Then, under
 /// the lock of the organization's storage row, the open sessions and the quota.
 pub(crate) async fn create(
-    caller: Caller,
+    FileCaller(caller): FileCaller,
     State(files): State<Arc<FilesState>>,
     body: Result<BufferedBody, ApiError>,
 ) -> Result<Response, FileApiError> {

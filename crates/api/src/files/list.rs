@@ -9,12 +9,12 @@ use store::shard::file::{self, FileFilter};
 use wire::file::FileListResponse;
 
 use crate::api_error::FileApiError;
-use crate::caller::Caller;
+use crate::files::file_caller::FileCaller;
 use crate::files::state::FilesState;
 use crate::files::{cursor, validation};
 
 pub(crate) async fn list(
-    caller: Caller,
+    FileCaller(caller): FileCaller,
     State(files): State<Arc<FilesState>>,
     uri: Uri,
 ) -> Result<Json<FileListResponse>, FileApiError> {

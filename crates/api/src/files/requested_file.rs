@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRef, FromRequestParts, Path};
 use domain::id::FileId;
 use http::request::Parts;
 use store::Shard;
@@ -11,6 +11,7 @@ use store::shard::file::{self, FileRow};
 use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
 use crate::files::errors;
+use crate::files::file_caller::FileCaller;
 use crate::files::state::FilesState;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +23,13 @@ pub(crate) struct RequestedFile {
 impl<S> FromRequestParts<S> for RequestedFile
 where
     S: Send + Sync,
+    Arc<FilesState>: FromRef<S>,
     Caller: FromRequestParts<S, Rejection = ApiError>,
 {
     type Rejection = FileApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, FileApiError> {
-        let caller = Caller::from_request_parts(parts, state).await;
-        let caller = caller.map_err(FileApiError::from_key_check)?;
+        let FileCaller(caller) = FileCaller::from_request_parts(parts, state).await?;
         let path = Path::<String>::from_request_parts(parts, state).await;
         let id = path.ok().and_then(|Path(id)| id.parse::<FileId>().ok());
         let id = id.filter(|id| id.berth() == caller.berth);

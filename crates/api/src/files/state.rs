@@ -18,6 +18,7 @@ use crate::api_error::ApiError;
 use crate::api_keys::ApiKeyCache;
 use crate::files::service::FileService;
 use crate::files::verdict_waiters::VerdictWaiters;
+use crate::rate_limit::RouteLimiter;
 
 /// Requests that wait for a verdict: a wait occupies a connection for seconds.
 const MAX_LONG_POLLS: usize = 1024;
@@ -27,6 +28,7 @@ const MAX_LONG_POLLS_PER_PROJECT: usize = 64;
 #[derive(Debug)]
 pub(crate) struct FilesState {
     pub(crate) service: FileService,
+    pub(super) limiter: Arc<RouteLimiter>,
     plan_limits: watch::Receiver<LimitsByPlan>,
     keys: Arc<ApiKeyCache>,
     waiters_by_shard: HashMap<Arc<str>, Arc<VerdictWaiters>>,
@@ -38,6 +40,7 @@ impl FilesState {
         service: FileService,
         plan_limits: watch::Receiver<LimitsByPlan>,
         keys: Arc<ApiKeyCache>,
+        limiter: Arc<RouteLimiter>,
         shards: &[Arc<Shard>],
     ) -> Self {
         let waiters = shards.iter().map(|shard| {
@@ -46,6 +49,7 @@ impl FilesState {
         });
         Self {
             service,
+            limiter,
             plan_limits,
             keys,
             waiters_by_shard: waiters.collect(),

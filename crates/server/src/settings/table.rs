@@ -216,6 +216,10 @@ settings! {
         "Maximum number of authenticated loads per project and minute. Loads beyond it are refused with 429.";
     Plain "SVC_BACKSTOP_LIMIT_PER_HOUR" backstop_per_hour: u32 = "60000", whole_number::<u32, 1, 4_294_967_295>,
         "Maximum number of authenticated loads per project and hour. Loads beyond it are refused with 429.";
+    Plain "SVC_READ_LIMIT_PER_MINUTE" read_limit_per_minute: u32 = "60000", whole_number::<u32, 1, 4_294_967_295>,
+        "Maximum number of tracking and file reads per project and minute in one process. Requests beyond it are refused with 429.";
+    Plain "SVC_FILE_WRITE_LIMIT_PER_MINUTE" file_write_limit_per_minute: u32 = "6000", whole_number::<u32, 1, 4_294_967_295>,
+        "Maximum number of requests per project and minute in one process that create, complete, change or delete files. Requests beyond it are refused with 429.";
     Plain "SVC_BATCH_MAX_ITEMS" batch_max_items: usize = "1000", whole_number::<usize, 1, 100_000>,
         "Maximum number of cargo in one batch for the mock provider or a server. Accounts with batch jobs use limits.job_items of SVC_PROVIDERS_FILE.";
     Plain "SVC_BATCH_LINGER_MILLISECONDS" batch_linger: Duration = "250", milliseconds::<0, 86_400_000>,

@@ -19,6 +19,7 @@ use crate::support::{Customer, TestService};
 
 mod projects;
 mod redis_outage;
+mod routes;
 
 /// How many loads may run at once without overflowing the queue of the group commit.
 const MAX_CONCURRENT_LOADS: usize = 1_000;

@@ -290,6 +290,7 @@ fn app_dependencies(
 fn api_options(clock: &Arc<ManualClock>, limits: &TestLimits) -> Options {
     Options {
         limiter: limits.rate_limiter_options(clock),
+        route_limits: limits.route_limits,
         upgrade_url: "https://longshore.example/plans".to_owned(),
         keys: api::api_keys::ApiKeyCacheOptions::default(),
         schemes: AllowedSchemes::HttpAndHttps,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::rate_limit::RateLimiterOptions;
+use api::rate_limit::{RateLimiterOptions, RouteLimits};
 use domain::plan_limits::{Backstop, LimitsByPlan, RateLimit};
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
@@ -15,6 +15,7 @@ pub(crate) struct TestLimits {
     pub(crate) redis: Option<String>,
     pub(crate) plan_limits: LimitsByPlan,
     pub(crate) backstop: Backstop,
+    pub(crate) route_limits: RouteLimits,
     /// Long enough that no call times out on a busy machine.
     pub(crate) redis_timeout: Duration,
 }
@@ -42,6 +43,10 @@ impl Default for TestLimits {
             backstop: Backstop {
                 per_minute: UNLIMITED_RATE,
                 per_hour: UNLIMITED_RATE,
+            },
+            route_limits: RouteLimits {
+                reads_per_minute: UNLIMITED_RATE,
+                file_writes_per_minute: UNLIMITED_RATE,
             },
             redis_timeout: Duration::from_secs(20),
         }

@@ -1,0 +1,152 @@
+//! Rate limits of all authenticated routes but load: token buckets for each project.
+//!
+//! They stop loops before these reach a database, far above what an honest caller sends. Each
+//! process counts alone, so no request waits for Redis.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{Method, StatusCode};
+use domain::id::ProjectId;
+use domain::plan_limits::RateLimit;
+use domain::time::Clock;
+use domain::token_bucket::TokenBucket;
+use quick_cache::unsync::Cache;
+
+use crate::api_error::ApiError;
+
+/// How many projects are remembered. Unused ones are evicted first.
+const MAX_REMEMBERED_PROJECTS: usize = 100_000;
+
+/// Requests per project and minute. A minute's requests may come at once.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteLimits {
+    /// Tracking, and reading files.
+    pub reads_per_minute: u32,
+    /// Creating, completing, changing and deleting files: each locks rows, and most of them call
+    /// the object store.
+    pub file_writes_per_minute: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct RouteLimiter {
+    reads: ProjectBuckets,
+    file_writes: ProjectBuckets,
+    /// For tests. Otherwise the time since the start.
+    clock: Option<Arc<dyn Clock>>,
+    started: Instant,
+}
+
+#[derive(Debug)]
+struct ProjectBuckets {
+    rate: RateLimit,
+    buckets: Mutex<Cache<ProjectId, TokenBucket>>,
+}
+
+/// The project has sent too many requests of this kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RouteLimitExceeded {
+    pub(crate) retry_after_seconds: u64,
+}
+
+impl RouteLimiter {
+    pub(crate) fn new(limits: RouteLimits, clock: Option<Arc<dyn Clock>>) -> Self {
+        Self {
+            reads: ProjectBuckets::new(limits.reads_per_minute),
+            file_writes: ProjectBuckets::new(limits.file_writes_per_minute),
+            clock,
+            started: Instant::now(),
+        }
+    }
+
+    /// Counts a request of the project. All methods but `GET` write.
+    pub(crate) fn count_request(
+        &self,
+        project: ProjectId,
+        method: &Method,
+    ) -> Result<(), RouteLimitExceeded> {
+        let elapsed = || i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let clock = self.clock.as_ref();
+        let now = clock.map_or_else(elapsed, |clock| clock.now().timestamp_micros());
+        let is_read = matches!(*method, Method::GET | Method::HEAD);
+        let buckets = if is_read {
+            &self.reads
+        } else {
+            &self.file_writes
+        };
+        buckets.take(project, now)
+    }
+}
+
+impl ProjectBuckets {
+    fn new(per_minute: u32) -> Self {
+        Self {
+            rate: RateLimit {
+                burst: per_minute,
+                per_minute,
+            },
+            buckets: Mutex::new(Cache::new(MAX_REMEMBERED_PROJECTS)),
+        }
+    }
+
+    fn take(&self, project: ProjectId, now: i64) -> Result<(), RouteLimitExceeded> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = buckets.get(&project).copied();
+        let mut bucket = known.unwrap_or_else(|| TokenBucket::full(self.rate, now));
+        bucket.refill(self.rate, now);
+        let granted = bucket.take(1, 1);
+        buckets.insert(project, bucket);
+        drop(buckets);
+        if granted == 1 {
+            return Ok(());
+        }
+        Err(RouteLimitExceeded {
+            retry_after_seconds: bucket.level.retry_after(self.rate, 1),
+        })
+    }
+}
+
+impl From<RouteLimitExceeded> for ApiError {
+    /// The text of the backstop: this limit does not depend on the plan either.
+    fn from(exceeded: RouteLimitExceeded) -> Self {
+        let detail = "Too many requests from this project. Please slow down.";
+        Self::with_text(StatusCode::TOO_MANY_REQUESTS, detail)
+            .with_header(RETRY_AFTER, exceeded.retry_after_seconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::id::Berth;
+
+    use super::*;
+
+    #[test]
+    fn m8_each_project_has_its_own_buckets_for_reads_and_writes() {
+        let limiter = RouteLimiter::new(
+            RouteLimits {
+                reads_per_minute: 60,
+                file_writes_per_minute: 6,
+            },
+            None,
+        );
+        let berth = Berth::new(0).unwrap();
+        let project = |number| ProjectId::new(<_>::default(), berth, number);
+        let accepted = |buckets: &ProjectBuckets, by, now| {
+            let taken = (0..100).map(|_| buckets.take(project(by), now));
+            taken.flatten().count()
+        };
+        assert_eq!(accepted(&limiter.reads, 1, 0), 60);
+        assert_eq!(accepted(&limiter.reads, 2, 0), 60);
+        assert_eq!(accepted(&limiter.file_writes, 1, 0), 6);
+        let refused = limiter.file_writes.take(project(1), 1);
+        let expected = RouteLimitExceeded {
+            retry_after_seconds: 10,
+        };
+        assert_eq!(refused, Err(expected));
+        // Ten seconds refill ten reads and one write.
+        assert_eq!(accepted(&limiter.reads, 1, 10_000_000), 10);
+        assert_eq!(accepted(&limiter.file_writes, 1, 10_000_000), 1);
+    }
+}
