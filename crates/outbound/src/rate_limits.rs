@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo as _, RedisError, Script,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ErrorKind, IntoConnectionInfo as _, RedisError,
+    Script, TlsCertificates,
 };
 
 mod request;
@@ -30,6 +31,19 @@ pub struct RedisRateLimiter {
     client: Client,
     script: Script,
     connection: Mutex<Option<MultiplexedConnection>>,
+}
+
+/// PEM files for a `rediss://` address.
+#[derive(Default)]
+pub struct RedisCertificates {
+    /// Used instead of the host's authorities.
+    pub authorities: Option<Vec<u8>>,
+    pub client: Option<RedisClientCertificate>,
+}
+
+pub struct RedisClientCertificate {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +69,20 @@ impl RateLimiterFailure {
     }
 }
 
+impl fmt::Debug for RedisCertificates {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisCertificates").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RedisClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisClientCertificate")
+            .finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for RedisRateLimiter {
     /// Without the URL, which contains the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,10 +93,30 @@ impl fmt::Debug for RedisRateLimiter {
 impl RedisRateLimiter {
     /// Takes a URL such as `redis://:password@host:6379/0` or `rediss://…`. Does not connect yet.
     pub fn new(url: &str) -> Result<Self, RateLimiterFailure> {
+        Self::with_certificates(url, RedisCertificates::default())
+    }
+
+    pub fn with_certificates(
+        url: &str,
+        certificates: RedisCertificates,
+    ) -> Result<Self, RateLimiterFailure> {
         let settings = TcpSettings::default().set_nodelay(true);
         let address = url.into_connection_info();
         let address = address.map(|address| address.set_tcp_settings(settings));
-        let client = address.and_then(Client::open);
+        let tls = TlsCertificates {
+            client_tls: certificates.client.map(|client| ClientTlsConfig {
+                client_cert: client.certificate,
+                client_key: client.key,
+            }),
+            root_cert: certificates.authorities,
+        };
+        let client = address.and_then(|address| {
+            if tls.client_tls.is_none() && tls.root_cert.is_none() {
+                Client::open(address)
+            } else {
+                Client::build_with_tls(address, tls)
+            }
+        });
         Ok(Self {
             client: client.map_err(RateLimiterFailure::InvalidUrl)?,
             script: Script::new(include_str!("rate_limits/script.lua")),

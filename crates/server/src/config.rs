@@ -72,7 +72,7 @@ mod tests {
         let given = [
             (
                 "SVC_DATABASE_URL",
-                "postgres://dock:hunter2@db.internal:5432/longshore",
+                "postgres://dock:hunter2@db.internal:5432/longshore?sslmode=verify-full",
             ),
             ("SVC_LISTEN", "0.0.0.0:80"),
             ("SVC_LOG_FORMAT", "yaml"),

@@ -2,6 +2,7 @@
 
 mod berths;
 mod database;
+mod encryption;
 mod files;
 mod host;
 mod licence;
@@ -83,11 +84,7 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
     for mut found in providers::examine(settings, &shards, clock::host_now()).await {
         findings.append(&mut found.list);
     }
-    findings.append(
-        &mut redis::examine(settings.values.redis_url.as_ref())
-            .await
-            .list,
-    );
+    findings.append(&mut redis::examine(&settings.values).await.list);
     for mut found in files::examine(&settings.values, installation).await {
         findings.append(&mut found.list);
     }

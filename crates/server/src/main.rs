@@ -34,6 +34,8 @@ mod probe;
 
 mod providers;
 
+mod redis_client;
+
 mod run;
 
 mod schema;

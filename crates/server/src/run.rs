@@ -20,6 +20,7 @@ use crate::metrics;
 use crate::node_lease;
 use crate::providers::credential::CredentialAccess;
 use crate::providers::{ProviderAccounts, ProvidersFailure};
+use crate::redis_client::{self, RedisSetupFailure};
 use crate::schema::{self, SchemaCheck, SchemaFailure};
 use crate::serve::{ApiInputs, ApiServer};
 use crate::settings::{self, Settings};
@@ -60,6 +61,8 @@ pub enum RunFailure {
     Setup(#[from] ProviderSetupFailure),
     #[error(transparent)]
     Objects(#[from] outbound::object_store::ObjectStoreSetupFailure),
+    #[error(transparent)]
+    Redis(#[from] RedisSetupFailure),
     #[error("the metrics recorder cannot be installed")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("signal handlers cannot be installed")]
@@ -81,6 +84,10 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let stores = Arc::new(databases::connect(settings, node)?);
     let licence = Arc::new(LicenceWatcher::open(values, stores.clock.clone()));
     let files = Arc::new(MonitoredFileBackends::open(values, stores.clock.clone())?);
+    let redis = match role {
+        ProcessRole::Serve | ProcessRole::All => redis_client::open(values)?,
+        ProcessRole::Work => None,
+    };
     let stop_signal = signals::watch(reload_handler(&catalogue, &licence))?;
 
     // Listeners first: a port in use shows at once, and early callers wait in the backlog.
@@ -109,10 +116,16 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         Options::default(),
     );
     let api = api_listener.map(|listener| {
+        if redis.is_none() {
+            tracing::warn!(
+                "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
+            );
+        }
         let inputs = ApiInputs {
             catalogue: catalogue.watch(),
             limits: licence.watch(),
             files: files.file_service(values),
+            redis,
         };
         ApiServer::start(listener, &stores, node, inputs, values)
     });

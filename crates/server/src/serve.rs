@@ -31,6 +31,8 @@ pub struct ApiInputs {
     pub catalogue: watch::Receiver<Arc<Catalogue>>,
     pub limits: watch::Receiver<LimitsByPlan>,
     pub files: FileService,
+    /// Counts rate limits for all processes.
+    pub redis: Option<RedisRateLimiter>,
 }
 
 /// The running API and dashboard.
@@ -59,7 +61,7 @@ impl ApiServer {
             catalogue: inputs.catalogue,
             plan_limits: inputs.limits,
             files: inputs.files,
-            redis: redis_rate_limiter(values),
+            redis: inputs.redis,
             node: ServingNode {
                 id: node,
                 name: databases::node_name(),
@@ -151,17 +153,6 @@ fn listener_options(values: &SettingValues) -> listener::options::Options {
         ..listener::options::Options::default()
     };
     options.within_open_files()
-}
-
-fn redis_rate_limiter(values: &SettingValues) -> Option<RedisRateLimiter> {
-    let Some(url) = &values.redis_url else {
-        tracing::warn!(
-            "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
-        );
-        return None;
-    };
-    // The settings accept only an address that this call accepts.
-    RedisRateLimiter::new(url.as_str()).ok()
 }
 
 fn frozen_clock(micros: i64) -> Arc<dyn Clock> {

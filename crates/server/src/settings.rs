@@ -5,6 +5,7 @@
 pub mod address;
 pub mod choice;
 mod consistency;
+pub mod encryption;
 pub mod files;
 pub mod licence;
 mod parse;
@@ -149,6 +150,9 @@ pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>)
     let databases = values.as_ref().and_then(|values| {
         for (name, text) in consistency::check(values) {
             reader.add_fault(name, text.to_owned());
+        }
+        for (name, text) in encryption::check(values) {
+            reader.add_fault(name, text);
         }
         reader.database_addresses(values)
     });

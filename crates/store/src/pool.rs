@@ -25,9 +25,12 @@ mod session;
 
 mod transaction;
 
+mod transport;
+
 pub use connect::host_urls;
 pub use session::DatabaseSession;
 pub use transaction::Transaction;
+pub use transport::{HostTransport, TlsRequirement, host_transports};
 pub use workload::WorkloadClass;
 
 use crate::Error;

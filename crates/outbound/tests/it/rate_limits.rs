@@ -8,13 +8,13 @@ use domain::id::{Berth, OrganizationId, ProjectId};
 use domain::plan_limits::{Backstop, MAX_BURST, RateLimit};
 use domain::token_bucket::{BucketLevel, TokenBucket};
 use outbound::rate_limits::{
-    BucketRequest, BucketResponse, RateLimitRequest, RateLimitResponse, RedisRateLimiter,
-    WindowRequest,
+    BucketRequest, BucketResponse, RateLimitRequest, RateLimitResponse, RedisCertificates,
+    RedisClientCertificate, RedisRateLimiter, WindowRequest,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use test_support::redis::RedisServer;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
 use crate::support::certificates::TestAuthority;
@@ -317,4 +317,65 @@ async fn an_untrusted_certificate_is_refused() {
         "{failure:?}"
     );
     assert!(!accepting.await.unwrap());
+}
+
+/// Ends TLS before a real Redis, as a Redis with a certificate does. Returns its port.
+async fn start_tls_proxy(redis: &RedisServer, acceptor: tokio_rustls::TlsAcceptor) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, server) = (listener.local_addr().unwrap().port(), redis.port());
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                // A client that refuses the certificate ends the connection.
+                let mut client = acceptor.accept(tcp).await.ok()?;
+                let mut server = TcpStream::connect(("127.0.0.1", server)).await.ok()?;
+                let copied = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                copied.ok()
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn h5_redis_is_reached_with_tls_and_a_client_certificate() {
+    let redis = RedisServer::new();
+    let authority = TestAuthority::new();
+    let port = start_tls_proxy(&redis, authority.strict_acceptor(&["localhost"])).await;
+    let ping = async |host: &str, authority: &TestAuthority, client: Option<(String, String)>| {
+        let certificates = RedisCertificates {
+            authorities: Some(authority.pem().into_bytes()),
+            client: client.map(|(certificate, key)| RedisClientCertificate {
+                certificate: certificate.into_bytes(),
+                key: key.into_bytes(),
+            }),
+        };
+        let url = format!("rediss://{host}:{port}");
+        let limiter = RedisRateLimiter::with_certificates(&url, certificates).unwrap();
+        let pinged = limiter.ping().await;
+        pinged.map_err(|failure| format!("{failure:?}"))
+    };
+    let client = || Some(authority.client_pem());
+    assert_eq!(ping("localhost", &authority, client()).await, Ok(()));
+    // Without a client certificate, with one of another authority, for another name, and from
+    // another authority.
+    let other = TestAuthority::new();
+    assert!(ping("localhost", &authority, None).await.is_err());
+    let stranger = Some(other.client_pem());
+    assert!(ping("localhost", &authority, stranger).await.is_err());
+    let failure = ping("127.0.0.1", &authority, client()).await.unwrap_err();
+    assert!(failure.contains("NotValidForName"), "{failure}");
+    let failure = ping("localhost", &other, client()).await.unwrap_err();
+    assert!(failure.contains("UnknownIssuer"), "{failure}");
+}
+
+#[test]
+fn h5_certificates_are_not_used_without_tls() {
+    let certificates = RedisCertificates {
+        authorities: Some(TestAuthority::new().pem().into_bytes()),
+        client: None,
+    };
+    let limiter = RedisRateLimiter::with_certificates("redis://127.0.0.1:1", certificates);
+    assert!(limiter.is_err());
 }

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
+use crate::doctor::encryption;
 use crate::settings::Settings;
 use crate::settings::address::DatabaseUrl;
 
@@ -85,6 +86,7 @@ async fn check_server(
     url: &DatabaseUrl,
     pool: &Pool,
 ) -> Option<Timestamp> {
+    encryption::check_database(found, url);
     let began = Instant::now();
     match tokio::time::timeout(CONNECT_TIMEOUT, store::doctor::try_connect(url.reveal())).await {
         Ok(Ok(())) => {}

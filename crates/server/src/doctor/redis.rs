@@ -3,29 +3,36 @@
 use std::time::Duration;
 
 use domain::error_chain;
-use outbound::rate_limits::{RateLimiterFailure, RedisRateLimiter};
+use outbound::rate_limits::RateLimiterFailure;
 use tokio::time::timeout;
-use url::Url;
 
 use crate::doctor::DependencyFindings;
+use crate::doctor::encryption;
+use crate::redis_client;
+use crate::settings::table::SettingValues;
 
 const REDIS_TIMEOUT: Duration = Duration::from_secs(3);
-const UNREACHABLE_FIX: &str = "start RedisServer, or correct SVC_REDIS_URL; until then each process enforces its own share of \
+const UNREACHABLE_FIX: &str = "start Redis, or correct SVC_REDIS_URL; until then each process enforces its own share of \
      every rate limit";
 
-pub(super) async fn examine(url: Option<&Url>) -> DependencyFindings {
+pub(super) async fn examine(values: &SettingValues) -> DependencyFindings {
     let mut found = DependencyFindings::new("redis");
-    let Some(url) = url else {
+    let Some(url) = &values.redis_url else {
         let text = "no: each process enforces its own share of every rate limit";
         let fix = "set SVC_REDIS_URL if more than one process serves";
         found.warning("configured", text, fix);
         return found;
     };
-    let counters = match RedisRateLimiter::new(url.as_str()) {
-        Ok(counters) => counters,
+    encryption::check_redis(&mut found, url);
+    let counters = match redis_client::open(values) {
+        Ok(Some(counters)) => counters,
+        // The address is set.
+        Ok(None) => return found,
         Err(unusable) => {
             let text = error_chain::chain(&unusable);
-            found.wrong("reachable", &text, "correct SVC_REDIS_URL");
+            let fix = "correct SVC_REDIS_URL, SVC_REDIS_CA_FILE, SVC_REDIS_CERT_FILE or \
+                       SVC_REDIS_KEY_FILE";
+            found.wrong("reachable", &text, fix);
             return found;
         }
     };
@@ -78,10 +85,22 @@ mod tests {
 
     use super::*;
     use crate::doctor::FindingState;
+    use crate::settings::read_variables;
+
+    fn values(url: &str, more: &[(&str, &str)]) -> SettingValues {
+        let given = [
+            ("SVC_DATABASE_URL", "postgres://localhost/longshore"),
+            ("SVC_REDIS_URL", url),
+        ];
+        let given = given.iter().chain(more);
+        let given = given.map(|(name, value)| (name.into(), value.into()));
+        read_variables(given).settings().unwrap().values
+    }
 
     async fn states(url: &str) -> Vec<(&'static str, FindingState)> {
-        let found = examine(Some(&Url::parse(url).unwrap())).await.list;
-        found.iter().map(|it| (it.check, it.state)).collect()
+        let found = examine(&values(url, &[])).await.list;
+        let found = found.into_iter().filter(|it| it.check != "encryption");
+        found.map(|it| (it.check, it.state)).collect()
     }
 
     #[tokio::test]
@@ -98,8 +117,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_is_repeated() {
         let redis = RedisServer::with_arguments(&["--requirepass", "p@ss"]);
-        let url = Url::parse(&redis.url()).unwrap();
-        let found = examine(Some(&url)).await.list;
+        let found = examine(&values(&redis.url(), &[])).await.list;
         assert_eq!(found[0].state, FindingState::Wrong);
         assert!(found[0].found.contains("NOAUTH"), "{found:?}");
         assert!(found[0].fix.as_ref().unwrap().contains("password"));
@@ -109,7 +127,7 @@ mod tests {
     async fn a_redis_without_writes_fails_the_script() {
         let redis = RedisServer::new();
         redis.command("REPLICAOF 127.0.0.1 1");
-        let found = examine(Some(&Url::parse(&redis.url()).unwrap())).await.list;
+        let found = examine(&values(&redis.url(), &[])).await.list;
         assert_eq!(found[1].state, FindingState::Wrong);
         assert!(found[1].found.contains("read only"), "{found:?}");
     }
@@ -123,6 +141,17 @@ mod tests {
         assert_eq!(states(&format!("rediss://127.0.0.1:{port}")).await, wrong);
         drop(listener);
         assert_eq!(states(&format!("redis://127.0.0.1:{port}")).await, wrong);
-        assert_eq!(examine(None).await.list[0].state, FindingState::Warning);
+        assert_eq!(
+            examine(&values("", &[])).await.list[0].state,
+            FindingState::Warning
+        );
+    }
+    #[tokio::test]
+    async fn a_missing_certificate_file_is_named() {
+        let file = [("SVC_REDIS_CA_FILE", "/nowhere/ca.pem")];
+        let found = examine(&values("rediss://127.0.0.1:1", &file)).await.list;
+        let last = found.last().unwrap();
+        assert_eq!(last.state, FindingState::Wrong);
+        assert!(last.found.contains("/nowhere/ca.pem"), "{last:?}");
     }
 }

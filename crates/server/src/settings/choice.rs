@@ -29,6 +29,8 @@ choices! {
     SecondFactor { "optional" Optional, "operators" Operators, "everyone" Everyone, }
     /// The format of log lines.
     LogFormat { "json" Json, "text" Text, }
+    /// What happens in production with an address whose connections may be unencrypted.
+    PlaintextConnections { "refuse" Refuse, "allow" Allow, }
     /// Where the bucket name goes in a URL of the object store.
     BucketStyle { "path" Path, "virtual" Virtual, }
 }

@@ -36,7 +36,33 @@ pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
         let text = "is not set, but SVC_SIGN_IN is sso; without an issuer, people cannot sign in";
         conflicts.push(("SVC_OIDC_ISSUER", text));
     }
+    conflicts.extend(check_redis(values));
     conflicts.extend(check_files(values));
+    conflicts
+}
+
+/// Certificates are used with TLS only, and a client certificate comes with its key.
+fn check_redis(values: &SettingValues) -> Vec<SettingConflict> {
+    let (cert, key) = (&values.redis_cert_file, &values.redis_key_file);
+    let mut conflicts = Vec::new();
+    match (cert, key) {
+        (Some(_), None) => {
+            let text = "is not set, but SVC_REDIS_CERT_FILE is; a client certificate needs its key";
+            conflicts.push(("SVC_REDIS_KEY_FILE", text));
+        }
+        (None, Some(_)) => {
+            let text = "is not set, but SVC_REDIS_KEY_FILE is; a key needs its certificate";
+            conflicts.push(("SVC_REDIS_CERT_FILE", text));
+        }
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+    let is_tls = values.redis_url.as_ref();
+    let is_tls = is_tls.is_some_and(|url| url.scheme() == "rediss");
+    if !is_tls && (values.redis_ca_file.is_some() || cert.is_some()) {
+        let text =
+            "is not a rediss:// address, but SVC_REDIS_CA_FILE or SVC_REDIS_CERT_FILE is set";
+        conflicts.push(("SVC_REDIS_URL", text));
+    }
     conflicts
 }
 

@@ -11,7 +11,8 @@ use url::Url;
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{
-    BucketStyle, Deployment, Environment, LogFormat, SecondFactor, SignInMethods, choice,
+    BucketStyle, Deployment, Environment, LogFormat, PlaintextConnections, SecondFactor,
+    SignInMethods, choice,
 };
 use crate::settings::files::{
     CorsOrigins, ScannerAddress, Secret, bucket, origins, prefix, region, scanner, secret, store,
@@ -72,7 +73,7 @@ impl SettingValues {
 
 settings! {
     Masked "SVC_DATABASE_URL" database_url: Option<DatabaseUrl> = "", optional(database),
-        "PostgreSQL address of the control database and of a single shard named main.";
+        "PostgreSQL address of the control database and of a single shard named main. For another machine, add ?sslmode=verify-full and, for your own authority, &sslrootcert=/path/ca.pem; for a client certificate sslcert and sslkey.";
     Masked "SVC_CONTROL_DATABASE_URL" control_database_url: Option<DatabaseUrl> = "", optional(database),
         "PostgreSQL address of the control database. Default: SVC_DATABASE_URL.";
     Masked "SVC_SHARD_DATABASE_URLS" shard_database_urls: Vec<ShardAddress> = "", shards,
@@ -81,6 +82,14 @@ settings! {
         "Maximum number of connections that one process opens to each database.";
     Masked "SVC_REDIS_URL" redis_url: Option<Url> = "", optional(redis),
         "Address of Redis or Valkey, which counts rate limits for all processes. Without it, each process enforces its own share of every limit.";
+    Plain "SVC_REDIS_CA_FILE" redis_ca_file: Option<PathBuf> = "", path,
+        "PEM file of the authorities that the certificate of Redis is verified with, for a rediss:// address. Default: the authorities of the host.";
+    Plain "SVC_REDIS_CERT_FILE" redis_cert_file: Option<PathBuf> = "", path,
+        "PEM file of the client certificate for Redis. Required with SVC_REDIS_KEY_FILE.";
+    Plain "SVC_REDIS_KEY_FILE" redis_key_file: Option<PathBuf> = "", path,
+        "PEM file of the private key of SVC_REDIS_CERT_FILE.";
+    Plain "SVC_PLAINTEXT_CONNECTIONS" plaintext_connections: PlaintextConnections = "refuse", choice,
+        "refuse: in production, PostgreSQL and Redis on other machines must be reached with TLS. allow: also without, if your network protects these connections.";
     Plain "SVC_REDIS_BUDGET_MILLISECONDS" redis_budget: Duration = "20", milliseconds::<1, 60_000>,
         "Maximum time that a load waits for Redis. After that, each process enforces its own share of every limit until Redis answers again.";
     Plain "SVC_LIMITER_CLOCK_MICROSECONDS" limiter_clock: Option<i64> = "", optional(whole_number::<i64, 0, 4_102_444_800_000_000>),
@@ -107,7 +116,7 @@ settings! {
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Address and port of the Prometheus endpoint /metrics. Port 0 picks a free port.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
-        "production accepts and calls https callback URLs only; development also allows http. Set the same value for serve and work.";
+        "production accepts and calls https callback URLs only, and requires TLS to PostgreSQL and Redis on other machines; development also allows http and plain connections. Set the same value for serve and work.";
     Plain "SVC_DEPLOYMENT" deployment: Deployment = "self_hosted", choice,
         "self_hosted reads a licence; cloud ignores licences and applies only each organization's plan.";
     Plain "SVC_LICENCE_FILE" licence_file: Option<PathBuf> = "", path,

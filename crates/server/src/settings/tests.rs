@@ -208,6 +208,7 @@ fn shards_and_control_may_live_apart() {
             "SVC_SHARD_DATABASE_URLS",
             "north=postgres://n/x?a=b, south=postgres://s/x",
         ),
+        ("SVC_ENVIRONMENT", "development"),
     ];
     let databases = reading(&given).settings().unwrap().databases;
     let shards: Vec<_> = databases
@@ -233,6 +234,7 @@ fn an_address_may_list_several_hosts() {
             "SVC_SHARD_DATABASE_URLS",
             "north=postgres://u@one:5001,two:5002/north,south=postgres://u@three/south",
         ),
+        ("SVC_ENVIRONMENT", "development"),
     ];
     let databases = reading(&given).settings().unwrap().databases;
     let control = databases.control.reveal();

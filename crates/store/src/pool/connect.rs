@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::RngExt as _;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
@@ -30,6 +30,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(1);
 const CONNECTION_LIFETIME_MINUTES: std::ops::Range<u64> = 8..12;
 /// More than the distinct statements of one process, so none is prepared twice on a connection.
 const STATEMENT_CACHE_CAPACITY: usize = 512;
+/// The names that sqlx accepts.
+const ROOT_CERTIFICATE_KEYS: [&str; 3] = ["sslrootcert", "ssl-root-cert", "ssl-ca"];
 
 /// A connection and its state.
 #[derive(Debug)]
@@ -94,16 +96,11 @@ impl fmt::Debug for Connector {
 
 impl Connector {
     pub(crate) fn new(url: &str, application: &str) -> Result<Self, sqlx::Error> {
-        let hosts = host_urls(url)
-            .iter()
-            .map(|url| {
-                Ok(url
-                    .parse::<PgConnectOptions>()?
-                    .application_name(application))
-            })
-            .collect::<Result<_, sqlx::Error>>()?;
+        let hosts = host_options(url)?.into_iter();
         Ok(Self {
-            hosts,
+            hosts: hosts
+                .map(|host| host.application_name(application))
+                .collect(),
             backoff: Mutex::default(),
             attempts: Semaphore::new(MAX_PARALLEL_ATTEMPTS as usize),
         })
@@ -267,6 +264,31 @@ pub fn host_urls(url: &str) -> Vec<String> {
         .split(',')
         .map(|host| format!("{scheme}://{user}{host}{path}"))
         .collect()
+}
+
+/// The options of each host.
+pub(super) fn host_options(url: &str) -> Result<Vec<PgConnectOptions>, sqlx::Error> {
+    let hosts = host_urls(url);
+    hosts.iter().map(|url| parse_options(url)).collect()
+}
+
+/// As libpq does, and sqlx does not: `require` with a root certificate verifies the server's.
+fn parse_options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
+    let options: PgConnectOptions = url.parse()?;
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let names = query.split('&').filter_map(|pair| pair.split('=').next());
+    let has_root = ROOT_CERTIFICATE_KEYS
+        .iter()
+        .any(|key| names.clone().any(|name| name == *key));
+    Ok(match options.get_ssl_mode() {
+        PgSslMode::Require if has_root => options.ssl_mode(PgSslMode::VerifyCa),
+        PgSslMode::Disable
+        | PgSslMode::Allow
+        | PgSslMode::Prefer
+        | PgSslMode::Require
+        | PgSslMode::VerifyCa
+        | PgSslMode::VerifyFull => options,
+    })
 }
 
 /// No answer in time: whether the statement ran is unknown.

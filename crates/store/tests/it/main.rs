@@ -7,12 +7,16 @@
     reason = "a helper that fails ends its test"
 )]
 
+#[path = "../../../outbound/tests/it/support/certificates.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod certificates;
 mod control;
 mod doctor;
 mod file;
 mod ledger_audit;
 mod node;
 mod pool;
+mod pool_tls;
 mod saving;
 mod statement;
 mod tables;
