@@ -15,6 +15,9 @@ use crate::time::Timestamp;
 
 /// The target. At the deadline, cargo that is not at a provider fails.
 pub const CARGO_DEADLINE: TimeDelta = TimeDelta::hours(24);
+/// A job with cargo of this age is cancelled at its provider. No cargo is submitted after the
+/// deadline, so from this age on no provider works on it.
+pub const JOB_CANCEL_AGE: TimeDelta = TimeDelta::hours(25);
 
 /// The six statuses of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,9 +1,11 @@
 //! The SSRF guard: callers' URLs may lead to global unicast addresses and to configured ranges.
 //!
 //! The blocks are those of the IANA special-purpose registries. An address that is not known to
-//! be global is refused, so a new IPv6 block is refused until it is added here.
+//! be global is refused, so a new IPv6 block is refused until it is added here. So are the global
+//! blocks in which clouds have services for their own machines.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
@@ -14,6 +16,18 @@ mod tests;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedAddresses {
     pub ranges: Vec<IpNet>,
+    /// Never called, not even if they are global or in `ranges`.
+    pub denied: Vec<IpNet>,
+}
+
+/// What the operator excludes from callbacks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DestinationRules {
+    pub denied_ranges: Vec<IpNet>,
+    /// These names, in lower case, and all names below them.
+    pub denied_hosts: Vec<String>,
+    /// Empty: all ports.
+    pub allowed_ports: Vec<RangeInclusive<u16>>,
 }
 
 /// Why a resolved name is not called. The text does not reveal the address to the caller.
@@ -23,12 +37,42 @@ pub enum AddressRefusal {
     NoAddress,
     #[error("address is not allowed")]
     NotAllowed,
+    #[error("host is not allowed")]
+    HostDenied,
+    #[error("port is not allowed")]
+    PortDenied,
+}
+
+impl DestinationRules {
+    pub fn check_port(&self, port: u16) -> Result<(), AddressRefusal> {
+        let mut ranges = self.allowed_ports.iter();
+        if self.allowed_ports.is_empty() || ranges.any(|range| range.contains(&port)) {
+            Ok(())
+        } else {
+            Err(AddressRefusal::PortDenied)
+        }
+    }
+
+    /// `name` as the URL parser returns it: in lower case and punycode.
+    pub fn check_host(&self, name: &str) -> Result<(), AddressRefusal> {
+        let name = name.trim_end_matches('.');
+        let is_denied = |denied: &String| {
+            let rest = name.strip_suffix(denied.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if self.denied_hosts.iter().any(is_denied) {
+            Err(AddressRefusal::HostDenied)
+        } else {
+            Ok(())
+        }
+    }
 }
 
 impl AllowedAddresses {
     pub fn may_call(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        is_global(address) || self.ranges.iter().any(|range| range.contains(&address))
+        let is_in = |ranges: &[IpNet]| ranges.iter().any(|range| range.contains(&address));
+        !is_in(&self.denied) && (is_global(address) || is_in(&self.ranges))
     }
 
     /// The addresses that may be dialled, in the resolver's order and without repetition.
@@ -83,6 +127,12 @@ const fn is_global_v4(address: Ipv4Addr) -> bool {
     let withdrawn_relays = matches!(octets, [192, 88, 99, _]);
     let benchmarks = matches!(octets, [198, 18 | 19, ..]);
     let multicast_or_reserved = matches!(octets, [224..=255, ..]);
+    // Assigned, but not announced on the internet: the agent of Azure's hosts, and the services of
+    // IBM Cloud for its own machines.
+    let cloud_services = matches!(
+        octets,
+        [168, 63, 129, 16] | [161, 26, ..] | [166, 8..=11, ..]
+    );
     !(this_network
         || loopback
         || private
@@ -92,7 +142,8 @@ const fn is_global_v4(address: Ipv4Addr) -> bool {
         || documentation
         || withdrawn_relays
         || benchmarks
-        || multicast_or_reserved)
+        || multicast_or_reserved
+        || cloud_services)
 }
 
 const fn is_global_v6(address: Ipv6Addr) -> bool {

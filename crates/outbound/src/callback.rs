@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::callback_url::AllowedSchemes;
-use domain::ssrf_guard::AllowedAddresses;
+use domain::ssrf_guard::{AllowedAddresses, DestinationRules};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http::uri::Scheme;
 use http::{Method, Request};
@@ -54,6 +54,7 @@ pub struct Options {
     /// Private ranges that callbacks may reach.
     pub allowed_ranges: Vec<IpNet>,
     pub schemes: AllowedSchemes,
+    pub rules: DestinationRules,
 }
 
 /// The resolver and root certificates: the system's, except in tests.
@@ -121,7 +122,9 @@ impl HttpCallbackClient {
             resolver: deps.resolver,
             allowed: AllowedAddresses {
                 ranges: options.allowed_ranges,
+                denied: options.rules.denied_ranges.clone(),
             },
+            rules: options.rules,
             tls: tls_connector(deps.roots)?,
             timeout: options.timeout,
             open_connections: Arc::clone(&open),

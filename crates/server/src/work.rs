@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::ssrf_guard::DestinationRules;
 use outbound::callback::{self, HttpCallbackClient};
 use outbound::health::FilesHealth;
 use outbound::malware_scanner::MalwareScanner;
@@ -89,6 +90,11 @@ pub fn worker_set_deps(
         timeout: values.callback_timeout,
         allowed_ranges: values.callback_allow.clone(),
         schemes: values.environment.into(),
+        rules: DestinationRules {
+            denied_ranges: values.callback_deny.clone(),
+            denied_hosts: values.callback_deny_hosts.clone(),
+            allowed_ports: values.callback_ports.clone(),
+        },
     })?);
     let mock = MockProvider::new(values.mock_delay);
     let adapters = adapters(catalogue.accounts())?;

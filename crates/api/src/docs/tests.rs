@@ -221,6 +221,13 @@ async fn the_page_fetches_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
+async fn low_the_page_does_not_store_the_key() {
+    let (_, _, _, script) = fetch("/docs/page.js").await;
+    assert!(script.contains("persistAuthorization: false"));
+    assert!(!script.contains("setItem"));
+}
+
+#[tokio::test]
 async fn the_page_is_found_with_and_without_a_slash() {
     assert_eq!(fetch("/docs/").await.0, 303);
     assert_eq!(fetch("/docs/nowhere.js").await.0, 404);

@@ -14,7 +14,87 @@ fn ip(text: &str) -> IpAddr {
 fn allow_ranges(ranges: &[&str]) -> AllowedAddresses {
     AllowedAddresses {
         ranges: ranges.iter().map(|range| range.parse().unwrap()).collect(),
+        denied: Vec::new(),
     }
+}
+
+#[test]
+fn low_cloud_services_count_as_internal() {
+    let (nothing, opened) = (
+        AllowedAddresses::default(),
+        allow_ranges(&["168.63.129.16/32"]),
+    );
+    for address in [
+        "168.63.129.16",
+        "::ffff:168.63.129.16",
+        "161.26.0.10",
+        "166.8.0.1",
+        "166.11.255.255",
+        "100.100.100.200",
+        "169.254.169.254",
+        "fd00:ec2::254",
+    ] {
+        assert!(!nothing.may_call(ip(address)), "{address}");
+    }
+    for beside in ["168.63.129.15", "168.63.129.17", "161.27.0.1", "166.12.0.1"] {
+        assert!(nothing.may_call(ip(beside)), "{beside}");
+    }
+    assert!(opened.may_call(ip("168.63.129.16")));
+}
+
+#[test]
+fn low_a_denied_range_is_never_called() {
+    let denied = AllowedAddresses {
+        denied: vec![
+            "8.8.8.0/24".parse().unwrap(),
+            "10.1.0.0/16".parse().unwrap(),
+        ],
+        ..allow_ranges(&["10.0.0.0/8"])
+    };
+    for address in ["8.8.8.8", "::ffff:8.8.8.8", "10.1.2.3"] {
+        assert!(!denied.may_call(ip(address)), "{address}");
+    }
+    for address in ["8.8.4.4", "10.2.0.1"] {
+        assert!(denied.may_call(ip(address)), "{address}");
+    }
+    let mixed = denied.vet([ip("8.8.4.4"), ip("8.8.8.8")]);
+    assert_eq!(mixed, Err(AddressRefusal::NotAllowed));
+}
+
+#[test]
+fn low_hosts_and_ports_can_be_denied() {
+    let rules = DestinationRules {
+        denied_hosts: vec!["corp.example".to_owned(), "localhost".to_owned()],
+        allowed_ports: vec![443..=443, 8000..=8999],
+        ..DestinationRules::default()
+    };
+    for denied in [
+        "corp.example",
+        "a.b.corp.example",
+        "corp.example.",
+        "localhost",
+    ] {
+        let checked = rules.check_host(denied);
+        assert_eq!(checked, Err(AddressRefusal::HostDenied), "{denied}");
+    }
+    for other in [
+        "notcorp.example",
+        "corp.example.org",
+        "example",
+        "127.0.0.1",
+    ] {
+        assert_eq!(rules.check_host(other), Ok(()), "{other}");
+    }
+    for (port, is_allowed) in [
+        (443, true),
+        (8000, true),
+        (8999, true),
+        (80, false),
+        (22, false),
+    ] {
+        assert_eq!(rules.check_port(port).is_ok(), is_allowed, "{port}");
+    }
+    assert_eq!(DestinationRules::default().check_port(22), Ok(()));
 }
 
 #[test]

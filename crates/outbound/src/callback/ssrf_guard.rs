@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use domain::ssrf_guard::{AddressRefusal, AllowedAddresses};
+use domain::ssrf_guard::{AddressRefusal, AllowedAddresses, DestinationRules};
 use http::Uri;
 use http::uri::Scheme;
 use hyper_util::rt::TokioIo;
@@ -33,6 +33,7 @@ pub(super) struct GuardedConnector(Arc<ConnectorConfig>);
 pub(super) struct ConnectorConfig {
     pub(super) resolver: Arc<dyn DnsResolver>,
     pub(super) allowed: AllowedAddresses,
+    pub(super) rules: DestinationRules,
     pub(super) tls: TlsConnector,
     pub(super) timeout: Duration,
     pub(super) open_connections: Arc<AtomicUsize>,
@@ -42,6 +43,7 @@ impl std::fmt::Debug for ConnectorConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConnectorConfig")
             .field("allowed", &self.allowed)
+            .field("rules", &self.rules)
             .finish_non_exhaustive()
     }
 }
@@ -80,8 +82,13 @@ impl ConnectorConfig {
         let host = host.ok_or(AddressRefusal::NoAddress)?;
         let secured = uri.scheme() == Some(&Scheme::HTTPS);
         let port = uri.port_u16().unwrap_or(if secured { 443 } else { 80 });
+        self.rules.check_port(port)?;
         let addresses = match &host {
-            Host::Domain(name) => self.allowed.vet(self.resolver.resolve(name).await)?,
+            Host::Domain(name) => {
+                // Before the name is resolved: the question itself may tell something.
+                self.rules.check_host(name)?;
+                self.allowed.vet(self.resolver.resolve(name).await)?
+            }
             Host::Ipv4(address) => self.allowed.vet([IpAddr::V4(*address)])?,
             Host::Ipv6(address) => self.allowed.vet([IpAddr::V6(*address)])?,
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use chrono::SubsecRound as _;
+use domain::cargo::JOB_CANCEL_AGE;
 use domain::file::{FileDeclaration, MediaType, Sha256};
 use domain::id::FileId;
 use domain::time::Timestamp;
@@ -20,8 +21,9 @@ use super::sigv4::UnsignedRequest;
 /// How long a download link is valid.
 pub(super) const DOWNLOAD_LIFETIME: Duration = Duration::from_mins(5);
 
-/// The maximum of S3. A provider's job ends sooner.
-const MAX_SIGNATURE_LIFETIME: Duration = Duration::from_hours(7 * 24);
+/// How long a provider's link is valid after the job is cancelled: the cancellation takes a while,
+/// and clocks differ.
+const PROVIDER_LINK_MARGIN: Duration = Duration::from_hours(1);
 
 /// The store verifies the bytes against this header, which is signed.
 pub(super) const STORE_CHECKSUM_HEADER: &str = "x-amz-checksum-sha256";
@@ -43,6 +45,10 @@ pub struct PartGrants {
     /// The header in which the caller sends a part's digest.
     pub checksum_header: &'static str,
     pub expires_at: Timestamp,
+}
+
+fn provider_link_lifetime() -> Duration {
+    JOB_CANCEL_AGE.to_std().unwrap_or_default() + PROVIDER_LINK_MARGIN
 }
 
 impl std::fmt::Debug for PostGrant {
@@ -177,7 +183,11 @@ impl ObjectStore {
     }
 
     /// A link for a provider that fetches an object while it runs a job. The same `since` gives
-    /// the same link. It is valid as long as S3 allows.
+    /// the same link, so a rebuilt job has the same bytes.
+    ///
+    /// A link is signed as of the time of loading and cannot be shorter than the life of its cargo:
+    /// the cargo may be submitted up to its deadline, and its job may then run until it is
+    /// cancelled. Later the provider has no use for it.
     pub fn presign_provider_link(
         &self,
         object: FileId,
@@ -192,7 +202,7 @@ impl ObjectStore {
                 path: &self.0.public.path(Some(&self.published_key(object))),
                 query: &query,
                 headers: &[],
-                expires: MAX_SIGNATURE_LIFETIME,
+                expires: provider_link_lifetime(),
             },
             since,
         )
@@ -211,4 +221,14 @@ pub(super) struct GrantedPart<'a> {
     pub(super) number: u32,
     pub(super) length: u64,
     pub(super) checksum: Option<&'a Sha256>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_a_provider_link_lives_as_long_as_its_cargo_can() {
+        assert_eq!(provider_link_lifetime(), Duration::from_hours(26));
+    }
 }

@@ -20,6 +20,7 @@ fn client_trusting(authority: &TestAuthority) -> HttpCallbackClient {
         timeout: LONG_TIMEOUT,
         allowed_ranges: vec![ALLOWED_RANGE.parse().unwrap()],
         schemes: AllowedSchemes::HttpsOnly,
+        rules: <_>::default(),
     };
     HttpCallbackClient::with_deps(options, deps).unwrap()
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use domain::ssrf_guard::DestinationRules;
 use outbound::callback::SystemResolver;
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use crate::support::{
-    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, client, client_with, post,
+    ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, client, client_with,
+    client_with_rules, post,
 };
 
 /// Spellings of one listener outside the allowed range.
@@ -151,4 +153,42 @@ async fn the_system_resolves_names() {
             .all(outbound::callback::CallbackAttempt::is_success),
         "{posts:?}"
     );
+}
+
+#[tokio::test]
+async fn low_the_operator_denies_addresses_hosts_and_ports() {
+    let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
+    let port = receiver.port();
+    let post_under = async |rules: DestinationRules, host: &str| {
+        let resolver = ScriptedResolver::answering(&[&["127.0.0.1"]]);
+        let client = client_with_rules(LONG_TIMEOUT, &[ALLOWED_RANGE], Arc::new(resolver), rules);
+        post(&client, &format!("http://{host}:{port}/")).await
+    };
+    let addresses = || DestinationRules {
+        denied_ranges: vec!["127.0.0.1/32".parse().unwrap()],
+        ..DestinationRules::default()
+    };
+    let hosts = || DestinationRules {
+        denied_hosts: vec!["corp.example".to_owned()],
+        ..DestinationRules::default()
+    };
+    let ports = |port| DestinationRules {
+        allowed_ports: vec![port..=port],
+        ..DestinationRules::default()
+    };
+    for (rules, host, error) in [
+        (addresses(), "127.0.0.1", "address is not allowed"),
+        (addresses(), "a.corp.example", "address is not allowed"),
+        (hosts(), "a.corp.example", "host is not allowed"),
+        (hosts(), "A.CORP.example.", "host is not allowed"),
+        (ports(1), "127.0.0.1", "port is not allowed"),
+    ] {
+        let attempt = post_under(rules, host).await;
+        assert_eq!(attempt_error(&attempt), error, "{host}");
+    }
+    assert_eq!(receiver.connections(), 0);
+    for (rules, host) in [(hosts(), "127.0.0.1"), (ports(port), "a.corp.example")] {
+        let attempt = post_under(rules, host).await;
+        assert!(attempt.is_success(), "{host}: {attempt:?}");
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::callback_url::AllowedSchemes;
+use domain::ssrf_guard::DestinationRules;
 use outbound::callback::{CallbackAttempt, CallbackDeps, DnsResolver, HttpCallbackClient, Options};
 use tokio_rustls::rustls::RootCertStore;
 
@@ -42,6 +43,15 @@ pub(crate) fn client_with(
     allow: &[&str],
     resolver: Arc<dyn DnsResolver>,
 ) -> HttpCallbackClient {
+    client_with_rules(timeout, allow, resolver, DestinationRules::default())
+}
+
+pub(crate) fn client_with_rules(
+    timeout: Duration,
+    allow: &[&str],
+    resolver: Arc<dyn DnsResolver>,
+    rules: DestinationRules,
+) -> HttpCallbackClient {
     let deps = CallbackDeps {
         resolver,
         roots: RootCertStore::empty(),
@@ -52,6 +62,7 @@ pub(crate) fn client_with(
             timeout,
             allowed_ranges: allow,
             schemes: AllowedSchemes::HttpAndHttps,
+            rules,
         },
         deps,
     )

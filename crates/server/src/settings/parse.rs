@@ -1,13 +1,14 @@
 //! Parsers of settings. An error says what was expected: "a whole number …".
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::retry_schedule::RetrySchedule;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
-use url::Url;
+use url::{Host, Url};
 
 pub(super) fn whole_number<T: TryFrom<u64>, const MIN: u64, const MAX: u64>(
     text: &str,
@@ -81,6 +82,35 @@ pub(super) fn cidrs(text: &str) -> Result<Vec<IpNet>, String> {
     })
 }
 
+/// Host names in lower case; a leading `.` or `*.` says nothing more.
+pub(super) fn host_names(text: &str) -> Result<Vec<String>, String> {
+    let parts = text.split(',').map(str::trim);
+    let parts = parts.filter(|part| !part.is_empty());
+    let one = |part: &str| {
+        let name = part.trim_start_matches("*.").trim_start_matches('.');
+        match Host::parse(name.trim_end_matches('.')) {
+            Ok(Host::Domain(name)) => Some(name),
+            Ok(Host::Ipv4(_) | Host::Ipv6(_)) | Err(_) => None,
+        }
+    };
+    parts.map(one).collect::<Option<_>>().ok_or_else(|| {
+        "a list of host names separated by commas, such as corp.example,localhost".to_owned()
+    })
+}
+
+pub(super) fn ports(text: &str) -> Result<Vec<RangeInclusive<u16>>, String> {
+    let parts = text.split(',').map(str::trim);
+    let parts = parts.filter(|part| !part.is_empty());
+    let one = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (1..=last).contains(&first).then_some(first..=last)
+    };
+    parts.map(one).collect::<Option<_>>().ok_or_else(|| {
+        "a list of ports and ranges separated by commas, such as 443,8000-8999".to_owned()
+    })
+}
+
 fn single_address(part: &str) -> Option<IpNet> {
     part.parse::<IpAddr>().ok().map(IpNet::from)
 }
@@ -89,5 +119,23 @@ pub(super) fn filter(text: &str) -> Result<String, String> {
     match EnvFilter::try_new(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => Err("a log filter, such as info, warn or info,workers=debug".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_and_ports_are_lists() {
+        let names = host_names("Corp.Example., *.internal, .lan,");
+        let expected = ["corp.example", "internal", "lan"].map(str::to_owned);
+        assert_eq!(names, Ok(expected.to_vec()));
+        assert!(host_names("10.0.0.1").is_err() && host_names("a b").is_err());
+        assert_eq!(ports("443, 8000-8999"), Ok(vec![443..=443, 8000..=8999]));
+        assert_eq!(ports(""), Ok(Vec::new()));
+        for wrong in ["0", "70000", "9-8", "a", "1-"] {
+            assert!(ports(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The table of all settings: name, default, parser, help.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use crate::settings::files::{
 };
 use crate::settings::licence::{LicencePublicKey, amount, public_key};
 use crate::settings::parse::{
-    cidrs, filter, http_url, milliseconds, name, path, schedule, seconds, socket, whole_number,
+    cidrs, filter, host_names, http_url, milliseconds, name, path, ports, schedule, seconds,
+    socket, whole_number,
 };
 
 /// One row of the table.
@@ -157,6 +159,12 @@ settings! {
         "Maximum duration of one callback attempt, including connecting and reading the response.";
     Plain "SVC_CALLBACK_ALLOW_CIDRS" callback_allow: Vec<IpNet> = "", cidrs,
         "Private address ranges that callbacks may reach, such as 10.0.0.0/8,fd00::/8. By default callbacks reach public addresses only.";
+    Plain "SVC_CALLBACK_DENY_CIDRS" callback_deny: Vec<IpNet> = "", cidrs,
+        "Address ranges that callbacks never reach, such as the public addresses of your own systems. They win over SVC_CALLBACK_ALLOW_CIDRS.";
+    Plain "SVC_CALLBACK_DENY_HOSTS" callback_deny_hosts: Vec<String> = "", host_names,
+        "Host names that callbacks never reach, with all names below them, such as corp.example,localhost.";
+    Plain "SVC_CALLBACK_PORTS" callback_ports: Vec<RangeInclusive<u16>> = "", ports,
+        "Ports that callbacks may reach, such as 443,8000-8999. Empty means all.";
     Plain "SVC_DELIVERY_SLOTS" delivery_slots: usize = "4096", whole_number::<usize, 1, 100_000>,
         "Maximum number of callbacks in flight per process and shard. Each one uses an open file.";
     Plain "SVC_DELIVERY_SLOTS_PER_HOST" delivery_slots_per_host: usize = "256", whole_number::<usize, 1, 100_000>,

@@ -153,6 +153,7 @@ mod tests {
             timeout: Duration::from_mins(1),
             allowed_ranges: vec!["127.0.0.0/8".parse().unwrap()],
             schemes: domain::callback_url::AllowedSchemes::HttpAndHttps,
+            rules: <_>::default(),
         });
         let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Wakeup::default());
         let claim = Claim {

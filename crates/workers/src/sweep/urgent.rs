@@ -2,7 +2,7 @@
 //! that seems stuck is cancelled in favour of another account.
 
 use chrono::TimeDelta;
-use domain::cargo::CARGO_DEADLINE;
+use domain::cargo::{CARGO_DEADLINE, JOB_CANCEL_AGE};
 use domain::id;
 use domain::lane::{Lane, LaneId};
 use domain::route::{InferenceMode, REALTIME_FALLBACK_AGE, SLOW_JOB_TIMEOUT};
@@ -14,8 +14,6 @@ use uuid::Uuid;
 
 use super::{MAX_ROWS_PER_STATEMENT, SweepStage};
 
-/// A job with cargo of this age is cancelled, so that it ends in time for the cargo.
-const CANCEL_AGE: TimeDelta = TimeDelta::hours(25);
 /// Cargo past its deadline by more than this has already failed.
 const OVERDUE_MARGIN: TimeDelta = TimeDelta::hours(1);
 
@@ -55,7 +53,7 @@ impl SweepStage {
                 CargoIdRange::loaded_between(urgent_since, now),
                 now - SLOW_JOB_TIMEOUT,
             ),
-            (&all, loaded_before(now - CANCEL_AGE), now),
+            (&all, loaded_before(now - JOB_CANCEL_AGE), now),
         ] {
             let jobs = JobsToCancel {
                 lanes,

@@ -313,6 +313,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
         timeout: Duration::from_secs(2),
         allowed_ranges: Vec::new(),
         schemes: AllowedSchemes::HttpsOnly,
+        rules: <_>::default(),
     });
     WorkerSetDeps {
         shard,
