@@ -99,6 +99,10 @@ pub mod retry_schedule;
 
 pub mod resend;
 
+pub mod callback_settings;
+
+pub mod callback_signature;
+
 pub mod callback_health;
 
 pub mod host_pace;

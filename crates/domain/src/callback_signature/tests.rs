@@ -1,0 +1,141 @@
+//! Golden vectors: one of the Standard Webhooks libraries, the others computed outside this code.
+
+use chrono::TimeDelta;
+
+use super::*;
+use crate::callback_settings::CallbackSettingsChange::{EnableSigning, Rotate};
+use crate::callback_settings::RotationOverlap;
+
+/// The bytes 0 to 31.
+const ROOT: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// The byte 7, 32 times.
+const OTHER_ROOT: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
+const FIRST_TOKEN: &str = "v1,hBy8bQT7EesEuw9GQYMvN4DD0FWDfKwJAbMZnamwBTA=";
+const SECOND_TOKEN: &str = "v1,UVGKKlzCt35zqiV2rTyfeBfmRu4Xe06f5Rl32zSnjug=";
+const OTHER_ROOTS_FIRST_TOKEN: &str = "v1,4KONdQVobMSNNGWnC/7kmoYgXdtH4bsPT+xXz2WyI78=";
+const OTHER_ROOTS_SECOND_TOKEN: &str = "v1,iX9m9d7u/yiljYHxA4StPQSuO/yuBqOgPLrvuhD8IVI=";
+
+fn root(text: &str) -> SigningRoot {
+    SigningRoot::parse(text).unwrap()
+}
+
+fn roots() -> SigningRoots {
+    SigningRoots {
+        current: root(ROOT),
+        previous: None,
+    }
+}
+
+fn project() -> ProjectId {
+    "prj_019b76da807b774b805000000000002a".parse().unwrap()
+}
+
+fn cargo() -> CargoId {
+    "crg_019b76da807b774b805000000000002a".parse().unwrap()
+}
+
+fn start() -> Timestamp {
+    Timestamp::from_timestamp(1_763_240_000, 999_999_000).unwrap()
+}
+
+fn signed() -> CallbackSettings {
+    let settings = CallbackSettings::default();
+    settings.apply(EnableSigning, start()).unwrap()
+}
+
+fn rotated() -> CallbackSettings {
+    let rotate = Rotate {
+        overlap: RotationOverlap::OneDay,
+        replaces_previous: false,
+    };
+    signed().apply(rotate, start()).unwrap()
+}
+
+fn signature(roots: &SigningRoots, settings: &CallbackSettings, now: Timestamp) -> String {
+    let signer = CallbackSigner::new(roots, project(), settings).unwrap();
+    signer.sign(cargo(), now, b"{}").signature
+}
+
+#[test]
+fn a_token_is_that_of_the_official_library() {
+    let key = STANDARD.decode("C2FVsBQIhrscChlQIMV+b5sSYspob7oD").unwrap();
+    let body = br#"{"email":"test@example.com","username":"test_user"}"#;
+    assert_eq!(
+        signature_token(&key, "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", "1649367553", body),
+        "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw="
+    );
+}
+
+#[test]
+fn a_token_of_a_callback_has_the_published_value() {
+    let key = STANDARD.decode(ROOT).unwrap();
+    let body = br#"{"cargo_id":"crg_019b76da807b774b805000000000002a","success":false,"response":null,"error":"cancelled"}"#;
+    assert_eq!(
+        signature_token(&key, &cargo().to_string(), "1763240000", body),
+        "v1,Z85A8CXifn9NS+qpSxv7bqUBFQaAMWF1qaXcR3zpKd8="
+    );
+}
+
+#[test]
+fn secrets_follow_from_root_project_and_number() {
+    let secrets = [1, 2].map(|version| roots().secret(project(), version).reveal());
+    insta::assert_debug_snapshot!(secrets, @r#"
+    [
+        "whsec_ux1ntzk4ethYIfyA1nG7eKcR0F97bJziYNYCJk23E60=",
+        "whsec_YqE2C4B6URZ8LmtHBbDFN4XjLX2o59XAXDLbOF5XHXI=",
+    ]
+    "#);
+    let other: ProjectId = "prj_019b76da807b774b805000000000002b".parse().unwrap();
+    assert_ne!(roots().secret(other, 1).reveal(), secrets[0]);
+}
+
+#[test]
+fn the_headers_name_the_cargo_and_the_second() {
+    let signer = CallbackSigner::new(&roots(), project(), &signed()).unwrap();
+    let headers = signer.sign(cargo(), start(), b"{}");
+    assert_eq!(
+        headers.pairs(),
+        [
+            ("webhook-id", "crg_019b76da807b774b805000000000002a"),
+            ("webhook-timestamp", "1763240000"),
+            ("webhook-signature", FIRST_TOKEN),
+        ]
+    );
+}
+
+#[test]
+fn both_secrets_sign_during_a_rotation_the_newest_first() {
+    let both = format!("{SECOND_TOKEN} {FIRST_TOKEN}");
+    assert_eq!(signature(&roots(), &rotated(), start()), both);
+    let after = start() + TimeDelta::hours(24);
+    let one = signature(&roots(), &rotated(), after);
+    assert_eq!(one.matches("v1,").count(), 1, "{one}");
+}
+
+#[test]
+fn both_roots_sign_while_a_root_is_replaced() {
+    let roots = SigningRoots {
+        current: root(ROOT),
+        previous: Some(root(OTHER_ROOT)),
+    };
+    let one = format!("{FIRST_TOKEN} {OTHER_ROOTS_FIRST_TOKEN}");
+    assert_eq!(signature(&roots, &signed(), start()), one);
+    let both = format!("{SECOND_TOKEN} {OTHER_ROOTS_SECOND_TOKEN} {one}");
+    assert_eq!(signature(&roots, &rotated(), start()), both);
+}
+
+#[test]
+fn unsigned_is_the_default() {
+    let settings = CallbackSettings::default();
+    assert_eq!(CallbackSigner::new(&roots(), project(), &settings), None);
+}
+
+#[test]
+fn a_root_has_32_bytes_and_is_never_printed() {
+    for length in [0, 3, 31, 33] {
+        let text = STANDARD.encode(vec![7; length]);
+        assert_eq!(SigningRoot::parse(&text), None, "{text}");
+    }
+    let secret = roots().secret(project(), 1);
+    insta::assert_snapshot!(format!("{:?} {secret:?}", roots()), @"SigningRoots { current: SigningRoot(…), previous: None } SigningSecret(…)");
+}
