@@ -53,6 +53,8 @@ pub mod outcome;
 
 pub mod delivery;
 
+pub mod callback_settings;
+
 pub mod attempt;
 
 pub mod resend;

@@ -151,6 +151,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("bucket_marker", None, Entity),
     TableEntry::shard("callback_delta", Ids("project"), Queue).with_text(&["host"]),
     TableEntry::shard("callback_hour", Id("project"), Forever).with_text(&["host"]),
+    TableEntry::shard("callback_setting", Id("project"), Entity).erasable(),
     TableEntry::shard("cargo", Id("id"), Days).with_text(&["callback_url", "callback_host"]),
     TableEntry::shard("closing", Id("organization"), Forever).erasable(),
     TableEntry::shard("delivery", Id("cargo"), Queue).with_text(&["host"]),

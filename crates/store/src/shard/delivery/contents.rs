@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::id::CargoId;
+use domain::id::{CargoId, ProjectId};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -16,11 +16,14 @@ const MAX_INLINE_BYTES: i32 = 8 * 1024;
 /// The callback of a completed cargo as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredCallback {
+    pub project: ProjectId,
     pub url: String,
     pub success: bool,
     /// Of a failure; None if an earlier version stored it.
     pub failure_code: Option<String>,
-    /// The size of the unpacked outcome. None: the row is corrupt.
+    /// The load's metadata, if the project wants it in the payload.
+    pub metadata: Option<Vec<u8>>,
+    /// The size of the unpacked outcome and the metadata. None: the row is corrupt.
     pub unpacked_size: Option<usize>,
     codec: i16,
     body: Option<Vec<u8>>,
@@ -55,12 +58,18 @@ pub async fn read_callbacks(
     let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
     let (first, last) = id_bounds(&cargo);
     let rows = sqlx::query!(
-        r#"select c.id, c.callback_url as "url!", o.success, o.failure_code, o.codec,
+        r#"select c.id, c.project, c.callback_url as "url!", o.success, o.failure_code, o.codec,
                octet_length(o.body) as "length!",
                -- The head of a frame tells its unpacked size.
                case when octet_length(o.body) <= $4 then o.body
-                   else substring(o.body from 1 for 18) end as "bytes!"
+                   else substring(o.body from 1 for 18) end as "bytes!",
+               -- Read for projects with this option only.
+               case when setting.metadata then (
+                   select r.metadata from shard.request r
+                   where r.cargo = c.id and r.cargo >= $2 and r.cargo <= $3
+               ) end as metadata
            from shard.cargo c join shard.outcome o on o.cargo = c.id
+               left join shard.callback_setting setting on setting.project = c.project
            where c.id = any($1) and c.id >= $2 and c.id <= $3
                and o.cargo >= $2 and o.cargo <= $3"#,
         &cargo,
@@ -72,11 +81,15 @@ pub async fn read_callbacks(
     .await?;
     let contents = rows.into_iter().map(|row| {
         let length = usize::try_from(row.length).unwrap_or_default();
+        let size = body::unpacked_size(row.codec, &row.bytes, length);
+        let metadata_size = row.metadata.as_ref().map_or(0, Vec::len);
         let callback = StoredCallback {
+            project: row.project.into(),
             url: row.url,
             success: row.success,
             failure_code: row.failure_code,
-            unpacked_size: body::unpacked_size(row.codec, &row.bytes, length),
+            metadata: row.metadata,
+            unpacked_size: size.map(|size| size + metadata_size),
             codec: row.codec,
             body: (row.length <= MAX_INLINE_BYTES).then_some(row.bytes),
         };
