@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use domain::callback_signature::SignatureHeaders;
 use domain::callback_url::AllowedSchemes;
 use domain::ssrf_guard::{AllowedAddresses, DestinationRules};
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
@@ -89,7 +90,12 @@ impl CallbackAttempt {
 #[async_trait]
 pub trait CallbackClient: Send + Sync + fmt::Debug {
     /// POSTs once. The attempt records the result or the error.
-    async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt;
+    async fn post(
+        &self,
+        url: &str,
+        body: Bytes,
+        signature: Option<&SignatureHeaders>,
+    ) -> CallbackAttempt;
 }
 
 /// Sends callbacks over kept-alive connections.
@@ -146,10 +152,15 @@ impl HttpCallbackClient {
     }
 
     /// POSTs once. The attempt records the result or the error.
-    pub async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt {
+    pub async fn post(
+        &self,
+        url: &str,
+        body: Bytes,
+        signature: Option<&SignatureHeaders>,
+    ) -> CallbackAttempt {
         let started = Instant::now();
         let mut attempt = CallbackAttempt::default();
-        let exchange = self.exchange(url, body, &mut attempt);
+        let exchange = self.exchange(url, body, signature, &mut attempt);
         let ended = tokio::time::timeout(self.timeout, exchange).await;
         let failure = match ended {
             Ok(Ok(())) => None,
@@ -166,6 +177,7 @@ impl HttpCallbackClient {
         &self,
         url: &str,
         body: Bytes,
+        signature: Option<&SignatureHeaders>,
         attempt: &mut CallbackAttempt,
     ) -> Result<(), ExchangeFailure> {
         let uri = callback_url::parse(url).ok_or(ExchangeFailure::InvalidUrl)?;
@@ -179,6 +191,12 @@ impl HttpCallbackClient {
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(LONGSHORE_USER_AGENT));
+        for (name, value) in signature.into_iter().flat_map(SignatureHeaders::pairs) {
+            // Ids, digits and base64 are valid in every header.
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        }
         if self.open_connections.load(Ordering::Relaxed) > MAX_OPEN_CONNECTIONS {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -202,8 +220,13 @@ impl HttpCallbackClient {
 
 #[async_trait]
 impl CallbackClient for HttpCallbackClient {
-    async fn post(&self, url: &str, body: Bytes) -> CallbackAttempt {
-        Self::post(self, url, body).await
+    async fn post(
+        &self,
+        url: &str,
+        body: Bytes,
+        signature: Option<&SignatureHeaders>,
+    ) -> CallbackAttempt {
+        Self::post(self, url, body, signature).await
     }
 }
 

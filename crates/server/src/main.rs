@@ -6,6 +6,7 @@
 
 mod admin;
 
+mod callback_signing;
 mod catalogue;
 
 mod clock;

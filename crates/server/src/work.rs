@@ -23,6 +23,7 @@ use workers::{
     ScanSlots, WorkerSet, WorkerSetDeps,
 };
 
+use crate::callback_signing;
 use crate::catalogue::CatalogueStore;
 use crate::databases::{self, Stores};
 use crate::providers::{MOCK, ProviderAccount, ProviderAccounts, ProviderAdapter};
@@ -192,6 +193,7 @@ fn options(node: Uuid, values: &SettingValues) -> Options {
             payload_bytes: MAX_CALLBACK_PAYLOAD_BYTES,
         },
         retry_schedule: values.callback_retry_delays.clone(),
+        signing_roots: callback_signing::roots(values),
         retention: TimeDelta::days(i64::from(values.retention_days)),
         spool_dir: std::env::temp_dir(),
         drain_timeout: values.drain.saturating_sub(spent),

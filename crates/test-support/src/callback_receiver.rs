@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scripted_receiver::{ScriptedReceiver, plain_reply};
+use crate::scripted_receiver::{ReceivedRequest, ScriptedReceiver, plain_reply};
 
 #[derive(Debug)]
 pub struct CallbackReceiver {
@@ -26,6 +26,11 @@ impl CallbackReceiver {
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The callbacks with their headers, as they arrived.
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.receiver.received()
     }
 
     pub fn callbacks(&self) -> Vec<Value> {

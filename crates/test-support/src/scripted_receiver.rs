@@ -36,6 +36,17 @@ pub struct ReceivedRequest {
     pub server_name: Option<String>,
 }
 
+impl ReceivedRequest {
+    /// The value of a header whose name is written in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut values = fields
+            .filter(|(field, _)| *field == name)
+            .map(|(_, value)| value);
+        values.next()
+    }
+}
+
 #[derive(Debug)]
 struct ReceiverLog {
     script: Mutex<VecDeque<ScriptedReply>>,

@@ -2,15 +2,15 @@
 
 use domain::id::CargoId;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::completion::CompletionBody;
 
 /// Sent when processing finishes, with success or failure.
 ///
-/// It may be delivered more than once: deduplicate by `cargo_id`. It is not signed;
-/// check that the `cargo_id` is one that you were given.
+/// It may be delivered more than once: deduplicate by `cargo_id`. If your project does not sign
+/// its callbacks, check that the `cargo_id` is one that you were given.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ResultCallback)]
 pub struct CallbackBody {
@@ -28,6 +28,11 @@ pub struct CallbackBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "request_rejected")]
     pub error_code: Option<String>,
+    /// The metadata of the load. Only if your project includes it in callbacks, and the load had
+    /// some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, example = json!({"order": 7}))]
+    pub metadata: Option<Map<String, Value>>,
 }
 
 /// The body for a success. `response` is the stored JSON, passed on unparsed.
@@ -51,6 +56,16 @@ pub fn failure_body(cargo: CargoId, code: Option<&str>, error: &str) -> Vec<u8> 
         .into_bytes()
 }
 
+/// A body with the metadata of the load, which is passed on unparsed.
+pub fn with_metadata(mut body: Vec<u8>, metadata: &[u8]) -> Vec<u8> {
+    // The closing brace.
+    body.pop();
+    body.extend_from_slice(br#","metadata":"#);
+    body.extend_from_slice(metadata);
+    body.push(b'}');
+    body
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,7 +86,16 @@ mod tests {
             response: serde_json::from_str(RESPONSE).unwrap(),
             error: None,
             error_code: None,
+            metadata: None,
         };
+        assert_eq!(body, serde_json::to_string(&described).unwrap());
+        let metadata = r#"{"order":7}"#;
+        let described = CallbackBody {
+            metadata: serde_json::from_str(metadata).unwrap(),
+            ..described
+        };
+        let body = with_metadata(body.into_bytes(), metadata.as_bytes());
+        let body = String::from_utf8(body).unwrap();
         assert_eq!(body, serde_json::to_string(&described).unwrap());
     }
 
@@ -85,6 +109,7 @@ mod tests {
                 response: None,
                 error: Some("\"no\"\n\0".to_owned()),
                 error_code: code.map(str::to_owned),
+                metadata: None,
             };
             let body = String::from_utf8(body).unwrap();
             assert_eq!(body, serde_json::to_string(&described).unwrap());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use domain::host_pace::{HostAnswer, HostClass};
-use domain::id::CargoId;
+use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use store::shard::delivery::Destination;
@@ -36,6 +36,7 @@ pub struct CallbackLimits {
 #[derive(Debug)]
 pub(crate) struct PendingCallback {
     pub(crate) cargo: CargoId,
+    pub(crate) project: ProjectId,
     pub(crate) destination: Destination,
     pub(crate) url: String,
     pub(crate) number: u32,
@@ -49,20 +50,24 @@ pub(crate) struct PendingCallback {
 }
 
 impl PendingCallback {
-    /// The body of the callback. Every attempt sends the same bytes. An outcome of an earlier
-    /// version may have failed without a code.
+    /// The body of the callback. Every attempt sends the same bytes, unless the project's option
+    /// for metadata changes. An outcome of an earlier version may have failed without a code.
     pub(crate) fn encode_payload(
         cargo: CargoId,
         success: bool,
         code: Option<&str>,
         plain: &[u8],
+        metadata: Option<&[u8]>,
     ) -> Bytes {
-        let bytes = if success {
+        let body = if success {
             wire::callback::success_body(cargo, plain)
         } else {
             wire::callback::failure_body(cargo, code, &String::from_utf8_lossy(plain))
         };
-        Bytes::from(bytes)
+        Bytes::from(match metadata {
+            Some(metadata) => wire::callback::with_metadata(body, metadata),
+            None => body,
+        })
     }
 }
 
@@ -215,6 +220,11 @@ impl CallbackSlots {
 
     pub(crate) fn take_handed_over(&self) -> Vec<PendingCallback> {
         std::mem::take(&mut self.lock().handed_over)
+    }
+
+    /// Returns callbacks that were taken and not started.
+    pub(crate) fn restore_handed_over(&self, callbacks: Vec<PendingCallback>) {
+        self.lock().handed_over.extend(callbacks);
     }
 
     /// This node may hold claims that it does not know of.

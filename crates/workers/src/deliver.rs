@@ -1,15 +1,17 @@
 //! Deliver: POSTs outcomes to their callbacks, never early and never skipped.
 //!
 //! ```text
-//! due_discovery   finds destinations with due callbacks
-//! due_queue       picks the next ones in fair order, among those with a free slot
-//! claim           claims their rows, and reads their payloads as memory allows
-//! send            makes the POSTs
-//! record          records their results
+//! due_discovery      finds destinations with due callbacks
+//! due_queue          picks the next ones in fair order, among those with a free slot
+//! claim              claims their rows, and reads their payloads as memory allows
+//! project_settings   knows whether a project's callbacks are signed and include metadata
+//! send               signs and makes the POSTs
+//! record             records their results
 //! ```
 
 use std::sync::Arc;
 
+use domain::callback_signature::SigningRoots;
 use domain::host_pace::HostClass;
 use domain::retry_schedule::RetrySchedule;
 use domain::time::Timestamp;
@@ -20,11 +22,12 @@ use store::shard::node::Claim;
 use tokio_util::sync::CancellationToken;
 
 use crate::callback_slots::{CallbackSlots, PendingCallback};
-use crate::deliver::claim::UnsentDelivery;
+use crate::deliver::claim::{ROOT_MISSING_REASON, UnsentDelivery};
 use crate::deliver::due_discovery::DueDiscovery;
 use crate::deliver::due_queue::DueQueue;
 use crate::deliver::lost_claims::LostClaims;
-use crate::deliver::send::CallbackSender;
+use crate::deliver::project_settings::{CallbackSigning, ProjectSettings};
+use crate::deliver::send::{AttemptEnd, CallbackSender, FinishedCallback};
 use crate::lease::Lease;
 use crate::stage::{Stage, StepResult, Wakeup};
 
@@ -35,6 +38,8 @@ mod due_discovery;
 mod lost_claims;
 
 mod due_queue;
+
+mod project_settings;
 
 mod record;
 
@@ -47,6 +52,7 @@ pub struct DeliverStage {
     retry_schedule: RetrySchedule,
     slots: CallbackSlots,
     sender: CallbackSender,
+    project_settings: ProjectSettings,
     discovery: DueDiscovery,
     queue: DueQueue,
     lost_claims: LostClaims,
@@ -64,6 +70,8 @@ pub(crate) struct DeliverDeps {
     pub(crate) retry_schedule: RetrySchedule,
     pub(crate) slots: CallbackSlots,
     pub(crate) wakeup: Wakeup,
+    /// None: this process cannot sign.
+    pub(crate) signing_roots: Option<SigningRoots>,
 }
 
 impl DeliverStage {
@@ -75,6 +83,7 @@ impl DeliverStage {
             retry_schedule: deps.retry_schedule,
             slots: deps.slots,
             sender: CallbackSender::new(deps.callbacks, deps.wakeup),
+            project_settings: ProjectSettings::new(deps.signing_roots),
             discovery: DueDiscovery::default(),
             queue: DueQueue::default(),
             lost_claims: LostClaims::default(),
@@ -122,24 +131,44 @@ impl DeliverStage {
         let waited = (now - callback.due_at).to_std().unwrap_or_default();
         metrics::histogram!("longshore_callback_queue_duration_seconds", "class" => class)
             .record(waited.as_secs_f64());
-        self.sender.start(callback, lease, now);
+        let signer = match self.project_settings.signing(callback.project) {
+            CallbackSigning::Off => None,
+            CallbackSigning::On(signer) => Some(signer),
+            CallbackSigning::RootMissing => {
+                let end =
+                    AttemptEnd::NotSent(self.report_unsent(callback.cargo, ROOT_MISSING_REASON));
+                self.sender.skip(FinishedCallback::new(callback, end, now));
+                return;
+            }
+        };
+        self.sender.start(callback, signer, lease, now);
     }
 
     /// Starts the callbacks of outcomes that this process has just stored; returns how many.
-    fn start_handed_over(&self, now: Timestamp) -> usize {
+    async fn start_handed_over(&mut self, now: Timestamp) -> Result<usize, store::Error> {
         let (lease, claim) = (self.lease.token(), self.lease.claim());
         let callbacks = self.slots.take_handed_over();
         let count = callbacks.len();
+        let projects = callbacks.iter().map(|callback| callback.project);
+        let settings = &mut self.project_settings;
+        if let Err(failure) = settings.refresh(&self.shard, projects, now).await {
+            self.slots.restore_handed_over(callbacks);
+            return Err(failure);
+        }
         for callback in callbacks {
             if callback.claim == claim && !lease.is_cancelled() {
-                self.start(callback, lease.clone(), now);
+                if self.project_settings.includes_metadata(callback.project) {
+                    self.read_again(callback, lease.clone());
+                } else {
+                    self.start(callback, lease.clone(), now);
+                }
             } else {
                 let (to, bytes) = (&callback.destination, callback.bytes);
                 self.slots.release(to, bytes, None, now);
                 self.slots.forget([callback.cargo]);
             }
         }
-        count
+        Ok(count)
     }
 
     async fn discover(&mut self, now: Timestamp) -> Result<(), store::Error> {
@@ -178,7 +207,7 @@ impl Stage for DeliverStage {
         for freed in self.slots.take_freed() {
             self.queue.unblock(freed, &self.slots);
         }
-        did += self.start_handed_over(now);
+        did += self.start_handed_over(now).await?;
         if self.discovery.is_due(now) {
             self.discover(now).await?;
         }

@@ -162,9 +162,10 @@ fn prepare_group(
         };
         if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
             let code = failure_code.map(FailureCode::as_str);
-            let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain);
+            let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain, None);
             pending.push(PendingCallback {
                 cargo: head.cargo,
+                project: head.project,
                 destination,
                 url: url.clone(),
                 number: 1,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::callback_signature::SigningRoots;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::CallbackClient;
@@ -63,6 +64,8 @@ pub struct Options {
     pub account_slots: AccountSlots,
     pub callback_limits: CallbackLimits,
     pub retry_schedule: RetrySchedule,
+    /// The secrets of signed callbacks are derived from them. None: this process cannot sign.
+    pub signing_roots: Option<SigningRoots>,
     pub retention: TimeDelta,
     /// The directory for jobs while they are packed and for results while they are read.
     pub spool_dir: PathBuf,
@@ -119,6 +122,7 @@ impl WorkerSet {
             retry_schedule: options.retry_schedule,
             slots: callback_slots.clone(),
             wakeup: bells.finished.clone(),
+            signing_roots: options.signing_roots,
         };
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
         let deps = Arc::new(BatchDeps {

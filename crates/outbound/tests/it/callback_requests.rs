@@ -1,6 +1,9 @@
 //! The requests that a receiver sees.
 
 use bytes::Bytes;
+use domain::callback_settings::{CallbackSettings, CallbackSettingsChange};
+use domain::callback_signature::{CallbackSigner, SigningRoot, SigningRoots};
+use domain::time::Timestamp;
 use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 
 use crate::support::{client, post};
@@ -13,7 +16,7 @@ async fn one_json_post_goes_to_the_exact_url() {
         receiver.port()
     );
     let attempt = client()
-        .post(&url, Bytes::from_static(br#"{"cargo_id":"crg_1"}"#))
+        .post(&url, Bytes::from_static(br#"{"cargo_id":"crg_1"}"#), None)
         .await;
     assert!(attempt.is_success(), "{attempt:?}");
     assert_eq!(
@@ -59,9 +62,34 @@ async fn a_large_body_arrives_whole() {
     let body = Bytes::from(vec![b'x'; 3_000_000]);
     assert!(
         client()
-            .post(&receiver.url(), body.clone())
+            .post(&receiver.url(), body.clone(), None)
             .await
             .is_success()
     );
     assert!(receiver.received()[0].body == body);
+}
+
+#[tokio::test]
+async fn a_signed_post_has_three_more_headers() {
+    let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
+    let root = SigningRoot::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+    let roots = SigningRoots {
+        current: root,
+        previous: None,
+    };
+    let now = Timestamp::from_timestamp(1_763_240_000, 0).unwrap();
+    let project = "prj_019b76da807b774b805000000000002a".parse().unwrap();
+    let cargo = "crg_019b76da807b774b805000000000002a".parse().unwrap();
+    let settings = CallbackSettings::default();
+    let settings = settings.apply(CallbackSettingsChange::EnableSigning, now);
+    let signer = CallbackSigner::new(&roots, project, &settings.unwrap()).unwrap();
+    let body = Bytes::from_static(b"{}");
+    let signature = signer.sign(cargo, now, &body);
+    let attempt = client().post(&receiver.url(), body, Some(&signature)).await;
+    assert!(attempt.is_success(), "{attempt:?}");
+    let head = &receiver.received()[0].head;
+    let headers = "webhook-id: crg_019b76da807b774b805000000000002a\r\n\
+                   webhook-timestamp: 1763240000\r\n\
+                   webhook-signature: v1,hBy8bQT7EesEuw9GQYMvN4DD0FWDfKwJAbMZnamwBTA=\r\n";
+    assert!(head.contains(headers), "{head}");
 }

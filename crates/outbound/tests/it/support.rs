@@ -70,7 +70,7 @@ pub(crate) fn client_with_rules(
 }
 
 pub(crate) async fn post(client: &HttpCallbackClient, url: &str) -> CallbackAttempt {
-    client.post(url, Bytes::from_static(b"{}")).await
+    client.post(url, Bytes::from_static(b"{}"), None).await
 }
 
 pub(crate) fn attempt_error(attempt: &CallbackAttempt) -> &str {

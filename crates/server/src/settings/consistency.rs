@@ -20,6 +20,10 @@ pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
         let text = "must not be less than SVC_MAX_BODY_BYTES";
         conflicts.push(("SVC_BODY_BUDGET_BYTES", text));
     }
+    if values.signing_root.is_none() && values.signing_root_previous.is_some() {
+        let text = "is not set, but SVC_SIGNING_ROOT_PREVIOUS is; set it to the new root";
+        conflicts.push(("SVC_SIGNING_ROOT", text));
+    }
     if values.oidc_issuer.is_some() {
         if values.oidc_client.is_none() {
             let text = "is not set, but SVC_OIDC_ISSUER is; \

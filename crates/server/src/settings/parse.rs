@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::callback_signature::SigningRoot;
 use domain::retry_schedule::RetrySchedule;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
@@ -33,6 +34,11 @@ pub(super) fn milliseconds<const MIN: u64, const MAX: u64>(text: &str) -> Result
     whole_number::<u64, MIN, MAX>(text)
         .map(Duration::from_millis)
         .map_err(expected)
+}
+
+pub(super) fn root(text: &str) -> Result<SigningRoot, String> {
+    SigningRoot::parse(text)
+        .ok_or_else(|| "32 bytes in base64, such as `openssl rand -base64 32` prints".to_owned())
 }
 
 pub(super) fn socket(text: &str) -> Result<SocketAddr, String> {

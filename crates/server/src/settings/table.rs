@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::callback_signature::SigningRoot;
 use domain::retry_schedule::RetrySchedule;
 use ipnet::IpNet;
 use url::Url;
@@ -20,7 +21,7 @@ use crate::settings::files::{
 };
 use crate::settings::licence::{LicencePublicKey, amount, public_key};
 use crate::settings::parse::{
-    cidrs, filter, host_names, http_url, milliseconds, name, path, ports, schedule, seconds,
+    cidrs, filter, host_names, http_url, milliseconds, name, path, ports, root, schedule, seconds,
     socket, whole_number,
 };
 
@@ -165,6 +166,10 @@ settings! {
         "Host names that callbacks never reach, with all names below them, such as corp.example,localhost.";
     Plain "SVC_CALLBACK_PORTS" callback_ports: Vec<RangeInclusive<u16>> = "", ports,
         "Ports that callbacks may reach, such as 443,8000-8999. Empty means all.";
+    Hidden "SVC_SIGNING_ROOT" signing_root: Option<SigningRoot> = "", optional(root),
+        "32 random bytes in base64, such as openssl rand -base64 32 prints. The secrets of signed callbacks are derived from it. Set the same value for serve and work, and keep a copy: another value changes every secret.";
+    Hidden "SVC_SIGNING_ROOT_PREVIOUS" signing_root_previous: Option<SigningRoot> = "", optional(root),
+        "The SVC_SIGNING_ROOT before this one, while receivers change their secrets. Its secrets sign too.";
     Plain "SVC_DELIVERY_SLOTS" delivery_slots: usize = "4096", whole_number::<usize, 1, 100_000>,
         "Maximum number of callbacks in flight per process and shard. Each one uses an open file.";
     Plain "SVC_DELIVERY_SLOTS_PER_HOST" delivery_slots_per_host: usize = "256", whole_number::<usize, 1, 100_000>,

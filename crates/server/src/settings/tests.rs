@@ -303,3 +303,24 @@ fn passwords_are_never_shown() {
     let settings = reading(&[DATABASE]).settings().unwrap();
     assert!(!format!("{settings:?}").contains("dock:secret"));
 }
+
+#[test]
+fn a_signing_root_has_32_bytes_and_is_never_shown() {
+    let root = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let read = reading(&[DATABASE, ("SVC_SIGNING_ROOT", root)]);
+    let row = read
+        .rows
+        .iter()
+        .find(|row| row.declaration.name == "SVC_SIGNING_ROOT");
+    assert_eq!(row.unwrap().display_value, address::MASK);
+    let values = read.settings().unwrap().values;
+    assert!(crate::callback_signing::roots(&values).is_some());
+    insta::assert_snapshot!(failure_text(&[DATABASE, ("SVC_SIGNING_ROOT", "AAEC")]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_SIGNING_ROOT: the value is not 32 bytes in base64, such as `openssl rand -base64 32` prints
+    ");
+    insta::assert_snapshot!(failure_text(&[DATABASE, ("SVC_SIGNING_ROOT_PREVIOUS", root)]), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_SIGNING_ROOT: is not set, but SVC_SIGNING_ROOT_PREVIOUS is; set it to the new root
+    ");
+}

@@ -47,6 +47,8 @@ mod lifecycle;
 
 mod api_keys;
 
+mod callback_signing;
+
 mod ledger;
 
 mod ledger_model;

@@ -23,7 +23,7 @@ use workers::stage::{Stage, StepResult};
 
 use crate::support::files::TestFileBackends;
 use crate::support::test_limits::TestLimits;
-use crate::support::worker::{callback_client, worker_set_deps};
+use crate::support::worker::worker_set_deps;
 
 pub(crate) mod claims;
 
@@ -34,6 +34,8 @@ pub(crate) mod files;
 pub(crate) mod http;
 
 pub(crate) mod server_process;
+
+pub(crate) mod signing;
 
 pub(crate) mod simulated_providers;
 
@@ -158,28 +160,6 @@ impl TestService {
     pub(crate) fn north_url(&self) -> String {
         let [_, north, _] = &self.databases;
         north.url()
-    }
-
-    /// Joins another worker process, which reaches the north shard through this handle.
-    pub(crate) async fn join_worker_set_on(&self, shard: Arc<Shard>) -> WorkerSet {
-        let mut deps = self.worker_deps.clone();
-        deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
-        WorkerSet::join(workers::WorkerSetDeps { shard, ..deps })
-            .await
-            .unwrap()
-    }
-
-    /// Joins another worker process on the north shard.
-    pub(crate) async fn join_another_worker_set(&self) -> WorkerSet {
-        self.join_worker_set_on(Arc::clone(&self.north)).await
-    }
-
-    /// Joins another worker process on the north shard, one that calls https URLs only.
-    pub(crate) async fn join_production_worker_set(&self) -> WorkerSet {
-        let mut deps = self.worker_deps.clone();
-        deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
-        deps.callbacks = callback_client(AllowedSchemes::HttpsOnly);
-        WorkerSet::join(deps).await.unwrap()
     }
 
     pub(crate) fn now(&self) -> Timestamp {

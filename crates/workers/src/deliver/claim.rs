@@ -1,6 +1,7 @@
 //! Claims due deliveries, then reads and unpacks their payloads as memory allows.
 
 use domain::batch::MAX_TAKEOVERS;
+use domain::id::CargoId;
 use domain::time::Timestamp;
 use store::shard::delivery::{self, ClaimedDelivery, StoredCallback};
 use store::shard::node::Claim;
@@ -12,7 +13,7 @@ use crate::callback_slots::PendingCallback;
 
 /// Why an attempt ends without a POST.
 #[derive(Debug, Clone, Copy)]
-struct NotSentReason {
+pub(super) struct NotSentReason {
     /// In the metric and the log.
     label: &'static str,
     /// In the attempt.
@@ -26,6 +27,11 @@ const INTERRUPTED_REASON: NotSentReason = NotSentReason {
 const UNREADABLE_REASON: NotSentReason = NotSentReason {
     label: "unreadable",
     error: "not sent: the stored outcome cannot be read",
+};
+
+pub(super) const ROOT_MISSING_REASON: NotSentReason = NotSentReason {
+    label: "signing_root_missing",
+    error: "not sent: signing is on, but the worker has no signing root",
 };
 
 /// A claimed delivery that has its slot and is not sent yet.
@@ -88,7 +94,7 @@ impl DeliverStage {
             return Ok(0);
         }
         self.drop_lost(now);
-        self.read_contents().await?;
+        self.read_contents(now).await?;
         let (mut chosen, mut waiting, mut ended) = (Vec::new(), Vec::new(), 0);
         for unsent in std::mem::take(&mut self.unsent) {
             let size = unsent.stored.as_ref().and_then(|it| it.unpacked_size);
@@ -130,19 +136,40 @@ impl DeliverStage {
         }
     }
 
-    async fn read_contents(&mut self) -> Result<(), store::Error> {
+    async fn read_contents(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let unread = self.unsent.iter().filter(|it| it.stored.is_none());
         let cargo: Vec<_> = unread.map(|it| it.delivery.cargo).collect();
-        if cargo.is_empty() {
-            return Ok(());
-        }
-        let mut contents = delivery::read_callbacks(&self.shard, &cargo).await?;
-        for unsent in &mut self.unsent {
-            if unsent.stored.is_none() {
-                unsent.stored = contents.remove(&unsent.delivery.cargo);
+        if !cargo.is_empty() {
+            let mut contents = delivery::read_callbacks(&self.shard, &cargo).await?;
+            for unsent in &mut self.unsent {
+                if unsent.stored.is_none() {
+                    unsent.stored = contents.remove(&unsent.delivery.cargo);
+                }
             }
         }
-        Ok(())
+        let stored = self.unsent.iter().filter_map(|it| it.stored.as_ref());
+        let projects = stored.map(|stored| stored.project);
+        let settings = &mut self.project_settings;
+        settings.refresh(&self.shard, projects, now).await
+    }
+
+    /// Reads the payload of a callback that was handed over again, now with its metadata.
+    pub(super) fn read_again(&mut self, callback: PendingCallback, lease: CancellationToken) {
+        self.slots
+            .release_bytes(&callback.destination, callback.bytes);
+        self.unsent.push(UnsentDelivery {
+            claim: callback.claim,
+            delivery: ClaimedDelivery {
+                cargo: callback.cargo,
+                destination: callback.destination,
+                due_at: callback.due_at,
+                number: callback.number,
+                takeovers: 0,
+                is_resend: callback.is_resend,
+            },
+            lease,
+            stored: None,
+        });
     }
 
     /// Reads the long bodies of the deliveries to send now. Their memory is reserved.
@@ -186,20 +213,26 @@ impl DeliverStage {
             bytes,
         } = unsent;
         let unpacked = stored.map(|stored| {
-            let (url, success) = (stored.url.clone(), stored.success);
-            let code = stored.failure_code.clone();
+            let (project, url, success) = (stored.project, stored.url.clone(), stored.success);
+            let (code, metadata) = (stored.failure_code.clone(), stored.metadata.clone());
             let plain = stored.unpack()?;
-            let payload =
-                PendingCallback::encode_payload(delivery.cargo, success, code.as_deref(), &plain);
-            Ok::<_, store::Error>((url, payload))
+            let payload = PendingCallback::encode_payload(
+                delivery.cargo,
+                success,
+                code.as_deref(),
+                &plain,
+                metadata.as_deref(),
+            );
+            Ok::<_, store::Error>((project, url, payload))
         });
-        let Some(Ok((url, payload))) = unpacked else {
+        let Some(Ok((project, url, payload))) = unpacked else {
             self.slots.release_bytes(&delivery.destination, bytes);
             self.skip_attempt(delivery, claim, UNREADABLE_REASON, now);
             return;
         };
         let callback = PendingCallback {
             cargo: delivery.cargo,
+            project,
             destination: delivery.destination,
             url,
             number: delivery.number,
@@ -220,11 +253,17 @@ impl DeliverStage {
         reason: NotSentReason,
         now: Timestamp,
     ) {
-        let (cargo, NotSentReason { label, error }) = (delivery.cargo, reason);
+        let error = self.report_unsent(delivery.cargo, reason);
+        self.sender
+            .skip(FinishedCallback::not_sent(delivery, claim, error, now));
+    }
+
+    /// Returns the error for the attempt.
+    pub(super) fn report_unsent(&self, cargo: CargoId, reason: NotSentReason) -> &'static str {
+        let NotSentReason { label, error } = reason;
         tracing::warn!(shard = %self.shard.name, cargo.id = %cargo, reason = label, "a callback attempt was not sent and counts as failed");
         metrics::counter!("longshore_callback_attempt_errors_total", "reason" => label)
             .increment(1);
-        self.sender
-            .skip(FinishedCallback::not_sent(delivery, claim, error, now));
+        error
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::callback_signature::CallbackSigner;
 use domain::host_pace::HostAnswer;
 use domain::id::CargoId;
 use domain::time::Timestamp;
@@ -38,6 +39,19 @@ pub(super) enum AttemptEnd {
 }
 
 impl FinishedCallback {
+    pub(super) fn new(callback: PendingCallback, end: AttemptEnd, started_at: Timestamp) -> Self {
+        Self {
+            cargo: callback.cargo,
+            destination: callback.destination,
+            number: callback.number,
+            is_resend: callback.is_resend,
+            claim: callback.claim,
+            bytes: callback.bytes,
+            started_at,
+            end,
+        }
+    }
+
     pub(super) fn not_sent(
         delivery: ClaimedDelivery,
         claim: Claim,
@@ -89,32 +103,27 @@ impl CallbackSender {
         }
     }
 
-    /// Starts the POST. It is cancelled when the lease under which it was claimed is lost.
+    /// Signs the callback and starts the POST. It is cancelled when the lease under which it was claimed is lost.
     pub(super) fn start(
         &self,
-        callback: PendingCallback,
+        mut callback: PendingCallback,
+        signer: Option<Arc<CallbackSigner>>,
         lease: CancellationToken,
         now: Timestamp,
     ) {
         let (callbacks, finished) = (self.callbacks.clone(), self.finished.0.clone());
         let bell = self.wakeup.clone();
         self.in_flight.spawn(async move {
-            let post = callbacks.post(&callback.url, callback.payload);
+            let payload = std::mem::take(&mut callback.payload);
+            // Every attempt has its own time and signature, and the same id.
+            let signature = signer.map(|signer| signer.sign(callback.cargo, now, &payload));
+            let post = callbacks.post(&callback.url, payload, signature.as_ref());
             let end = tokio::select! {
                 biased;
                 () = lease.cancelled() => AttemptEnd::LeaseLost,
                 attempt = post => AttemptEnd::Posted(attempt),
             };
-            let ended = FinishedCallback {
-                cargo: callback.cargo,
-                destination: callback.destination,
-                number: callback.number,
-                is_resend: callback.is_resend,
-                claim: callback.claim,
-                bytes: callback.bytes,
-                started_at: now,
-                end,
-            };
+            let ended = FinishedCallback::new(callback, end, now);
             // The receiver is gone only after deliver has ended, and then the row is free again.
             let _ = finished.send(ended);
             bell.wake();
@@ -162,6 +171,7 @@ mod tests {
         };
         let callback = || PendingCallback {
             cargo: CargoId::from_uuid(uuid::Uuid::nil()),
+            project: uuid::Uuid::nil().into(),
             destination: Destination {
                 organization: uuid::Uuid::nil().into(),
                 host: "host".to_owned(),
@@ -176,10 +186,10 @@ mod tests {
         };
         // One is in flight when the lease is lost, the other has not started.
         let lease = CancellationToken::new();
-        sender.start(callback(), lease.clone(), Timestamp::UNIX_EPOCH);
+        sender.start(callback(), None, lease.clone(), Timestamp::UNIX_EPOCH);
         let _receiver = listener.accept().await.unwrap();
         lease.cancel();
-        sender.start(callback(), lease, Timestamp::UNIX_EPOCH);
+        sender.start(callback(), None, lease, Timestamp::UNIX_EPOCH);
         for _ in 0..2 {
             let finished = loop {
                 if let Some(finished) = sender.next_finished() {

@@ -337,6 +337,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
                 payload_bytes: 1 << 20,
             },
             retry_schedule: domain::retry_schedule::RetrySchedule::default(),
+            signing_roots: None,
             retention: TimeDelta::days(30),
             spool_dir: std::env::temp_dir(),
             drain_timeout: Duration::from_secs(5),

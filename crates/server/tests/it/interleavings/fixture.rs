@@ -346,6 +346,7 @@ fn worker_options(node: usize, plan: &SeedPlan) -> workers::Options {
         },
         // Two attempts: the callback fails after the second one.
         retry_schedule: RetrySchedule::new([TimeDelta::seconds(30)]),
+        signing_roots: None,
         retention: TimeDelta::days(30),
         spool_dir: std::env::temp_dir(),
         drain_timeout: Duration::from_secs(1),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use domain::callback_signature::SignatureHeaders;
 use domain::id::CargoId;
 use outbound::callback::{CallbackAttempt, CallbackClient};
 
@@ -43,7 +44,7 @@ pub(super) struct NodeCallbackClient {
 
 #[async_trait]
 impl CallbackClient for NodeCallbackClient {
-    async fn post(&self, _: &str, body: Bytes) -> CallbackAttempt {
+    async fn post(&self, _: &str, body: Bytes, _: Option<&SignatureHeaders>) -> CallbackAttempt {
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let cargo = body["cargo_id"].as_str().unwrap().parse().unwrap();
         let turn = self.log.turn();

@@ -1,4 +1,4 @@
-//! The dependencies of a worker set in tests.
+//! The dependencies of a worker set in tests, and more worker processes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,40 @@ use outbound::callback::HttpCallbackClient;
 use outbound::provider::mock::MockProvider;
 use store::Shard;
 use tokio::sync::watch;
-use workers::{CallbackLimits, PackingLimits, Providers};
+use workers::{CallbackLimits, PackingLimits, Providers, WorkerSet};
 
-use crate::support::MOCK_DELAY;
+use crate::support::signing::signing_roots;
+use crate::support::{MOCK_DELAY, TestService};
+
+impl TestService {
+    /// Joins another worker process on the north shard, with changed dependencies.
+    pub(crate) async fn join_worker_set_with(
+        &self,
+        change: impl FnOnce(&mut workers::WorkerSetDeps),
+    ) -> WorkerSet {
+        let mut deps = self.worker_deps.clone();
+        deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
+        change(&mut deps);
+        WorkerSet::join(deps).await.unwrap()
+    }
+
+    /// Joins another worker process, which reaches the north shard through this handle.
+    pub(crate) async fn join_worker_set_on(&self, shard: Arc<Shard>) -> WorkerSet {
+        self.join_worker_set_with(|deps| deps.shard = shard).await
+    }
+
+    /// Joins another worker process on the north shard.
+    pub(crate) async fn join_another_worker_set(&self) -> WorkerSet {
+        self.join_worker_set_with(|_| {}).await
+    }
+
+    /// Joins another worker process on the north shard, one that calls https URLs only.
+    pub(crate) async fn join_production_worker_set(&self) -> WorkerSet {
+        let callbacks = callback_client(AllowedSchemes::HttpsOnly);
+        self.join_worker_set_with(|deps| deps.callbacks = callbacks)
+            .await
+    }
+}
 
 pub(super) fn worker_set_deps(
     shard: Arc<Shard>,
@@ -45,6 +76,7 @@ pub(super) fn worker_set_deps(
                 payload_bytes: 1 << 20,
             },
             retry_schedule: RetrySchedule::default(),
+            signing_roots: Some(signing_roots()),
             retention: chrono::TimeDelta::days(30),
             spool_dir: std::env::temp_dir(),
             drain_timeout: Duration::from_secs(5),
@@ -52,7 +84,7 @@ pub(super) fn worker_set_deps(
     }
 }
 
-pub(super) fn callback_client(schemes: AllowedSchemes) -> Arc<HttpCallbackClient> {
+fn callback_client(schemes: AllowedSchemes) -> Arc<HttpCallbackClient> {
     let client = HttpCallbackClient::new(outbound::callback::Options {
         timeout: Duration::from_secs(2),
         allowed_ranges: vec!["127.0.0.0/16".parse().unwrap()],
