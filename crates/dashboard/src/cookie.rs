@@ -122,6 +122,7 @@ mod tests {
             setup_plan: domain::organization::Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
             sign_in: crate::state::SignInPolicy::default(),
+            signing_roots: None,
         };
         let token = SecretToken::from_random([1; 32]);
         let mut headers = HeaderMap::new();

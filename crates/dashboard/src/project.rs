@@ -2,6 +2,8 @@
 
 pub(crate) mod batches;
 
+pub(crate) mod callback_settings;
+
 pub(crate) mod callbacks;
 
 pub(crate) mod files;

@@ -1,5 +1,7 @@
 //! All routes with the access that each requires. The dashboard serves only these.
 
+mod callback_settings;
+
 mod operations;
 
 mod people;
@@ -20,6 +22,7 @@ pub(crate) fn all_routes() -> Vec<PageRoute> {
     table.extend(people::proofs());
     table.extend(people::organizations());
     table.extend(project::projects());
+    table.extend(callback_settings::routes());
     table.extend(project::cargo());
     table.extend(reports::reports());
     table.extend(project::files());

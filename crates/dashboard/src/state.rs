@@ -7,6 +7,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
+use domain::callback_signature::SigningRoots;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
 use domain::model::Catalogue;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
@@ -82,6 +83,8 @@ pub struct Options {
     /// How long a lane waits for more cargo before it sends a batch that is not full.
     pub batch_linger: TimeDelta,
     pub sign_in: SignInPolicy,
+    /// The secrets of signed callbacks are derived from them. None: signing cannot be turned on.
+    pub signing_roots: Option<SigningRoots>,
 }
 
 /// How people sign in, and for how long.

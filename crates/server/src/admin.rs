@@ -16,6 +16,7 @@ mod project;
 mod provider;
 mod random;
 mod savings;
+mod signing;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,8 @@ use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
 use crate::admin::provider::ProviderCommand;
 use crate::admin::savings::SavingsCommand;
+use crate::admin::signing::SigningCommand;
+use crate::callback_signing;
 use crate::dashboard;
 use crate::databases::Stores;
 use crate::providers::ProviderAccounts;
@@ -70,6 +73,9 @@ enum AdminSubcommand {
     /// API keys, which callers send as X-API-Key; each belongs to a project.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Signatures of a project's callbacks, and their secrets.
+    #[command(subcommand)]
+    Signing(SigningCommand),
     /// People who sign in to the dashboard.
     #[command(subcommand)]
     Person(PersonCommand),
@@ -113,6 +119,7 @@ impl AdminCommand {
             AdminSubcommand::Organization(_)
             | AdminSubcommand::Project(_)
             | AdminSubcommand::Key(_)
+            | AdminSubcommand::Signing(_)
             | AdminSubcommand::Person(_)
             | AdminSubcommand::Credit(_)
             | AdminSubcommand::Ledger(_)
@@ -166,6 +173,10 @@ pub async fn run(
         AdminSubcommand::Organization(command) => organization::run(command, context).await?,
         AdminSubcommand::Project(command) => project::run(command, context).await?,
         AdminSubcommand::Key(command) => key::run(command, context).await?,
+        AdminSubcommand::Signing(command) => {
+            let roots = callback_signing::roots(&settings.values);
+            signing::run(command, roots.as_ref(), context).await?
+        }
         AdminSubcommand::Person(command) => {
             let public_url = dashboard::public_url(&settings.values, settings.values.listen);
             person::run(command, &public_url, context).await?

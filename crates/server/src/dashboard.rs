@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
 
+use crate::callback_signing;
 use crate::databases::Stores;
 use crate::settings::choice::{BucketStyle, Deployment, Environment, SecondFactor, SignInMethods};
 use crate::settings::table::SettingValues;
@@ -127,6 +128,7 @@ fn options(listener: &TcpListener, values: &SettingValues) -> Options {
                 SecondFactor::Everyone => SecondFactorPolicy::Everyone,
             },
         },
+        signing_roots: callback_signing::roots(values),
     }
 }
 

@@ -75,6 +75,7 @@ export function pages(known) {
     models: `${project}/models`,
     keys: `${project}/keys`,
     settings: `${project}/settings`,
+    "callback-settings": `${project}/settings/callbacks`,
     operations: "/dashboard/operations",
     "operations-people": "/dashboard/operations/people",
     "operations-audit": "/dashboard/operations/audit",

@@ -1,5 +1,6 @@
 //! Why a command failed, and what to do about it.
 
+use domain::callback_settings::CallbackSettingsRefusal;
 use domain::id::{ApiKeyId, OrganizationId, ProjectId};
 use domain::money::Money;
 use domain::project::Slug;
@@ -100,6 +101,13 @@ pub enum AdminFailure {
     NoProject(ProjectId),
     #[error("there is no key {0}: `longshored admin key list --project ID` shows them")]
     NoKey(ApiKeyId),
+    #[error(
+        "SVC_SIGNING_ROOT is not set: set it to 32 bytes in base64, the same for serve, work and \
+         admin; `openssl rand -base64 32` prints such a value"
+    )]
+    NoSigningRoot,
+    #[error("nothing was changed: {0}")]
+    CallbackSettingsRefused(#[from] CallbackSettingsRefusal),
     #[error("the slug {0} is taken: choose another")]
     SlugTaken(Slug),
     #[error(

@@ -15,6 +15,7 @@ use crate::admin::ROWS_PER_PAGE;
 use crate::admin::argument;
 use crate::admin::printer::{AdminView, yes_or_no};
 use crate::admin::random;
+use crate::admin::signing;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
@@ -41,6 +42,16 @@ pub(super) enum ProjectCommand {
         #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
         id: ProjectId,
     },
+    /// Include the metadata of the load in a project's callbacks.
+    IncludeMetadata {
+        #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
+        id: ProjectId,
+    },
+    /// Leave the metadata of the load out of a project's callbacks, as by default.
+    ExcludeMetadata {
+        #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
+        id: ProjectId,
+    },
 }
 
 pub(super) async fn run(
@@ -50,6 +61,8 @@ pub(super) async fn run(
     match command {
         ProjectCommand::Create { organization, slug } => create(organization, slug, context).await,
         ProjectCommand::List { organization } => list(organization, context).await,
+        ProjectCommand::IncludeMetadata { id } => signing::set_metadata(id, true, context).await,
+        ProjectCommand::ExcludeMetadata { id } => signing::set_metadata(id, false, context).await,
         ProjectCommand::Activate { id } => show(
             project::activate(context.control, id, &Actor::console(), context.now).await?,
             id,

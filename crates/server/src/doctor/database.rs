@@ -9,6 +9,7 @@ use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
 use store::migrate::{self, SchemaState};
 use store::shard::bucket_marker::{self, BucketMarkerState};
+use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
 use store::shard::partition::{self, DaysReady};
 use store::{Error, Shard};
@@ -71,6 +72,11 @@ pub(super) async fn check_shard(
     let Some(now) = now else { return };
     if check_schema(found, migrate::shard_state(shard).await) {
         check_partitions(found, partition::read_days_ready(shard, now).await);
+        check_signing(
+            found,
+            settings,
+            callback_settings::count_signed(shard).await,
+        );
         check_removal(found, bucket_marker::read_state(shard).await);
         check_ledger(
             found,
@@ -275,6 +281,19 @@ pub(super) fn check_transactions(
         None => "finish it with COMMIT PREPARED or ROLLBACK PREPARED".to_owned(),
     };
     found.warning(check, &text, &fix);
+}
+
+/// Without the root, signed callbacks are not sent.
+fn check_signing(found: &mut DependencyFindings, settings: &Settings, signed: Result<i64, Error>) {
+    match signed {
+        Ok(count) if count > 0 && settings.values.signing_root.is_none() => {
+            let text = format!("SVC_SIGNING_ROOT is not set, projects with signing on: {count}");
+            let fix = "set SVC_SIGNING_ROOT to the value from which their secrets were derived";
+            found.wrong("signing", &text, fix);
+        }
+        Ok(_) => {}
+        Err(error) => found.warning("signing", &error_chain::chain(&error), "run doctor again"),
+    }
 }
 
 /// Returns whether the schema allows further checks.

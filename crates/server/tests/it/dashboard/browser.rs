@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::support::signing::signing_roots;
 use crate::support::{Customer, TestService};
 
 pub(crate) const PUBLIC_URL: &str = "https://dash.example";
@@ -83,6 +84,7 @@ fn dashboard_router_on(
             setup_plan: Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
             sign_in,
+            signing_roots: Some(signing_roots()),
         },
     }))
 }
