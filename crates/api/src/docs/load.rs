@@ -197,6 +197,35 @@ fn expect_error(body: &[u8]) -> ApiError {
     }
 }
 
+/// The headers of a signed callback, and what they hold.
+const SIGNATURE_HEADERS: [(&str, &str); 3] = [
+    (
+        "webhook-id",
+        "Only if your project signs its callbacks: the `cargo_id`, the same for every attempt.",
+    ),
+    (
+        "webhook-timestamp",
+        "Only if your project signs its callbacks: when this attempt began, in seconds since \
+         1970.",
+    ),
+    (
+        "webhook-signature",
+        "Only if your project signs its callbacks: `v1,` and the base64 of the HMAC-SHA256 of \
+         `{webhook-id}.{webhook-timestamp}.{body}`. During a rotation there are several, \
+         separated by spaces.",
+    ),
+];
+
+fn signature_header((name, description): (&str, &str)) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}
+
 fn callback_operation() -> PathItem {
     let parsed = |body: Vec<u8>| serde_json::from_slice(&body).unwrap_or_default();
     let response = serde_json::to_vec(&examples::response()).unwrap_or_default();
@@ -237,9 +266,11 @@ fn callback_operation() -> PathItem {
         .description(Some(
             "Answer 2xx within 30 seconds. Otherwise the callback is retried after 30 s, 2 min, \
              10 min, 30 min and 1 h. After the last retry the status is `callback_failed`, and \
-             the result stays in tracking. Redirects are not followed. The callback is not \
-             signed: check that the `cargo_id` is one that you received.",
+             the result stays in tracking. Redirects are not followed. If your project signs its \
+             callbacks, verify the signature over the bytes of the body with a Standard Webhooks \
+             library. Otherwise check that the `cargo_id` is one that you received.",
         ))
+        .parameters(Some(SIGNATURE_HEADERS.map(signature_header)))
         .securities(Some([]))
         .request_body(Some(body))
         .response("2XX", delivered)
