@@ -1,10 +1,21 @@
 # shellcheck shell=bash
-# The providers' own clients against the simulator, with another base URL.
+# Libraries of others against what we write: the providers' own clients against the simulator, with another base URL,
+# and those of Standard Webhooks against signed callbacks.
 
 missing_sdk() { missing_python; }
 
 # A virtual environment, separate from the one of the conformance tests.
 install_sdk() { python_packages crates/simulator/sdk/requirements.txt "$CACHE/sdk"; }
+
+missing_webhooks() {
+    missing_python
+    missing_node
+}
+
+install_webhooks() {
+    python_packages tools/webhooks/requirements.txt "$CACHE/webhooks"
+    node_packages tools/webhooks
+}
 
 run_sdk() {
     local port log
@@ -13,6 +24,8 @@ run_sdk() {
     # The whole workspace chooses the features, so that every verb shares one build.
     cargo build --workspace --bin simulator "${QUIET[@]}"
     scratch
+    # Arguments select tests of the providers' clients.
+    [[ $# != 0 ]] || run_webhooks
     port=$(free_ports 1)
     log=$SCRATCH/simulator.log
     export SIMULATOR_URL=http://127.0.0.1:$port
@@ -21,6 +34,19 @@ run_sdk() {
     say "pytest $*"
     cd crates/simulator/sdk || return
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
+}
+
+# The libraries of Standard Webhooks in Python and JavaScript verify what an example of the domain signs.
+run_webhooks() {
+    need compiler webhooks
+    say "building the example signed_callbacks"
+    cargo build --workspace --example signed_callbacks "${QUIET[@]}"
+    export SIGNED_CALLBACKS=$CARGO_TARGET_DIR/debug/examples/signed_callbacks
+    say "pytest tools/webhooks"
+    PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/webhooks/bin/pytest" -p no:cacheprovider \
+        --rootdir tools/webhooks tools/webhooks
+    say "node --test tools/webhooks"
+    run_interruptible node --test --test-reporter=spec tools/webhooks/standardwebhooks.test.mjs
 }
 
 # Waits until the simulator has printed its addresses: sdk_await PID LOG.
