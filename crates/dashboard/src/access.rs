@@ -20,6 +20,7 @@ use store::control::membership::{ScopeChoice, ScopeProject};
 use store::control::person::Person;
 
 use crate::cookie;
+use crate::live_streams::LiveRefresh;
 use crate::page_error::PageError;
 use crate::state::{CallerIdentity, DashboardState};
 
@@ -32,10 +33,6 @@ pub(crate) struct ClientInfo {
     /// The server renders a live page again, which its person has opened before.
     pub(crate) is_refresh: bool,
 }
-
-/// Marks the request of a live page that renders itself again. No browser can set it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LiveRefresh;
 
 impl ClientInfo {
     /// Uses `X-Forwarded-For` only if a trusted proxy sent the request.

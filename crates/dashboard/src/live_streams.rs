@@ -17,13 +17,15 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::access::LiveRefresh;
-
 /// How often a live page is rendered again.
 const RENDER_INTERVAL: Duration = Duration::from_secs(1);
 /// Fewer than the connections of the dashboard, so that streams never delay other pages.
 const MAX_CONCURRENT_RENDERS: usize = 2;
 const MAX_PAGE_BYTES: usize = 4 << 20;
+
+/// Marks the request of a live page that renders itself again. No browser can set it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveRefresh;
 
 /// How many live streams may be open.
 #[derive(Debug, Clone, Copy)]

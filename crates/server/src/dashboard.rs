@@ -225,12 +225,12 @@ pub fn offer_setup_link(
             } else {
                 log_setup_hint(&control).await
             };
-            match offered {
-                Ok(()) => return,
-                Err(_) => tokio::select! {
-                    () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
-                    () = stop.cancelled() => {}
-                },
+            if offered.is_ok() {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
+                () = stop.cancelled() => {}
             }
         }
     }

@@ -88,7 +88,7 @@ async fn m4_streams_of_one_page_share_its_renderings() {
     let mut other = pages.open(person(1), "a", "session=2").unwrap();
     assert_eq!(version(&mut other).await.as_deref(), Some("<main>2</main>"));
     drop((first, second, late, other));
-    pages.until(|it| it.streams.lock().is_empty()).await;
+    pages.until(|it| it.streams.pages.lock().is_empty()).await;
     assert_eq!(pages.begun.load(Ordering::SeqCst), 2);
 }
 
@@ -132,5 +132,5 @@ async fn a_session_that_has_ended_ends_its_streams() {
     };
     let mut stream = pages.streams.open(person(1), page).unwrap();
     assert_eq!(version(&mut stream).await, None);
-    assert!(pages.streams.lock().is_empty());
+    assert!(pages.streams.pages.lock().is_empty());
 }

@@ -53,7 +53,7 @@ pub(crate) async fn verify_code(
 ) -> Result<bool, PageError> {
     let attempt = ThrottledAttempt::new(&format!("code {}", person.email), &client.address);
     attempt.admit(state, now).await?;
-    let code: String = code.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let code: String = code.chars().filter(char::is_ascii_alphanumeric).collect();
     let enrolment = second_factor::find(&state.control, person.id).await?;
     let Some(enrolment) = enrolment.filter(|it| it.is_confirmed) else {
         return Ok(false);

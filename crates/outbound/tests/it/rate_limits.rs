@@ -365,9 +365,9 @@ async fn h5_redis_is_reached_with_tls_and_a_client_certificate() {
     let stranger = Some(other.client_pem());
     assert!(ping("localhost", &authority, stranger).await.is_err());
     let failure = ping("127.0.0.1", &authority, client()).await.unwrap_err();
-    assert!(failure.contains("NotValidForName"), "{failure}");
+    assert!(failure.contains("not valid for name"), "{failure}");
     let failure = ping("localhost", &other, client()).await.unwrap_err();
-    assert!(failure.contains("UnknownIssuer"), "{failure}");
+    assert!(failure.contains("invalid peer certificate"), "{failure}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ async fn callbacks_are_unsigned_and_without_metadata_by_default() {
     assert_eq!(signature_headers(&request), [None; 3]);
     let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
     let fields: Vec<&String> = body.as_object().unwrap().keys().collect();
-    let contract = ["cargo_id", "success", "response", "error", "error_code"];
+    let contract = ["cargo_id", "success", "response", "error"];
     assert_eq!(fields, contract);
 }
 

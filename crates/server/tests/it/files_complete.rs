@@ -296,7 +296,7 @@ async fn h6_one_project_has_its_share_of_long_polls() {
     const MAX_LONG_POLLS_PER_PROJECT: usize = 64;
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
-    let bytes = samples::text(100);
+    let bytes = sample_files::text(100);
     let session = service
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;

@@ -169,6 +169,7 @@ impl DeliverStage {
             },
             lease,
             stored: None,
+            bytes: 0,
         });
     }
 

@@ -17,14 +17,12 @@ const CODE: &str = "/dashboard/sign-in/code";
 
 /// The code that an authenticator app shows: RFC 6238.
 fn totp(secret: &str, now: Timestamp) -> String {
-    let mut bits = String::new();
-    for letter in secret.bytes() {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            _ => letter - b'2' + 26,
-        };
-        bits += &format!("{value:05b}");
-    }
+    let values = secret.bytes().map(|letter| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        _ => letter - b'2' + 26,
+    });
+    let bits: Vec<String> = values.map(|value| format!("{value:05b}")).collect();
+    let bits = bits.concat();
     let bytes = bits.as_bytes().chunks_exact(8);
     let bytes: Vec<u8> = bytes
         .map(|bits| u8::from_str_radix(std::str::from_utf8(bits).unwrap(), 2).unwrap())

@@ -89,6 +89,7 @@ fn callback_client(schemes: AllowedSchemes) -> Arc<HttpCallbackClient> {
         timeout: Duration::from_secs(2),
         allowed_ranges: vec!["127.0.0.0/16".parse().unwrap()],
         schemes,
+        rules: <_>::default(),
     });
     Arc::new(client.unwrap())
 }

@@ -4,8 +4,7 @@ use domain::id::{Berth, PersonId};
 use domain::time::Clock as _;
 use store::control::audit_log::Actor;
 use store::control::person::{self, NewPerson};
-
-use crate::support::TestDatabase;
+use test_support::database::TestDatabase;
 
 #[tokio::test]
 async fn low_a_database_error_is_described_without_values_of_rows() {

@@ -1,9 +1,14 @@
--- How the callbacks of a project are sent: signed or not, with the load's metadata or not.
--- No row: neither. Secrets are not here: they are derived from a key outside the database.
--- Additive: servers of the version before send all callbacks unsigned and without metadata.
+-- Codes of failures, and how the callbacks of a project are sent.
+-- Additive: servers of the version before store no code, and send all callbacks unsigned and
+-- without metadata.
 
 set local lock_timeout = '5s';
 
+-- The code of a failure, for programs; the text beside it is for people.
+alter table shard.outcome add column failure_code text;
+
+-- Callbacks of a project: signed or not, with the load's metadata or not. No row: neither.
+-- Secrets are not here: they are derived from a key outside the database.
 create table shard.callback_setting (
     project uuid primary key,
     -- Null: callbacks are not signed.
