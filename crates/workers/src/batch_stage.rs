@@ -113,7 +113,7 @@ impl BatchStage {
 
     /// Claims as many batches as there are free slots. Each batch becomes a task.
     async fn claim_batches(&mut self, now: Timestamp) -> Result<usize, store::Error> {
-        let (lease_lost, claim) = (self.lease.token(), self.lease.claim());
+        let (claim, lease_lost) = self.lease.claim_and_token();
         if self.tasks.has_unknown_claims() {
             self.tasks.recover(claim).await?;
         }

@@ -146,7 +146,7 @@ impl DeliverStage {
 
     /// Starts the callbacks of outcomes that this process has just stored; returns how many.
     async fn start_handed_over(&mut self, now: Timestamp) -> Result<usize, store::Error> {
-        let (lease, claim) = (self.lease.token(), self.lease.claim());
+        let (claim, lease) = self.lease.claim_and_token();
         let callbacks = self.slots.take_handed_over();
         let count = callbacks.len();
         let projects = callbacks.iter().map(|callback| callback.project);

@@ -69,14 +69,15 @@ impl Lease {
         self.snapshot().claim
     }
 
-    /// Cancelled when peers may have declared this node dead. After that, the node starts nothing
-    /// that a dead node must not do (create a job, send a callback), and aborts what is running.
-    pub(crate) fn token(&self) -> CancellationToken {
+    /// The claim, and a token that is cancelled when peers may have declared this node dead. After
+    /// that, the node starts nothing that a dead node must not do (create a job, send a callback),
+    /// and aborts what is running.
+    pub(crate) fn claim_and_token(&self) -> (Claim, CancellationToken) {
         let held = self.snapshot();
         if held.alive_until <= Instant::now() {
             held.token.cancel();
         }
-        held.token
+        (held.claim, held.token)
     }
 
     /// Starts the heartbeat and the takeover task.
@@ -108,30 +109,31 @@ impl Lease {
     }
 
     /// Renews once. A node that peers declared dead joins again under a new epoch.
+    ///
+    /// So does one whose lease expired by the local clock, even when no peer has noticed: its work
+    /// was aborted, and only a new epoch frees all claims of that work.
     pub async fn renew(&self) -> Result<(), store::Error> {
         let asked = Instant::now();
-        let seconds = self.duration.as_secs_f64();
-        let claim = self.claim();
-        let claim = match node::renew(&self.shard, claim, seconds).await {
-            Ok(()) => claim,
+        let (current, token) = self.claim_and_token();
+        let renewed = if token.is_cancelled() {
+            Err(store::Error::Fenced)
+        } else {
+            node::renew(&self.shard, current, self.duration.as_secs_f64()).await
+        };
+        let claim = match renewed {
+            Ok(()) => current,
             Err(store::Error::Fenced) => {
-                self.snapshot().token.cancel();
-                tracing::warn!(shard = %self.shard.name, "another node declared this node dead: its claims are lost");
-                join_node(
-                    &self.shard,
-                    self.node,
-                    &self.name,
-                    self.is_worker,
-                    self.duration,
-                )
-                .await?
+                token.cancel();
+                tracing::warn!(shard = %self.shard.name, "the lease was lost: this node joins again without its claims");
+                let (node, name) = (self.node, &self.name);
+                join_node(&self.shard, node, name, self.is_worker, self.duration).await?
             }
             Err(failure) => return Err(failure),
         };
         let mut held = self.state.write();
-        held.claim = claim;
         held.alive_until = asked + trusted_duration(self.duration);
-        if held.token.is_cancelled() {
+        if held.claim != claim {
+            held.claim = claim;
             held.token = CancellationToken::new();
         }
         Ok(())

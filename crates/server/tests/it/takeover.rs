@@ -1,7 +1,11 @@
 //! Takeover: another worker continues the work of a dead one, whose late writes are fenced off.
 
+use std::time::Duration;
+
+use sqlx::types::Uuid;
 use store::shard::node;
 use test_support::callback_receiver::CallbackReceiver;
+use workers::lease::Lease;
 use workers::stage::{Stage as _, StepResult};
 
 use crate::support::http::chat_request;
@@ -69,7 +73,7 @@ async fn a_lane_of_a_dead_worker_is_gathered_by_another() {
         .await
         .unwrap();
     node::fence_expired_nodes(&service.north).await.unwrap();
-    let later = service.clock.advance(std::time::Duration::from_secs(1));
+    let later = service.clock.advance(Duration::from_secs(1));
     assert_eq!(
         successor.gather.step(later).await.unwrap(),
         StepResult::Processed(1)
@@ -113,6 +117,34 @@ async fn an_attempt_that_was_never_recorded_is_repeated_under_its_number() {
         service.track(&customer, &cargo).await["callback"]["attempts"],
         1
     );
+}
+
+#[tokio::test]
+async fn the_claims_of_a_lease_that_expired_in_an_outage_are_freed_and_count_no_takeover() {
+    let mut service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let request = chat_request("Keep me.", Some("http://192.0.2.1/callback"));
+    service.load(&customer, &request).await;
+    let now = service.clock.advance(MOCK_DELAY);
+    let workers = &mut service.worker_sets[0];
+    workers.gather.step(now).await.unwrap();
+    workers.dispatch.step(now).await.unwrap();
+    workers.collect.step(now).await.unwrap();
+
+    // Its lease has expired by its own clock. No peer was there to declare it dead.
+    let (node, shard) = (Uuid::from_u128(7), service.north.clone());
+    let lease = Lease::join(shard, node, "late".to_owned(), true, Duration::ZERO);
+    let lease = lease.await.unwrap();
+    let give = "update shard.delivery set node = n.node, epoch = n.epoch
+                from shard.node n where n.name = 'late'";
+    let given = sqlx::raw_sql(give).execute(&service.north.pool).await;
+    assert_eq!(given.unwrap().rows_affected(), 1);
+
+    lease.renew().await.unwrap();
+    lease.free_orphaned_claims().await.unwrap();
+    let freed = "select count(*) from shard.delivery where node is null and takeovers = 0";
+    let freed = sqlx::query_scalar::<_, i64>(freed).fetch_one(&service.north.pool);
+    assert_eq!(freed.await.unwrap(), 1);
 }
 
 #[tokio::test]

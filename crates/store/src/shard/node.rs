@@ -185,10 +185,22 @@ pub async fn free_orphaned_claims(shard: &Shard) -> Result<u64, Error> {
             }
         }};
     }
+    // A node that has joined again after an outage of the database did not die of its work.
+    macro_rules! free_and_count {
+        ($table:literal, $key:literal) => {
+            free!(
+                $table,
+                $key,
+                ", takeovers = t.takeovers + (case when exists (
+                     select from shard.node n where n.node = t.node and n.dead_at is null)
+                     then 0 else 1 end)"
+            )
+        };
+    }
     let lanes = free!("lane", "id", "");
-    let batches = free!("batch", "id", ", takeovers = t.takeovers + 1");
-    let deliveries = free!("delivery", "cargo", ", takeovers = t.takeovers + 1");
-    let files = free!("file", "id", ", takeovers = t.takeovers + 1");
+    let batches = free_and_count!("batch", "id");
+    let deliveries = free_and_count!("delivery", "cargo");
+    let files = free_and_count!("file", "id");
     Ok(lanes + batches + deliveries + files)
 }
 

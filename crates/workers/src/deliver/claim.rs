@@ -56,7 +56,7 @@ impl UnsentDelivery {
 impl DeliverStage {
     /// Claims due deliveries, as many as there are free slots.
     pub(super) async fn claim_due(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        let (lease, claim) = (self.lease.token(), self.lease.claim());
+        let (claim, lease) = self.lease.claim_and_token();
         if lease.is_cancelled() {
             return Ok(());
         }
