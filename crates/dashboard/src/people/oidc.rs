@@ -10,8 +10,8 @@ use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::person::Email;
 use domain::secret_token::SecretToken;
 use domain::time::Timestamp;
-use http::HeaderMap;
 use http::header::SET_COOKIE;
+use http::{HeaderMap, Uri};
 use serde::Deserialize;
 use store::control::audit_log::Actor;
 use store::control::identity;
@@ -27,6 +27,8 @@ use crate::people::session_start::{encode, start_session};
 use crate::state::DashboardState;
 
 pub(crate) const CALLBACK_PATH: &str = "/dashboard/oidc/callback";
+/// Its name before 0.1.0: identity providers may still have it registered.
+pub(crate) const OLD_CALLBACK_PATH: &str = "/dashboard/elsewhere/back";
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct OidcStartQuery {
@@ -41,9 +43,9 @@ pub(crate) struct OidcStartQuery {
     again: bool,
 }
 
-fn login_attempt(state: &DashboardState, token: &SecretToken) -> LoginAttempt {
+fn login_attempt(state: &DashboardState, token: &SecretToken, callback_path: &str) -> LoginAttempt {
     LoginAttempt {
-        redirect_uri: format!("{}{CALLBACK_PATH}", state.options.public_url),
+        redirect_uri: format!("{}{callback_path}", state.options.public_url),
         state: token.derive("state"),
         nonce: token.derive("nonce"),
         code_verifier: token.derive("verifier"),
@@ -60,7 +62,7 @@ pub(crate) async fn start_login(
         .ok_or(PageError::NotFound)?;
     let token = SecretToken::from_random(rand::random());
     let mut url = provider
-        .authorization_url(&login_attempt(&state, &token))
+        .authorization_url(&login_attempt(&state, &token, CALLBACK_PATH))
         .await
         .map_err(PageError::Invalid)?;
     if start.again {
@@ -89,6 +91,7 @@ pub(crate) async fn callback(
     client: ClientInfo,
     Visitor(visitor): Visitor,
     headers: HeaderMap,
+    uri: Uri,
     Query(back): Query<OidcCallbackQuery>,
 ) -> Result<Response, PageError> {
     let provider = state
@@ -102,7 +105,10 @@ pub(crate) async fn callback(
         )
     };
     let stored = cookie::read_login_attempt(&headers, &state.options).ok_or_else(expired)?;
-    let (invited, attempt) = (stored.invitation, login_attempt(&state, &stored.token));
+    let (invited, attempt) = (
+        stored.invitation,
+        login_attempt(&state, &stored.token, uri.path()),
+    );
     if back.state != attempt.state {
         return Err(expired());
     }

@@ -29,6 +29,7 @@ pub(super) fn people() -> Vec<PageRoute> {
         post_route("/dashboard/reset", Public, password_reset::reset_password),
         get_route("/dashboard/oidc", Public, oidc::start_login),
         get_route(oidc::CALLBACK_PATH, Public, oidc::callback),
+        get_route(oidc::OLD_CALLBACK_PATH, Public, oidc::callback),
         get_route("/dashboard/account", AnyUser, account::page),
         post_route(
             "/dashboard/account/password",

@@ -288,6 +288,23 @@ async fn low_another_host_of_the_domain_cannot_plant_a_login_attempt() {
 }
 
 #[tokio::test]
+async fn a_sign_in_is_completed_at_the_callback_path_of_earlier_versions() {
+    let service = TestService::new().await;
+    let provider = OidcServer::start().await;
+    let mut browser = browser_with_oidc(&service, &provider);
+    let url = browser.get("/dashboard/oidc").await.location;
+    let callback = provider.complete_login(&url, "1", "mallory@idp.example", service.now());
+    let callback = callback.replace("/oidc/callback", "/elsewhere/back");
+    let page = browser.get(&callback).await;
+    // The sign-in itself is complete; this person was not invited.
+    assert!(
+        page.html.contains("No active user has your e-mail address"),
+        "{}",
+        page.html
+    );
+}
+
+#[tokio::test]
 async fn an_oidc_callback_needs_the_login_attempt_of_its_browser() {
     let service = TestService::new().await;
     let provider = OidcServer::start().await;
