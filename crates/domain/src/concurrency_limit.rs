@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
 pub struct ConcurrencyLimit<K: Eq + Hash> {
@@ -64,7 +66,7 @@ impl<K: Eq + Hash> ConcurrencyLimit<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, RunningCounts<K>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 }
 

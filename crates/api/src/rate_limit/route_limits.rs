@@ -3,7 +3,7 @@
 //! They stop loops before these reach a database, far above what an honest caller sends. Each
 //! process counts alone, so no request waits for Redis.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::RETRY_AFTER;
@@ -12,6 +12,7 @@ use domain::id::ProjectId;
 use domain::plan_limits::RateLimit;
 use domain::time::Clock;
 use domain::token_bucket::TokenBucket;
+use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 
 use crate::api_error::ApiError;
@@ -91,7 +92,7 @@ impl ProjectBuckets {
     }
 
     fn take(&self, project: ProjectId, now: i64) -> Result<(), RouteLimitExceeded> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         let known = buckets.get(&project).copied();
         let mut bucket = known.unwrap_or_else(|| TokenBucket::full(self.rate, now));
         bucket.refill(self.rate, now);
