@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use activity::WatchedStream;
-use connections::{ConnectionSlot, Connections};
+use connections::{ConnectionSlot, Connections, NoSlot};
 use options::Options;
 use request_body::{BodyBudget, RequestBody};
 use response_body::ResponseBody;
@@ -168,25 +168,38 @@ impl HttpServer {
     }
 }
 
-async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<ListenerContext>) {
-    let open = |stream: TcpStream, peer: SocketAddr| {
-        if let Some(admission) = context.connections.admit(peer.ip()) {
-            tasks.spawn(serve_connection(
-                stream,
-                peer,
-                admission,
-                Arc::clone(&context),
-            ));
-        } else {
-            metrics::counter!("longshore_http_connections_refused_total").increment(1);
-            // Best effort: the accept loop never waits for a caller.
-            let _written = stream.try_write(TOO_MANY_CONNECTIONS_RESPONSE);
+/// A burst of half-open connections delays new ones by a fraction of a second, until the first of
+/// the burst can make room. None if all connections are busy.
+async fn wait_for_slot(connections: &Arc<Connections>, peer: IpAddr) -> Option<ConnectionSlot> {
+    loop {
+        match connections.admit(peer) {
+            Ok(slot) => return Some(slot),
+            Err(NoSlot::Until(time)) => sleep_until(time).await,
+            Err(NoSlot::Busy) => return None,
         }
-    };
+    }
+}
+
+async fn open(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tasks: &TaskTracker,
+    context: &Arc<ListenerContext>,
+) {
+    if let Some(slot) = wait_for_slot(&context.connections, peer.ip()).await {
+        tasks.spawn(serve_connection(stream, peer, slot, Arc::clone(context)));
+    } else {
+        metrics::counter!("longshore_http_connections_refused_total").increment(1);
+        // Best effort: the accept loop never waits for a caller.
+        let _written = stream.try_write(TOO_MANY_CONNECTIONS_RESPONSE);
+    }
+}
+
+async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<ListenerContext>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => open(stream, peer),
+                Ok((stream, peer)) => open(stream, peer, &tasks, &context).await,
                 Err(error) => handle_accept_error(&error, &context.connections).await,
             },
             () = context.shutdown.closing.cancelled() => break,
@@ -198,7 +211,7 @@ async fn accept(listener: TcpListener, tasks: TaskTracker, context: Arc<Listener
             if stream.set_nonblocking(true).is_ok()
                 && let Ok(stream) = TcpStream::from_std(stream)
             {
-                open(stream, peer);
+                open(stream, peer, &tasks, &context).await;
             }
         }
     }
@@ -213,7 +226,7 @@ async fn handle_accept_error(error: &io::Error, connections: &Connections) {
     if gone.contains(&error.kind()) {
         return;
     }
-    if connections.shed() > 0 {
+    if connections.shed() {
         tokio::time::sleep(OUT_OF_FILES_DELAY).await;
     } else {
         tracing::error!(%error, "connection could not be accepted; check ulimit -n");

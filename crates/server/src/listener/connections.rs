@@ -50,6 +50,15 @@ pub(super) struct ConnectionSlot {
     pub(super) shed: CancellationToken,
 }
 
+/// Why a new connection has no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoSlot {
+    /// All connections are busy.
+    Busy,
+    /// From this time on, others are old enough to make room.
+    Until(Instant),
+}
+
 impl Connections {
     pub(super) fn new(options: Options) -> Arc<Self> {
         Arc::new(Self {
@@ -58,21 +67,22 @@ impl Connections {
         })
     }
 
-    /// A slot for a new connection. None at the limit when all connections are busy.
-    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
+    /// A slot for a new connection. At a limit, others make room.
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionSlot, NoSlot> {
         let options = &self.options;
         let address = options.counted_address(peer);
         let mut table = self.table.lock();
         if let Some(address) = address {
             let most = options.max_connections_per_address;
             let count = table.per_address.get(&address).copied().unwrap_or_default();
-            if count >= most && table.shed(options, most, Some(address)) == 0 {
-                return None;
+            // Nobody waits for the connections of one address.
+            if count >= most && table.shed(options, most, Some(address)).is_err() {
+                return Err(NoSlot::Busy);
             }
         }
         let most = options.max_connections;
-        if table.open.len() >= most && table.shed(options, most, None) == 0 {
-            return None;
+        if table.open.len() >= most {
+            table.shed(options, most, None)?;
         }
         let (activity, shed) = (
             Arc::new(ConnectionActivity::new()),
@@ -92,7 +102,7 @@ impl Connections {
             *table.per_address.entry(address).or_default() += 1;
         }
         drop(table);
-        Some(ConnectionSlot {
+        Ok(ConnectionSlot {
             id,
             address,
             connections: Arc::clone(self),
@@ -102,11 +112,11 @@ impl Connections {
     }
 
     /// Closes idle and half-open connections because the process has no free file descriptor.
-    /// Returns how many.
-    pub(super) fn shed(&self) -> usize {
+    /// Returns whether there are such.
+    pub(super) fn shed(&self) -> bool {
         let mut table = self.table.lock();
         let most = table.open.len();
-        table.shed(&self.options, most, None)
+        table.shed(&self.options, most, None).is_ok()
     }
 
     #[cfg(test)]
@@ -126,9 +136,14 @@ impl Connections {
 }
 
 impl ConnectionTable {
-    /// Makes room when `most` connections are open, of one address or in total. Returns how many
-    /// are closing: those chosen now, or those chosen before whose task has not run yet.
-    fn shed(&mut self, options: &Options, most: usize, address: Option<IpAddr>) -> usize {
+    /// Makes room when `most` connections are open, of one address or in total: some are closing,
+    /// chosen now or before, and their tasks have not run yet.
+    fn shed(
+        &mut self,
+        options: &Options,
+        most: usize,
+        address: Option<IpAddr>,
+    ) -> Result<(), NoSlot> {
         let entries = self.open.values();
         let entries = entries.filter(|entry| address.is_none() || entry.address == address);
         let (closing, open): (Vec<&ConnectionEntry>, Vec<&ConnectionEntry>) =
@@ -136,14 +151,14 @@ impl ConnectionTable {
         // A few connections above the limit may exist until the closing tasks have run.
         let wanted = (most / SHED_DIVISOR).max(1);
         if !closing.is_empty() && closing.len() + open.len() < most + wanted {
-            return closing.len();
+            return Ok(());
         }
         let now = Instant::now();
-        let mut candidates: Vec<_> = open
+        let (mut candidates, too_young): (Vec<_>, Vec<_>) = open
             .into_iter()
             .filter_map(|entry| Some((entry.activity.shed_order()?, &entry.shed)))
-            .filter(|((_, since), _)| now - *since >= options.min_shed_age)
-            .collect();
+            .partition(|((_, since), _)| now - *since >= options.min_shed_age);
+        let oldest = too_young.iter().map(|((_, since), _)| *since).min();
         candidates.sort_unstable_by_key(|(order, _)| *order);
         let victims = candidates.iter().take(wanted);
         let count = victims.map(|(_, shed)| shed.cancel()).count();
@@ -159,7 +174,11 @@ impl ConnectionTable {
                  SVC_MAX_CONNECTIONS_PER_ADDRESS and ulimit -n"
             );
         }
-        count
+        match oldest {
+            _ if count > 0 => Ok(()),
+            Some(oldest) => Err(NoSlot::Until(oldest + options.min_shed_age)),
+            None => Err(NoSlot::Busy),
+        }
     }
 }
 
