@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::time::Clock;
+use metrics::gauge;
 use store::shard::node::session_name;
 use store::{Control, PoolOptions, Shard};
 use tokio::task::JoinSet;
@@ -43,9 +44,6 @@ pub fn node_name() -> String {
     format!("{host}:{}", std::process::id())
 }
 
-/// Databases by name, with their clocks.
-pub type DatabaseClocks = Vec<(String, Arc<DatabaseClock>)>;
-
 impl Stores {
     /// Asks every database for its time at an interval, until `stop`.
     ///
@@ -60,31 +58,25 @@ impl Stores {
         }
     }
 
-    /// In parallel: an unreachable database delays no other.
+    /// In parallel: an unreachable database delays no other. An offset is published only when it
+    /// was measured.
     async fn sync_clocks(&self) {
         let mut queries = JoinSet::new();
-        let shards = self.shards.iter().map(|shard| &shard.pool);
-        let pools = shards.chain([&self.control.pool]);
-        for (pool, clock) in pools.zip(self.clocks.iter().chain([&self.clock])) {
+        let shards = self.shards.iter().zip(&self.clocks);
+        let shards =
+            shards.map(|(shard, clock)| (format!("shard {}", shard.name), &shard.pool, clock));
+        let control = ("control".to_owned(), &self.control.pool, &self.clock);
+        for (database, pool, clock) in shards.chain([control]) {
             let (pool, clock) = (pool.clone(), Arc::clone(clock));
             queries.spawn(async move {
                 if let Ok(now) = store::doctor::read_server_time(&pool).await {
                     clock.synchronize(now);
+                    gauge!("longshore_database_clock_offset_seconds", "database" => database)
+                        .set(clock.offset_seconds());
                 }
             });
         }
         queries.join_all().await;
-    }
-
-    pub fn named_clocks(&self) -> DatabaseClocks {
-        let shards = self
-            .shards
-            .iter()
-            .map(|shard| format!("shard {}", shard.name));
-        let shards = shards.zip(self.clocks.iter().cloned());
-        std::iter::once(("control".to_owned(), self.clock.clone()))
-            .chain(shards)
-            .collect()
     }
 }
 

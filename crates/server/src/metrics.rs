@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use metrics::gauge;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio_util::sync::CancellationToken;
-
-use crate::databases::DatabaseClocks;
 
 pub mod catalogue;
 
@@ -49,18 +46,12 @@ pub fn router(handle: PrometheusHandle) -> Router {
         .route("/health", get(|| async { "ok" }))
 }
 
-/// Compacts histograms and publishes clock offsets, until `stop`.
-pub async fn run_upkeep(handle: PrometheusHandle, clocks: DatabaseClocks, stop: CancellationToken) {
+/// Compacts histograms at an interval, until `stop`.
+pub async fn run_upkeep(handle: PrometheusHandle, stop: CancellationToken) {
     let mut beat = tokio::time::interval(UPKEEP_INTERVAL);
     loop {
         tokio::select! {
-            _ = beat.tick() => {
-                handle.run_upkeep();
-                for (database, clock) in &clocks {
-                    gauge!("longshore_database_clock_offset_seconds", "database" => database.clone())
-                        .set(clock.offset_seconds());
-                }
-            }
+            _ = beat.tick() => handle.run_upkeep(),
             () = stop.cancelled() => return,
         }
     }

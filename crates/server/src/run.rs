@@ -101,7 +101,6 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
     background.spawn(metrics::run_upkeep(
         metrics_handle.clone(),
-        stores.named_clocks(),
         stop_background.clone(),
     ));
     spawn_background_tasks(&background, &stores, &licence, &files, &stop_background);
