@@ -6,7 +6,6 @@ pub mod environment;
 pub mod failure;
 pub mod http;
 pub mod load;
-pub mod lock;
 pub mod longshored;
 pub mod measurement;
 pub mod organization;

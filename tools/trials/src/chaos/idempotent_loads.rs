@@ -1,9 +1,10 @@
 //! Loads with an idempotency key, retried until the service gives a definite answer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
@@ -11,7 +12,6 @@ use crate::harness::http::http_client::HttpResponse;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
-use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::verdict::TrialVerdict;
 
@@ -58,7 +58,9 @@ impl IdempotentLoads {
             match sent {
                 Ok(answer) if answer.is_success() => {
                     self.record_accepted(number, &answer);
-                    lock(&self.milliseconds).push(statistics::to_milliseconds(begun.elapsed()));
+                    self.milliseconds
+                        .lock()
+                        .push(statistics::to_milliseconds(begun.elapsed()));
                     return;
                 }
                 Ok(answer) if matches!(answer.status, 400..=499) => {
@@ -78,7 +80,8 @@ impl IdempotentLoads {
             self.replays.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(cargo) = answer.cargo_id() {
-            lock(&self.cargo_by_key)
+            self.cargo_by_key
+                .lock()
                 .entry(number)
                 .or_default()
                 .insert(cargo);
@@ -88,7 +91,7 @@ impl IdempotentLoads {
     /// Sends some of the keys again. Each must return the cargo that it has. Returns how many
     /// did not.
     pub async fn count_wrong_replays(&self, callers: &ChaosCallers, sample: usize) -> usize {
-        let answers = lock(&self.cargo_by_key).clone();
+        let answers = self.cargo_by_key.lock().clone();
         let step = (answers.len() / sample.max(1)).max(1);
         let mut wrong = 0;
         for (number, cargo) in answers.iter().step_by(step) {
@@ -114,7 +117,7 @@ impl IdempotentLoads {
         verdict: &mut TrialVerdict,
     ) -> Result<()> {
         let stored = count_stored_keys(environment).await?;
-        let answers = lock(&self.cargo_by_key).clone();
+        let answers = self.cargo_by_key.lock().clone();
         let double = answers.values().filter(|cargo| cargo.len() > 1).count();
         let [unanswered, refused, repeats, replays] = [
             &self.unanswered,
@@ -124,7 +127,7 @@ impl IdempotentLoads {
         ]
         .map(|count| count.load(Ordering::Relaxed));
         let is_offered = |count| i64::try_from(offered) == Ok(count);
-        let mut milliseconds = lock(&self.milliseconds).clone();
+        let mut milliseconds = self.milliseconds.lock().clone();
         verdict
             .record("keys", offered)
             .record("stored", stored.cargo)

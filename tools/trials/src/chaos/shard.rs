@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::checks::completion;
@@ -18,7 +19,6 @@ use crate::harness::http::load_request;
 use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::load_log::{self, LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
-use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
 use crate::harness::progress::report_progress;
@@ -87,7 +87,7 @@ fn judge(
     responses: &ShardResponses,
     reports: &BTreeMap<String, ReadinessReport>,
 ) {
-    let mut requests = lock(&responses.counts);
+    let mut requests = responses.counts.lock();
     let seconds = |noticed: Duration| statistics::round_to(noticed.as_secs_f64(), 1);
     let ready: BTreeMap<&String, Value> = reports
         .iter()
@@ -174,9 +174,9 @@ async fn load_and_track(callers: &ChaosCallers, responses: &ShardResponses, numb
         let source = LoadSource::of_organization(which);
         let record = LoadRecord::new(source, began_at, Ok(&answer));
         callers.load_log.record(record);
-        lock(&responses.latest).insert(which, cargo);
+        responses.latest.lock().insert(which, cargo);
     }
-    let latest = lock(&responses.latest).get(&which).copied();
+    let latest = responses.latest.lock().get(&which).copied();
     if let (0, Some(cargo)) = (number % 4, latest) {
         let request = load_request::get(&load_request::tracking_path(cargo), organization);
         send_request(callers, responses, which, request).await;
@@ -197,7 +197,7 @@ async fn send_request(
     let began = Instant::now();
     let answered = target.send(request).await;
     let excused = responses.outages.may_affect(&organization.shard, began);
-    let mut requests = lock(&responses.counts);
+    let mut requests = responses.counts.lock();
     let reason = match answered {
         Ok(answer) if answer.is_success() => {
             requests.served += 1;

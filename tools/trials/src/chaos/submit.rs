@@ -5,11 +5,12 @@ pub mod duplicate_submissions;
 pub mod kill_runner;
 pub mod kill_schedule;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use futures::future::try_join_all;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -23,7 +24,6 @@ use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::load::callback_log;
 use crate::harness::load::open_loop;
 use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
-use crate::harness::lock::lock;
 use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
@@ -47,10 +47,10 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
     let callers = Arc::new(callers);
     let begun = Instant::now();
     let until = begun + Duration::from_secs(options.minutes * 60);
-    report_progress(format!("{} kills are planned", lock(&plan).remaining()));
+    report_progress(format!("{} kills are planned", plan.lock().remaining()));
     load_and_kill(&mut environment, &callers, &plan, options, until).await?;
     let seconds = begun.elapsed().as_secs();
-    let plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let plan = plan.into_inner();
     report_progress(format!(
         "{} kills in {seconds} s; waiting for completion",
         plan.kill_count()

@@ -1,9 +1,10 @@
 //! Half-open requests: they begin and never end, and hold connections of the `serve` process.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -15,7 +16,6 @@ use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::http_client::ConnectionReuse;
-use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics;
 use crate::harness::verdict::TrialVerdict;
@@ -161,14 +161,14 @@ impl HalfOpenRequests {
             let closed = Arc::clone(&self.closed_after_seconds);
             self.holding.spawn(async move {
                 hold_until_closed(stream, stop).await;
-                lock(&closed).push(begun.elapsed().as_secs_f64());
+                closed.lock().push(begun.elapsed().as_secs_f64());
             });
         }
         opened
     }
 
     fn closed_after_seconds(&self) -> Vec<f64> {
-        lock(&self.closed_after_seconds).clone()
+        self.closed_after_seconds.lock().clone()
     }
 }
 

@@ -2,16 +2,15 @@
 //! next one.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, account_faults};
 use crate::chaos::submit::kill_schedule::{KillSchedule, PlannedKill};
 use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::progress::report_progress;
 use crate::harness::servers::simulator_process::SimulatorProcess;
@@ -128,5 +127,5 @@ async fn request_one_cancel(pool: &PgPool, provider: &str) -> Result<()> {
 }
 
 fn with_schedule<T>(plan: &Mutex<KillSchedule>, what: impl FnOnce(&mut KillSchedule) -> T) -> T {
-    what(&mut lock(plan))
+    what(&mut plan.lock())
 }

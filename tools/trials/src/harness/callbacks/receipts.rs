@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::harness::http::body_search::{find_bytes, find_cargo_id};
-use crate::harness::lock::lock;
 use crate::harness::longshored::catalogue::PRICED_MODEL;
 
 /// So many locks that two callbacks rarely need the same one.
@@ -78,7 +78,7 @@ impl CallbackReceipts {
     fn lock_shard(&self, cargo: u128) -> Option<MutexGuard<'_, ReceiptShard>> {
         let place = usize::try_from(cargo >> 6 & 0x3f).unwrap_or_default();
         let drawer = self.shards.get(place)?;
-        Some(lock(drawer))
+        Some(drawer.lock())
     }
 
     /// Records a callback; returns its cargo and how many callbacks that cargo has had.
@@ -106,7 +106,7 @@ impl CallbackReceipts {
         if receipt.count == 1 {
             self.cargo.fetch_add(1, Ordering::Relaxed);
             if let Some(bodies) = &self.bodies {
-                lock(bodies).insert(cargo, body.clone());
+                bodies.lock().insert(cargo, body.clone());
             }
         }
         if is_billed && !receipt.is_billed {
@@ -122,7 +122,7 @@ impl CallbackReceipts {
 
     /// The first body of each cargo; none if the sink does not keep them.
     pub fn bodies(&self) -> HashMap<u128, Bytes> {
-        let bodies = self.bodies.as_ref().map(|bodies| lock(bodies).clone());
+        let bodies = self.bodies.as_ref().map(|bodies| bodies.lock().clone());
         bodies.unwrap_or_default()
     }
 

@@ -1,15 +1,14 @@
 //! Watches leases and claims in the database for the whole trial.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::interruption::{HeldClaims, Interruptions};
 use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::lock::lock;
 use crate::harness::polling::PollLimits;
 
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -27,12 +26,12 @@ pub struct LostLeases {
 
 impl LostLeases {
     pub fn lost(&self) -> Vec<String> {
-        let lost = lock(&self.lost);
+        let lost = self.lost.lock();
         lost.iter().cloned().collect()
     }
 
     fn check_node(&self, shard: &str, node: &LeaseNode, is_excused: bool) {
-        let mut epochs = lock(&self.epochs);
+        let mut epochs = self.epochs.lock();
         let before = epochs.insert(node.id, node.epoch).unwrap_or(node.epoch);
         let what = if node.epoch != before {
             "was fenced"
@@ -45,7 +44,7 @@ impl LostLeases {
         };
         if !is_excused {
             let text = format!("{shard}: {} {what} in epoch {before}", node.name);
-            let mut lost = lock(&self.lost);
+            let mut lost = self.lost.lock();
             lost.insert(text);
         }
     }

@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::harness::lock::lock;
 use crate::harness::longshored::longshored_process::LongshoredProcess;
 
 /// After an interruption, a process may still discover that it lost its lease.
@@ -99,7 +98,7 @@ pub struct Interruptions(Mutex<Vec<Interruption>>);
 
 impl Interruptions {
     pub fn begin(&self, pid: u32, target: Option<usize>) {
-        lock(&self.0).push(Interruption {
+        self.0.lock().push(Interruption {
             pid,
             client: target,
             began_at: Instant::now(),
@@ -112,26 +111,27 @@ impl Interruptions {
 
     /// Ends the latest interruption.
     pub fn end(&self, how: InterruptionEnd) {
-        if let Some(latest) = lock(&self.0).last_mut() {
+        if let Some(latest) = self.0.lock().last_mut() {
             latest.end = Some((Instant::now(), how));
         }
     }
 
     pub fn all(&self) -> Vec<Interruption> {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
 
     /// Whether this process may lose its lease now.
     pub fn excuses(&self, pid: u32) -> bool {
         let now = Instant::now();
-        lock(&self.0)
+        self.0
+            .lock()
             .iter()
             .any(|it| it.excuses_lease_loss(pid, now))
     }
 
     /// Process ids that are still interrupted or were killed.
     pub fn interrupted_pids(&self) -> Vec<u32> {
-        let all = lock(&self.0);
+        let all = self.0.lock();
         all.iter()
             .filter(|it| it.is_interrupted())
             .map(|it| it.pid)
@@ -143,7 +143,7 @@ impl Interruptions {
             return;
         }
         let now = Instant::now();
-        let mut all = lock(&self.0);
+        let mut all = self.0.lock();
         let latest = all
             .iter_mut()
             .rev()

@@ -1,9 +1,8 @@
 //! When each server was down, and so which requests may fail.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::harness::lock::lock;
+use parking_lot::Mutex;
 
 /// How long connections and probes may take to recover.
 pub const RECOVERY_GRACE: Duration = Duration::from_secs(10);
@@ -24,12 +23,12 @@ impl ServerOutages {
             server: server.to_owned(),
             back_at: None,
         };
-        lock(&self.0).push(outage);
+        self.0.lock().push(outage);
     }
 
     /// Ends the latest outage.
     pub fn end(&self) {
-        let mut outages = lock(&self.0);
+        let mut outages = self.0.lock();
         if let Some(outage) = outages.last_mut() {
             outage.back_at = Some(Instant::now());
         }
@@ -37,7 +36,7 @@ impl ServerOutages {
 
     /// Whether `server` may have been down for a request that began then and has just ended.
     pub fn may_affect(&self, server: &str, began: Instant) -> bool {
-        let outages = lock(&self.0);
+        let outages = self.0.lock();
         outages.iter().any(|outage| {
             let over = outage
                 .back_at
@@ -47,7 +46,7 @@ impl ServerOutages {
     }
 
     pub fn is_any_down(&self) -> bool {
-        let outages = lock(&self.0);
+        let outages = self.0.lock();
         outages
             .last()
             .is_some_and(|outage| outage.back_at.is_none())

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -17,11 +17,11 @@ use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::harness::http::body_search::find_cargo_id;
-use crate::harness::lock::lock;
 use crate::harness::sha256::StreamingSha256;
 
 /// Longer than any response may take.
@@ -120,7 +120,7 @@ impl HttpClient {
     }
 
     pub fn close_idle_connections(&self) {
-        lock(&self.idle).clear();
+        self.idle.lock().clear();
     }
 
     async fn exchange(
@@ -140,7 +140,7 @@ impl HttpClient {
             };
             let response = connection.exchange(request, digest).await?;
             if self.reuse == ConnectionReuse::KeepAlive {
-                let mut idle = lock(&self.idle);
+                let mut idle = self.idle.lock();
                 idle.entry(host.to_owned()).or_default().push(connection);
             }
             Ok(response)
@@ -148,7 +148,7 @@ impl HttpClient {
         match tokio::time::timeout(self.timeout, exchange).await {
             Ok(Err(error)) => {
                 // If the server is gone, its other connections are dead, too.
-                lock(&self.idle).remove(host);
+                self.idle.lock().remove(host);
                 Err(error)
             }
             Ok(answered) => answered,
@@ -157,7 +157,7 @@ impl HttpClient {
     }
 
     fn take_idle_connection(&self, host: &str) -> Option<HttpConnection> {
-        let mut idle = lock(&self.idle);
+        let mut idle = self.idle.lock();
         let idle = idle.get_mut(host)?;
         loop {
             let mut connection = idle.pop()?;

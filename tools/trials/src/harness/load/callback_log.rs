@@ -1,13 +1,13 @@
 //! What callers loaded, and the callbacks that arrived for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::load::load_log::{LoadLog, LoadRecord};
-use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::sha256;
 use crate::harness::verdict::TrialVerdict;
@@ -81,17 +81,17 @@ impl CallbackLog {
                 text: simulator_answer(question),
                 model: load.source.label,
             };
-            lock(&self.expected).insert(cargo, expected);
+            self.expected.lock().insert(cargo, expected);
         }
         self.load_log.record(load);
     }
 
     pub fn count_loaded(&self) -> usize {
-        lock(&self.expected).len()
+        self.expected.lock().len()
     }
 
     pub fn is_complete(&self) -> bool {
-        let expected = lock(&self.expected);
+        let expected = self.expected.lock();
         self.count_received() >= expected.len()
             && expected.keys().all(|it| self.receipts.find(*it).is_some())
     }
@@ -156,7 +156,7 @@ impl CallbackLog {
         wrong: impl Fn(u128, &ExpectedAnswer, &Value) -> Option<String>,
     ) -> CallbackSummary {
         let (loaded, bodies) = (self.load_log.acknowledged(), self.receipts.bodies());
-        let expected = lock(&self.expected);
+        let expected = self.expected.lock();
         let mut sum = CallbackSummary {
             loaded: expected.len(),
             repeated: self.receipts.count_duplicates(),

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::http::http_client::{HttpRequest, HttpResponse};
 use crate::harness::http::service_client::ServiceClient;
-use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 
 /// What a load belongs to.
@@ -107,7 +106,7 @@ impl LoadLog {
     }
 
     pub fn record(&self, record: LoadRecord) {
-        lock(&self.0).push(record);
+        self.0.lock().push(record);
     }
 
     /// Records a load that was not sent.
@@ -123,7 +122,7 @@ impl LoadLog {
 
     /// The loads that match.
     pub fn select(&self, is_wanted: impl Fn(&LoadRecord) -> bool) -> Vec<LoadRecord> {
-        let records = lock(&self.0);
+        let records = self.0.lock();
         let found = records.iter().filter(|record| is_wanted(record));
         found.cloned().collect()
     }
@@ -135,7 +134,7 @@ impl LoadLog {
 
     /// Acknowledged loads, by their cargo.
     pub fn acknowledged(&self) -> HashMap<u128, LoadRecord> {
-        let records = lock(&self.0);
+        let records = self.0.lock();
         let found = records.iter();
         found
             .filter_map(|record| Some((record.cargo?, record.clone())))
@@ -143,7 +142,7 @@ impl LoadLog {
     }
 
     pub fn count(&self, is_wanted: impl Fn(&LoadRecord) -> bool) -> usize {
-        let records = lock(&self.0);
+        let records = self.0.lock();
         records.iter().filter(|record| is_wanted(record)).count()
     }
 
@@ -162,7 +161,7 @@ impl LoadLog {
     }
 
     pub fn all_were_accepted(&self) -> bool {
-        let records = lock(&self.0);
+        let records = self.0.lock();
         !records.is_empty() && records.iter().all(LoadRecord::is_accepted)
     }
 

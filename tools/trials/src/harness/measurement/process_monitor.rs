@@ -1,14 +1,14 @@
 //! Memory and CPU of processes, sampled while a bench runs.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::harness::failure::Result;
-use crate::harness::lock::lock;
 use crate::harness::measurement::cpu_time;
 use crate::harness::measurement::process_memory;
 use crate::harness::measurement::statistics::round_to;
@@ -60,13 +60,13 @@ impl ProcessMonitor {
     /// The megabytes of each process now; peaks count from here on.
     pub fn reset_peak(&self) -> ReadingsByProcess {
         let now = read_memory(&self.processes);
-        lock(&self.peak_megabytes).clone_from(&now);
+        self.peak_megabytes.lock().clone_from(&now);
         now
     }
 
     /// The peak megabytes of each process since the last reset.
     pub fn peak_memory(&self) -> ReadingsByProcess {
-        lock(&self.peak_megabytes).clone()
+        self.peak_megabytes.lock().clone()
     }
 
     pub fn read_cpu(&self) -> Result<ReadingsByProcess> {
@@ -95,7 +95,7 @@ async fn poll_memory(processes: Vec<MonitoredProcess>, most: Arc<Mutex<ReadingsB
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;
         let now = read_memory(&processes);
-        let mut most = lock(&most);
+        let mut most = most.lock();
         for (name, megabytes) in now {
             let greatest = most.entry(name).or_default();
             *greatest = greatest.max(megabytes);

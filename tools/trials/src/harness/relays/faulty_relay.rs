@@ -1,17 +1,17 @@
 //! A TCP relay that cuts, delays or truncates connections.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinSet;
 
 use crate::harness::failure::Result;
-use crate::harness::lock::lock;
 use crate::harness::relays::listener;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -55,7 +55,7 @@ impl FaultyRelay {
         let (current, done) = (Arc::clone(&behaviour), Arc::clone(&counts));
         let relay = move |stream| {
             done.connections.fetch_add(1, Ordering::Relaxed);
-            let faults = ConnectionFaults::for_behaviour(*lock(&current));
+            let faults = ConnectionFaults::for_behaviour(*current.lock());
             relay_connection(stream, to, faults, Arc::clone(&done))
         };
         let (address, serving) = listener::serve_on_free_port("a faulty relay", relay).await?;
@@ -69,7 +69,7 @@ impl FaultyRelay {
 
     /// Applies to connections that begin from now on.
     pub fn set_behaviour(&self, behaviour: RelayBehaviour) {
-        *lock(&self.behaviour) = behaviour;
+        *self.behaviour.lock() = behaviour;
     }
 }
 

@@ -1,11 +1,9 @@
 //! Every request to the model's server, and how it ended.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::Value;
-
-use crate::harness::lock::lock;
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +69,7 @@ impl RequestLog {
     pub fn begin_request(&self, id: &str) -> OpenRequest<'_> {
         let digits = id.strip_prefix("crg_").and_then(|it| it.split('-').next());
         let cargo = digits.and_then(|it| u128::from_str_radix(it, 16).ok());
-        let mut entries = lock(&self.0);
+        let mut entries = self.0.lock();
         entries.ends.push((cargo.unwrap_or_default(), None));
         let under_way = entries.ends.iter().filter(|(_, end)| end.is_none()).count();
         entries.max_in_flight = entries.max_in_flight.max(under_way);
@@ -82,12 +80,12 @@ impl RequestLog {
     }
 
     pub fn max_in_flight(&self) -> usize {
-        lock(&self.0).max_in_flight
+        self.0.lock().max_in_flight
     }
 
     pub fn counts(&self) -> RequestCounts {
         let mut counts = RequestCounts::default();
-        for (_, end) in &lock(&self.0).ends {
+        for (_, end) in &self.0.lock().ends {
             counts.received += usize::from(*end != Some(RequestEnd::NotReceived));
             match end {
                 None => counts.in_flight += 1,
@@ -107,7 +105,7 @@ impl RequestLog {
     /// The answers to each cargo: two, if a killed worker lost the first.
     pub fn answers_by_cargo(&self) -> HashMap<u128, Vec<ModelAnswer>> {
         let mut answers: HashMap<u128, Vec<ModelAnswer>> = HashMap::new();
-        for (cargo, end) in &lock(&self.0).ends {
+        for (cargo, end) in &self.0.lock().ends {
             if let Some(RequestEnd::Answered(one)) = end {
                 answers.entry(*cargo).or_default().push(one.clone());
             }
@@ -130,7 +128,7 @@ impl OpenRequest<'_> {
 
     /// Only the first end counts.
     fn record_end(&self, end: RequestEnd) {
-        let mut entries = lock(&self.log.0);
+        let mut entries = self.log.0.lock();
         if let Some((_, place)) = entries.ends.get_mut(self.index) {
             place.get_or_insert(end);
         }

@@ -1,10 +1,11 @@
 //! A relay that adds latency and limits bandwidth.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -13,7 +14,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::harness::failure::Result;
-use crate::harness::lock::lock;
 use crate::harness::relays::listener;
 
 /// Small, so that connections share the bandwidth evenly.
@@ -49,7 +49,7 @@ impl SlowLink {
         };
         let nanoseconds = u64::try_from(length).unwrap_or(u64::MAX) * 1_000_000_000;
         let takes = Duration::from_nanos(nanoseconds / bytes_per_second);
-        let mut free_at = lock(&self.free_at);
+        let mut free_at = self.free_at.lock();
         *free_at = (*free_at).max(now) + takes;
         *free_at
     }
