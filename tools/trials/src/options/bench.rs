@@ -1,35 +1,18 @@
 //! Options of benches. With `--small` a bench runs for seconds: it shows that the bench still works.
 
 use clap::Args;
-use clap::builder::ArgPredicate;
 
 #[derive(Debug, Clone, Args)]
 pub struct BenchLoadOptions {
     /// Seconds of each measurement; a round has six.
-    #[arg(
-        long,
-        default_value_t = 10,
-        default_value_if("small", ArgPredicate::IsPresent, "1")
-    )]
+    #[arg(long, default_value_t = 10, default_value_if("small", "true", "1"))]
     pub seconds: u64,
-    #[arg(
-        long,
-        default_value_t = 5,
-        default_value_if("small", ArgPredicate::IsPresent, "1")
-    )]
+    #[arg(long, default_value_t = 5, default_value_if("small", "true", "1"))]
     pub rounds: u32,
-    #[arg(
-        long,
-        default_value_t = 64,
-        default_value_if("small", ArgPredicate::IsPresent, "8")
-    )]
+    #[arg(long, default_value_t = 64, default_value_if("small", "true", "8"))]
     pub connections: usize,
     /// The number of organizations that one organization is compared with.
-    #[arg(
-        long,
-        default_value_t = 1000,
-        default_value_if("small", ArgPredicate::IsPresent, "20")
-    )]
+    #[arg(long, default_value_t = 1000, default_value_if("small", "true", "20"))]
     pub organizations: usize,
     /// Run for seconds, and judge no figures: for CI.
     #[arg(long)]
@@ -39,30 +22,14 @@ pub struct BenchLoadOptions {
 #[derive(Debug, Clone, Args)]
 pub struct BenchJourneyOptions {
     /// Seconds of the measured window.
-    #[arg(
-        long,
-        default_value_t = 60,
-        default_value_if("small", ArgPredicate::IsPresent, "2")
-    )]
+    #[arg(long, default_value_t = 60, default_value_if("small", "true", "2"))]
     pub seconds: u64,
-    #[arg(
-        long,
-        default_value_t = 64,
-        default_value_if("small", ArgPredicate::IsPresent, "8")
-    )]
+    #[arg(long, default_value_t = 64, default_value_if("small", "true", "8"))]
     pub connections: usize,
-    #[arg(
-        long,
-        default_value_t = 100,
-        default_value_if("small", ArgPredicate::IsPresent, "4")
-    )]
+    #[arg(long, default_value_t = 100, default_value_if("small", "true", "4"))]
     pub organizations: usize,
     /// Pause loading while this many cargo are in flight.
-    #[arg(
-        long,
-        default_value_t = 3000,
-        default_value_if("small", ArgPredicate::IsPresent, "200")
-    )]
+    #[arg(long, default_value_t = 3000, default_value_if("small", "true", "200"))]
     pub in_flight: u64,
     /// Load for a priced model.
     #[arg(long)]
@@ -78,28 +45,24 @@ pub struct BenchGatherOptions {
     #[arg(
         long,
         default_value_t = 5_000_000,
-        default_value_if("small", ArgPredicate::IsPresent, "20000")
+        default_value_if("small", "true", "20000")
     )]
     pub waiting: i64,
     /// Gather this many before the second measurement.
     #[arg(
         long,
         default_value_t = 2_000_000,
-        default_value_if("small", ArgPredicate::IsPresent, "5000")
+        default_value_if("small", "true", "5000")
     )]
     pub gathered: i64,
     #[arg(
         long,
         default_value_t = 10_000,
-        default_value_if("small", ArgPredicate::IsPresent, "100")
+        default_value_if("small", "true", "100")
     )]
     pub organizations: i64,
     /// How many gathers each measurement counts.
-    #[arg(
-        long,
-        default_value_t = 50,
-        default_value_if("small", ArgPredicate::IsPresent, "5")
-    )]
+    #[arg(long, default_value_t = 50, default_value_if("small", "true", "5"))]
     pub gathers: usize,
     /// Run for seconds, and judge no figures: for CI.
     #[arg(long)]
@@ -112,14 +75,10 @@ pub struct BenchBatchesOptions {
     #[arg(
         long,
         default_value_t = 100_000,
-        default_value_if("small", ArgPredicate::IsPresent, "400")
+        default_value_if("small", "true", "400")
     )]
     pub cargo: usize,
-    #[arg(
-        long,
-        default_value_t = 200,
-        default_value_if("small", ArgPredicate::IsPresent, "8")
-    )]
+    #[arg(long, default_value_t = 200, default_value_if("small", "true", "8"))]
     pub organizations: usize,
     /// Tokens that may be enqueued at the account, for both shards together.
     #[arg(long, default_value_t = 20_000_000)]
@@ -135,25 +94,13 @@ pub struct BenchBatchesOptions {
 #[derive(Debug, Clone, Args)]
 pub struct BenchVideosOptions {
     /// Videos at the same time, after a single one.
-    #[arg(
-        long,
-        default_value_t = 10,
-        default_value_if("small", ArgPredicate::IsPresent, "1")
-    )]
+    #[arg(long, default_value_t = 10, default_value_if("small", "true", "1"))]
     pub count: usize,
     /// The size of each video in MB.
-    #[arg(
-        long,
-        default_value_t = 1024,
-        default_value_if("small", ArgPredicate::IsPresent, "60")
-    )]
+    #[arg(long, default_value_t = 1024, default_value_if("small", "true", "60"))]
     pub megabytes: u64,
     /// Loads per second in the background.
-    #[arg(
-        long,
-        default_value_t = 100,
-        default_value_if("small", ArgPredicate::IsPresent, "10")
-    )]
+    #[arg(long, default_value_t = 100, default_value_if("small", "true", "10"))]
     pub rate: u32,
     /// Run for seconds, and judge no figures: for CI.
     #[arg(long)]

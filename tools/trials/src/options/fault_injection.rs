@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Clone, Args)]
@@ -159,11 +158,7 @@ pub struct ChaosStatementsOptions {
 #[derive(Debug, Clone, Args)]
 pub struct ChaosOverloadOptions {
     /// Seconds of each fault.
-    #[arg(
-        long,
-        default_value_t = 60,
-        default_value_if("small", ArgPredicate::IsPresent, "3")
-    )]
+    #[arg(long, default_value_t = 60, default_value_if("small", "true", "3"))]
     pub seconds: u64,
     /// Bytes per second from `serve` to the database in the parts load and distance: the
     /// bottleneck. 0 means no limit.
