@@ -54,10 +54,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosFilesOptions) -> Result<
     let kills = AtomicU64::new(0);
     let records = tokio::select! {
         records = run_uploads(&environment, options.uploads) => records,
-        killed = kill_workers(&mut processes, &kills) => match killed {
-            Err(failure) => return Err(failure),
-            Ok(never) => match never {},
-        },
+        killed = kill_workers(&mut processes, &kills) => match killed? {},
     };
     let (seconds, kills) = (begun.elapsed().as_secs(), kills.into_inner());
     report_progress(format!(

@@ -49,10 +49,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
     };
     let (offered, settled) = tokio::select! {
         injection = injection => injection?,
-        watched = claim_watch::watch_claims(&shards, &kills, &leases) => {
-            watched?;
-            return Err(TrialFailure::new("the claim watch ended unexpectedly"));
-        }
+        watched = claim_watch::watch_claims(&shards, &kills, &leases) => match watched? {},
     };
     Ok(build_verdict(
         &environment,

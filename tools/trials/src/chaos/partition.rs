@@ -68,10 +68,7 @@ pub async fn run(
     };
     let (offered, recoveries, mut findings) = tokio::select! {
         injection = injection => injection?,
-        watched = claim_watch::watch_claims(&shards, &interruptions, &leases) => {
-            watched?;
-            return Err(TrialFailure::new("the claim watch ended unexpectedly"));
-        }
+        watched = claim_watch::watch_claims(&shards, &interruptions, &leases) => match watched? {},
         () = open_loop::run_balancer(&callers) => return Err(TrialFailure::new("the load balancer ended unexpectedly")),
     };
     let mut verdict = TrialVerdict::new("chaos partition");

@@ -1,6 +1,7 @@
 //! Watches leases and claims in the database for the whole trial.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -72,7 +73,7 @@ pub async fn watch_claims(
     shards: &[(String, PgPool)],
     interruptions: &Interruptions,
     leases: &LostLeases,
-) -> Result<()> {
+) -> Result<Infallible> {
     loop {
         tokio::time::sleep(POLL_INTERVAL).await;
         for (name, pool) in shards {
