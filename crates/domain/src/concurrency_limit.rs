@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 #[derive(Debug)]
 pub struct ConcurrencyLimit<K: Eq + Hash> {
@@ -41,7 +41,7 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
 
     /// None at one of the two limits.
     pub fn try_acquire(self: &Arc<Self>, owner: K) -> Option<OwnerPermit<K>> {
-        let mut running = self.lock();
+        let mut running = self.running.lock();
         if running.total >= self.max {
             return None;
         }
@@ -62,17 +62,13 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
 impl<K: Eq + Hash> ConcurrencyLimit<K> {
     /// How many are running.
     pub fn running(&self) -> usize {
-        self.lock().total
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RunningCounts<K>> {
-        self.running.lock()
+        self.running.lock().total
     }
 }
 
 impl<K: Eq + Hash> Drop for OwnerPermit<K> {
     fn drop(&mut self) {
-        let mut running = self.limit.lock();
+        let mut running = self.limit.running.lock();
         running.total -= 1;
         if let Some(count) = running.by_owner.get_mut(&self.owner) {
             *count -= 1;
@@ -101,6 +97,6 @@ mod tests {
         assert!(limit.try_acquire("c").is_some());
         drop((second, third));
         assert_eq!(limit.running(), 0);
-        assert!(limit.lock().by_owner.is_empty());
+        assert!(limit.running.lock().by_owner.is_empty());
     }
 }

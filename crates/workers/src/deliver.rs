@@ -215,10 +215,6 @@ impl Stage for DeliverStage {
             self.claim_due(now).await?;
         }
         did += self.send_claimed(now).await?;
-        Ok(if did == 0 {
-            StepResult::Idle
-        } else {
-            StepResult::Processed(did)
-        })
+        Ok(StepResult::from_count(did))
     }
 }

@@ -171,10 +171,7 @@ impl Stage for ScanStage {
         let ended = self.reap().await?;
         let small = self.claim_files(FileSizeClass::Small, now).await?;
         let large = self.claim_files(FileSizeClass::Large, now).await?;
-        Ok(match ended + small + large {
-            0 => StepResult::Idle,
-            did => StepResult::Processed(did),
-        })
+        Ok(StepResult::from_count(ended + small + large))
     }
 
     /// Frees files that this node has claimed but does not verify.
