@@ -244,12 +244,7 @@ async fn a_verdict_that_takes_longer_is_polled_for() {
     let listed = validating.body["files"].as_array().unwrap();
     let listed: Vec<_> = listed.iter().map(|file| &file["id"]).collect();
     assert_eq!((validating.status, listed), (200, vec![&json!(id)]));
-    let now = service.now();
-    service.worker_sets[0]
-        .scan
-        .run_until_idle(now)
-        .await
-        .unwrap();
+    service.scan_files().await;
     assert_eq!(service.get_file(&customer, &id).await["status"], "ready");
     let validating = service.get(&customer, "/files?status=validating").await;
     assert_eq!(validating.body["files"], json!([]));
@@ -264,26 +259,14 @@ async fn many_wait_for_one_verdict() {
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
     upload(&session["upload"], &bytes).await;
-    let path = format!("/files/{}/complete", file_id(&session));
-    let waiting: Vec<_> = (0..20)
-        .map(|_| {
-            let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
-            let request = request.body(axum::body::Body::from("{}")).unwrap();
-            tokio::spawn(crate::support::http::send(service.router.clone(), request))
-        })
-        .collect();
+    let id = file_id(&session);
+    let complete = || tokio::spawn(service.send_complete(&customer, &id, &json!({})));
+    let waiting: Vec<_> = (0..20).map(|_| complete()).collect();
     // One more request is cancelled before its response.
-    let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
-    let request = request.body(axum::body::Body::from("{}")).unwrap();
-    let gone = tokio::spawn(crate::support::http::send(service.router.clone(), request));
-    while service.get_file(&customer, &file_id(&session)).await["status"] == "uploading" {}
+    let gone = complete();
+    while service.get_file(&customer, &id).await["status"] == "uploading" {}
     gone.abort();
-    let now = service.now();
-    service.worker_sets[0]
-        .scan
-        .run_until_idle(now)
-        .await
-        .unwrap();
+    service.scan_files().await;
     for answer in waiting {
         let answer = answer.await.unwrap();
         // A request after the verdict finds the session closed.
@@ -301,25 +284,16 @@ async fn h6_one_project_has_its_share_of_long_polls() {
         .create_upload_session(&customer, &bytes, "text/plain")
         .await;
     upload(&session["upload"], &bytes).await;
-    let path = format!("/files/{}/complete", file_id(&session));
+    let id = file_id(&session);
     let mut answers: FuturesUnordered<_> = (0..MAX_LONG_POLLS_PER_PROJECT + 6)
-        .map(|_| {
-            let request = axum::http::Request::post(&path).header("X-API-Key", &customer.key);
-            let request = request.body(axum::body::Body::from("{}")).unwrap();
-            tokio::spawn(crate::support::http::send(service.router.clone(), request))
-        })
+        .map(|_| tokio::spawn(service.send_complete(&customer, &id, &json!({}))))
         .collect();
     // Those beyond the limit do not wait. No worker scans yet, so the others do.
     for _ in 0..6 {
         let answer = answers.next().await.unwrap().unwrap();
         assert_eq!(answer.status, 202, "{}", answer.body);
     }
-    let now = service.now();
-    service.worker_sets[0]
-        .scan
-        .run_until_idle(now)
-        .await
-        .unwrap();
+    service.scan_files().await;
     while let Some(answer) = answers.next().await {
         let answer = answer.unwrap();
         assert_eq!(answer.status, 200, "{}", answer.body);

@@ -167,17 +167,32 @@ impl TestService {
         id: &str,
         body: &Value,
     ) -> AppResponse {
-        let request = Request::post(format!("/files/{id}/complete"));
-        let request = request.header("X-API-Key", &customer.key);
-        let request = request.body(Body::from(body.to_string())).unwrap();
-        let answer = send(self.router.clone(), request);
-        let mut answer = std::pin::pin!(answer);
+        let mut answer = std::pin::pin!(self.send_complete(customer, id, body));
         loop {
             tokio::select! {
                 answer = &mut answer => return answer,
-                () = scan(self) => {}
+                () = self.scan_files() => {}
             }
         }
+    }
+
+    /// Sends a request to complete an upload. The future does not borrow the service, so that
+    /// workers can scan meanwhile.
+    pub(crate) fn send_complete(
+        &self,
+        customer: &Customer,
+        id: &str,
+        body: &Value,
+    ) -> impl Future<Output = AppResponse> + use<> {
+        let request = Request::post(format!("/files/{id}/complete"));
+        let request = request.header("X-API-Key", &customer.key);
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        send(self.router.clone(), request)
+    }
+
+    pub(crate) async fn scan_files(&mut self) {
+        let now = self.now();
+        self.worker_sets[0].scan.run_until_idle(now).await.unwrap();
     }
 
     /// Uploads these bytes, and returns the id of the ready file.
@@ -212,15 +227,6 @@ impl TestService {
         let faults = audit::check(&self.north).await.unwrap();
         assert_eq!(faults, []);
     }
-}
-
-async fn scan(service: &mut TestService) {
-    let now = service.clock.advance(Duration::ZERO);
-    service.worker_sets[0]
-        .scan
-        .run_until_idle(now)
-        .await
-        .unwrap();
 }
 
 /// Uploads bytes with the grant that `POST /files` returned.
