@@ -14,7 +14,7 @@ use http::header::CONTENT_TYPE;
 use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 
-use crate::dashboard::browser::{Browser, create_person, project_slug};
+use crate::dashboard::browser::{Browser, create_person, project_path};
 use crate::dashboard::people::{PASSWORD, find_link, set_up_operator};
 use crate::support::http::chat_request;
 use crate::support::{Customer, TestService};
@@ -277,10 +277,7 @@ async fn low_reads_of_operators_and_exports_are_in_the_audit_log() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
     let cargo = service.load(&customer, &chat_request("secret", None)).await;
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     let organization = format!("/dashboard/organization/{}", customer.organization);
     let mut owner = Browser::member(&service, &customer, Role::Owner).await;
     let detail = format!("{project}/cargo/{cargo}");

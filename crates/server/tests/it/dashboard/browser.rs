@@ -300,6 +300,12 @@ pub(crate) async fn project_slug(service: &TestService, customer: &Customer) -> 
     project.unwrap().slug.to_string()
 }
 
+/// The path of a page of the customer's project, such as `/keys`.
+pub(crate) async fn project_path(service: &TestService, customer: &Customer, page: &str) -> String {
+    let slug = project_slug(service, customer).await;
+    format!("/dashboard/project/{slug}{page}")
+}
+
 pub(crate) fn fill_path(template: &str, organization: OrganizationId, slug: &str) -> String {
     let path = template
         .replace("{organization}", &organization.to_string())

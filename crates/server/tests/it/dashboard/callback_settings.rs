@@ -3,7 +3,7 @@
 use domain::person::Role;
 use store::shard::callback_settings;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::signing::signing_roots;
 use crate::support::{Customer, TestService};
 
@@ -18,12 +18,11 @@ impl SettingsFixture {
     async fn new() -> Self {
         let service = TestService::new().await;
         let customer = service.create_customer().await;
-        let slug = project_slug(&service, &customer).await;
         Self {
             developer: Browser::member(&service, &customer, Role::Developer).await,
+            path: project_path(&service, &customer, "/settings/callbacks").await,
             service,
             customer,
-            path: format!("/dashboard/project/{slug}/settings/callbacks"),
         }
     }
 

@@ -7,7 +7,7 @@ use store::shard::callback_health;
 use store::shard::resend::{self, ResendState};
 use test_support::callback_receiver::CallbackReceiver;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 
@@ -56,10 +56,7 @@ async fn failed_callbacks_are_counted_before_they_are_resent() {
     let cargo = exhaust_retries(&mut service, &customer, &receiver).await;
     let host = receiver.url().split('/').nth(2).unwrap().to_owned();
 
-    let page = format!(
-        "/dashboard/project/{}/callbacks",
-        project_slug(&service, &customer).await
-    );
+    let page = project_path(&service, &customer, "/callbacks").await;
     let mut viewer = Browser::member(&service, &customer, Role::Viewer).await;
     let seen = viewer.get(&page).await;
     assert_eq!(seen.status, 200);

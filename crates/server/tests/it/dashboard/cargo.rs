@@ -7,15 +7,12 @@ use serde_json::json;
 use test_support::callback_receiver::CallbackReceiver;
 use workers::stage::Stage as _;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::http::chat_request;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 
 async fn cargo_path(service: &TestService, customer: &Customer) -> String {
-    format!(
-        "/dashboard/project/{}/cargo",
-        project_slug(service, customer).await
-    )
+    project_path(service, customer, "/cargo").await
 }
 
 /// Sweep folds the counts.

@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use test_support::sample_files;
 
-use crate::dashboard::browser::{Browser, PageResponse, project_slug};
+use crate::dashboard::browser::{Browser, PageResponse, project_path};
 use crate::support::TestService;
 use crate::support::files::{create_file_request, upload};
 
@@ -34,10 +34,7 @@ async fn a_page_uploads_what_a_caller_could() {
     let mut service = TestService::with_files().await;
     let customer = service.create_customer().await;
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     let files = format!("{project}/files");
     assert!(dev.get(&files).await.html.contains("No files yet"));
 
@@ -107,10 +104,7 @@ async fn a_deactivated_project_takes_nothing_from_pages_either() {
     let service = TestService::with_files().await;
     let customer = service.create_customer().await;
     let mut owner = Browser::member(&service, &customer, Role::Owner).await;
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     owner
         .post_form(&format!("{project}/settings/deactivate"), &[])
         .await;
@@ -127,10 +121,7 @@ async fn a_viewer_sees_files_and_uploads_nothing() {
     let service = TestService::with_files().await;
     let customer = service.create_customer().await;
     let mut viewer = Browser::member(&service, &customer, Role::Viewer).await;
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     let seen = viewer.get(&format!("{project}/files")).await;
     assert_eq!(seen.status, 200);
     assert!(!seen.html.contains("upload.js"));

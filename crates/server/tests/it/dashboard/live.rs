@@ -6,7 +6,7 @@ use axum::response::Response;
 use domain::person::Role;
 use http_body_util::BodyExt as _;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::TestService;
 
 /// The first event of a stream.
@@ -21,9 +21,8 @@ async fn first_event(stream: Response) -> String {
 async fn m4_a_person_has_a_limited_number_of_live_streams() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
-    let slug = project_slug(&service, &customer).await;
     let browser = Browser::member(&service, &customer, Role::Viewer).await;
-    let page = format!("/dashboard/project/{slug}/batches");
+    let page = project_path(&service, &customer, "/batches").await;
     let first = browser.open_stream(&page).await;
     let second = browser.open_stream(&page).await;
     assert_eq!(first.status(), 200);

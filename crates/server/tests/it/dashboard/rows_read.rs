@@ -10,7 +10,7 @@ use domain::person::Role;
 use sqlx::ConnectOptions as _;
 use store::Shard;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::{Customer, TestService};
 
 /// Ten times a page of fifty for one query; a list of failures also counts their groups.
@@ -94,10 +94,7 @@ async fn no_page_reads_more_than_ten_times_what_it_shows() {
     insert_rows(&north, &customer).await;
     let owner = Browser::member(&service, &customer, Role::Owner).await;
     let mut owner = owner.with_shards(&service, vec![north.clone(), service.south.clone()]);
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     let balance = format!("/dashboard/organization/{}/balance", customer.organization);
     let mut reads = Vec::new();
     for path in [

@@ -7,7 +7,7 @@ use domain::person::Role;
 use domain::time::Timestamp;
 use ring::hmac;
 
-use crate::dashboard::browser::{Browser, fill_path, project_slug};
+use crate::dashboard::browser::{Browser, fill_path, project_path, project_slug};
 use crate::dashboard::people::{PASSWORD, set_up_operator};
 use crate::support::TestService;
 
@@ -137,10 +137,7 @@ async fn an_organization_can_require_a_second_factor() {
     enrol(&service, &mut owner).await;
     assert_eq!(owner.post_form(&policy, &required).await.status, 303);
     assert_eq!(owner.get(&organization).await.status, 200);
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     for path in [&organization, &project] {
         let sent_away = member.get(path).await;
         assert_eq!(sent_away.location, "/dashboard/second-factor?required=true");

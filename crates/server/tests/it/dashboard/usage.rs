@@ -4,7 +4,7 @@ use domain::money::Money;
 use domain::person::Role;
 use store::shard::{lane, usage};
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::credit::model_chat_request;
 use crate::support::http::chat_request;
 use crate::support::{MOCK_DELAY, TestService};
@@ -33,9 +33,8 @@ async fn usage_and_balance_show_what_was_charged() {
     let charged = Money(5_000_000_000) - service.read_account(&customer).await.posted;
     assert!(charged > Money::ZERO);
 
-    let slug = project_slug(&service, &customer).await;
     let mut viewer = Browser::member(&service, &customer, Role::Viewer).await;
-    let page = format!("/dashboard/project/{slug}/usage");
+    let page = project_path(&service, &customer, "/usage").await;
     for query in [
         "",
         "?show=tokens",
@@ -78,7 +77,7 @@ async fn a_batch_shows_each_project_only_its_own_cargo() {
     complete_cargo(&mut service).await;
 
     let mut viewer = Browser::member(&service, &one, Role::Viewer).await;
-    let base = format!("/dashboard/project/{}", project_slug(&service, &one).await);
+    let base = project_path(&service, &one, "").await;
     let list = viewer.get(&format!("{base}/batches")).await.html;
     let at = list.find("/batches/bat_").unwrap() + "/batches/".len();
     let batch = list[at..at + 36].to_owned();
@@ -91,10 +90,7 @@ async fn a_batch_shows_each_project_only_its_own_cargo() {
     // A project without cargo in the batch does not learn that it exists.
     let third = service.create_customer().await;
     let mut outsider = Browser::member(&service, &third, Role::Owner).await;
-    let base = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &third).await
-    );
+    let base = project_path(&service, &third, "").await;
     let seen = outsider.get(&format!("{base}/batches/{batch}")).await;
     assert_eq!(seen.status, 404);
     let seen = outsider.get(&format!("{base}/batches")).await;
@@ -108,10 +104,7 @@ async fn models_show_their_prices_and_pauses() {
     service.load(&customer, &chat_request("Hello.", None)).await;
     complete_cargo(&mut service).await;
     let mut viewer = Browser::member(&service, &customer, Role::Viewer).await;
-    let page = format!(
-        "/dashboard/project/{}/models",
-        project_slug(&service, &customer).await
-    );
+    let page = project_path(&service, &customer, "/models").await;
     let seen = viewer.get(&page).await;
     assert_eq!(seen.status, 200);
     assert!(seen.html.contains("svc-mock") && seen.html.contains("$0.10 <small>in"));
