@@ -6,7 +6,7 @@ use domain::person::Role;
 use serde_json::json;
 use store::control::api_key;
 
-use crate::dashboard::browser::{Browser, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::support::{Customer, TestService};
 
 /// The key that a page shows once.
@@ -32,10 +32,7 @@ async fn a_key_is_shown_once_and_nowhere_else() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let keys = format!(
-        "/dashboard/project/{}/keys",
-        project_slug(&service, &customer).await
-    );
+    let keys = project_path(&service, &customer, "/keys").await;
     let made = dev
         .post_form(&keys, &[("name", "<i>robot</i>"), ("days", "")])
         .await;
@@ -60,10 +57,7 @@ async fn a_rotated_key_works_until_its_overlap_ends() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let keys = format!(
-        "/dashboard/project/{}/keys",
-        project_slug(&service, &customer).await
-    );
+    let keys = project_path(&service, &customer, "/keys").await;
     let old = customer.key_id.to_string();
     let rotate = format!("{keys}/rotate");
     assert_eq!(
@@ -96,10 +90,7 @@ async fn m7_a_rotated_key_expires_when_the_old_one_would_have() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let keys = format!(
-        "/dashboard/project/{}/keys",
-        project_slug(&service, &customer).await
-    );
+    let keys = project_path(&service, &customer, "/keys").await;
     let contractor = [("name", "contractor"), ("days", "30")];
     let made = dev.post_form(&keys, &contractor).await;
     let old = api_key::list(&service.control, customer.project, None, 10)
@@ -141,10 +132,7 @@ async fn a_key_of_another_project_is_not_found() {
         service.create_customer().await,
     );
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let keys = format!(
-        "/dashboard/project/{}/keys",
-        project_slug(&service, &customer).await
-    );
+    let keys = project_path(&service, &customer, "/keys").await;
     let theirs = other.key_id.to_string();
     for action in ["rotate", "deactivate", "activate"] {
         let fields = [("key", theirs.as_str()), ("overlap", "0")];
@@ -159,10 +147,7 @@ async fn a_deactivated_key_and_project_are_refused() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
     let mut owner = Browser::member(&service, &customer, Role::Owner).await;
-    let project = format!(
-        "/dashboard/project/{}",
-        project_slug(&service, &customer).await
-    );
+    let project = project_path(&service, &customer, "").await;
     assert_eq!(
         owner
             .post_form(&format!("{project}/settings/deactivate"), &[])
