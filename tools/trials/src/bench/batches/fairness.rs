@@ -71,23 +71,11 @@ pub async fn judge(
 /// The batches of a cargo's lane, in the order in which they were gathered.
 async fn read_batches(pool: &PgPool, cargo: u128) -> Result<Vec<Row>> {
     let query = "
-        select id from shard.batch
+        select gathered_at, cargo from shard.batch
         where lane = (select lane from shard.cargo where id = $1)
         order by gathered_at";
-    let batches = sqlx::query_scalar::<_, Uuid>(query).bind(Uuid::from_u128(cargo));
-    let batches = batches.fetch_all(pool).await.context("reading batches")?;
-    let mut rows = Vec::new();
-    for batch in batches {
-        let at = sqlx::query_scalar("select gathered_at from shard.batch where id = $1");
-        let at = at.bind(batch).fetch_one(pool).await;
-        let cargo = sqlx::query_scalar("select cargo from shard.batch where id = $1");
-        let cargo = cargo.bind(batch).fetch_one(pool).await;
-        rows.push((
-            at.context("reading a batch")?,
-            cargo.context("reading a batch")?,
-        ));
-    }
-    Ok(rows)
+    let batches = sqlx::query_as::<_, Row>(query).bind(Uuid::from_u128(cargo));
+    batches.fetch_all(pool).await.context("reading batches")
 }
 
 #[derive(Debug, PartialEq, Eq)]

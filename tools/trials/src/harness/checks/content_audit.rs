@@ -86,9 +86,8 @@ async fn read_ready_files(environment: &FilesEnvironment) -> Result<Vec<Row>> {
         where status = 'ready'";
     let mut rows = Vec::new();
     for (_, pool) in &environment.service.shards {
-        let here = sqlx::query_as_with(query, sqlx::postgres::PgArguments::default());
-        let here: Vec<Row> = here.fetch_all(pool).await.context("reading ready files")?;
-        rows.extend(here);
+        let here = sqlx::query_as::<_, Row>(query).fetch_all(pool).await;
+        rows.extend(here.context("reading ready files")?);
     }
     Ok(rows)
 }
