@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod bench;
 mod fault_injection;
@@ -222,6 +222,12 @@ pub struct ChaosServerOptions {
     pub script: PathBuf,
 }
 
+/// The name of a value on the command line.
+pub fn value_name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 impl TrialsVerb {
     /// The name in the verdict.
     pub const fn verdict_name(&self) -> &'static str {
@@ -258,7 +264,7 @@ impl TrialsVerb {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::{CommandFactory as _, ValueEnum};
+    use clap::CommandFactory as _;
 
     use super::*;
 

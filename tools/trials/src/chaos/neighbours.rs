@@ -10,21 +10,24 @@ pub mod steady_load;
 
 use std::time::Instant;
 
+use clap::ValueEnum as _;
+
 use crate::harness::failure::Result;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
-use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart};
+use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart, value_name};
 
 pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {
     // The debug build needs both cores for the parts alone.
     let judges_figures = !(options.small && cfg!(debug_assertions));
     let mut verdict = TrialVerdict::new("chaos neighbours").judging_figures(judges_figures);
     verdict.record("small", options.small);
-    for part in NeighbourPart::ALL {
-        if !options.part.is_empty() && !options.part.contains(&part) {
+    for part in NeighbourPart::value_variants() {
+        if !options.part.is_empty() && !options.part.contains(part) {
             continue;
         }
-        report_progress(format!("neighbours: {}", part.name()));
+        let name = value_name(part);
+        report_progress(format!("neighbours: {name}"));
         let begun = Instant::now();
         let ended = match part {
             NeighbourPart::Provider => provider::run(common, options, &mut verdict).await,
@@ -36,13 +39,12 @@ pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Re
         };
         // The figures of the other parts are still useful.
         if let Err(failure) = ended {
-            let name = format!("{}_error", part.name());
             verdict
-                .record(&name, failure.to_string())
-                .check(format!("{}: the part ran to its end", part.name()), false);
+                .record(&format!("{name}_error"), failure.to_string())
+                .check(format!("{name}: the part ran to its end"), false);
         }
         let seconds = begun.elapsed().as_secs();
-        verdict.record(&format!("{}_took_seconds", part.name()), seconds);
+        verdict.record(&format!("{name}_took_seconds"), seconds);
     }
     Ok(verdict)
 }

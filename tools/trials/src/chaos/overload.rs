@@ -4,27 +4,22 @@ mod clocks;
 mod disk;
 mod excess_load;
 
+use clap::ValueEnum as _;
+
 use crate::harness::failure::Result;
 use crate::harness::progress::report_progress;
 use crate::harness::verdict::TrialVerdict;
-use crate::options::{ChaosOverloadOptions, CommonOptions, OverloadPart};
-
-const ALL_PARTS: [OverloadPart; 4] = [
-    OverloadPart::Load,
-    OverloadPart::Distance,
-    OverloadPart::Clocks,
-    OverloadPart::Disk,
-];
+use crate::options::{ChaosOverloadOptions, CommonOptions, OverloadPart, value_name};
 
 pub async fn run(common: &CommonOptions, options: &ChaosOverloadOptions) -> Result<TrialVerdict> {
     let mut verdict = TrialVerdict::new("chaos overload");
     let parts = if options.parts.is_empty() {
-        ALL_PARTS.as_slice()
+        OverloadPart::value_variants()
     } else {
         &options.parts
     };
     for part in parts {
-        let name = part_name(*part);
+        let name = value_name(part);
         report_progress(format!("part {name}"));
         let judged = match part {
             OverloadPart::Load => {
@@ -36,16 +31,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosOverloadOptions) -> Resu
             OverloadPart::Clocks => clocks::run(common, options).await,
             OverloadPart::Disk => disk::run(common, options).await,
         };
-        verdict.merge_part(name, judged?);
+        verdict.merge_part(&name, judged?);
     }
     Ok(verdict)
-}
-
-const fn part_name(part: OverloadPart) -> &'static str {
-    match part {
-        OverloadPart::Load => "load",
-        OverloadPart::Distance => "distance",
-        OverloadPart::Clocks => "clocks",
-        OverloadPart::Disk => "disk",
-    }
 }

@@ -19,7 +19,7 @@ use crate::harness::relays::silent_relay::SilentRelay;
 use crate::harness::servers::postgres::{self, TrialPostgresServer};
 use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::harness::verdict::TrialVerdict;
-use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery};
+use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery, value_name};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Loads run before each kill and after each promotion.
@@ -87,7 +87,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
         )
         .record("promotions", seconds.len())
         .record("promotion_seconds", statistics::summarize(&mut seconds))
-        .record("hosts", options.hosts.name())
+        .record("hosts", value_name(&options.hosts))
         .record("answers_besides_202_and_503", json!(others))
         .check("a primary was killed", !seconds.is_empty())
         .check("every load is answered 202 or 503", others.is_empty())

@@ -51,15 +51,6 @@ pub enum PrimaryDiscovery {
     List,
 }
 
-impl PrimaryDiscovery {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Relay => "relay",
-            Self::List => "list",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Args)]
 pub struct SoakOptions {
     /// No trial starts after this time.
@@ -108,28 +99,6 @@ pub enum NeighbourPart {
     Memory,
     /// Requests that never end.
     Connections,
-}
-
-impl NeighbourPart {
-    pub const ALL: [Self; 6] = [
-        Self::Provider,
-        Self::Flood,
-        Self::Receivers,
-        Self::Poison,
-        Self::Memory,
-        Self::Connections,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::Flood => "flood",
-            Self::Receivers => "receivers",
-            Self::Poison => "poison",
-            Self::Memory => "memory",
-            Self::Connections => "connections",
-        }
-    }
 }
 
 impl ChaosNeighboursOptions {
