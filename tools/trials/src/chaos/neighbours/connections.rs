@@ -85,9 +85,7 @@ pub async fn run(
         receipts,
     );
     let length = Duration::from_secs(options.choose_size(15, 4));
-    let ((), calm) = others
-        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
-        .await;
+    let calm = others.load_for(LOADS_PER_SECOND, length).await;
 
     let count = options.choose_size(2000, 1200);
     let mut held = HalfOpenRequests::default();

@@ -10,7 +10,7 @@ use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoa
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics::round_to;
@@ -46,9 +46,7 @@ pub async fn run(
     let receipts = std::sync::Arc::clone(&environment.callback_sink.receipts);
     let others = SteadyLoad::new(serving, members, &[FREE_MODEL], &receipts);
     let length = Duration::from_secs(options.choose_size(15, 4));
-    let ((), calm) = others
-        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
-        .await;
+    let calm = others.load_for(LOADS_PER_SECOND, length).await;
     others.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
     // They all wait before the workers start, so that they share batches.
@@ -105,18 +103,8 @@ async fn load_large(
     let text = FILLER_TEXT.repeat(LOAD_BYTES / FILLER_TEXT.len());
     let request = steady_load::build_load(large, FREE_MODEL, &text, MAX_TOKENS);
     let target = ServiceClient::new(serving);
-    let loading = (0..count).map(|_| async {
-        let answer = target.send(request.clone()).await;
-        let answer = answer.context("loading 9 MB")?;
-        let refused = || {
-            TrialFailure::new(format!(
-                "a load of 9 MB got {} {}",
-                answer.status,
-                answer.json()
-            ))
-        };
-        answer.cargo_id().ok_or_else(refused)
-    });
+    let loading =
+        (0..count).map(|_| steady_load::load_accepted(&target, request.clone(), "a load of 9 MB"));
     stream::iter(loading)
         .buffer_unordered(MAX_CONCURRENT_LOADS)
         .try_collect()

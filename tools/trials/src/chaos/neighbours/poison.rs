@@ -9,7 +9,7 @@ use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics::round_to;
@@ -44,25 +44,15 @@ pub async fn run(
     let serving = environment.server()?.address();
     let others = SteadyLoad::new(serving, members, &[FREE_MODEL], receipts);
     let length = Duration::from_secs(options.choose_size(15, 6));
-    let ((), calm) = others
-        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
-        .await;
+    let calm = others.load_for(LOADS_PER_SECOND, length).await;
 
     let bytes = options.choose_size(9_000_000, 3_000_000);
     let text = DIRECTIVE.repeat(bytes / DIRECTIVE.len());
     let request = steady_load::build_load(&poisoner, FREE_MODEL, &text, 64);
     let within = Duration::from_secs(options.choose_size(60, 20));
     let poisoning = async {
-        let answer = ServiceClient::new(serving).send(request).await;
-        let answer = answer.context("loading the poison")?;
-        let refused = || {
-            TrialFailure::new(format!(
-                "the poison got {} {}",
-                answer.status,
-                answer.json()
-            ))
-        };
-        let cargo = answer.cargo_id().ok_or_else(refused)?;
+        let client = ServiceClient::new(serving);
+        let cargo = steady_load::load_accepted(&client, request, "the poison").await?;
         let begun = Instant::now();
         let limits = PollLimits::new(within, POLL_INTERVAL);
         let called_back = limits.wait_until(|| receipts.find(cargo).is_some()).await;

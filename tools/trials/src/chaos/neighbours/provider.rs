@@ -62,9 +62,7 @@ pub async fn run(
     let faulty = SteadyLoad::new(serving, faulty_members, &FAULTY_MODELS, receipts);
 
     let length = Duration::from_secs(options.choose_size(20, 4));
-    let ((), calm) = healthy
-        .load_during(LOADS_PER_SECOND, tokio::time::sleep(length))
-        .await;
+    let calm = healthy.load_for(LOADS_PER_SECOND, length).await;
     healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
     load_stalled(&faulty).await;
     tokio::time::sleep(JOB_ACCEPT_DELAY).await;
@@ -76,13 +74,8 @@ pub async fn run(
         simulator.call_admin("PUT", &path, Some(&body)).await?;
     }
     let length = Duration::from_secs(options.choose_size(75, 8));
-    let ((), disturbed) = healthy
-        .load_during(LOADS_PER_SECOND, async {
-            faulty
-                .load_during(FAULTY_LOADS_PER_SECOND, tokio::time::sleep(length))
-                .await;
-        })
-        .await;
+    let disturbing = faulty.load_for(FAULTY_LOADS_PER_SECOND, length);
+    let (_, disturbed) = healthy.load_during(LOADS_PER_SECOND, disturbing).await;
     healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
 
     for model in HEALTHY_MODELS {

@@ -86,11 +86,8 @@ pub async fn run(
     let healthy = SteadyLoad::new(serving, healthy, &[FREE_MODEL], receipts);
 
     report_progress("only healthy receivers");
-    let ((), calm) = healthy
-        .load_during(
-            size.callbacks_per_second,
-            tokio::time::sleep(size.baseline_length),
-        )
+    let calm = healthy
+        .load_for(size.callbacks_per_second, size.baseline_length)
         .await;
     healthy.wait_for_callbacks(SETTLE_TIMEOUT).await;
     report_progress(format!("healthy receivers and {faulty_count} faulty ones"));

@@ -12,7 +12,7 @@ use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::http_client::{ConnectionReuse, HttpRequest};
 use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
@@ -160,6 +160,12 @@ impl SteadyLoad {
         }
     }
 
+    /// Loads at this rate for this long; returns the window.
+    pub async fn load_for(self: &Arc<Self>, rate: u32, length: Duration) -> LoadWindow {
+        let ((), window) = self.load_during(rate, tokio::time::sleep(length)).await;
+        window
+    }
+
     /// Waits until every acknowledged cargo has its callback.
     pub async fn wait_for_callbacks(&self, within: Duration) {
         let limits = PollLimits::new(within, POLL_INTERVAL);
@@ -228,6 +234,18 @@ pub fn build_load(
     let params = json!({"model": model, "max_tokens": max_tokens, "messages": [message]});
     let body = json!({"params": params, "callback_url": member.callback_url}).to_string();
     load_request::load(&member.organization, body)
+}
+
+/// Sends one load that must be accepted; returns its cargo.
+pub async fn load_accepted(
+    client: &ServiceClient,
+    request: HttpRequest,
+    what: &str,
+) -> Result<u128> {
+    let answer = client.send(request).await;
+    let answer = answer.context(format!("loading {what}"))?;
+    let refused = || TrialFailure::new(format!("{what} got {} {}", answer.status, answer.json()));
+    answer.cargo_id().ok_or_else(refused)
 }
 
 /// The results of a window. Cargo without a callback counts with its age.
