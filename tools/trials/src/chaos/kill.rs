@@ -51,12 +51,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
         injection = injection => injection?,
         watched = claim_watch::watch_claims(&shards, &kills, &leases) => match watched? {},
     };
-    Ok(build_verdict(
-        &environment,
-        &settled,
-        &kills.all(),
-        statistics::rate_per_second(to_usize(offered), length),
-    ))
+    let offered = usize::try_from(offered).unwrap_or(usize::MAX);
+    let offered = statistics::rate_per_second(offered, length);
+    Ok(build_verdict(&environment, &settled, &kills.all(), offered))
 }
 
 fn build_verdict(
@@ -87,10 +84,6 @@ fn build_verdict(
             worst.is_none_or(|worst| worst <= MAX_TAKEOVER_SECONDS),
         );
     verdict
-}
-
-fn to_usize(offered: u64) -> usize {
-    usize::try_from(offered).unwrap_or(usize::MAX)
 }
 
 async fn kill_processes(

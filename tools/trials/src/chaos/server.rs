@@ -179,12 +179,13 @@ fn judge_answers(
             .sum::<u64>()
     };
     let delivered = sum.loaded - sum.lost;
+    let rate = statistics::to_f64(delivered) / seconds;
     let shown: Vec<&String> = sum.wrong.iter().take(MAX_SHOWN).collect();
     verdict
         .record("cargo", cargo)
         .record("delivered", delivered)
         .record("seconds", statistics::round_to(seconds, 1))
-        .record("cargo_per_second", rate_per_second(delivered, seconds))
+        .record("cargo_per_second", statistics::round_to(rate, 2))
         .record("input_tokens", tokens("input"))
         .record("output_tokens", tokens("output"))
         .record("max_tokens", stopped("max_tokens"))
@@ -205,11 +206,6 @@ fn judge_answers(
             .record("wrong", sum.wrong.len())
             .record("examples", json!(shown));
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "there are a few hundred")]
-fn rate_per_second(count: usize, seconds: f64) -> f64 {
-    statistics::round_to(count as f64 / seconds, 2)
 }
 
 fn judge_requests(
