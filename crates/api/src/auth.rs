@@ -1,6 +1,7 @@
 //! Authentication by `X-API-Key`: the header becomes a caller, or one of the contract's errors.
 
 use axum::extract::FromRequestParts;
+use domain::authentication_flag::AuthenticationFlag;
 use http::request::Parts;
 
 use crate::api_error::ApiError;
@@ -22,7 +23,11 @@ impl FromRequestParts<App> for Caller {
             .headers
             .get(API_KEY_HEADER)
             .map_or(&[][..], |value| value.as_bytes());
-        Ok(app.keys.authenticate(presented).await?)
+        let caller = app.keys.authenticate(presented).await?;
+        if let Some(flag) = parts.extensions.get::<AuthenticationFlag>() {
+            flag.set();
+        }
+        Ok(caller)
     }
 }
 

@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use chrono::TimeDelta;
+use domain::authentication_flag::AuthenticationFlag;
 use domain::person::Role;
 use http::header::REFERER;
 use http::{HeaderMap, Method};
@@ -64,6 +65,11 @@ async fn authorize(
     let (mut parts, body) = request.into_parts();
     let Ok(client) = ClientInfo::from_request_parts(&mut parts, state).await;
     let signed_in = find_signed_in(state, &parts.headers, &client).await?;
+    if let Some(flag) = parts.extensions.get::<AuthenticationFlag>()
+        && signed_in.is_some()
+    {
+        flag.set();
+    }
     let access = if needs == RequiredAccess::Public {
         parts.extensions.insert(Visitor(signed_in));
         None

@@ -51,6 +51,8 @@ pub mod ssrf_guard;
 
 pub mod forwarded_for;
 
+pub mod authentication_flag;
+
 pub mod cargo;
 
 pub mod idempotency;

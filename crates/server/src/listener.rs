@@ -326,6 +326,8 @@ async fn handle_request(
     let deadline = began + options.request_timeout;
     let client = options.counted_client(peer.ip(), request.headers());
     request.extensions_mut().insert(ConnectInfo(peer));
+    let flag = activity.authentication.clone();
+    request.extensions_mut().insert(flag);
     let request = request.map(|incoming| {
         let budget = Arc::clone(&context.body_budget);
         RequestBody::new(incoming, Arc::clone(activity), budget, deadline)

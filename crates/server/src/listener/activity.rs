@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use domain::authentication_flag::AuthenticationFlag;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -25,7 +26,10 @@ enum Phase {
 
 /// The state of one connection, shared by its socket, its bodies and the connection table.
 #[derive(Debug)]
-pub(super) struct ConnectionActivity(Mutex<ActivityState>);
+pub(super) struct ConnectionActivity {
+    state: Mutex<ActivityState>,
+    pub(super) authentication: AuthenticationFlag,
+}
 
 #[derive(Debug)]
 struct ActivityState {
@@ -37,15 +41,19 @@ struct ActivityState {
 
 impl ConnectionActivity {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(ActivityState {
+        let state = ActivityState {
             phase: Phase::Idle,
             since: Instant::now(),
             write_blocked_since: None,
-        }))
+        };
+        Self {
+            state: Mutex::new(state),
+            authentication: AuthenticationFlag::default(),
+        }
     }
 
     fn bytes_received(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if state.phase == Phase::Idle {
             state.phase = Phase::ReceivingHead;
             state.since = Instant::now();
@@ -53,7 +61,7 @@ impl ConnectionActivity {
     }
 
     fn bytes_written(&self, is_blocked: bool) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if !is_blocked {
             state.write_blocked_since = None;
         } else if state.write_blocked_since.is_none() {
@@ -63,7 +71,7 @@ impl ConnectionActivity {
 
     /// The head of a request is complete; returns when its first byte arrived.
     pub(super) fn head_received(&self, has_body: bool) -> Instant {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         // Its bytes may have arrived together with the previous request.
         if state.phase != Phase::ReceivingHead {
             state.since = Instant::now();
@@ -77,7 +85,7 @@ impl ConnectionActivity {
     }
 
     pub(super) fn body_received(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::ReceivingBody { is_answered: false } => state.phase = Phase::Answering,
             Phase::ReceivingBody { is_answered: true } => state.become_idle(),
@@ -86,7 +94,7 @@ impl ConnectionActivity {
     }
 
     pub(super) fn answered(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::Answering => state.become_idle(),
             Phase::ReceivingBody { .. } => {
@@ -98,7 +106,7 @@ impl ConnectionActivity {
 
     /// When the connection has to be closed. A request body has a separate deadline.
     pub(super) fn deadline(&self, options: &Options) -> Option<Instant> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let of_phase = match state.phase {
             Phase::Idle => Some(state.since + options.idle_timeout),
             Phase::ReceivingHead => Some(state.since + options.request_timeout),
@@ -110,18 +118,22 @@ impl ConnectionActivity {
         [of_phase, of_write].into_iter().flatten().min()
     }
 
-    /// Whether the connection may be closed to make room: idle ones first, then those whose request
-    /// is incomplete. The smallest value is closed first.
-    pub(super) fn shed_order(&self) -> Option<(ShedClass, Instant)> {
-        let state = self.0.lock();
+    /// Whether the connection may be closed to make room. The smallest value is closed first.
+    pub(super) fn shed_order(&self) -> Option<ShedOrder> {
+        let is_authenticated = self.authentication.is_set();
+        let state = self.state.lock();
+        let order = |class| ShedOrder {
+            is_authenticated,
+            class,
+            since: state.since,
+        };
         if state.write_blocked_since.is_some() {
-            return None;
+            // Slow readers without a key must not hold every connection.
+            return (!is_authenticated).then(|| order(ShedClass::Unread));
         }
         match state.phase {
-            Phase::Idle => Some((ShedClass::Idle, state.since)),
-            Phase::ReceivingHead | Phase::ReceivingBody { .. } => {
-                Some((ShedClass::HalfOpen, state.since))
-            }
+            Phase::Idle => Some(order(ShedClass::Idle)),
+            Phase::ReceivingHead | Phase::ReceivingBody { .. } => Some(order(ShedClass::HalfOpen)),
             Phase::Answering => None,
         }
     }
@@ -134,10 +146,21 @@ impl ActivityState {
     }
 }
 
+/// Connections without an authenticated request come first, whatever they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ShedOrder {
+    pub(super) is_authenticated: bool,
+    pub(super) class: ShedClass,
+    pub(super) since: Instant,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ShedClass {
     Idle,
+    /// A part of a request has arrived.
     HalfOpen,
+    /// The client does not read its response.
+    Unread,
 }
 
 /// A socket that records when bytes arrive and when writes block.

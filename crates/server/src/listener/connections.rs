@@ -111,7 +111,7 @@ impl Connections {
         })
     }
 
-    /// Closes idle and half-open connections because the process has no free file descriptor.
+    /// Closes connections that do no work because the process has no free file descriptor.
     /// Returns whether there are such.
     pub(super) fn shed(&self) -> bool {
         let mut table = self.table.lock();
@@ -130,7 +130,7 @@ impl Connections {
         let table = self.table.lock();
         let orders = table.open.values().map(|it| it.activity.shed_order());
         orders
-            .filter(|it| it.map(|(class, _)| class) == class)
+            .filter(|it| it.map(|order| order.class) == class)
             .count()
     }
 }
@@ -157,8 +157,11 @@ impl ConnectionTable {
         let (mut candidates, too_young): (Vec<_>, Vec<_>) = open
             .into_iter()
             .filter_map(|entry| Some((entry.activity.shed_order()?, &entry.shed)))
-            .partition(|((_, since), _)| now - *since >= options.min_shed_age);
-        let oldest = too_young.iter().map(|((_, since), _)| *since).min();
+            .partition(|(order, _)| now - order.since >= options.min_shed_age);
+        let oldest = too_young.iter().map(|(order, _)| order.since).min();
+        // A burst without a key is waited for, before others lose their connections.
+        let is_burst = too_young.iter().any(|(order, _)| !order.is_authenticated);
+        candidates.retain(|(order, _)| !(is_burst && order.is_authenticated));
         candidates.sort_unstable_by_key(|(order, _)| *order);
         let victims = candidates.iter().take(wanted);
         let count = victims.map(|(_, shed)| shed.cancel()).count();
@@ -170,8 +173,8 @@ impl ConnectionTable {
                 open = self.open.len(),
                 shed = count,
                 address = address.map(tracing::field::display),
-                "too many connections: closing idle and half-open ones; check SVC_MAX_CONNECTIONS, \
-                 SVC_MAX_CONNECTIONS_PER_ADDRESS and ulimit -n"
+                "too many connections: closing idle, half-open and unread ones; check \
+                 SVC_MAX_CONNECTIONS, SVC_MAX_CONNECTIONS_PER_ADDRESS and ulimit -n"
             );
         }
         match oldest {

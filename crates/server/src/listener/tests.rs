@@ -1,6 +1,7 @@
 //! Graceful shutdown of a listener: requests in flight are finished.
 
 mod forwarded_clients;
+mod shed_order;
 mod slow_clients;
 
 use std::io::{Read as _, Write as _};

@@ -110,7 +110,7 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
     (
         Counter,
         "longshore_http_connections_shed_total",
-        "Idle or half-open connections closed to make room for new ones.",
+        "Idle, half-open and unread connections closed to make room for new ones.",
     ),
     (
         Counter,

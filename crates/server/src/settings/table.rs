@@ -221,7 +221,7 @@ settings! {
     Plain "SVC_REQUEST_TIMEOUT_SECONDS" request_timeout: Duration = "30", seconds::<1, 3_600>,
         "How long a request may take to arrive, headers and body. A body gets one more second for each 64 KiB.";
     Plain "SVC_MAX_CONNECTIONS" max_connections: usize = "8192", whole_number::<usize, 16, 1_000_000>,
-        "Maximum number of open client connections, at most three quarters of ulimit -n. Beyond it, idle and half-open connections are closed; when all are busy, new ones get 503.";
+        "Maximum number of open client connections, at most three quarters of ulimit -n. Beyond it, idle, half-open and unread connections are closed, first those without an authenticated request; when all are busy, new ones get 503.";
     Plain "SVC_MAX_CONNECTIONS_PER_ADDRESS" max_connections_per_address: usize = "1024", whole_number::<usize, 1, 1_000_000>,
         "The same limit for one client address (IPv6: one /64). Loopback and SVC_TRUSTED_PROXIES are exempt; behind them it limits the requests in progress of each forwarded client.";
     Plain "SVC_MAX_LIVE_STREAMS" max_live_streams: usize = "512", whole_number::<usize, 1, 100_000>,

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
+use axum::http::Request;
+use domain::authentication_flag::AuthenticationFlag;
 use store::control::audit_log::Actor;
 use store::control::{api_key, project};
 use test_support::callback_receiver::CallbackReceiver;
@@ -80,6 +83,23 @@ async fn cargo_of_a_deactivated_project_is_still_completed() {
     service.clock.advance(crate::support::MOCK_DELAY);
     service.run_until_idle().await;
     assert_eq!(receiver.callbacks().len(), 1);
+}
+
+#[tokio::test]
+async fn only_a_valid_key_marks_its_connection_as_authenticated() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    for (key, path, expected) in [
+        (customer.key.as_str(), "/files", true),
+        (customer.key.as_str(), "/health", false),
+        ("svc_sk_unknown", "/files", false),
+    ] {
+        let flag = AuthenticationFlag::default();
+        let request = Request::get(path).header("X-API-Key", key);
+        let request = request.extension(flag.clone()).body(Body::empty());
+        service.send(request.unwrap()).await;
+        assert_eq!(flag.is_set(), expected, "{key} {path}");
+    }
 }
 
 #[tokio::test]

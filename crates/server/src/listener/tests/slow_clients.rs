@@ -1,7 +1,9 @@
 //! Callers who send slowly, read slowly or hold many connections do not affect the others.
 
+use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::routing::post;
+use domain::authentication_flag::AuthenticationFlag;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{interval, timeout};
@@ -12,7 +14,7 @@ use super::super::*;
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Much longer than any deadline of these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
-const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
+pub(super) const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
 /// Nothing is exempt, and nothing is too young to be closed.
 pub(super) fn strict() -> Options {
@@ -49,9 +51,14 @@ pub(super) fn start(options: Options) -> TestListener {
         let error: Option<axum::extract::rejection::FormRejection> = body.err();
         format!("incomplete: {}", error.is_some())
     };
+    let authenticated = |Extension(flag): Extension<AuthenticationFlag>| async move {
+        flag.set();
+        "quick"
+    };
     let router = Router::new()
         .route("/", axum::routing::get(|| async { "quick" }))
         .route("/wait", axum::routing::get(wait))
+        .route("/authenticated", axum::routing::get(authenticated))
         .route(
             "/large",
             axum::routing::get(|| async { vec![0_u8; 64 << 20] }),
@@ -89,7 +96,7 @@ impl TestListener {
     }
 
     /// Waits until `count` connections have sent a part of a request.
-    async fn until_half_open(&self, count: usize) {
+    pub(super) async fn until_half_open(&self, count: usize) {
         self.until(|it| it.connections.count_of(Some(ShedClass::HalfOpen)) == count)
             .await;
     }
@@ -116,7 +123,7 @@ pub(super) async fn read_to_end(mut stream: TcpStream) -> String {
 }
 
 /// One response to `REQUEST`; the connection stays open.
-async fn read_quick_response(stream: &mut TcpStream) {
+pub(super) async fn read_quick_response(stream: &mut TcpStream) {
     let mut bytes = Vec::new();
     let reading = async {
         while !bytes.ends_with(b"quick") {

@@ -2,6 +2,7 @@
 
 use axum::extract::Request;
 use dashboard::RequiredAccess;
+use domain::authentication_flag::AuthenticationFlag;
 use domain::person::Role;
 use http::Method;
 use http::header::CONTENT_TYPE;
@@ -53,6 +54,19 @@ async fn without_a_session_every_protected_route_is_refused() {
         if needs != RequiredAccess::Public {
             assert_eq!(status, expected, "{method} {path}");
         }
+    }
+}
+
+#[tokio::test]
+async fn only_a_session_marks_its_connection_as_authenticated() {
+    let service = TestService::new().await;
+    let mut anonymous = Browser::new(&service);
+    let mut operator = Browser::operator(&service).await;
+    for (browser, expected) in [(&mut anonymous, false), (&mut operator, true)] {
+        let flag = AuthenticationFlag::default();
+        let request = Request::get("/dashboard/sign-in").extension(flag.clone());
+        browser.request(request, String::new()).await;
+        assert_eq!(flag.is_set(), expected);
     }
 }
 
