@@ -26,6 +26,7 @@ chaos promote --release
 chaos statements --release
 chaos overload --release
 chaos neighbours --release
+chaos idle --release
 chaos submit --release
 model
 interleavings

@@ -6,6 +6,10 @@ def _variant(place):
     return f"{prefix}.loads_per_second {prefix}.ratio {prefix}.milliseconds.p50 {prefix}.milliseconds.p99"
 
 
+def _idle(part):
+    return f"{part}.without.milliseconds.p99 {part}.with.milliseconds.p99 {part}.p99_ratio"
+
+
 _CHAOS = {
     "loaded, lost": "loaded lost",
     "callbacks sent twice": "duplicates",
@@ -18,6 +22,7 @@ _INTERRUPTIONS = {
     "takeover of claims, max, s": "takeover_seconds.max",
     "callbacks in flight at the time": "deliveries_in_flight",
 }
+
 
 FIGURES = {
     "bench load": {
@@ -74,6 +79,14 @@ FIGURES = {
     "chaos freeze": _INTERRUPTIONS,
     "chaos partition": _INTERRUPTIONS,
     "chaos promote": {**_CHAOS, "promotions": "promotions"},
+    "chaos idle": {
+        "connections without a key": "connections",
+        "loads p99 in ms without them, with them, ratio: directly": _idle("direct"),
+        "the same through a trusted proxy": _idle("proxy"),
+        "the same with a limit of half as many": _idle("limit"),
+        "open files, memory of `serve` in MB": "direct.attacks.0.serve.open_files direct.attacks.0.serve.megabytes",
+        "closed by deadlines": "direct.attacks.0.serve.connections.timed_out",
+    },
     "chaos submit": {
         "kills, jobs, items": "kills jobs items",
         "jobs whose response was lost, submitted twice": "jobs_without_answer submitted_twice",

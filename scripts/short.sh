@@ -28,6 +28,7 @@ chaos statements --seconds 15
 chaos overload --small --part load --part distance --part clocks
 chaos overload --part disk --seconds 12
 chaos neighbours --small
+chaos idle --small
 chaos server --cargo 20
 END
 }

@@ -5,6 +5,7 @@ pub mod connections;
 pub mod files;
 pub mod freeze;
 pub mod idempotent_loads;
+pub mod idle;
 pub mod interruption_findings;
 pub mod kill;
 pub mod limits;

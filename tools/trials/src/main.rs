@@ -95,6 +95,7 @@ async fn run_command(common: &CommonOptions, verb: &TrialsVerb) -> Result<TrialV
         TrialsVerb::Chaos(ChaosCommand::Neighbours(options)) => {
             chaos::neighbours::run(common, options).await
         }
+        TrialsVerb::Chaos(ChaosCommand::Idle(options)) => chaos::idle::run(common, options).await,
         TrialsVerb::Soak(options) => soak::run(common, options).await,
         TrialsVerb::Servers(_) => Err(TrialFailure::new("servers are no trial")),
     }

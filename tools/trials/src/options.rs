@@ -122,6 +122,8 @@ pub enum ChaosCommand {
     /// Measure how a faulty neighbour affects the others: a hanging provider, a flood, dead
     /// receivers, poison, large loads, half-open requests.
     Neighbours(ChaosNeighboursOptions),
+    /// Hold thousands of connections without a key, idle, dripping or unread, while others load.
+    Idle(ChaosIdleOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -254,6 +256,7 @@ impl TrialsVerb {
             Self::Chaos(ChaosCommand::Statements(_)) => "chaos statements",
             Self::Chaos(ChaosCommand::Overload(_)) => "chaos overload",
             Self::Chaos(ChaosCommand::Neighbours(_)) => "chaos neighbours",
+            Self::Chaos(ChaosCommand::Idle(_)) => "chaos idle",
             Self::Soak(_) => "soak",
             Self::Servers(_) => "servers",
         }
@@ -335,5 +338,15 @@ mod tests {
             })
             .collect();
         assert!(names_every_part(&overload));
+        let idle: Vec<&[IdlePart]> = runs
+            .iter()
+            .filter_map(|verb| {
+                if let TrialsVerb::Chaos(ChaosCommand::Idle(options)) = verb {
+                    return Some(&*options.parts);
+                }
+                None
+            })
+            .collect();
+        assert!(names_every_part(&idle));
     }
 }

@@ -1,7 +1,8 @@
-//! Statistics, CPU time, memory and ports of processes.
+//! Statistics, CPU time, memory, open files and ports of processes.
 
 pub mod cpu_time;
 pub mod cpu_usage;
+pub mod open_files;
 pub mod process_memory;
 pub mod process_monitor;
 pub mod statistics;

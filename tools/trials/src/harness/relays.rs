@@ -3,7 +3,9 @@
 pub mod counting_proxy;
 pub mod faulty_relay;
 pub mod faulty_server;
+pub mod forwarding_proxy;
 pub mod listener;
+pub mod narrow_socket;
 pub mod pgwire;
 pub mod request_log;
 pub mod silent_relay;

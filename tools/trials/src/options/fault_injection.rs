@@ -152,3 +152,64 @@ pub enum OverloadPart {
     /// The database's disk is full, and then freed.
     Disk,
 }
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosIdleOptions {
+    /// Connections without a key that are held at once; in the part proxy, the trial needs three
+    /// open files for each.
+    #[arg(
+        long,
+        default_value_t = 5000,
+        default_value_if("small", ArgPredicate::IsPresent, "500")
+    )]
+    pub connections: usize,
+    /// Seconds that they are held in each round; the usual figures are measured for half as long.
+    #[arg(
+        long,
+        default_value_t = 80,
+        default_value_if("small", ArgPredicate::IsPresent, "6")
+    )]
+    pub seconds: u64,
+    /// Rounds of each part: loads without these connections, then with them.
+    #[arg(
+        long,
+        default_value_t = 2,
+        default_value_if("small", ArgPredicate::IsPresent, "1")
+    )]
+    pub rounds: u32,
+    /// Loads per second.
+    #[arg(
+        long,
+        default_value_t = 50,
+        default_value_if("small", ArgPredicate::IsPresent, "20")
+    )]
+    pub rate: u32,
+    /// Run only this part; can be given several times.
+    #[arg(long = "part", value_enum)]
+    pub parts: Vec<IdlePart>,
+    /// Few connections for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IdlePart {
+    /// All clients connect to the service.
+    Direct,
+    /// All clients connect to a proxy that the service trusts.
+    Proxy,
+    /// The service allows half as many connections.
+    Limit,
+}
+
+impl IdlePart {
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Proxy, Self::Limit];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Proxy => "proxy",
+            Self::Limit => "limit",
+        }
+    }
+}

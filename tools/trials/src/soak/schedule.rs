@@ -33,6 +33,7 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos neighbours --small --part poison",
     "chaos neighbours --small --part memory",
     "chaos neighbours --small --part connections",
+    "chaos idle --small",
 ];
 /// Every failpoint of a submission, once for each provider.
 const SUBMIT_TEMPLATE: &str = "chaos submit --seeds 1 --first {seed} --cargo 200 --minutes 20";
