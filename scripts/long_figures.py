@@ -23,7 +23,6 @@ _INTERRUPTIONS = {
     "callbacks in flight at the time": "deliveries_in_flight",
 }
 
-
 FIGURES = {
     "bench load": {
         "bare inserts per second": "bare_inserts_per_second",

@@ -27,7 +27,8 @@ pub struct Options {
     pub idle_timeout: Duration,
     /// How long a write may block while the caller reads nothing of its response.
     pub write_timeout: Duration,
-    /// Only connections that were idle or half-open for at least this long are closed to make room.
+    /// Only connections that were idle, half-open or unread for at least this long are closed to make
+    /// room.
     pub min_shed_age: Duration,
     /// Maximum bytes of all request bodies that are being received.
     pub body_budget: usize,
