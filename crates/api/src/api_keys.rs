@@ -15,11 +15,13 @@ mod lookup_cache;
 mod tests;
 mod usage_queue;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::api_key::{ApiKey, ApiKeyRefusal, SecretDigest};
 use domain::id::Berth;
+use domain::key_scope::{KeyRight, KeyScopeRefusal};
 use domain::time::{Clock, Timestamp};
 use store::Control;
 use store::control::api_key::{self, ApiKeyPrincipal};
@@ -73,9 +75,10 @@ pub struct ControlStatus {
 }
 
 /// Why a caller is not authenticated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthenticationError {
     Refused(ApiKeyRefusal),
+    OutOfScope(KeyScopeRefusal),
     /// The key is not cached, and control does not answer.
     ControlUnavailable {
         retry_after: u32,
@@ -85,6 +88,12 @@ pub enum AuthenticationError {
 impl From<ApiKeyRefusal> for AuthenticationError {
     fn from(refusal: ApiKeyRefusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<KeyScopeRefusal> for AuthenticationError {
+    fn from(refusal: KeyScopeRefusal) -> Self {
+        Self::OutOfScope(refusal)
     }
 }
 
@@ -120,8 +129,14 @@ impl ApiKeyCache {
         }
     }
 
-    /// Authenticates the header's value. It is empty if the header is missing.
-    pub async fn authenticate(&self, presented: &[u8]) -> Result<Caller, AuthenticationError> {
+    /// Authenticates the header's value, which is empty if the header is missing, and checks the
+    /// key's scope. `address` is the client's, if it is known.
+    pub async fn authenticate(
+        &self,
+        presented: &[u8],
+        right: KeyRight,
+        address: Option<IpAddr>,
+    ) -> Result<Caller, AuthenticationError> {
         if presented.is_empty() {
             return Err(ApiKeyRefusal::Missing.into());
         }
@@ -139,8 +154,11 @@ impl ApiKeyCache {
         };
         // Expiry depends on the clock alone, so it needs no contact with control.
         known.key_status().admit(now)?;
-        self.usage_queue.record(&known, now);
-        Ok(known.caller())
+        if let Some(scope) = known.caller().scope() {
+            scope.allows(right, address)?;
+        }
+        self.usage_queue.record(&known, now, address);
+        Ok(known.caller().clone())
     }
 
     /// The shard of a berth; nothing until control has answered once.

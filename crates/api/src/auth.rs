@@ -1,7 +1,12 @@
 //! Authentication by `X-API-Key`: the header becomes a caller, or one of the contract's errors.
 
-use axum::extract::FromRequestParts;
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
 use domain::authentication_flag::AuthenticationFlag;
+use domain::forwarded_for::client_address;
+use domain::key_scope::KeyRight;
+use http::HeaderValue;
 use http::request::Parts;
 
 use crate::api_error::ApiError;
@@ -10,6 +15,7 @@ use crate::caller::Caller;
 use crate::state::App;
 
 const API_KEY_HEADER: &str = "x-api-key";
+const FORWARDED_FOR_HEADER: &str = "x-forwarded-for";
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -17,13 +23,17 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         // Only this program sets extensions. A client cannot.
         if let Some(acting) = parts.extensions.get::<Self>() {
-            return Ok(*acting);
+            return Ok(acting.clone());
         }
         let presented = parts
             .headers
             .get(API_KEY_HEADER)
             .map_or(&[][..], |value| value.as_bytes());
-        let caller = app.keys.authenticate(presented).await?;
+        // The router sets the right of every route that authenticates callers.
+        let right = parts.extensions.get::<KeyRight>().copied();
+        let right = right.ok_or_else(|| ApiError::internal("the route has no right"))?;
+        let address = find_client_address(parts, app);
+        let caller = app.keys.authenticate(presented, right, address).await?;
         if let Some(flag) = parts.extensions.get::<AuthenticationFlag>() {
             flag.set();
         }
@@ -31,8 +41,16 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
+/// None if the request came in-process.
+fn find_client_address(parts: &Parts, app: &App) -> Option<IpAddr> {
+    let ConnectInfo(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>()?;
+    let lines = parts.headers.get_all(FORWARDED_FOR_HEADER).iter();
+    let lines = lines.map(HeaderValue::as_bytes);
+    Some(client_address(peer.ip(), lines, &app.trusted_proxies))
+}
+
 /// A caller whose request is counted against the limit of its route.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct LimitedCaller(pub(crate) Caller);
 
 impl FromRequestParts<App> for LimitedCaller {
@@ -49,7 +67,7 @@ impl FromRequestParts<App> for LimitedCaller {
 /// A caller whose load has room in the writer's queue and is counted against the backstop.
 ///
 /// This runs before the body is read. In an overload most loads are refused here, at little cost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct AdmittedCaller(pub(crate) Caller);
 
 impl FromRequestParts<App> for AdmittedCaller {
@@ -69,6 +87,7 @@ impl From<AuthenticationError> for ApiError {
     fn from(reason: AuthenticationError) -> Self {
         match reason {
             AuthenticationError::Refused(refusal) => Self::from(refusal),
+            AuthenticationError::OutOfScope(refusal) => Self::from(refusal),
             AuthenticationError::ControlUnavailable { retry_after } => Self::unavailable(
                 "API keys cannot be checked at the moment. Retry after the time in Retry-After.",
                 retry_after,

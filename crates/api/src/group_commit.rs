@@ -15,6 +15,7 @@ use domain::callback_url::CallbackUrl;
 use domain::hold::Hold;
 use domain::id::{CargoId, FileId};
 use domain::idempotency::IdempotencyKey;
+use domain::key_spending::SpendingCap;
 use domain::lane::LaneId;
 use parking_lot::Mutex;
 use store::Shard;
@@ -70,6 +71,14 @@ pub(crate) struct PreparedLoad {
     pub(crate) monthly_tokens: Option<u64>,
 }
 
+impl PreparedLoad {
+    /// The spending cap of its key, if the load costs anything.
+    fn counted_cap(&self) -> Option<SpendingCap> {
+        let cap = self.caller.spending_cap()?;
+        (!self.hold.amount.is_zero()).then_some(cap)
+    }
+}
+
 /// The load is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoredLoad {
@@ -83,7 +92,7 @@ pub(crate) enum StoredLoad {
 pub(crate) enum StoreLoadError {
     /// The idempotency key was used with another body.
     KeyReused,
-    /// The account does not have enough tokens or credit.
+    /// The account does not have enough tokens or credit, or the key reaches its spending cap.
     Refused(AccountRefusal),
     /// A referenced file is no longer ready.
     File(LoadRefusal),

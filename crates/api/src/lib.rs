@@ -1,7 +1,8 @@
 //! The HTTP API: the routes of the contract, in its order.
 
-use axum::Router;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use domain::key_scope::KeyRight;
 
 mod auth;
 
@@ -51,9 +52,15 @@ pub fn with_request_tracing(routes: Router) -> Router {
 
 pub fn router(app: App) -> Router {
     let routes = Router::new()
-        .route("/cargo/load", post(cargo::load::load))
-        .route("/cargo/{cargo_id}/tracking", get(cargo::tracking::tracking))
-        .merge(files::router())
+        .route(
+            "/cargo/load",
+            post(cargo::load::load).route_layer(Extension(KeyRight::Load)),
+        )
+        .route(
+            "/cargo/{cargo_id}/tracking",
+            get(cargo::tracking::tracking).route_layer(Extension(KeyRight::Read)),
+        )
+        .merge(files::router().route_layer(Extension(KeyRight::Files)))
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .merge(docs::router())

@@ -48,6 +48,14 @@ pub enum AccountRefusal {
         required: Money,
         available: Money,
     },
+    /// The monthly spending cap of the API key.
+    KeySpendingCapExceeded {
+        cap: Money,
+        /// Spent, or held for cargo in flight.
+        spoken_for: Money,
+        required: Money,
+        resets_at: Timestamp,
+    },
 }
 
 impl Account {
@@ -142,7 +150,7 @@ pub fn first_day_of_month(moment: Timestamp) -> NaiveDate {
 }
 
 /// When the next month begins.
-fn next_month(period: NaiveDate) -> Timestamp {
+pub(crate) fn next_month(period: NaiveDate) -> Timestamp {
     let next = period.checked_add_months(Months::new(1)).unwrap_or(period);
     next.and_time(NaiveTime::MIN).and_utc()
 }

@@ -71,6 +71,10 @@ pub mod concurrency_limit;
 
 pub mod account;
 
+pub mod key_spending;
+
+pub mod key_scope;
+
 pub mod ledger;
 
 pub mod admission;

@@ -15,6 +15,10 @@ pub mod identity;
 
 pub mod installation;
 
+pub mod key_policy;
+
+mod key_scope;
+
 pub mod member;
 
 pub mod node;

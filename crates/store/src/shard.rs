@@ -5,6 +5,8 @@ pub mod clock;
 
 pub mod account;
 
+pub mod key_spending;
+
 pub mod posting;
 
 pub mod credit;

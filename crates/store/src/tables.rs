@@ -127,7 +127,7 @@ use Retention::{Days, Entity, Expiry, Forever, Queue, Swept};
 /// Every table of the schemas `control` and `shard`, in alphabetical order.
 pub const TABLES: &[TableEntry] = &[
     TableEntry::control("_migrations", Forever),
-    TableEntry::control("api_key", Entity).erasable(),
+    TableEntry::control("api_key", Entity).with_text(&["addresses", "last_used_address"]),
     TableEntry::control("audit", Forever).with_text(&["who", "address", "subject", "detail"]),
     TableEntry::control("berth", Entity),
     TableEntry::control("change", Forever),
@@ -158,6 +158,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("file", Id("id"), Forever).with_text(&["filename", "metadata"]),
     TableEntry::shard("fold_floor", None, Entity),
     TableEntry::shard("idempotency", Id("project"), Expiry).with_text(&["key"]),
+    TableEntry::shard("key_spending", Id("organization"), Forever).erasable(),
     TableEntry::shard("lane", None, Forever),
     TableEntry::shard("node", None, Expiry),
     TableEntry::shard("object", Id("id"), Entity).erasable(),

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use domain::admission::{LoadRefusal, TokenExcess};
 use domain::api_key::ApiKeyRefusal;
+use domain::key_scope::KeyScopeRefusal;
 use domain::model::ModelKind;
 use wire::error_body::{LocationStep, ValidationError};
 
@@ -20,6 +21,38 @@ impl From<ApiKeyRefusal> for ApiError {
             ApiKeyRefusal::ProjectInactive => StatusCode::FORBIDDEN,
         };
         Self::with_text(status, refusal.detail())
+    }
+}
+
+/// The key is valid, but its scope does not include the request.
+impl From<KeyScopeRefusal> for ApiError {
+    fn from(refusal: KeyScopeRefusal) -> Self {
+        let forbidden = |error, message| Self::with_code(StatusCode::FORBIDDEN, error, message);
+        match refusal {
+            KeyScopeRefusal::Address(address) => {
+                let address = address.map_or("unknown".to_owned(), |it| it.to_string());
+                let message = format!(
+                    "This API key cannot be used from your address, {address}. Use it from an \
+                     allowed address, or use another key."
+                );
+                forbidden("key_address_not_allowed", message).with_field("address", address)
+            }
+            KeyScopeRefusal::Right(right) => {
+                let right = right.as_str();
+                let message = format!(
+                    "This API key does not have the right `{right}`, which this route needs. Use \
+                     another key."
+                );
+                forbidden("key_right_missing", message).with_field("right", right)
+            }
+            KeyScopeRefusal::Model { allowed } => {
+                let message =
+                    "This API key cannot load cargo of this model. Use an allowed model, \
+                               or another key."
+                        .to_owned();
+                forbidden("key_model_not_allowed", message).with_field("allowed_models", allowed)
+            }
+        }
     }
 }
 

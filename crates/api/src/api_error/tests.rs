@@ -2,6 +2,7 @@
 
 use domain::admission::{LoadRefusal, TokenExcess};
 use domain::api_key::ApiKeyRefusal;
+use domain::key_scope::{KeyRight, KeyScopeRefusal};
 use domain::model::{Capability, ModelKind};
 
 use super::*;
@@ -25,6 +26,15 @@ fn keys_are_refused_as_the_contract_says() {
     insta::assert_snapshot!(error_text(ApiKeyRefusal::Unknown), @r#"401 {"detail":"Invalid API key."}"#);
     insta::assert_snapshot!(error_text(ApiKeyRefusal::Expired), @r#"401 {"detail":"API key has expired."}"#);
     insta::assert_snapshot!(error_text(ApiKeyRefusal::ProjectInactive), @r#"403 {"detail":"Project is inactive."}"#);
+}
+
+#[test]
+fn a_request_outside_the_scope_of_its_key_is_forbidden_with_a_code() {
+    let address = Some(std::net::IpAddr::from([192, 0, 2, 7]));
+    insta::assert_snapshot!(error_text(KeyScopeRefusal::Address(address)), @r#"403 {"detail":{"error":"key_address_not_allowed","message":"This API key cannot be used from your address, 192.0.2.7. Use it from an allowed address, or use another key.","address":"192.0.2.7"}}"#);
+    insta::assert_snapshot!(error_text(KeyScopeRefusal::Right(KeyRight::Files)), @r#"403 {"detail":{"error":"key_right_missing","message":"This API key does not have the right `files`, which this route needs. Use another key.","right":"files"}}"#);
+    let allowed = vec!["svc-mock".to_owned()];
+    insta::assert_snapshot!(error_text(KeyScopeRefusal::Model { allowed }), @r#"403 {"detail":{"error":"key_model_not_allowed","message":"This API key cannot load cargo of this model. Use an allowed model, or another key.","allowed_models":["svc-mock"]}}"#);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A cached key.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::net::IpAddr;
 
 use domain::api_key::ApiKeyStatus;
 use domain::time::Timestamp;
+use parking_lot::Mutex;
 use store::control::api_key::ApiKeyPrincipal;
 
 use crate::caller::Caller;
@@ -12,9 +13,16 @@ use crate::caller::Caller;
 pub(super) struct CachedKey {
     caller: Caller,
     key_status: ApiKeyStatus,
-    last_used_micros: AtomicI64,
+    /// Locked for a few instructions per request.
+    last_use: Mutex<LastUse>,
+}
+
+#[derive(Debug)]
+struct LastUse {
+    at: Timestamp,
+    address: Option<IpAddr>,
     /// Whether a use is queued to be written.
-    is_queued: AtomicBool,
+    is_queued: bool,
 }
 
 impl CachedKey {
@@ -22,13 +30,16 @@ impl CachedKey {
         Self {
             caller: Caller::from_principal(holder),
             key_status: holder.status,
-            last_used_micros: AtomicI64::new(i64::MIN),
-            is_queued: AtomicBool::new(false),
+            last_use: Mutex::new(LastUse {
+                at: Timestamp::MIN_UTC,
+                address: None,
+                is_queued: false,
+            }),
         }
     }
 
-    pub(super) const fn caller(&self) -> Caller {
-        self.caller
+    pub(super) const fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     pub(super) const fn key_status(&self) -> ApiKeyStatus {
@@ -36,25 +47,23 @@ impl CachedKey {
     }
 
     /// Returns whether the key must be queued, which is so for the first use since the last write.
-    ///
-    /// This method and `take_use` each write one of the two atomics and then read the other.
-    /// With sequential consistency either `take_use` reads the new time, or this method sees
-    /// that the key is no longer queued. So no use is lost.
-    pub(super) fn record_use(&self, now: Timestamp) -> bool {
-        self.last_used_micros
-            .fetch_max(now.timestamp_micros(), Ordering::SeqCst);
-        self.try_queue()
+    pub(super) fn record_use(&self, now: Timestamp, address: Option<IpAddr>) -> bool {
+        let mut last = self.last_use.lock();
+        if now >= last.at {
+            (last.at, last.address) = (now, address);
+        }
+        !std::mem::replace(&mut last.is_queued, true)
     }
 
     /// Returns whether the key was not queued before.
     pub(super) fn try_queue(&self) -> bool {
-        !self.is_queued.load(Ordering::SeqCst) && !self.is_queued.swap(true, Ordering::SeqCst)
+        !std::mem::replace(&mut self.last_use.lock().is_queued, true)
     }
 
-    /// Marks the key as not queued, and returns the time to write.
-    pub(super) fn take_use(&self) -> Timestamp {
-        self.is_queued.store(false, Ordering::SeqCst);
-        let micros = self.last_used_micros.load(Ordering::SeqCst);
-        Timestamp::from_timestamp_micros(micros).unwrap_or_default()
+    /// Marks the key as not queued, and returns the use to write.
+    pub(super) fn take_use(&self) -> (Timestamp, Option<IpAddr>) {
+        let mut last = self.last_use.lock();
+        last.is_queued = false;
+        (last.at, last.address)
     }
 }

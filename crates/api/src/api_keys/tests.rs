@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::api_key::ApiKeyStatus;
 use domain::id::{ApiKeyId, OrganizationId, ProjectId};
+use domain::key_scope::{KeyScope, parse_address_range};
 use domain::organization::Plan;
 use store::control::change_feed::{ChangeKind, ControlChange};
 use test_support::clock::ManualClock;
@@ -40,6 +41,7 @@ fn holder(number: u8) -> ApiKeyPrincipal {
             expires_at: None,
             is_project_active: true,
         },
+        scope: None,
     }
 }
 
@@ -56,6 +58,11 @@ fn without_control() -> (ApiKeyCache, Arc<ManualClock>) {
         ApiKeyCache::new(control, options, Arc::<ManualClock>::clone(&clock)),
         clock,
     )
+}
+
+async fn authenticate(keys: &ApiKeyCache, presented: &[u8]) -> Result<Caller, AuthenticationError> {
+    let address = Some(IpAddr::from([192, 0, 2, 7]));
+    keys.authenticate(presented, KeyRight::Load, address).await
 }
 
 async fn insert_key(
@@ -77,11 +84,11 @@ fn is_cached(memory: &KeyLookupCache, number: u8) -> bool {
 async fn a_header_without_a_key_is_refused_without_asking() {
     let (keys, _) = without_control();
     assert_eq!(
-        keys.authenticate(b"").await,
+        authenticate(&keys, b"").await,
         Err(ApiKeyRefusal::Missing.into())
     );
     assert_eq!(
-        keys.authenticate(b"nonsense").await,
+        authenticate(&keys, b"nonsense").await,
         Err(ApiKeyRefusal::Malformed.into())
     );
     assert!(!keys.control_status().is_unreachable);
@@ -96,13 +103,13 @@ async fn without_control_a_known_key_goes_on_until_it_is_stale() {
     assert!(keys.control_status().is_unreachable);
 
     clock.advance(seconds(900));
-    let caller = keys.authenticate(key_text(1).as_bytes()).await.unwrap();
+    let caller = authenticate(&keys, key_text(1).as_bytes()).await.unwrap();
     assert_eq!(caller, Caller::from_principal(&holder(1)));
     assert!(!keys.control_status().is_stale);
 
     clock.advance(Duration::from_micros(1));
     assert_eq!(
-        keys.authenticate(key_text(1).as_bytes()).await,
+        authenticate(&keys, key_text(1).as_bytes()).await,
         Err(CONTROL_UNAVAILABLE)
     );
     assert!(keys.control_status().is_stale);
@@ -113,7 +120,7 @@ async fn without_control_an_unknown_key_is_not_called_invalid() {
     let (keys, clock) = without_control();
     keys.control_monitor.record_feed_read(clock.now());
     assert_eq!(
-        keys.authenticate(key_text(9).as_bytes()).await,
+        authenticate(&keys, key_text(9).as_bytes()).await,
         Err(CONTROL_UNAVAILABLE)
     );
     assert!(keys.control_status().is_unreachable);
@@ -126,10 +133,10 @@ async fn without_control_a_key_still_expires() {
     expiring.status.expires_at = Some(clock.now() + seconds(60));
     insert_key(&keys.lookups, 1, &expiring).await;
     keys.control_monitor.record_feed_read(clock.now());
-    assert!(keys.authenticate(key_text(1).as_bytes()).await.is_ok());
+    assert!(authenticate(&keys, key_text(1).as_bytes()).await.is_ok());
     clock.advance(seconds(60));
     assert_eq!(
-        keys.authenticate(key_text(1).as_bytes()).await,
+        authenticate(&keys, key_text(1).as_bytes()).await,
         Err(ApiKeyRefusal::Expired.into())
     );
 }
@@ -147,7 +154,7 @@ async fn a_key_that_was_invalidated_while_control_is_unreachable_is_not_called_i
     };
     keys.lookups.invalidate(&[change]);
     assert_eq!(
-        keys.authenticate(key_text(1).as_bytes()).await,
+        authenticate(&keys, key_text(1).as_bytes()).await,
         Err(CONTROL_UNAVAILABLE)
     );
 }
@@ -228,31 +235,58 @@ fn an_unknown_key_is_cached_for_five_seconds_or_until_a_change() {
 fn many_uses_of_a_key_are_written_once_and_none_is_forgotten() {
     let used = KeyUsageQueue::default();
     let known = Arc::new(CachedKey::new(&holder(1)));
+    let from = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
     for micros in [3, 5, 4] {
-        used.record(&known, at(micros));
+        used.record(&known, at(micros.into()), from(micros));
     }
     let taken = used.take();
-    assert_eq!(
-        taken
-            .iter()
-            .map(usage_queue::KeyUse::row)
-            .collect::<Vec<_>>(),
-        [(holder(1).key, at(5))]
-    );
+    let rows = |taken: &[usage_queue::KeyUse]| {
+        let rows = taken.iter().map(usage_queue::KeyUse::row);
+        rows.map(|row| (row.key, row.at, row.address))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&taken), [(holder(1).key, at(5), from(5))]);
 
-    used.record(&known, at(6));
+    used.record(&known, at(6), None);
     used.put_back(&taken);
     let taken = used.take();
-    assert_eq!(
-        taken
-            .iter()
-            .map(usage_queue::KeyUse::row)
-            .collect::<Vec<_>>(),
-        [(holder(1).key, at(6))]
-    );
+    assert_eq!(rows(&taken), [(holder(1).key, at(6), None)]);
     used.put_back(&taken);
     assert_eq!(used.take().len(), 1);
     assert!(used.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_is_used_only_within_its_scope() {
+    let (keys, clock) = without_control();
+    let mut scoped = holder(1);
+    scoped.scope = Some(Arc::new(KeyScope {
+        rights: Some(vec![KeyRight::Read]),
+        addresses: Some(vec![parse_address_range("192.0.2.0/24").unwrap()]),
+        ..KeyScope::default()
+    }));
+    insert_key(&keys.lookups, 1, &scoped).await;
+    keys.control_monitor.record_feed_read(clock.now());
+    let key = key_text(1);
+    let ask = async |right, address: Option<[u8; 4]>| {
+        let address = address.map(IpAddr::from);
+        keys.authenticate(key.as_bytes(), right, address).await
+    };
+    let inside = Some([192, 0, 2, 7]);
+    assert_eq!(
+        ask(KeyRight::Load, inside).await,
+        Err(KeyScopeRefusal::Right(KeyRight::Load).into())
+    );
+    for outside in [Some([198, 51, 100, 7]), None] {
+        assert_eq!(
+            ask(KeyRight::Read, outside).await,
+            Err(KeyScopeRefusal::Address(outside.map(IpAddr::from)).into())
+        );
+    }
+    // A refused request is no use of the key.
+    assert!(keys.usage_queue.take().is_empty());
+    assert!(ask(KeyRight::Read, inside).await.is_ok());
+    assert_eq!(keys.usage_queue.take().len(), 1);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Key uses that wait to be written: one entry per key, however often it was used.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use domain::id::ApiKeyId;
 use domain::time::Timestamp;
 use parking_lot::Mutex;
+use store::control::api_key::KeyUseRow;
 
 use crate::api_keys::cached_key::CachedKey;
 
@@ -22,17 +23,22 @@ pub(super) struct KeyUsageQueue {
 pub(super) struct KeyUse {
     key: Arc<CachedKey>,
     at: Timestamp,
+    address: Option<IpAddr>,
 }
 
 impl KeyUse {
-    pub(super) fn row(&self) -> (ApiKeyId, Timestamp) {
-        (self.key.caller().key, self.at)
+    pub(super) fn row(&self) -> KeyUseRow {
+        KeyUseRow {
+            key: self.key.caller().key,
+            at: self.at,
+            address: self.address,
+        }
     }
 }
 
 impl KeyUsageQueue {
-    pub(super) fn record(&self, known: &Arc<CachedKey>, now: Timestamp) {
-        if known.record_use(now) {
+    pub(super) fn record(&self, known: &Arc<CachedKey>, now: Timestamp, from: Option<IpAddr>) {
+        if known.record_use(now, from) {
             self.push(known);
         }
     }
@@ -41,9 +47,13 @@ impl KeyUsageQueue {
         let waiting = std::mem::take(&mut *self.queued.lock());
         waiting
             .into_iter()
-            .map(|known| KeyUse {
-                at: known.take_use(),
-                key: known,
+            .map(|known| {
+                let (at, address) = known.take_use();
+                KeyUse {
+                    key: known,
+                    at,
+                    address,
+                }
             })
             .collect()
     }

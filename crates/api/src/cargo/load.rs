@@ -29,8 +29,8 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
 /// The contract sets the order of the checks: key, project and backstop (the extractor),
-/// JSON and fields, model, capability and files, rate limit. The writer checks quota and
-/// credit last, under the account's lock.
+/// JSON and fields, model, capability and files, rate limit. The writer checks quota, credit
+/// and the key's spending cap last, under the account's lock.
 pub(crate) async fn load(
     AdmittedCaller(caller): AdmittedCaller,
     State(app): State<App>,
@@ -44,6 +44,7 @@ pub(crate) async fn load(
     let valid = load_validation::parse_load(&body, &app.rules)?;
     let catalogue = Arc::clone(&app.catalogue.borrow());
     let model = admission::admit(&valid.params, &catalogue)?;
+    caller.check_model(&model.id)?;
     let handle = app.shard_handle(caller.berth)?;
     let files =
         match file_references::find_files(&handle.shard, caller.project, &valid.params).await? {
@@ -72,6 +73,7 @@ pub(crate) async fn load(
     let (callback, metadata) = (valid.callback, valid.metadata);
     // While a load is queued, only the data to be stored stays in memory.
     drop((valid.params, body));
+    let plan = caller.plan;
     let load = PreparedLoad {
         caller,
         lane,
@@ -83,11 +85,7 @@ pub(crate) async fn load(
         idempotency_key: key,
         hold,
         files,
-        monthly_tokens: app
-            .plan_limits
-            .borrow()
-            .for_plan(caller.plan)
-            .monthly_tokens,
+        monthly_tokens: app.plan_limits.borrow().for_plan(plan).monthly_tokens,
     };
     let stored = handle.writer.store(load, token).await?;
     metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
@@ -188,6 +186,27 @@ impl From<AccountRefusal> for ApiError {
                 .with_field("available", available.nanos())
                 .with_field("currency", "USD")
                 .with_field("scale", 9)
+            }
+            AccountRefusal::KeySpendingCapExceeded {
+                cap,
+                spoken_for,
+                required,
+                resets_at,
+            } => {
+                let resets_at = to_wire(resets_at);
+                let message = format!(
+                    "The monthly spending cap of this API key is {cap} dollars: {spoken_for} \
+                     dollars are spent or held, and this load may cost {required} dollars. The \
+                     cap resets at {resets_at}."
+                );
+                let (status, code) = (StatusCode::TOO_MANY_REQUESTS, "key_spending_cap_exceeded");
+                Self::with_code(status, code, message)
+                    .with_field("monthly_cap", cap.nanos())
+                    .with_field("spent", spoken_for.nanos())
+                    .with_field("required", required.nanos())
+                    .with_field("currency", "USD")
+                    .with_field("scale", 9)
+                    .with_field("resets_at", resets_at)
             }
         }
     }

@@ -6,6 +6,7 @@ mod create;
 mod examples;
 mod read;
 
+use domain::key_scope::KeyRight;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
     PathItemBuilder,
@@ -128,7 +129,7 @@ impl FileOperation for OperationBuilder {
         let too_many = [("Too many requests", too_many.into())];
         let too_many = error_response(responses::RATE_LIMITED, too_many);
         self.tag("Files")
-            .with_common_errors()
+            .with_common_errors(KeyRight::Files)
             .response("429", responses::rate_limited_response(too_many))
             .response(
                 "500",

@@ -3,6 +3,7 @@
 use domain::admission::{LoadRefusal, TokenExcess};
 use domain::callback_url::AllowedSchemes;
 use domain::file;
+use domain::key_scope::{KeyRight, KeyScopeRefusal};
 use domain::model::{Capability, ModelKind};
 use domain::reason_code::FailureCode;
 use serde_json::{Value, json};
@@ -54,7 +55,8 @@ pub(super) fn operation() -> Operation {
         .response("415", compressed_response())
         .response("422", unprocessable_response())
         .response("429", rate_limit::too_many_requests())
-        .with_common_errors()
+        .with_common_errors(KeyRight::Load)
+        .response("403", forbidden_response())
         .callback(
             "result",
             RefOr::T(
@@ -116,6 +118,17 @@ fn bad_request_response() -> Response {
         ("Not JSON", expect_error(b"{\"params\": }")),
     ];
     responses::error_response("The body is not JSON, or the model is unknown.", problems).build()
+}
+
+fn forbidden_response() -> Response {
+    let allowed = vec!["svc-mock".to_owned()];
+    let model = (
+        "The key is restricted to other models",
+        KeyScopeRefusal::Model { allowed }.into(),
+    );
+    let problems = responses::forbidden_errors(KeyRight::Load);
+    let problems = problems.into_iter().chain([model]);
+    responses::error_response(responses::FORBIDDEN_DESCRIPTION, problems).build()
 }
 
 fn idempotency_key_reused_response() -> Response {

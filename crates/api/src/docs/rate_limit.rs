@@ -44,6 +44,14 @@ pub(super) fn too_many_requests() -> Response {
         required: Money(1_250_000),
         available: Money(1_000_000),
     };
+    let cap = AccountRefusal::KeySpendingCapExceeded {
+        cap: Money(50_000_000_000),
+        spoken_for: Money(49_999_000_000),
+        required: Money(1_250_000),
+        resets_at: "2026-12-01T00:00:00Z"
+            .parse::<Timestamp>()
+            .unwrap_or_default(),
+    };
     let problems = [
         (
             "Your organization's bucket is empty",
@@ -52,6 +60,7 @@ pub(super) fn too_many_requests() -> Response {
         ("The platform backstop is reached", BackstopExceeded.into()),
         ("The monthly token quota is used up", quota.into()),
         ("Not enough credit", credit.into()),
+        ("The API key's monthly spending cap is reached", cap.into()),
     ];
     let wait = "Seconds until the next load is accepted. Only if the bucket is empty.";
     let since = "`requests_per_minute` is deprecated since this date. Use \
@@ -59,7 +68,7 @@ pub(super) fn too_many_requests() -> Response {
     responses::error_response(
         "Too many loads, or not enough quota or credit. If the bucket is empty, wait for \
          `Retry-After`. At the backstop, which has no `Retry-After`, back off exponentially. \
-         Waiting does not help against the other two.",
+         Waiting does not help against the others before the month ends.",
         problems,
     )
     .header("Retry-After", responses::number_header(wait))

@@ -1,5 +1,9 @@
 //! Helpers that describe responses.
 
+use std::net::IpAddr;
+
+use domain::api_key::ApiKeyRefusal;
+use domain::key_scope::{KeyRight, KeyScopeRefusal};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -71,9 +75,29 @@ fn header(description: &str, kind: Type) -> Header {
         .build()
 }
 
+pub(super) const FORBIDDEN_DESCRIPTION: &str =
+    "The project is inactive, or the scope of the API key does not include the request.";
+
+/// The 403 errors of every route that needs an API key with this right.
+pub(super) fn forbidden_errors(right: KeyRight) -> [(&'static str, ApiError); 3] {
+    let address = Some(IpAddr::from([192, 0, 2, 7]));
+    [
+        ("Inactive", ApiKeyRefusal::ProjectInactive.into()),
+        (
+            "The key does not have the right",
+            KeyScopeRefusal::Right(right).into(),
+        ),
+        (
+            "The key is restricted to other addresses",
+            KeyScopeRefusal::Address(address).into(),
+        ),
+    ]
+}
+
 /// The errors of every route that needs an API key.
 pub(super) trait AuthenticatedOperation {
-    fn with_common_errors(self) -> Self;
+    /// `right` is the right of an API key that the route needs.
+    fn with_common_errors(self, right: KeyRight) -> Self;
 }
 
 /// The 429 of every route but load, around the error in the format of the route.
@@ -87,23 +111,23 @@ pub(super) const RATE_LIMITED: &str =
     "This project sends too many requests. Wait for `Retry-After`.";
 
 impl AuthenticatedOperation for OperationBuilder {
-    fn with_common_errors(self) -> Self {
-        use domain::api_key::ApiKeyRefusal::{
-            Expired, Malformed, Missing, ProjectInactive, Unknown,
-        };
+    fn with_common_errors(self, right: KeyRight) -> Self {
+        use domain::api_key::ApiKeyRefusal::{Expired, Malformed, Missing, Unknown};
         let keys = [
             ("No API key", Missing.into()),
             ("Wrong format", Malformed.into()),
             ("Unknown or deactivated", Unknown.into()),
             ("Expired", Expired.into()),
         ];
-        let inactive = [("Inactive", ProjectInactive.into())];
         let failed = [("Internal error", ApiError::internal(""))];
         self.response(
             "401",
             error_response("The API key is missing or invalid.", keys),
         )
-        .response("403", error_response("The project is inactive.", inactive))
+        .response(
+            "403",
+            error_response(FORBIDDEN_DESCRIPTION, forbidden_errors(right)),
+        )
         .response(
             "500",
             error_response("Internal error. Report it with the X-Request-Id.", failed),

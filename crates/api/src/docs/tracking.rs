@@ -1,5 +1,6 @@
 //! `GET /cargo/{cargo_id}/tracking`.
 
+use domain::key_scope::KeyRight;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -65,6 +66,6 @@ pub(super) fn operation() -> Operation {
                 [("Too many requests", too_many)],
             )),
         )
-        .with_common_errors()
+        .with_common_errors(KeyRight::Read)
         .build()
 }

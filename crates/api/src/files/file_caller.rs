@@ -9,7 +9,7 @@ use crate::api_error::{ApiError, FileApiError};
 use crate::caller::Caller;
 use crate::files::state::FilesState;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct FileCaller(pub(crate) Caller);
 
 impl<S> FromRequestParts<S> for FileCaller

@@ -14,7 +14,7 @@ use crate::files::errors;
 use crate::files::file_caller::FileCaller;
 use crate::files::state::FilesState;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct RequestedFile {
     pub(crate) caller: Caller,
     pub(crate) id: FileId,

@@ -1,18 +1,20 @@
-//! The transaction of a group: lock the accounts, then the referenced files; let the domain
-//! decide; write; commit.
+//! The transaction of a group: lock the accounts, then the referenced files; read the rows of
+//! capped keys; let the domain decide; write; commit.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use domain::account::Account;
+use domain::account::{Account, AccountRefusal, first_day_of_month};
 use domain::admission::LoadRefusal;
 use domain::error_chain;
 use domain::file::ReferencedFile;
 use domain::id::{CargoId, FileId, OrganizationId};
+use domain::key_spending::SpendingCap;
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::shard::account::{self, LockedAccounts};
 use store::shard::file::reference;
+use store::shard::key_spending::KeySpendings;
 use store::shard::load::{self, NewCargo};
 use store::shard::partition;
 use store::{Error, Shard, Transaction};
@@ -116,12 +118,14 @@ async fn prepare(
     let rows = GroupRows {
         earlier: EarlierLoads::find(&mut tx, loads, now).await?,
         files: lock_files(&mut tx, loads, &locked).await?,
+        spendings: read_key_spendings(&mut tx, loads, &locked, now).await?,
         locked,
     };
     let decided = decide(loads, rows, mode.skips_locked_accounts, now);
     let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
+        decided.spendings.write(&mut tx).await?;
         load::insert(&mut tx, decided.admitted, now).await?;
     }
     Ok((
@@ -155,6 +159,47 @@ async fn lock_files(
     reference::lock(tx, &named.into_iter().collect::<Vec<_>>()).await
 }
 
+/// The month's rows of the keys with a spending cap. A group without such keys runs no statement.
+async fn read_key_spendings(
+    tx: &mut Transaction,
+    loads: &[&PreparedLoad],
+    locked: &LockedAccounts,
+    now: Timestamp,
+) -> Result<KeySpendings, Error> {
+    let month = first_day_of_month(now);
+    let capped = loads.iter().filter_map(|load| {
+        let organization = load.caller.organization;
+        Some(((load.counted_cap()?.key, month), organization))
+    });
+    let is_locked = |organization: OrganizationId| {
+        locked
+            .accounts
+            .iter()
+            .any(|it| it.organization == organization)
+    };
+    let keys = capped.filter(|(_, organization)| is_locked(*organization));
+    KeySpendings::read(tx, &keys.collect()).await
+}
+
+/// Places the hold of a load on its account and, if its key has a spending cap, on the key's row:
+/// on both or on neither.
+fn place_hold(
+    load: &PreparedLoad,
+    account: &mut Account,
+    spendings: &mut KeySpendings,
+    now: Timestamp,
+) -> Result<(), AccountRefusal> {
+    let before = *account;
+    account.place_hold(&load.hold, load.monthly_tokens, now)?;
+    if let Some(SpendingCap { key, monthly }) = load.counted_cap()
+        && let Some(spending) = spendings.get_mut(key, first_day_of_month(now))
+    {
+        let placed = spending.place_hold(load.hold.amount, monthly);
+        return placed.inspect_err(|_| *account = before);
+    }
+    Ok(())
+}
+
 /// Whether a load's files are still ready.
 fn check_files_ready(
     load: &PreparedLoad,
@@ -179,6 +224,8 @@ struct GroupRows {
     /// The loads that used its idempotency keys before.
     earlier: EarlierLoads,
     files: HashMap<FileId, ReferencedFile>,
+    /// The month's rows of capped keys.
+    spendings: KeySpendings,
 }
 
 /// The rows to write, and the answers after the commit.
@@ -187,6 +234,7 @@ struct GroupDecision {
     admitted: Vec<NewCargo>,
     /// The accounts that changed.
     accounts: Vec<Account>,
+    spendings: KeySpendings,
 }
 
 /// Decides load by load, in order of arrival.
@@ -200,6 +248,7 @@ fn decide(
         locked,
         mut earlier,
         files,
+        mut spendings,
     } = rows;
     let mut accounts: HashMap<OrganizationId, Account> = locked
         .accounts
@@ -222,7 +271,7 @@ fn decide(
             answers.push(Some(Err(StoreLoadError::File(refusal))));
             continue;
         }
-        if let Err(refusal) = account.place_hold(&load.hold, load.monthly_tokens, now) {
+        if let Err(refusal) = place_hold(load, account, &mut spendings, now) {
             answers.push(Some(Err(StoreLoadError::Refused(refusal))));
             continue;
         }
@@ -238,6 +287,7 @@ fn decide(
     });
     GroupDecision {
         accounts: after.collect(),
+        spendings,
         answers,
         admitted,
     }
@@ -257,6 +307,7 @@ fn cargo_row(load: &PreparedLoad, id: CargoId) -> NewCargo {
         metadata: load.metadata.as_ref().map(|text| text.clone().into_bytes()),
         idempotency: load.idempotency_key.clone(),
         hold: load.hold,
+        spending_key: load.counted_cap().map(|cap| cap.key),
         files: load.files.clone(),
     }
 }

@@ -11,6 +11,7 @@ use domain::project::Slug;
 use domain::time::Timestamp;
 use serde::Deserialize;
 use store::control::audit_log::Actor;
+use store::control::key_policy;
 use store::control::organization::{self, Organization};
 use store::control::project::{self, Project};
 use store::control::{berth, member};
@@ -125,6 +126,8 @@ struct OrganizationPage {
     plan: Plan,
     requires_second_factor: bool,
     projects: Vec<Project>,
+    /// The longest lifetime of an API key, in days.
+    max_key_days: Option<i32>,
 }
 
 pub(crate) async fn page(
@@ -139,6 +142,7 @@ pub(crate) async fn page(
         plan: scope.plan,
         requires_second_factor: scope.requires_second_factor,
         projects: project::list(&state.control, scope.organization, None, 200).await?,
+        max_key_days: key_policy::find_max_key_days(&state.control, scope.organization).await?,
     }))
 }
 
@@ -161,6 +165,34 @@ pub(crate) async fn require_second_factor(
     let (id, by) = (within.scope.organization, signed_in.actor());
     organization::require_second_factor(&state.control, id, required, &by, now).await?;
     Ok(Redirect::to(&format!("/dashboard/organization/{id}")).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct KeyLifetimeForm {
+    /// Empty for no limit.
+    days: String,
+}
+
+pub(crate) async fn set_key_lifetime(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(KeyLifetimeForm { days }): Form<KeyLifetimeForm>,
+) -> Result<Response, PageError> {
+    let days = match days.trim() {
+        "" => None,
+        text => {
+            let days = text
+                .parse::<i32>()
+                .ok()
+                .filter(|days| (1..=3650).contains(days));
+            let wrong = "Enter the lifetime in days, from 1 to 3650.";
+            Some(days.ok_or_else(|| PageError::Invalid(wrong.to_owned()))?)
+        }
+    };
+    let (organization, by) = (within.scope.organization, within.access.signed_in.actor());
+    let now = state.clock.now();
+    key_policy::set_max_key_days(&state.control, organization, days, &by, now).await?;
+    Ok(Redirect::to(&format!("/dashboard/organization/{organization}")).into_response())
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,21 +1,34 @@
 //! A project's API keys: create, rotate, deactivate. A key is shown once.
 
+mod new_key;
+
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use chrono::TimeDelta;
+use chrono::{NaiveTime, TimeDelta};
+use domain::account::first_day_of_month;
 use domain::api_key::ApiKey as SecretKey;
 use domain::id::ApiKeyId;
+use domain::key_scope::KeyScope;
+use domain::key_spending::KeySpending;
+use domain::money::Money;
 use domain::time::Timestamp;
 use rand::TryRng as _;
 use rand::rngs::SysRng;
 use serde::Deserialize;
+use store::Shard;
 use store::control::api_key::{self, ApiKeyRow};
+use store::control::key_policy;
+use store::shard::key_spending;
+use store::view::usage;
 
 use crate::access::{ClientInfo, ProjectAccess};
 use crate::page::{NavItem, PageLayout, render_page};
 use crate::page_error::PageError;
+use crate::project::keys::new_key::NewKeyForm;
 use crate::state::DashboardState;
 use crate::text;
 
@@ -27,9 +40,44 @@ const MAX_KEYS: u32 = 500;
 struct KeysPage {
     page: PageLayout,
     keys: Vec<ApiKeyRow>,
+    spending: MonthlySpending,
+    /// The organization's longest lifetime of a key, in days.
+    max_key_days: Option<i32>,
     now: Timestamp,
     /// The new key, shown once.
     created_key: Option<CreatedKey>,
+}
+
+/// What the keys of a project spent this month.
+#[derive(Default)]
+struct MonthlySpending {
+    /// By the key under which the cap counts.
+    capped: HashMap<ApiKeyId, KeySpending>,
+    charged: HashMap<ApiKeyId, Money>,
+}
+
+impl MonthlySpending {
+    async fn read(
+        shard: &Shard,
+        within: &ProjectAccess,
+        keys: &[ApiKeyRow],
+        now: Timestamp,
+    ) -> Result<Self, store::Error> {
+        let month = first_day_of_month(now);
+        let capped = keys.iter().filter_map(|key| key.scope.spending_cap);
+        let capped: Vec<ApiKeyId> = capped.map(|cap| cap.key).collect();
+        let rows = if capped.is_empty() {
+            Vec::new()
+        } else {
+            key_spending::list(shard, &capped, month).await?
+        };
+        let since = month.and_time(NaiveTime::MIN).and_utc();
+        let charged = usage::sum_charges_by_key(shard, within.id(), since).await?;
+        Ok(Self {
+            capped: rows.into_iter().map(|row| (row.key, row)).collect(),
+            charged: charged.into_iter().collect(),
+        })
+    }
 }
 
 struct CreatedKey {
@@ -53,6 +101,22 @@ impl KeysPage {
         }
     }
 
+    /// `$1.00 of $5.00 spent, $0.20 held`, or what was charged if there is no cap.
+    fn spent(&self, key: &ApiKeyRow) -> String {
+        let Some(cap) = key.scope.spending_cap else {
+            let charged = self.spending.charged.get(&key.id);
+            return text::money(charged.copied().unwrap_or_default());
+        };
+        let row = self.spending.capped.get(&cap.key);
+        let (spent, held) = row.map_or_else(Default::default, |row| (row.spent, row.held));
+        let (spent, cap) = (text::money(spent), text::money(cap.monthly));
+        if held.is_zero() {
+            format!("{spent} of {cap}")
+        } else {
+            format!("{spent} of {cap}, {} held", text::money(held))
+        }
+    }
+
     fn is_usable(&self, key: &ApiKeyRow) -> bool {
         key.is_active && key.expires_at.is_none_or(|end| end > self.now)
     }
@@ -66,10 +130,16 @@ async fn render_keys(
 ) -> Result<Response, PageError> {
     let mut keys = api_key::list(&state.control, within.id(), None, MAX_KEYS).await?;
     keys.reverse();
+    let now = state.clock.now();
+    // Keys can be managed also while the shard is unavailable.
+    let spending = MonthlySpending::read(within.shard(), within, &keys, now).await;
+    let organization = within.scope.organization;
     Ok(render_page(&KeysPage {
         page: PageLayout::for_project("API keys", NavItem::Keys, within, client),
         keys,
-        now: state.clock.now(),
+        spending: spending.unwrap_or_default(),
+        max_key_days: key_policy::find_max_key_days(&state.control, organization).await?,
+        now,
         created_key: made,
     }))
 }
@@ -80,14 +150,6 @@ pub(crate) async fn page(
     client: ClientInfo,
 ) -> Result<Response, PageError> {
     render_keys(&state, &within, &client, None).await
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct NewKeyForm {
-    name: String,
-    /// Days until the key expires; empty for never.
-    #[serde(default)]
-    days: String,
 }
 
 fn generate_key(
@@ -115,8 +177,10 @@ fn generate_key(
         is_active: true,
         expires_at: ends,
         last_used_at: None,
+        last_used_address: None,
         created_at: now,
         successor: None,
+        scope: KeyScope::default(),
     };
     Ok((key, secret))
 }
@@ -128,15 +192,8 @@ pub(crate) async fn create(
     Form(new): Form<NewKeyForm>,
 ) -> Result<Response, PageError> {
     let now = state.clock.now();
-    let days = match new.days.as_str() {
-        "" => None,
-        days => Some(
-            days.parse::<u16>()
-                .map_err(|_| PageError::Invalid("Enter the expiry in whole days.".to_owned()))?,
-        ),
-    };
-    let ends = days.map(|days| now + TimeDelta::days(i64::from(days)));
-    let (key, secret) = generate_key(&within, &new.name, ends, now)?;
+    let (mut key, secret) = generate_key(&within, &new.name, new.expires_at(now)?, now)?;
+    key.scope = new.scope(key.id, &state.catalogue.borrow())?;
     api_key::create(&state.control, &key, secret.digest(), &within.actor()).await?;
     let made = CreatedKey {
         name: key.name,
@@ -186,7 +243,8 @@ pub(crate) async fn rotate(
         ));
     }
     // A new secret is no new permission: the key ends when it would have ended.
-    let (new, secret) = generate_key(&within, &old.name, old.expires_at, now)?;
+    let (mut new, secret) = generate_key(&within, &old.name, old.expires_at, now)?;
+    new.scope = old.scope;
     let ends = now + TimeDelta::seconds(seconds);
     let by = within.actor();
     let rotated = api_key::rotate(&state.control, old.id, &new, secret.digest(), ends, &by).await?;

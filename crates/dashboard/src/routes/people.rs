@@ -84,6 +84,12 @@ pub(super) fn organizations() -> Vec<PageRoute> {
             Organization(Owner),
             organizations::create_project,
         ),
+        post_route(
+            "/dashboard/organization/{organization}/key-lifetime",
+            Organization(Owner),
+            organizations::set_key_lifetime,
+        )
+        .with_recent_proof(),
         get_route(
             "/dashboard/organization/{organization}/members",
             Organization(Viewer),

@@ -57,6 +57,15 @@ pub(super) fn dollars(text: &str) -> Result<Money, String> {
     }
 }
 
+/// The most that an API key may spend in a month.
+pub(super) fn monthly_cap(text: &str) -> Result<Money, String> {
+    match text.parse::<Money>() {
+        Ok(amount) if amount > Money::ZERO => Ok(amount),
+        Ok(_) => Err("a cap must be above zero; `key deactivate` stops a key".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// A reference or a note: printed unchanged, like a name.
 pub(super) fn remark(text: &str) -> Result<String, String> {
     name(text).map_err(|_| format!("expected 1 to {MAX_NAME_CHARS} printable characters"))

@@ -1,8 +1,12 @@
 //! `longshored admin key …`
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use domain::id::{ApiKeyId, ProjectId};
+use domain::key_scope::{KeyRight, KeyScope, parse_address_range};
+use domain::key_spending::SpendingCap;
+use domain::money::Money;
 use domain::time::{Timestamp, to_wire};
+use ipnet::IpNet;
 use serde::Serialize;
 use store::control::api_key::{self, ApiKeyRow};
 use store::control::audit_log::Actor;
@@ -18,16 +22,7 @@ use crate::admin::random;
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
     /// Create a key and show it; it cannot be shown again.
-    Create {
-        #[arg(long, value_parser = argument::id::<domain::id::ProjectKind>)]
-        project: ProjectId,
-        /// What the key is for.
-        #[arg(long, value_parser = argument::name)]
-        name: String,
-        /// When the key expires, such as 2027-01-31T00:00:00Z; never, if not given.
-        #[arg(long, value_parser = argument::moment)]
-        expires_at: Option<Timestamp>,
-    },
+    Create(NewKeyArguments),
     /// List a project's keys with their first characters, oldest first.
     List {
         #[arg(long, value_parser = argument::id::<domain::id::ProjectKind>)]
@@ -45,16 +40,38 @@ pub(super) enum KeyCommand {
     },
 }
 
+/// Without an option there is no restriction. The scope of a key cannot be changed later.
+#[derive(Debug, Args)]
+pub(super) struct NewKeyArguments {
+    #[arg(long, value_parser = argument::id::<domain::id::ProjectKind>)]
+    project: ProjectId,
+    /// What the key is for.
+    #[arg(long, value_parser = argument::name)]
+    name: String,
+    /// When the key expires, such as 2027-01-31T00:00:00Z. If not given: never, or after the
+    /// longest lifetime that the organization allows.
+    #[arg(long, value_parser = argument::moment)]
+    expires_at: Option<Timestamp>,
+    /// What the key may do: load, read, files.
+    #[arg(long, value_delimiter = ',')]
+    rights: Option<Vec<KeyRight>>,
+    /// The models whose cargo the key may load.
+    #[arg(long, value_delimiter = ',', value_parser = argument::name)]
+    models: Option<Vec<String>>,
+    /// The addresses from which the key may be used, such as 192.0.2.7,10.0.0.0/8.
+    #[arg(long, value_delimiter = ',', value_parser = parse_address_range)]
+    addresses: Option<Vec<IpNet>>,
+    /// The most dollars that the key may spend in a calendar month (UTC), such as 12.50.
+    #[arg(long, value_parser = argument::monthly_cap)]
+    monthly_cap: Option<Money>,
+}
+
 pub(super) async fn run(
     command: KeyCommand,
     context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     match command {
-        KeyCommand::Create {
-            project,
-            name,
-            expires_at,
-        } => create(project, name, expires_at, context).await,
+        KeyCommand::Create(arguments) => create(arguments, context).await,
         KeyCommand::List { project } => list(project, context).await,
         KeyCommand::Activate { id } => show(
             api_key::activate(context.control, id, &Actor::console(), context.now).await?,
@@ -69,34 +86,35 @@ pub(super) async fn run(
     }
 }
 
-async fn create(
-    project: ProjectId,
-    name: String,
-    expires_at: Option<Timestamp>,
-    context: AdminContext<'_>,
-) -> Result<String, AdminFailure> {
+async fn create(new: NewKeyArguments, context: AdminContext<'_>) -> Result<String, AdminFailure> {
+    let project = new.project;
     if project::find(context.control, project).await?.is_none() {
         return Err(AdminFailure::NoProject(project));
     }
     let generated = random::api_key()?;
-    let created = ApiKeyRow {
-        id: ApiKeyId::new(context.now, project.berth(), random::entropy()?),
+    let id = ApiKeyId::new(context.now, project.berth(), random::entropy()?);
+    let mut created = ApiKeyRow {
+        id,
         project,
-        name,
+        name: new.name,
         prefix: generated.display_prefix().to_owned(),
         is_active: true,
-        expires_at,
+        expires_at: new.expires_at,
         last_used_at: None,
+        last_used_address: None,
         created_at: context.now,
         successor: None,
+        scope: KeyScope {
+            rights: new.rights,
+            models: new.models,
+            addresses: new.addresses,
+            spending_cap: new
+                .monthly_cap
+                .map(|monthly| SpendingCap { key: id, monthly }),
+        },
     };
-    api_key::create(
-        context.control,
-        &created,
-        generated.digest(),
-        &Actor::console(),
-    )
-    .await?;
+    let (digest, by) = (generated.digest(), Actor::console());
+    created.expires_at = api_key::create(context.control, &created, digest, &by).await?;
     let mut view = KeyView::from(created);
     view.set_key(generated.reveal());
     context.printer.render_one(&view)
@@ -140,7 +158,9 @@ pub(super) struct KeyView {
     is_active: bool,
     expires_at: Option<String>,
     last_used_at: Option<String>,
+    last_used_address: Option<String>,
     created_at: String,
+    scope: String,
 }
 
 impl KeyView {
@@ -160,7 +180,9 @@ impl From<ApiKeyRow> for KeyView {
             is_active: key.is_active,
             expires_at: key.expires_at.map(to_wire),
             last_used_at: key.last_used_at.map(to_wire),
+            last_used_address: key.last_used_address,
             created_at: to_wire(key.created_at),
+            scope: key.scope.to_string(),
         }
     }
 }
@@ -175,7 +197,9 @@ impl AdminView for KeyView {
             ("active", yes_or_no(self.is_active)),
             ("expires", or_dash(self.expires_at.as_ref())),
             ("last used", or_dash(self.last_used_at.as_ref())),
+            ("from", or_dash(self.last_used_address.as_ref())),
             ("created", self.created_at.clone()),
+            ("scope", self.scope.clone()),
         ];
         if let Some(key) = &self.key {
             fields.push(("key", key.clone()));

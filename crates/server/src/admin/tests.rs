@@ -3,6 +3,7 @@
 use clap::Parser;
 use domain::account::{Account, MonthlyTokenQuota};
 use domain::id::{ApiKeyId, Berth, OrganizationId, PersonId, ProjectId};
+use domain::key_scope::{KeyRight, KeyScope};
 use domain::money::Money;
 use domain::organization::Plan;
 use store::control::api_key::ApiKeyRow;
@@ -56,8 +57,13 @@ fn key() -> ApiKeyRow {
         is_active: false,
         expires_at: Some(moment()),
         last_used_at: None,
+        last_used_address: None,
         created_at: moment(),
         successor: None,
+        scope: KeyScope {
+            rights: Some(vec![KeyRight::Load]),
+            ..KeyScope::default()
+        },
     }
 }
 
@@ -86,6 +92,10 @@ fn the_documented_commands_are_accepted() {
         format!("signing secret {prj}{digits} --json"),
         format!("key create --project {prj}{digits} --name ci --json"),
         format!("key create --project {prj}{digits} --name ci --expires-at 2027-01-31T00:00:00Z"),
+        format!(
+            "key create --project {prj}{digits} --name ci --rights load,read --models svc-mock \
+             --addresses 192.0.2.7,10.0.0.0/8 --monthly-cap 12.50"
+        ),
         format!("key list --project {prj}{digits}"),
         format!("key activate {key}{digits}"),
         format!("key deactivate {key}{digits}"),
@@ -169,7 +179,7 @@ fn a_script_gets_one_object_or_one_array() {
 
 #[test]
 fn a_key_is_shown_in_full_only_when_it_is_made() {
-    insta::assert_snapshot!(Printer::Json.render_one(&key::KeyView::from(key())).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.render_one(&key::KeyView::from(key())).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"last_used_address":null,"created_at":"2026-01-01T00:00:00.000000Z","scope":"rights load"}"#);
     let mut created = key::KeyView::from(key());
     created.set_key("svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef");
     insta::assert_snapshot!(Printer::Text.render_one(&created).unwrap(), @r#"
@@ -180,12 +190,14 @@ fn a_key_is_shown_in_full_only_when_it_is_made() {
     active     no
     expires    2026-01-01T00:00:00.000000Z
     last used  -
+    from       -
     created    2026-01-01T00:00:00.000000Z
+    scope      rights load
     key        svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef
 
     Store the key now: it cannot be shown again. Longshore keeps only its digest.
     "#);
-    insta::assert_snapshot!(Printer::Json.render_one(&created).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
+    insta::assert_snapshot!(Printer::Json.render_one(&created).unwrap(), @r#"{"key_id":"key_019b76daa80070008050000000000003","project_id":"prj_019b76daa80070008050000000000002","name":"ci","key":"svc_sk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef","key_prefix":"svc_sk_ABCDE","is_active":false,"expires_at":"2026-01-01T00:00:00.000000Z","last_used_at":null,"last_used_address":null,"created_at":"2026-01-01T00:00:00.000000Z","scope":"rights load"}"#);
 }
 
 #[test]

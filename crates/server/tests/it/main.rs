@@ -49,6 +49,10 @@ mod api_keys;
 
 mod callback_signing;
 
+mod key_scopes;
+
+mod key_spending_caps;
+
 mod ledger;
 
 mod ledger_model;

@@ -10,8 +10,6 @@ use domain::model::{Capability, Catalogue, MockBehaviour, Model, ModelKind};
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use store::Shard;
-use store::control::audit_log::Actor;
-use store::control::{api_key, organization, project};
 use store::shard::account;
 use test_support::clock::ManualClock;
 use test_support::database::TestDatabase;
@@ -32,6 +30,8 @@ pub(crate) mod credit;
 pub(crate) mod files;
 
 pub(crate) mod http;
+
+mod make;
 
 pub(crate) mod server_process;
 
@@ -272,6 +272,7 @@ fn api_options(clock: &Arc<ManualClock>, limits: &TestLimits) -> Options {
         limiter: limits.rate_limiter_options(clock),
         route_limits: limits.route_limits,
         upgrade_url: "https://longshore.example/plans".to_owned(),
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
         keys: api::api_keys::ApiKeyCacheOptions::default(),
         schemes: AllowedSchemes::HttpAndHttps,
         max_body_bytes: 10 << 20,
@@ -309,70 +310,4 @@ fn catalogue() -> Catalogue {
             MockBehaviour::Fail("the provider said no".to_owned()),
         ),
     ])
-}
-
-mod make {
-    use domain::api_key::ApiKey;
-    use store::Control;
-
-    use super::{
-        Actor, ApiKeyId, Berth, OrganizationId, Plan, ProjectId, Timestamp, api_key, organization,
-        project,
-    };
-
-    pub(super) async fn organization(
-        control: &Control,
-        id: OrganizationId,
-        plan: Plan,
-        berth: Berth,
-        now: Timestamp,
-    ) {
-        let name = "Test".to_owned();
-        let row = organization::Organization {
-            id,
-            name,
-            plan,
-            berth,
-            created_at: now,
-        };
-        organization::create(control, &row, &Actor::console())
-            .await
-            .unwrap();
-    }
-
-    pub(super) async fn key(
-        control: &Control,
-        organization: OrganizationId,
-        berth: Berth,
-        now: Timestamp,
-    ) -> (ProjectId, ApiKeyId, String) {
-        let slug = format!("p-{:x}", rand::random::<u64>()).parse().unwrap();
-        let id = ProjectId::new(now, berth, rand::random());
-        let row = project::Project {
-            id,
-            organization,
-            slug,
-            is_active: true,
-            created_at: now,
-        };
-        project::create(control, &row, &Actor::console())
-            .await
-            .unwrap();
-        let key = ApiKey::generate(std::iter::repeat_with(rand::random::<u8>)).unwrap();
-        let row = api_key::ApiKeyRow {
-            id: ApiKeyId::new(now, berth, rand::random()),
-            project: id,
-            name: "test".to_owned(),
-            prefix: key.display_prefix().to_owned(),
-            is_active: true,
-            expires_at: None,
-            last_used_at: None,
-            created_at: now,
-            successor: None,
-        };
-        api_key::create(control, &row, key.digest(), &Actor::console())
-            .await
-            .unwrap();
-        (id, row.id, key.reveal().to_owned())
-    }
 }

@@ -1,5 +1,7 @@
--- Sign-in: when a session proved its person, and second factors.
+-- Sign-in: when a session proved its person, and second factors. Scopes of API keys, and the
+-- longest lifetime of an organization's keys.
 -- Everything is added beside what exists, so that servers of the version before continue meanwhile.
+-- They do not enforce scopes.
 
 set local lock_timeout = '5s';
 
@@ -38,3 +40,21 @@ create table control.factor_challenge (
     expires_at timestamptz not null
 );
 create index factor_challenge_expiry on control.factor_challenge (expires_at);
+
+-- Scopes of API keys, and the address of their last use.
+alter table control.api_key
+    -- Null: no restriction.
+    add column rights text[] check (rights <@ array['load', 'read', 'files']),
+    add column models text[],
+    -- Ranges in CIDR notation.
+    add column addresses text[],
+    -- In nano-dollars per calendar month (UTC).
+    add column monthly_cap bigint check (monthly_cap >= 0),
+    -- The key whose spending is counted: itself or, after rotations, the first of them.
+    add column spending_key uuid references control.api_key (id),
+    add column last_used_address text,
+    add constraint api_key_cap check ((monthly_cap is null) = (spending_key is null));
+
+alter table control.organization
+    -- Null: keys may have no expiry.
+    add column max_key_days integer check (max_key_days between 1 and 3650);

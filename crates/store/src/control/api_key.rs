@@ -1,8 +1,12 @@
 //! API keys: looked up by the digest of the whole key, displayed by their first characters.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use crate::DatabaseSession;
 use domain::api_key::{ApiKeyStatus, SecretDigest};
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::key_scope::KeyScope;
 use domain::organization::Plan;
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -12,6 +16,7 @@ use crate::Error;
 use crate::control::audit_log::{self, Actor, AuditEvent};
 use crate::control::berth;
 use crate::control::change_feed;
+use crate::control::key_scope::KeyScopeRow;
 use crate::control::organization;
 
 /// A key without its secret.
@@ -24,13 +29,15 @@ pub struct ApiKeyRow {
     pub is_active: bool,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
+    pub last_used_address: Option<String>,
     pub created_at: Timestamp,
     /// The key that replaces this one.
     pub successor: Option<ApiKeyId>,
+    pub scope: KeyScope,
 }
 
 /// The project and organization that a key authenticates, and whether it is valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKeyPrincipal {
     pub key: ApiKeyId,
     pub project: ProjectId,
@@ -38,19 +45,38 @@ pub struct ApiKeyPrincipal {
     pub plan: Plan,
     pub berth: Berth,
     pub status: ApiKeyStatus,
+    /// None if the key is unrestricted.
+    pub scope: Option<Arc<KeyScope>>,
 }
 
+/// A query that returns keys. All have the same columns.
+macro_rules! key_rows {
+    ($before:literal, $after:literal $(, $argument:expr)*) => {
+        sqlx::query_as!(
+            Row,
+            $before
+                + " id, project_id, name, prefix, is_active, expires_at, last_used_at, \
+                   last_used_address, created_at, successor, rights, models, addresses, \
+                   monthly_cap, spending_key "
+                + $after
+            $(, $argument)*
+        )
+    };
+}
+
+/// Returns when the key expires: at the latest after the longest lifetime that its organization
+/// allows.
 pub async fn create(
     control: &Control,
     key: &ApiKeyRow,
     digest: SecretDigest,
     by: &Actor,
-) -> Result<(), Error> {
+) -> Result<Option<Timestamp>, Error> {
     let mut tx = control.pool.begin().await?;
-    insert(&mut tx, key, digest).await?;
+    let expires_at = insert(&mut tx, key, digest).await?;
     record_change(&mut tx, key, "key.created", by, key.created_at).await?;
     tx.commit().await?;
-    Ok(())
+    Ok(expires_at)
 }
 
 /// Replaces a key by a new one. The old one stays valid until `ends_at` or its earlier expiry.
@@ -66,13 +92,12 @@ pub async fn rotate(
 ) -> Result<Option<ApiKeyRow>, Error> {
     let mut tx = control.pool.begin().await?;
     insert(&mut tx, new, digest).await?;
-    let row = sqlx::query_as!(
-        Row,
+    let row = key_rows!(
         "update control.api_key
          set successor = $3, expires_at = least(expires_at, $4)
          where id = $1 and project_id = $2 and is_active and successor is null
-         returning id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
-             successor",
+         returning",
+        "",
         old.uuid(),
         new.project.uuid(),
         new.id.uuid(),
@@ -81,7 +106,7 @@ pub async fn rotate(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let old = ApiKeyRow::from(row);
+    let old = ApiKeyRow::try_from(row)?;
     record_change(&mut tx, &old, "key.rotated", by, new.created_at).await?;
     record_change(&mut tx, new, "key.created", by, new.created_at).await?;
     tx.commit().await?;
@@ -92,11 +117,20 @@ async fn insert(
     tx: &mut DatabaseSession,
     key: &ApiKeyRow,
     digest: SecretDigest,
-) -> Result<(), Error> {
-    sqlx::query!(
+) -> Result<Option<Timestamp>, Error> {
+    let scope = KeyScopeRow::from(&key.scope);
+    let expires_at = sqlx::query_scalar!(
         "insert into control.api_key
-             (id, project_id, name, prefix, digest, is_active, expires_at, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+             (id, project_id, name, prefix, digest, is_active, expires_at, created_at,
+              rights, models, addresses, monthly_cap, spending_key)
+         select $1::uuid, p.id, $3::text, $4::text, $5::bytea, $6::boolean,
+             least($7::timestamptz, $8::timestamptz + o.max_key_days * interval '1 day'), $8,
+             $9::text[], $10::text[], $11::text[], $12::bigint, $13::uuid
+         from control.project p join control.organization o on o.id = p.organization_id
+         where p.id = $2
+         -- A change of the organization's longest lifetime waits for this key, or comes first.
+         for share of o
+         returning expires_at",
         key.id.uuid(),
         key.project.uuid(),
         key.name,
@@ -104,11 +138,16 @@ async fn insert(
         digest.0.as_slice(),
         key.is_active,
         key.expires_at,
-        key.created_at
+        key.created_at,
+        scope.rights.as_deref(),
+        scope.models.as_deref(),
+        scope.addresses.as_deref(),
+        scope.monthly_cap,
+        scope.spending_key
     )
-    .execute(tx)
+    .fetch_one(tx)
     .await?;
-    Ok(())
+    Ok(expires_at)
 }
 
 /// Appends to the audit log and to the change feed: a node may have cached the key, or that no
@@ -131,23 +170,21 @@ async fn record_change(
         project: Some(key.project),
         action,
         subject: format!("{} ({}…)", key.name, key.prefix),
-        ..AuditEvent::default()
+        detail: if key.scope.is_unrestricted() {
+            String::new()
+        } else {
+            key.scope.to_string()
+        },
     };
     audit_log::append(&mut *tx, by, act, now).await?;
     change_feed::append(tx, change_feed::ChangeKind::Key, Some(key.id.uuid()), now).await
 }
 
 pub async fn find(control: &Control, id: ApiKeyId) -> Result<Option<ApiKeyRow>, Error> {
-    let row = sqlx::query_as!(
-        Row,
-        "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
-             successor
-         from control.api_key where id = $1",
-        id.uuid()
-    )
-    .fetch_optional(&control.pool)
-    .await?;
-    Ok(row.map(ApiKeyRow::from))
+    let row = key_rows!("select", "from control.api_key where id = $1", id.uuid())
+        .fetch_optional(&control.pool)
+        .await?;
+    row.map(ApiKeyRow::try_from).transpose()
 }
 
 pub async fn find_by_digest(
@@ -156,6 +193,8 @@ pub async fn find_by_digest(
 ) -> Result<Option<ApiKeyPrincipal>, Error> {
     let row = sqlx::query!(
         "select api_key.id, api_key.project_id, api_key.is_active, api_key.expires_at,
+                api_key.rights, api_key.models, api_key.addresses, api_key.monthly_cap,
+                api_key.spending_key,
                 project.organization_id, project.is_active as project_active,
                 organization.plan, organization.berth
          from control.api_key
@@ -167,6 +206,13 @@ pub async fn find_by_digest(
     .fetch_optional(&control.pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
+    let scope = KeyScope::try_from(KeyScopeRow {
+        rights: row.rights,
+        models: row.models,
+        addresses: row.addresses,
+        monthly_cap: row.monthly_cap,
+        spending_key: row.spending_key,
+    })?;
     Ok(Some(ApiKeyPrincipal {
         key: row.id.into(),
         project: row.project_id.into(),
@@ -178,6 +224,7 @@ pub async fn find_by_digest(
             expires_at: row.expires_at,
             is_project_active: row.project_active,
         },
+        scope: (!scope.is_unrestricted()).then(|| Arc::new(scope)),
     }))
 }
 
@@ -188,11 +235,9 @@ pub async fn list(
     after: Option<ApiKeyId>,
     limit: u32,
 ) -> Result<Vec<ApiKeyRow>, Error> {
-    let rows = sqlx::query_as!(
-        Row,
-        "select id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
-             successor
-         from control.api_key
+    let rows = key_rows!(
+        "select",
+        "from control.api_key
          where project_id = $1 and id > $2
          order by id
          limit $3",
@@ -202,7 +247,7 @@ pub async fn list(
     )
     .fetch_all(&control.pool)
     .await?;
-    Ok(rows.into_iter().map(ApiKeyRow::from).collect())
+    rows.into_iter().map(ApiKeyRow::try_from).collect()
 }
 
 pub async fn activate(
@@ -232,20 +277,16 @@ async fn set_active(
     now: Timestamp,
 ) -> Result<Option<ApiKeyRow>, Error> {
     let mut tx = control.pool.begin().await?;
-    let row = sqlx::query_as!(
-        Row,
-        "update control.api_key
-         set is_active = $2
-         where id = $1
-         returning id, project_id, name, prefix, is_active, expires_at, last_used_at, created_at,
-             successor",
+    let row = key_rows!(
+        "update control.api_key set is_active = $2 where id = $1 returning",
+        "",
         id.uuid(),
         is_active
     )
     .fetch_optional(&mut *tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let key = ApiKeyRow::from(row);
+    let key = ApiKeyRow::try_from(row)?;
     let action = if is_active {
         "key.activated"
     } else {
@@ -256,25 +297,32 @@ async fn set_active(
     Ok(Some(key))
 }
 
-/// Records when keys were last used. A time never moves back. Nothing goes to the change feed.
-pub async fn record_last_used(
-    control: &Control,
-    used: &[(ApiKeyId, Timestamp)],
-) -> Result<(), Error> {
-    let (ids, moments): (Vec<Uuid>, Vec<Timestamp>) = used
-        .iter()
-        .map(|(key, moment)| (key.uuid(), *moment))
-        .unzip();
+/// A use of a key: when, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyUseRow {
+    pub key: ApiKeyId,
+    pub at: Timestamp,
+    /// None if it is not known.
+    pub address: Option<IpAddr>,
+}
+
+/// Records when and from where keys were last used. A time never moves back. Nothing goes to the
+/// change feed.
+pub async fn record_last_used(control: &Control, used: &[KeyUseRow]) -> Result<(), Error> {
+    let ids: Vec<Uuid> = used.iter().map(|row| row.key.uuid()).collect();
+    let moments: Vec<Timestamp> = used.iter().map(|row| row.at).collect();
+    let addresses = used.iter().map(|row| row.address.map(|it| it.to_string()));
+    let addresses: Vec<Option<String>> = addresses.collect();
     sqlx::query!(
         r#"
         with used as (
-            select id, max(at) as at
-            from unnest($1::uuid[], $2::timestamptz[]) as told (id, at)
-            group by id
+            select distinct on (id) id, at, address
+            from unnest($1::uuid[], $2::timestamptz[], $3::text[]) as told (id, at, address)
+            order by id, at desc
         ),
         -- Nodes touch the same keys: taken in one order, they never wait in a ring.
         locked as (
-            select api_key.id, used.at
+            select api_key.id, used.at, used.address
             from control.api_key
             join used on used.id = api_key.id
             where api_key.last_used_at is null or api_key.last_used_at < used.at
@@ -282,12 +330,14 @@ pub async fn record_last_used(
             for no key update of api_key
         )
         update control.api_key
-        set last_used_at = greatest(api_key.last_used_at, locked.at)
+        set last_used_at = locked.at, last_used_address = locked.address
         from locked
         where api_key.id = locked.id
+            and (api_key.last_used_at is null or api_key.last_used_at < locked.at)
         "#,
         &ids,
-        &moments
+        &moments,
+        &addresses as &[Option<String>]
     )
     .execute(&control.pool)
     .await?;
@@ -302,13 +352,28 @@ struct Row {
     is_active: bool,
     expires_at: Option<Timestamp>,
     last_used_at: Option<Timestamp>,
+    last_used_address: Option<String>,
     created_at: Timestamp,
     successor: Option<Uuid>,
+    rights: Option<Vec<String>>,
+    models: Option<Vec<String>>,
+    addresses: Option<Vec<String>>,
+    monthly_cap: Option<i64>,
+    spending_key: Option<Uuid>,
 }
 
-impl From<Row> for ApiKeyRow {
-    fn from(row: Row) -> Self {
-        Self {
+impl TryFrom<Row> for ApiKeyRow {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let scope = KeyScopeRow {
+            rights: row.rights,
+            models: row.models,
+            addresses: row.addresses,
+            monthly_cap: row.monthly_cap,
+            spending_key: row.spending_key,
+        };
+        Ok(Self {
             id: row.id.into(),
             project: row.project_id.into(),
             name: row.name,
@@ -316,8 +381,10 @@ impl From<Row> for ApiKeyRow {
             is_active: row.is_active,
             expires_at: row.expires_at,
             last_used_at: row.last_used_at,
+            last_used_address: row.last_used_address,
             created_at: row.created_at,
             successor: row.successor.map(ApiKeyId::from),
-        }
+            scope: scope.try_into()?,
+        })
     }
 }

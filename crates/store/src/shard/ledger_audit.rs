@@ -6,6 +6,7 @@
 mod accounts;
 mod fault;
 mod holds;
+mod key_spending;
 mod outcomes;
 mod postings;
 mod settlements;
@@ -55,6 +56,8 @@ pub async fn check_all(shard: &Shard) -> Result<LedgerAuditReport, Error> {
     faults.extend(settlements::find_misplaced_cargo(&mut tx, always, kept).await?);
     faults.extend(settlements::find_miscounted_cargo(&mut tx, kept).await?);
     faults.extend(settlements::find_total_mismatches(&mut tx).await?);
+    faults.extend(key_spending::find_held_mismatches(&mut tx).await?);
+    faults.extend(key_spending::find_spent_mismatches(&mut tx).await?);
     let examined = count_examined(&mut tx).await?;
     tx.rollback().await?;
     Ok(LedgerAuditReport {

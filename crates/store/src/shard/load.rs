@@ -38,6 +38,8 @@ pub struct NewCargo {
     pub metadata: Option<Vec<u8>>,
     pub idempotency: Option<IdempotencyKey>,
     pub hold: Hold,
+    /// The capped key in whose row the hold is counted. This transaction writes that row too.
+    pub spending_key: Option<ApiKeyId>,
     /// The files that it references, each once. This transaction has locked them.
     pub files: Vec<FileId>,
 }
@@ -112,9 +114,9 @@ macro_rules! insert {
             "with load as materialized (
                select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
                    $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
-                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]" + $unnested + ")
+                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $25::uuid[]" + $unnested + ")
                as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
-                   held, price_input, price_output, reserved_tokens" + $name + ")
+                   held, price_input, price_output, reserved_tokens, spending_key" + $name + ")
            ), requested as (
                insert into shard.request (cargo, codec, body, metadata)
                select id, codec, body, metadata from load
@@ -128,9 +130,9 @@ macro_rules! insert {
            )" + $taken + "
            insert into shard.cargo
                (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
-                held, price_input, price_output, reserved_tokens" + $name + ")
+                held, price_input, price_output, reserved_tokens, spending_key" + $name + ")
            select id, organization, project, api_key, lane, model, $16, url, host,
-               held, price_input, price_output, reserved_tokens" + $value + "
+               held, price_input, price_output, reserved_tokens, spending_key" + $value + "
            from load",
             &$columns.id,
             &$columns.organization,
@@ -155,7 +157,8 @@ macro_rules! insert {
             &$delta.event,
             &$delta.count,
             &$delta.input_tokens,
-            &$delta.output_tokens
+            &$delta.output_tokens,
+            &$columns.spending_key as &[Option<Uuid>]
             $(, $argument)*
         )
     };
@@ -199,11 +202,11 @@ pub async fn insert(
             columns,
             now,
             delta,
-            ", $25::text[]",
+            ", $26::text[]",
             ", files",
             ", taken as (
                  update shard.file f set refs = f.refs + more.count
-                 from unnest($26::uuid[], $27::int[]) as more (id, count) where f.id = more.id
+                 from unnest($27::uuid[], $28::int[]) as more (id, count) where f.id = more.id
              )",
             ", files::uuid[]",
             &columns.files as &[Option<String>],
@@ -291,6 +294,7 @@ struct Columns {
     metadata: Vec<Option<Vec<u8>>>,
     idempotency: IdempotencyColumns,
     hold: HoldColumns,
+    spending_key: Vec<Option<Uuid>>,
     /// As array literals: PostgreSQL has no arrays of arrays of different lengths.
     files: Vec<Option<String>>,
     /// How many of the loads reference each file.
@@ -328,6 +332,8 @@ impl Columns {
         self.body.push(load.request.bytes);
         self.metadata.push(load.metadata);
         self.hold.push(&load.hold);
+        self.spending_key
+            .push(load.spending_key.map(ApiKeyId::uuid));
         for file in &load.files {
             *self.file_counts.entry(file.uuid()).or_default() += 1;
         }

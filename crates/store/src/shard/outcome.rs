@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::failure_label;
-use domain::hold::Hold;
+use domain::hold::{Hold, Settlement};
 use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
 use domain::model::Price;
 use domain::money::Money;
@@ -128,13 +128,7 @@ pub async fn record(
         };
         tally.count(row.usage_key(outcome.success), work);
         if charged.is_some() {
-            let ended = EndedHold {
-                cargo: outcome.cargo,
-                hold: row.hold,
-                settlement,
-                placed_at: row.loaded_at,
-            };
-            books.add(row.organization, ended);
+            books.add(row.organization, row.ended_hold(settlement));
         }
         if !outcome.success {
             let (project, label) = (row.project.uuid(), outcome.error_group()?);
@@ -218,6 +212,7 @@ struct CompletedCargo {
     host: Option<String>,
     loaded_at: Timestamp,
     hold: Hold,
+    spending_key: Option<ApiKeyId>,
     /// The files that it references.
     files: Vec<Uuid>,
 }
@@ -233,6 +228,16 @@ impl CompletedCargo {
             } else {
                 UsageEvent::Failed
             },
+        }
+    }
+
+    fn ended_hold(&self, settlement: Settlement) -> EndedHold {
+        EndedHold {
+            cargo: self.cargo,
+            hold: self.hold,
+            settlement,
+            placed_at: self.loaded_at,
+            spending_key: self.spending_key,
         }
     }
 
@@ -263,7 +268,7 @@ async fn complete(
          where id = any($3) and id >= $4 and id <= $5
              and batch is not distinct from $6 and attempt = $7 and completed_at is null
          returning id, organization, project, api_key, model, callback_host, created_at,
-             held, price_input, price_output, reserved_tokens, files",
+             held, price_input, price_output, reserved_tokens, spending_key, files",
         now,
         success,
         cargo,
@@ -288,6 +293,7 @@ async fn complete(
             price_output: row.price_output,
             reserved_tokens: row.reserved_tokens,
         }),
+        spending_key: row.spending_key.map(Into::into),
         files: row.files.unwrap_or_default(),
     });
     Ok(completed.collect())

@@ -1,11 +1,11 @@
 //! Settlement of the holds of a group of outcomes. The accounts are locked last, for two
-//! statements.
+//! statements, and two more where a key has a spending cap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use domain::account::Account;
+use domain::account::{Account, first_day_of_month};
 use domain::hold::{Hold, Settlement};
-use domain::id::{CargoId, OrganizationId};
+use domain::id::{ApiKeyId, CargoId, OrganizationId};
 use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -14,6 +14,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Transaction;
 use crate::shard::account;
+use crate::shard::key_spending::{KeyMonth, KeySpendings};
 use crate::shard::posting::{self, Posting};
 
 /// A hold that ends with an outcome.
@@ -23,6 +24,16 @@ pub(crate) struct EndedHold {
     pub(crate) hold: Hold,
     pub(crate) settlement: Settlement,
     pub(crate) placed_at: Timestamp,
+    /// The capped key in whose row the hold is counted.
+    pub(crate) spending_key: Option<ApiKeyId>,
+}
+
+impl EndedHold {
+    /// The row that counts it: of the month in which it was placed.
+    fn key_month(&self) -> Option<KeyMonth> {
+        let key = self.spending_key?;
+        Some((key, first_day_of_month(self.placed_at)))
+    }
 }
 
 /// The ended holds of a group, by organization.
@@ -34,6 +45,15 @@ pub(crate) struct SettlementGroup {
 impl SettlementGroup {
     pub(crate) fn add(&mut self, organization: Uuid, ended: EndedHold) {
         self.ended.entry(organization).or_default().push(ended);
+    }
+
+    /// The rows of capped keys that change.
+    fn key_months(&self) -> HashMap<KeyMonth, OrganizationId> {
+        let of_organization = |(&organization, ended): (&Uuid, &Vec<EndedHold>)| {
+            let keys: Vec<_> = ended.iter().filter_map(EndedHold::key_month).collect();
+            keys.into_iter().map(move |key| (key, organization.into()))
+        };
+        self.ended.iter().flat_map(of_organization).collect()
     }
 
     /// Locks the accounts, settles every hold and writes one posting per charged organization.
@@ -51,6 +71,14 @@ impl SettlementGroup {
                 column: "organization",
             });
         }
+        let mut spendings = KeySpendings::read(tx, &self.key_months()).await?;
+        for ended in self.ended.values().flatten() {
+            if let Some((key, month)) = ended.key_month()
+                && let Some(spending) = spendings.get_mut(key, month)
+            {
+                spending.end_hold(ended.hold.amount, ended.settlement.charged);
+            }
+        }
         let mut accounts = locked.accounts;
         let mut postings = Vec::with_capacity(accounts.len());
         for account in &mut accounts {
@@ -62,6 +90,7 @@ impl SettlementGroup {
             ));
         }
         account::write(tx, &accounts).await?;
+        spendings.write(tx).await?;
         posting::append(tx, &postings).await
     }
 }

@@ -68,6 +68,26 @@ pub async fn list_daily(
     Ok(used.collect())
 }
 
+/// What each key of a project was charged since an hour.
+pub async fn sum_charges_by_key(
+    shard: &Shard,
+    project: ProjectId,
+    since: Timestamp,
+) -> Result<Vec<(ApiKeyId, Money)>, Error> {
+    let rows = sqlx::query!(
+        r#"select api_key, sum(money)::bigint as "charged!" from shard.usage
+           where project = $1 and hour >= $2 and event = 'succeeded' group by api_key"#,
+        project.uuid(),
+        since
+    )
+    .fetch_all(&shard.reads)
+    .await?;
+    let charges = rows.into_iter();
+    Ok(charges
+        .map(|row| (row.api_key.into(), Money(row.charged)))
+        .collect())
+}
+
 /// The usage of one hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HourlyUsage {

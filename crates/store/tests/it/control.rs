@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use domain::api_key::SecretDigest;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::key_scope::KeyScope;
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
 use store::Control;
@@ -67,8 +68,10 @@ async fn new_key(control: &Control, of: &Project, number: u8) -> ApiKeyRow {
         is_active: true,
         expires_at: None,
         last_used_at: None,
+        last_used_address: None,
         created_at: of.created_at,
         successor: None,
+        scope: KeyScope::default(),
     };
     api_key::create(control, &made, digest(number), &Actor::console())
         .await

@@ -3,11 +3,14 @@
 mod dropped_days;
 pub(crate) mod ledger_fixture;
 
-use domain::id::CargoId;
+use domain::id::{ApiKeyId, CargoId};
+use domain::money::Money;
+use domain::time::Clock as _;
 use store::shard::credit::PaymentDirection;
+use store::shard::key_spending;
 use store::shard::ledger_audit::{self, LedgerAuditCounts};
 
-use crate::ledger_audit::ledger_fixture::LedgerFixture;
+use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture};
 
 #[tokio::test]
 async fn an_untouched_ledger_has_no_faults() {
@@ -305,4 +308,46 @@ async fn old_postings_are_left_to_the_full_check() {
         books.find_faults().await,
         ("chain".to_owned(), String::new())
     );
+}
+
+#[tokio::test]
+async fn a_row_of_a_capped_key_that_differs_from_its_cargo_is_found() {
+    let mut books = LedgerFixture::open().await;
+    let key = ApiKeyId::new(books.database.clock.now(), books.organization.berth(), 7);
+    let mut cargo = Vec::new();
+    for holding in [HoldKind::Enough, HoldKind::Enough, HoldKind::Enough] {
+        cargo.push(books.load_capped(holding, Some(key)).await);
+    }
+    books.load(HoldKind::Enough).await;
+    books.finish(&cargo[..1], true).await;
+    books.finish(&cargo[1..2], false).await;
+    assert_eq!(books.find_faults().await, (String::new(), String::new()));
+    let row = key_spending::list(books.shard(), &[key], january()).await;
+    let row = row.unwrap()[0];
+    // One hold is open; one cargo was charged, and one was released.
+    assert_eq!((row.held, row.spent), (Money(140_000), Money(30_000)));
+    for (statement, undo, fault) in [
+        ("set held = held + 1", "set held = held - 1", "key_held"),
+        (
+            "set spent = spent - 1",
+            "set spent = spent + 1",
+            "key_spent",
+        ),
+        (
+            "set month = '2025-12-01'",
+            "set month = '2026-01-01'",
+            "key_held key_spent",
+        ),
+    ] {
+        let update = |change: &str| format!("update shard.key_spending {change}");
+        books.corrupt(&update(statement)).await;
+        assert_eq!(books.find_faults().await, (fault.to_owned(), String::new()));
+        books.corrupt(&update(undo)).await;
+    }
+    books.corrupt("delete from shard.key_spending").await;
+    assert_eq!(books.find_faults().await.0, "key_held key_spent");
+}
+
+fn january() -> chrono::NaiveDate {
+    chrono::NaiveDate::from_ymd_opt(2026, 1, 1).unwrap()
 }

@@ -1,6 +1,7 @@
 //! `POST /files` and `POST /files/{file_id}/parts`.
 
 use domain::file::FileStatus;
+use domain::key_scope::KeyRight;
 use domain::storage_quota::StorageRefusal;
 use domain::upload::UploadMethod;
 use outbound::health::DependencyHealth;
@@ -165,7 +166,8 @@ pub(super) fn refresh() -> Operation {
 }
 
 fn forbidden() -> Response {
-    let inactive: ApiError = domain::api_key::ApiKeyRefusal::ProjectInactive.into();
+    let keys = responses::forbidden_errors(KeyRight::Files);
+    let keys = keys.map(|(summary, it)| (summary, responses::to_json(&it.into_body())));
     let (most, stored) = (53_687_091_200, 53_687_000_000);
     let problems = [
         ("The free plan on cloud", errors::plan_without_files()),
@@ -179,13 +181,10 @@ fn forbidden() -> Response {
         ),
     ];
     let shown = problems.map(|(summary, it)| (summary, responses::to_json(&it.into_body())));
-    let inactive = (
-        "Inactive project",
-        responses::to_json(&inactive.into_body()),
-    );
     responses::json_response::<wire::error_body::ErrorBody>(
-        "The project is inactive, or its plan does not allow this file.",
-        [inactive].into_iter().chain(shown),
+        "The project is inactive, the scope of the API key does not include the request, or the \
+         plan does not allow this file.",
+        keys.into_iter().chain(shown),
     )
     .build()
 }

@@ -181,3 +181,82 @@ async fn a_deactivated_key_and_project_are_refused() {
         .await;
     assert_eq!(load_with_key(&service, &customer.key).await, 202);
 }
+
+#[tokio::test]
+async fn a_key_is_created_with_a_scope_which_rotation_keeps() {
+    let service = TestService::with_prices().await;
+    let customer = service.create_customer().await;
+    let mut dev = Browser::member(&service, &customer, Role::Developer).await;
+    let keys = format!(
+        "/dashboard/project/{}/keys",
+        project_slug(&service, &customer).await
+    );
+    let form = |models: &'static str, addresses: &'static str, cap: &'static str| {
+        [
+            ("name", "robot"),
+            ("rights", "load,read"),
+            ("models", models),
+            ("addresses", addresses),
+            ("cap", cap),
+        ]
+    };
+    for wrong in [
+        form("no-such-model", "", ""),
+        form("", "10.0.0.0/33", ""),
+        form("", "", "0"),
+        form("", "", "a lot"),
+    ] {
+        assert_eq!(dev.post_form(&keys, &wrong).await.status, 422, "{wrong:?}");
+    }
+    let made = dev
+        .post_form(&keys, &form("priced, svc-mock", "10.1.2.3/8", "12.50"))
+        .await;
+    let scope = "rights load, read; models priced, svc-mock; addresses 10.0.0.0/8; \
+                 cap 12.50 dollars per month";
+    assert!(made.html.contains(scope), "{}", made.html);
+    assert!(made.html.contains("$0 of $12.50"), "{}", made.html);
+
+    let robots = async || {
+        let rows = api_key::list(&service.control, customer.project, None, 9).await;
+        let rows = rows.unwrap().into_iter();
+        rows.filter(|row| row.name == "robot").collect::<Vec<_>>()
+    };
+    let old = robots().await.pop().unwrap();
+    let cap = old.scope.spending_cap.unwrap();
+    assert_eq!(cap.key, old.id);
+    let id = old.id.to_string();
+    dev.post_form(&format!("{keys}/rotate"), &[("key", &id), ("overlap", "0")])
+        .await;
+    let successor = robots().await.into_iter().find(|row| row.id != old.id);
+    // The successor goes on counting under the first key.
+    assert_eq!(successor.unwrap().scope, old.scope);
+}
+
+#[tokio::test]
+async fn an_owner_limits_the_lifetime_of_keys() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let mut owner = Browser::member(&service, &customer, Role::Owner).await;
+    let organization = format!("/dashboard/organization/{}", customer.organization);
+    let lifetime = format!("{organization}/key-lifetime");
+    for wrong in ["0", "3651", "-1", "soon"] {
+        let answer = owner.post_form(&lifetime, &[("days", wrong)]).await;
+        assert_eq!(answer.status, 422, "{wrong}");
+    }
+    let answer = owner.post_form(&lifetime, &[("days", "30")]).await;
+    assert_eq!(
+        (answer.status, answer.location),
+        (303, organization.clone())
+    );
+    let page = owner.get(&organization).await;
+    assert!(
+        page.html
+            .contains("expires at most 30 days after its creation")
+    );
+    let key = api_key::find(&service.control, customer.key_id).await;
+    let key = key.unwrap().unwrap();
+    let limit = key.created_at + chrono::TimeDelta::days(30);
+    assert_eq!(key.expires_at, Some(limit));
+    let log = owner.get(&format!("{organization}/audit")).await;
+    assert!(log.html.contains("organization.key_lifetime_changed"));
+}

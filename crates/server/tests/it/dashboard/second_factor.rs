@@ -180,6 +180,7 @@ async fn sensitive_changes_ask_for_the_password_again() {
     for part in [
         "/keys",
         "/keys/rotate",
+        "/key-lifetime",
         "/members/invite",
         "/callbacks/resend",
     ] {

@@ -283,6 +283,7 @@ impl InterleavingFixture {
                     metadata: None,
                     idempotency: None,
                     hold,
+                    spending_key: None,
                     files: Vec::new(),
                 });
             }

@@ -22,10 +22,12 @@ pub enum LedgerInvariant {
     Posted,
     Settlement,
     Charges,
+    KeyHeld,
+    KeySpent,
 }
 
 impl LedgerInvariant {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Entries,
         Self::Chain,
         Self::Account,
@@ -38,6 +40,8 @@ impl LedgerInvariant {
         Self::Posted,
         Self::Settlement,
         Self::Charges,
+        Self::KeyHeld,
+        Self::KeySpent,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -54,6 +58,8 @@ impl LedgerInvariant {
             Self::Posted => "posted",
             Self::Settlement => "settlement",
             Self::Charges => "charges",
+            Self::KeyHeld => "key_held",
+            Self::KeySpent => "key_spent",
         }
     }
 
@@ -80,6 +86,10 @@ impl LedgerInvariant {
             }
             Self::Settlement => "a settlement equals the charges and the worth of its cargo",
             Self::Charges => "the settlements of an organization sum to its charges",
+            Self::KeyHeld => {
+                "a capped key's held amount of a month is the sum of the holds of its open cargo"
+            }
+            Self::KeySpent => "a capped key's spent amount of a month is the sum of its charges",
         }
     }
 }

@@ -3,6 +3,7 @@
 use domain::organization::Plan;
 use domain::time::Clock as _;
 use sqlx::Executor as _;
+use store::control::api_key::KeyUseRow;
 use store::control::audit_log::Actor;
 use store::control::change_feed::ChangeKind;
 use store::control::{api_key, berth, change_feed, organization, project};
@@ -31,9 +32,12 @@ async fn every_change_is_in_the_feed() {
     api_key::deactivate(control, key.id, &Actor::console(), now)
         .await
         .unwrap();
-    api_key::record_last_used(control, &[(key.id, now)])
-        .await
-        .unwrap();
+    let used = KeyUseRow {
+        key: key.id,
+        at: now,
+        address: None,
+    };
+    api_key::record_last_used(control, &[used]).await.unwrap();
 
     let of_organization = (ChangeKind::Organization, Some(organization.id.uuid()));
     let of_project = (ChangeKind::Project, Some(project.id.uuid()));

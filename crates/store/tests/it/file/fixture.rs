@@ -192,6 +192,7 @@ impl FileFixture {
             metadata: None,
             idempotency: None,
             hold: Hold::default(),
+            spending_key: None,
             files: files.to_vec(),
         };
         let id = cargo.id;

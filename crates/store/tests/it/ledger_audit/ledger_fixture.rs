@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
+use domain::account::first_day_of_month;
 use domain::hold::Hold;
 use domain::id::{ApiKeyId, BatchId, Berth, CargoId, OrganizationId, ProjectId};
 use domain::lane::{Lane, LaneId};
@@ -13,6 +14,7 @@ use domain::time::Clock as _;
 use sqlx::AssertSqlSafe;
 use sqlx::Executor as _;
 use store::shard::credit::{Payment, PaymentDirection};
+use store::shard::key_spending::KeySpendings;
 use store::shard::load::NewCargo;
 use store::shard::node::Claim;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
@@ -130,6 +132,15 @@ impl LedgerFixture {
     }
 
     pub(crate) async fn load(&mut self, holding: HoldKind) -> CargoId {
+        self.load_capped(holding, None).await
+    }
+
+    /// Loads a cargo whose hold counts in the row of this key.
+    pub(crate) async fn load_capped(
+        &mut self,
+        holding: HoldKind,
+        spending_key: Option<ApiKeyId>,
+    ) -> CargoId {
         self.made += 1;
         let now = self.database.clock.now();
         let berth = self.organization.berth();
@@ -151,6 +162,7 @@ impl LedgerFixture {
             metadata: None,
             idempotency: None,
             hold,
+            spending_key,
             files: Vec::new(),
         };
         let id = cargo.id;
@@ -159,6 +171,14 @@ impl LedgerFixture {
         let mut account = locked.unwrap().accounts[0];
         account.place_hold(&hold, None, now).unwrap();
         account::write(&mut tx, &[account]).await.unwrap();
+        let month = first_day_of_month(now);
+        let keys = spending_key.map(|key| ((key, month), self.organization));
+        let rows = KeySpendings::read(&mut tx, &keys.into_iter().collect()).await;
+        let mut rows = rows.unwrap();
+        if let Some(spending) = spending_key.and_then(|key| rows.get_mut(key, month)) {
+            spending.place_hold(hold.amount, Money(i64::MAX)).unwrap();
+        }
+        rows.write(&mut tx).await.unwrap();
         load::insert(&mut tx, vec![cargo], now).await.unwrap();
         tx.commit().await.unwrap();
         id
