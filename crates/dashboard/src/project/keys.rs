@@ -40,7 +40,8 @@ const MAX_KEYS: u32 = 500;
 struct KeysPage {
     page: PageLayout,
     keys: Vec<ApiKeyRow>,
-    spending: MonthlySpending,
+    /// None while the shard is unavailable.
+    spending: Option<MonthlySpending>,
     /// The organization's longest lifetime of a key, in days.
     max_key_days: Option<i32>,
     now: Timestamp,
@@ -49,7 +50,6 @@ struct KeysPage {
 }
 
 /// What the keys of a project spent this month.
-#[derive(Default)]
 struct MonthlySpending {
     /// By the key under which the cap counts.
     capped: HashMap<ApiKeyId, KeySpending>,
@@ -101,13 +101,16 @@ impl KeysPage {
         }
     }
 
-    /// `$1.00 of $5.00 spent, $0.20 held`, or what was charged if there is no cap.
+    /// `$1.00 of $5.00, $0.2 held`, or what was charged if there is no cap.
     fn spent(&self, key: &ApiKeyRow) -> String {
+        let Some(spending) = &self.spending else {
+            return "unknown".to_owned();
+        };
         let Some(cap) = key.scope.spending_cap else {
-            let charged = self.spending.charged.get(&key.id);
+            let charged = spending.charged.get(&key.id);
             return text::money(charged.copied().unwrap_or_default());
         };
-        let row = self.spending.capped.get(&cap.key);
+        let row = spending.capped.get(&cap.key);
         let (spent, held) = row.map_or_else(Default::default, |row| (row.spent, row.held));
         let (spent, cap) = (text::money(spent), text::money(cap.monthly));
         if held.is_zero() {
@@ -137,7 +140,7 @@ async fn render_keys(
     Ok(render_page(&KeysPage {
         page: PageLayout::for_project("API keys", NavItem::Keys, within, client),
         keys,
-        spending: spending.unwrap_or_default(),
+        spending: spending.ok(),
         max_key_days: key_policy::find_max_key_days(&state.control, organization).await?,
         now,
         created_key: made,
