@@ -54,7 +54,14 @@ pub struct InvalidAddressRange;
 pub fn parse_address_range(text: &str) -> Result<IpNet, InvalidAddressRange> {
     let address = text.parse::<IpAddr>().map(|it| it.to_canonical().into());
     let range: Result<IpNet, _> = address.or_else(|_| text.parse());
-    range.map(|it| it.trunc()).map_err(|_| InvalidAddressRange)
+    let range = range.map_err(|_| InvalidAddressRange)?.trunc();
+    // Clients are compared in canonical form, so an IPv4-mapped range would contain none.
+    if let IpNet::V6(mapped) = range
+        && mapped.addr().to_ipv4_mapped().is_some()
+    {
+        return Err(InvalidAddressRange);
+    }
+    Ok(range)
 }
 
 /// None means no restriction. An empty list allows nothing.
@@ -212,6 +219,7 @@ mod tests {
             "10.0.0",
             "example.com",
             "10.0.0.0-10.0.0.9",
+            "::ffff:10.0.0.0/104",
         ] {
             assert_eq!(
                 parse_address_range(text),
