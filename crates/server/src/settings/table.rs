@@ -115,7 +115,7 @@ settings! {
     Plain "SVC_SESSION_LIFETIME_SECONDS" session_lifetime: Duration = "2592000", seconds::<300, 31_536_000>,
         "How long after signing in a person must sign in again, however often the session is used. A session without use ends after a week.";
     Plain "SVC_TRUSTED_PROXIES" trusted_proxies: Vec<IpNet> = "", cidrs,
-        "Address ranges of your reverse proxies. The client address for limits and logs is the rightmost in their X-Forwarded-For that is not in these ranges. They may open any number of connections; SVC_MAX_CONNECTIONS_PER_ADDRESS limits the requests of each client behind them.";
+        "Address ranges of your reverse proxies. The client address for limits, logs and the scopes of API keys is the rightmost in their X-Forwarded-For that is not in these ranges. They may open any number of connections; SVC_MAX_CONNECTIONS_PER_ADDRESS limits the requests of each client behind them.";
     Plain "SVC_METRICS_LISTEN" metrics_listen: SocketAddr = "127.0.0.1:9090", socket,
         "Address and port of the Prometheus endpoint /metrics. Port 0 picks a free port.";
     Plain "SVC_ENVIRONMENT" environment: Environment = "production", choice,
