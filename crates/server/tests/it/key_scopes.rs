@@ -68,6 +68,35 @@ async fn a_route_needs_its_right() {
 }
 
 #[tokio::test]
+async fn every_files_route_needs_the_right_to_files() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let scope = KeyScope {
+        rights: Some(vec![KeyRight::Load, KeyRight::Read]),
+        ..KeyScope::default()
+    };
+    let scoped = service.create_key(&customer, scope).await;
+    let file = format!("/files/file_{}", "0".repeat(32));
+    for (method, path) in [
+        ("POST", "/files".to_owned()),
+        ("GET", "/files".to_owned()),
+        ("GET", file.clone()),
+        ("PATCH", file.clone()),
+        ("DELETE", file.clone()),
+        ("POST", format!("{file}/complete")),
+        ("POST", format!("{file}/parts")),
+        ("GET", format!("{file}/content")),
+    ] {
+        let request = Request::builder().method(method).uri(path.as_str());
+        let request = request.header("X-API-Key", &scoped.key);
+        let refused = service.send(request.body(Body::from("{}")).unwrap()).await;
+        assert_eq!(refused.status, 403, "{method} {path}");
+        assert_eq!(refused.body["detail"]["error"], "key_right_missing");
+        assert_eq!(refused.body["detail"]["right"], "files");
+    }
+}
+
+#[tokio::test]
 async fn a_load_without_the_right_is_refused_in_the_shape_of_the_contract() {
     let service = TestService::new().await;
     let customer = service.create_customer().await;
