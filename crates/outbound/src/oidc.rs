@@ -27,6 +27,8 @@ mod discovery_cache;
 
 mod id_token;
 
+mod json_web_key;
+
 pub use id_token::IdTokenError;
 
 /// For each of the three calls, including connecting.
@@ -130,7 +132,7 @@ impl OidcClient {
         let response: TokenResponse = self
             .request_json(Method::POST, &document.token_endpoint, form)
             .await?;
-        let keys: id_token::JsonWebKeySet = self
+        let keys: json_web_key::JsonWebKeySet = self
             .request_json(Method::GET, &document.jwks_uri, String::new())
             .await?;
         let expected = id_token::ExpectedClaims {

@@ -1,19 +1,15 @@
 //! Verifies an ID token: a JWT signed with a key that the provider publishes.
-//!
-//! RS256 and ES256 are supported, and the algorithm must fit the key. A token with another
-//! algorithm, or with `none`, is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use domain::oidc::ExternalIdentity;
 use domain::time::Timestamp;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
-};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use url::form_urlencoded::byte_serialize;
+
+use crate::oidc::json_web_key::{JsonWebKeySet, SignatureAlgorithm};
 
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 
@@ -33,30 +29,6 @@ pub enum IdTokenError {
     Nonce,
     #[error("the token has expired or is not valid yet")]
     Expiry,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct JsonWebKeySet {
-    keys: Vec<JsonWebKey>,
-}
-
-#[derive(Debug, Deserialize)]
-struct JsonWebKey {
-    kty: String,
-    #[serde(default)]
-    kid: Option<String>,
-    #[serde(default, rename = "use")]
-    purpose: Option<String>,
-    #[serde(default)]
-    n: String,
-    #[serde(default)]
-    e: String,
-    #[serde(default)]
-    crv: String,
-    #[serde(default)]
-    x: String,
-    #[serde(default)]
-    y: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,44 +81,12 @@ pub(super) fn verify_id_token(
     let (head, claims) = signed.split_once('.').ok_or(IdTokenError::Unreadable)?;
     let head: TokenHeader = decode_json(head)?;
     let signature = decode_base64url(signature)?;
-    let named = |key: &&JsonWebKey| {
-        let is_named = head.kid.is_none() || key.kid.is_none() || key.kid == head.kid;
-        is_named
-            && key
-                .purpose
-                .as_deref()
-                .is_none_or(|purpose| purpose == "sig")
-    };
-    let kind = match head.alg.as_str() {
-        "RS256" => "RSA",
-        "ES256" => "EC",
-        _ => return Err(IdTokenError::Algorithm),
-    };
-    let mut keys = keys.keys.iter().filter(named).filter(|key| key.kty == kind);
-    if !keys.any(|key| key.has_signed(signed.as_bytes(), &signature)) {
+    let algorithm = SignatureAlgorithm::parse(&head.alg).ok_or(IdTokenError::Algorithm)?;
+    let kid = head.kid.as_deref();
+    if !keys.has_signed(algorithm, kid, signed.as_bytes(), &signature) {
         return Err(IdTokenError::Signature);
     }
     decode_json::<Claims>(claims)?.check(expected)
-}
-
-impl JsonWebKey {
-    fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        if self.kty == "RSA" {
-            let (Ok(n), Ok(e)) = (decode_base64url(&self.n), decode_base64url(&self.e)) else {
-                return false;
-            };
-            let key = RsaPublicKeyComponents { n, e };
-            return key
-                .verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
-                .is_ok();
-        }
-        let (Ok(x), Ok(y)) = (decode_base64url(&self.x), decode_base64url(&self.y)) else {
-            return false;
-        };
-        let point = [&[4], x.as_slice(), y.as_slice()].concat();
-        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
-        self.crv == "P-256" && key.verify(message, signature).is_ok()
-    }
 }
 
 impl Claims {

@@ -1,36 +1,39 @@
 //! Valid and forged tokens of a test issuer.
 
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+};
 use serde_json::{Value, json};
 
 use super::*;
 
 struct TestIssuer {
-    key_pair: EcdsaKeyPair,
+    ec: EcdsaKeyPair,
+    okp: Ed25519KeyPair,
     random: SystemRandom,
 }
 
 impl TestIssuer {
     fn new() -> Self {
-        let random = SystemRandom::new();
-        let document =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-        let pair =
-            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random);
+        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+        let ec = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        let okp = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
         Self {
-            key_pair: pair.unwrap(),
+            ec: EcdsaKeyPair::from_pkcs8(kind, ec.as_ref(), &random).unwrap(),
+            okp: Ed25519KeyPair::from_pkcs8(okp.as_ref()).unwrap(),
             random,
         }
     }
 
     fn key_set(&self) -> JsonWebKeySet {
-        let point = self.key_pair.public_key().as_ref();
-        let (x, y) = point[1..].split_at(32);
+        let (x, y) = self.ec.public_key().as_ref()[1..].split_at(32);
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let okp = encode(self.okp.public_key().as_ref());
         let keys = json!({"keys": [
             {"kty": "oct", "kid": "no"},
             {"kty": "EC", "crv": "P-256", "kid": "one", "use": "sig", "x": encode(x), "y": encode(y)},
+            {"kty": "OKP", "crv": "Ed25519", "kid": "two", "x": okp},
         ]});
         serde_json::from_value(keys).unwrap()
     }
@@ -38,7 +41,11 @@ impl TestIssuer {
     fn sign_token(&self, head: &Value, claims: &Value) -> String {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", encode(head), encode(claims));
-        let signature = self.key_pair.sign(&self.random, signed.as_bytes()).unwrap();
+        let signature = if head["kid"] == "two" {
+            self.okp.sign(signed.as_bytes())
+        } else {
+            self.ec.sign(&self.random, signed.as_bytes()).unwrap()
+        };
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
     }
 }
@@ -74,6 +81,22 @@ fn a_good_token_names_its_subject() {
     // An unverified address is dropped.
     let unchecked = verify_changed(|claims| claims["email_verified"] = json!(false)).unwrap();
     assert_eq!(unchecked.email, None);
+}
+
+#[test]
+fn a_token_with_an_ed25519_signature_is_accepted() {
+    let issuer = TestIssuer::new();
+    let token = issuer.sign_token(&json!({"alg": "EdDSA", "kid": "two"}), &valid_claims());
+    assert_eq!(verify(&issuer, &token).unwrap().subject, "42");
+    // The signature is good, but the token names the algorithm or the key of another one.
+    for (alg, kid) in [("ES256", "two"), ("RS256", "two"), ("EdDSA", "one")] {
+        let token = issuer.sign_token(&json!({"alg": alg, "kid": kid}), &valid_claims());
+        assert_eq!(
+            verify(&issuer, &token),
+            Err(IdTokenError::Signature),
+            "{alg} {kid}"
+        );
+    }
 }
 
 #[test]
@@ -136,19 +159,6 @@ fn a_token_that_the_issuer_did_not_sign_is_refused() {
     let (head, rest) = good_one.split_once('.').unwrap();
     let forged = format!("{head}.{forged}.{}", rest.split_once('.').unwrap().1);
     assert_eq!(verify(&issuer, &forged), Err(IdTokenError::Signature));
-}
-
-/// Signed once by openssl(1); the key was then deleted.
-#[test]
-fn an_rsa_signature_is_read() {
-    let key = json!({"kty": "RSA", "e": "AQAB", "n": "tGHWUxIxYrFN47jbusaWhJAKThkiC111fNT0W1WFd45LHNtfqhbik8IfdsfoyQnH-tG6ACBsUjcJoxkMgKSchWPwVqlxrI5r_LF6eFQ8zq39IgFbzV13svbJp3MWuuavvT0qVpEHnrWdaSLRaB89I9NsI88TlHhYrj0oY-3vjSCt9IstDzDkF_9Xobr-6rfxplGT7Fw3V7IcG7rR72OrGrogP-30Re7WivuW037cuOsL7PQxQzgIaNr5lBFkvtUj7YCswIDViUhNKKAIfSXJ0uYTS1aT-zJXuEMLU-1vfUh4nn_54IFCsVC-ygPlhlVb9PXmDfJa_QgdYEueYR18NQ"});
-    let key: JsonWebKey = serde_json::from_value(key).unwrap();
-    let signature = decode_base64url(
-        "V25XQWKYFJr6iDeh5D2scpEyaf9pQkn9esb-wPIaoY2owx-YliSa4xDyoZFvjKuXdp7cky18uLPD2FwEuLrKwh6d7q67TYkSiOZ4gYQoy7ZC_gp0S7lJ3HKLMmIDWxfk6VZ0hbUELqjBhJOIUtpfShXmOMdQhjTjeWGGK-PyoH0sE6uUb75kP3l0nrXJ-03iVzC1XK3d-yEKJrjK6KCAVATnBOpcnwAXejAHHQLFX77QHrdtBrtMpiTeqt4XATpmtlo_U0SYW9gRO0_XDmzf8EPph9UYSabkAW28kbwljOJD_km6VZgR7LM2egFL82V1L8PndhzaJYKfToPofJrxeg",
-    );
-    let signature = signature.unwrap();
-    assert!(key.has_signed(b"head.claims", &signature));
-    assert!(!key.has_signed(b"something else", &signature));
 }
 
 #[test]
