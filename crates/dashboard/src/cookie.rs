@@ -1,6 +1,7 @@
 //! Cookies: the session, the theme, and sign-ins that are not complete.
 
 use domain::secret_token::SecretToken;
+use domain::time::Timestamp;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
@@ -92,6 +93,8 @@ pub(crate) struct StoredLoginAttempt {
     pub(crate) token: SecretToken,
     /// The invitation that brought the person here.
     pub(crate) invitation: Option<SecretToken>,
+    /// When the person was asked to enter their credentials again.
+    pub(crate) fresh_since: Option<Timestamp>,
     /// The page to open afterwards, percent-encoded.
     pub(crate) next: String,
 }
@@ -101,10 +104,14 @@ pub(crate) fn read_login_attempt(
     options: &Options,
 ) -> Option<StoredLoginAttempt> {
     let attempt = cookie_value(headers, &cookie_name(LOGIN_ATTEMPT_COOKIE, options))?;
-    let mut parts = attempt.splitn(3, '.');
+    let mut parts = attempt.splitn(4, '.');
     Some(StoredLoginAttempt {
         token: parts.next().and_then(SecretToken::parse)?,
         invitation: parts.next().and_then(SecretToken::parse),
+        fresh_since: parts
+            .next()
+            .and_then(|seconds| seconds.parse::<i64>().ok())
+            .and_then(|seconds| Timestamp::from_timestamp(seconds, 0)),
         next: parts.next().unwrap_or_default().to_owned(),
     })
 }

@@ -117,6 +117,12 @@ impl OidcClient {
                 &id_token::code_challenge(&attempt.code_verifier),
             )
             .append_pair("code_challenge_method", "S256");
+        if attempt.fresh_since.is_some() {
+            // With max_age, the ID token must say when the person signed in.
+            url.query_pairs_mut()
+                .append_pair("prompt", "login")
+                .append_pair("max_age", "0");
+        }
         Ok(url.into())
     }
 
@@ -139,6 +145,7 @@ impl OidcClient {
             issuer: &document.issuer,
             client_id: &self.options.client_id,
             nonce: &attempt.nonce,
+            fresh_since: attempt.fresh_since,
             now,
         };
         Ok(id_token::verify_id_token(

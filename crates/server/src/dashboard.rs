@@ -20,7 +20,7 @@ use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::{Clock as _, Timestamp};
-use outbound::oidc::OidcFailure;
+use outbound::oidc::{IdTokenError, OidcFailure};
 use outbound::tls::native_roots;
 use store::Control;
 use store::control::person;
@@ -142,6 +142,10 @@ fn sign_in_error(failure: &OidcFailure) -> String {
     match failure {
         OidcFailure::Unreachable(_) => {
             "The single sign-on provider does not answer. Try again in a minute."
+        }
+        OidcFailure::InvalidIdToken(IdTokenError::AuthTime) => {
+            "Your identity provider did not confirm that you signed in again. Try again, and enter \
+             your password there. If this repeats, ask an operator: the provider must send auth_time."
         }
         OidcFailure::Refused(_) | OidcFailure::InvalidIdToken(_) => {
             "Single sign-on failed. Try again; the server's log has the reason."

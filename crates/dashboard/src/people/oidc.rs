@@ -23,8 +23,8 @@ use crate::access::{ClientInfo, Visitor};
 use crate::cookie;
 use crate::page_error::PageError;
 use crate::people::invitation::invitation_path;
-use crate::people::session_start::{encode, start_session};
-use crate::state::DashboardState;
+use crate::people::session_start::{IdentityProof, encode, start_session};
+use crate::state::{DashboardState, IdentityProvider};
 
 pub(crate) const CALLBACK_PATH: &str = "/dashboard/oidc/callback";
 /// Its name before 0.1.0: identity providers may still have it registered.
@@ -43,12 +43,18 @@ pub(crate) struct OidcStartQuery {
     again: bool,
 }
 
-fn login_attempt(state: &DashboardState, token: &SecretToken, callback_path: &str) -> LoginAttempt {
+fn login_attempt(
+    state: &DashboardState,
+    token: &SecretToken,
+    callback_path: &str,
+    fresh_since: Option<Timestamp>,
+) -> LoginAttempt {
     LoginAttempt {
         redirect_uri: format!("{}{callback_path}", state.options.public_url),
         state: token.derive("state"),
         nonce: token.derive("nonce"),
         code_verifier: token.derive("verifier"),
+        fresh_since,
     }
 }
 
@@ -61,16 +67,17 @@ pub(crate) async fn start_login(
         .as_ref()
         .ok_or(PageError::NotFound)?;
     let token = SecretToken::from_random(rand::random());
-    let mut url = provider
-        .authorization_url(&login_attempt(&state, &token, CALLBACK_PATH))
+    let fresh_since = start.again.then(|| state.clock.now());
+    let attempt = login_attempt(&state, &token, CALLBACK_PATH, fresh_since);
+    let url = provider
+        .authorization_url(&attempt)
         .await
         .map_err(PageError::Invalid)?;
-    if start.again {
-        url.push_str("&prompt=login");
-    }
     let invitation = SecretToken::parse(&start.pass);
     let invitation = invitation.as_ref().map_or("", SecretToken::reveal);
-    let attempt = format!("{}.{invitation}.{}", token.reveal(), encode(&start.next));
+    let since = fresh_since.map(|since| since.timestamp().to_string());
+    let (since, next) = (since.unwrap_or_default(), encode(&start.next));
+    let attempt = format!("{}.{invitation}.{since}.{next}", token.reveal());
     let cookie =
         cookie::issue_login_attempt(&attempt, &state.options).ok_or(PageError::NotFound)?;
     Ok(([(SET_COOKIE, cookie)], Redirect::to(&url)).into_response())
@@ -105,23 +112,20 @@ pub(crate) async fn callback(
         )
     };
     let stored = cookie::read_login_attempt(&headers, &state.options).ok_or_else(expired)?;
-    let (invited, attempt) = (
-        stored.invitation,
-        login_attempt(&state, &stored.token, uri.path()),
-    );
+    let attempt = login_attempt(&state, &stored.token, uri.path(), stored.fresh_since);
     if back.state != attempt.state {
         return Err(expired());
     }
-    if !back.error.is_empty() || back.code.is_empty() {
-        return Err(PageError::Invalid(
-            "The identity provider rejected the sign-in.".to_owned(),
-        ));
-    }
-    let now = state.clock.now();
-    let identity = provider
-        .exchange_code(&back.code, &attempt, now)
+    let (invited, now) = (stored.invitation, state.clock.now());
+    let identity = exchange_code(provider.as_ref(), &back, &attempt, now)
         .await
         .map_err(PageError::Invalid)?;
+    // Without a time, the person is asked again before the first change that needs a recent proof.
+    let proof = IdentityProof {
+        // The identity provider asks for its own second factor.
+        has_second_factor: true,
+        at: identity.authenticated_at.unwrap_or(Timestamp::UNIX_EPOCH),
+    };
     let person = find_or_join(&state, &client, identity, invited.as_ref(), now).await?;
     // A person who had an account joins on the page of the invitation; a new one has joined.
     let next = match &invited {
@@ -138,12 +142,24 @@ pub(crate) async fn callback(
         )
         .await?;
     }
-    // The identity provider asks for its own second factor.
-    let mut response = start_session(&state, &person, &client, &next, true, now).await?;
+    let mut response = start_session(&state, &person, &client, &next, proof, now).await?;
     if let Some(cleared) = cookie::clear_login_attempt(&state.options) {
         response.headers_mut().append(SET_COOKIE, cleared);
     }
     Ok(response)
+}
+
+/// The identity for which the code stands, or a message for the user.
+async fn exchange_code(
+    provider: &dyn IdentityProvider,
+    back: &OidcCallbackQuery,
+    attempt: &LoginAttempt,
+    now: Timestamp,
+) -> Result<ExternalIdentity, String> {
+    if !back.error.is_empty() || back.code.is_empty() {
+        return Err("The identity provider rejected the sign-in.".to_owned());
+    }
+    provider.exchange_code(&back.code, attempt, now).await
 }
 
 fn decode(next: &str) -> String {

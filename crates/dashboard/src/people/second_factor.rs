@@ -20,7 +20,7 @@ use crate::cookie;
 use crate::page::render_page_with_status;
 use crate::page_error::PageError;
 use crate::people::attempts::ThrottledAttempt;
-use crate::people::session_start::{actor, encode, start_session};
+use crate::people::session_start::{IdentityProof, actor, encode, start_session};
 use crate::people::totp;
 use crate::state::DashboardState;
 
@@ -34,7 +34,11 @@ pub(crate) async fn continue_sign_in(
 ) -> Result<Response, PageError> {
     let enrolment = second_factor::find(&state.control, person.id).await?;
     if !enrolment.is_some_and(|it| it.is_confirmed) {
-        return start_session(state, person, client, next, false, now).await;
+        let proof = IdentityProof {
+            has_second_factor: false,
+            at: now,
+        };
+        return start_session(state, person, client, next, proof, now).await;
     }
     let token = SecretToken::from_random(rand::random());
     second_factor::begin_challenge(&state.control, token.digest(), person.id, now).await?;
@@ -131,7 +135,11 @@ pub(crate) async fn enter_code(
         return Ok(render_code(&client, &given.next, true));
     }
     second_factor::end_challenge(&state.control, token.digest()).await?;
-    let mut response = start_session(&state, &person, &client, &given.next, true, now).await?;
+    let proof = IdentityProof {
+        has_second_factor: true,
+        at: now,
+    };
+    let mut response = start_session(&state, &person, &client, &given.next, proof, now).await?;
     if let Some(cleared) = cookie::clear_challenge(&state.options) {
         response.headers_mut().append(SET_COOKIE, cleared);
     }

@@ -14,13 +14,20 @@ use crate::cookie;
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 
+/// How and when a person proved who they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IdentityProof {
+    pub(crate) has_second_factor: bool,
+    pub(crate) at: Timestamp,
+}
+
 /// Starts a new session for an authenticated user. Never reuses a token from the browser.
 pub(crate) async fn start_session(
     state: &DashboardState,
     person: &Person,
     client: &ClientInfo,
     next: &str,
-    has_second_factor: bool,
+    proof: IdentityProof,
     now: Timestamp,
 ) -> Result<Response, PageError> {
     let token = SecretToken::from_random(rand::random());
@@ -33,7 +40,8 @@ pub(crate) async fn start_session(
         address: &client.address,
         agent: &client.user_agent,
         lifetime: state.options.sign_in.session_lifetime,
-        has_second_factor,
+        has_second_factor: proof.has_second_factor,
+        proved_at: proof.at,
     };
     session::begin(&state.control, &new, &actor(person, client), now).await?;
     let cookie = cookie::issue_session(&token, &state.options).ok_or(PageError::NotFound)?;

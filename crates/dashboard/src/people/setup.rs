@@ -24,7 +24,7 @@ use crate::page::{render_page, render_page_with_status};
 use crate::page_error::PageError;
 use crate::people::organizations;
 use crate::people::password;
-use crate::people::session_start::start_session;
+use crate::people::session_start::{IdentityProof, start_session};
 use crate::state::DashboardState;
 
 const SETUP_LINK_TTL: TimeDelta = TimeDelta::hours(24);
@@ -199,5 +199,9 @@ pub(crate) async fn set_up(
         |_| "/dashboard/organizations".to_owned(),
         |slug| format!("/dashboard/project/{slug}"),
     );
-    start_session(&state, &person, &client, &next, false, now).await
+    let proof = IdentityProof {
+        has_second_factor: false,
+        at: now,
+    };
+    start_session(&state, &person, &client, &next, proof, now).await
 }

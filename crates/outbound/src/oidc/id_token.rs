@@ -29,6 +29,8 @@ pub enum IdTokenError {
     Nonce,
     #[error("the token has expired or is not valid yet")]
     Expiry,
+    #[error("the person did not sign in again: auth_time is missing or too old")]
+    AuthTime,
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,6 +49,8 @@ struct Claims {
     azp: Option<String>,
     exp: i64,
     iat: i64,
+    #[serde(default)]
+    auth_time: Option<i64>,
     #[serde(default)]
     nonce: Option<String>,
     #[serde(default)]
@@ -69,6 +73,7 @@ pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     pub(super) client_id: &'a str,
     pub(super) nonce: &'a str,
+    pub(super) fresh_since: Option<Timestamp>,
     pub(super) now: Timestamp,
 }
 
@@ -117,11 +122,24 @@ impl Claims {
         if self.sub.is_empty() || self.sub.len() > 255 {
             return Err(IdTokenError::Unreadable);
         }
+        let skew = MAX_CLOCK_SKEW.num_seconds();
+        let is_fresh = |since: Timestamp| {
+            let auth_time = self.auth_time;
+            auth_time.is_some_and(|seconds| seconds >= since.timestamp() - skew)
+        };
+        if !expected.fresh_since.is_none_or(is_fresh) {
+            return Err(IdTokenError::AuthTime);
+        }
+        let authenticated_at = self
+            .auth_time
+            .and_then(|seconds| Timestamp::from_timestamp(seconds, 0))
+            .map(|at| at.clamp(Timestamp::UNIX_EPOCH, expected.now));
         Ok(ExternalIdentity {
             issuer: self.iss,
             subject: self.sub,
             name: self.name,
             email: self.email.filter(|_| self.email_verified),
+            authenticated_at,
         })
     }
 }

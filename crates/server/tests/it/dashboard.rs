@@ -14,6 +14,8 @@ mod access;
 
 mod oidc;
 
+mod oidc_server;
+
 mod files;
 
 mod api_keys;

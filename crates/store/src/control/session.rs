@@ -45,6 +45,8 @@ pub struct NewLoginSession<'a> {
     /// It ends this long after its start, however often it is used.
     pub lifetime: TimeDelta,
     pub has_second_factor: bool,
+    /// When the person entered a password or a code, here or at the identity provider.
+    pub proved_at: Timestamp,
 }
 
 pub async fn begin(
@@ -58,7 +60,7 @@ pub async fn begin(
         "insert into control.session
              (digest, id, person, created_at, seen_at, proved_at, expires_at, address, agent,
               has_second_factor)
-         values ($1, $2, $3, $4, $4, $4, $5, $6, $7, $8)",
+         values ($1, $2, $3, $4, $4, $9, $5, $6, $7, $8)",
         new.digest.0.as_slice(),
         new.id.uuid(),
         new.person.uuid(),
@@ -66,7 +68,8 @@ pub async fn begin(
         now + SESSION_IDLE_TIMEOUT.min(new.lifetime),
         new.address,
         new.agent,
-        new.has_second_factor
+        new.has_second_factor,
+        new.proved_at
     )
     .execute(&mut *tx)
     .await?;

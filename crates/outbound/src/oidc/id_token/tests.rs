@@ -55,12 +55,25 @@ fn valid_claims() -> Value {
         "nonce": "n", "email": "ada@issuer.example", "email_verified": true, "name": "Ada"})
 }
 
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_timestamp(seconds, 0).unwrap()
+}
+
 fn verify(issuer: &TestIssuer, token: &str) -> Result<ExternalIdentity, IdTokenError> {
+    verify_fresh(issuer, token, None)
+}
+
+fn verify_fresh(
+    issuer: &TestIssuer,
+    token: &str,
+    fresh_since: Option<Timestamp>,
+) -> Result<ExternalIdentity, IdTokenError> {
     let expected = ExpectedClaims {
         issuer: "https://issuer.example",
         client_id: "us",
         nonce: "n",
-        now: Timestamp::from_timestamp(1000, 0).unwrap(),
+        fresh_since,
+        now: at(1000),
     };
     verify_id_token(token, &issuer.key_set(), &expected)
 }
@@ -97,6 +110,33 @@ fn a_token_with_an_ed25519_signature_is_accepted() {
             "{alg} {kid}"
         );
     }
+}
+
+#[test]
+fn a_fresh_sign_in_needs_an_auth_time_after_the_request() {
+    let issuer = TestIssuer::new();
+    let verify_at = |auth_time: Value, fresh_since: Option<Timestamp>| {
+        let mut claims = valid_claims();
+        claims["auth_time"] = auth_time;
+        let token = issuer.sign_token(&json!({"alg": "ES256", "kid": "one"}), &claims);
+        verify_fresh(&issuer, &token, fresh_since).map(|identity| identity.authenticated_at)
+    };
+    let fresh_since = Some(at(900));
+    assert_eq!(verify_at(json!(950), fresh_since), Ok(Some(at(950))));
+    // The clocks of the two servers may differ.
+    assert_eq!(verify_at(json!(840), fresh_since), Ok(Some(at(840))));
+    for old in [json!(839), json!(-1), Value::Null] {
+        assert_eq!(verify_at(old, fresh_since), Err(IdTokenError::AuthTime));
+    }
+    // An ordinary sign-in needs none, and says what it knows.
+    assert_eq!(verify_at(Value::Null, None), Ok(None));
+    assert_eq!(verify_at(json!(7), None), Ok(Some(at(7))));
+    assert_eq!(verify_at(json!(-7), None), Ok(Some(at(0))));
+    assert_eq!(verify_at(json!(1030), None), Ok(Some(at(1000))));
+    assert_eq!(
+        verify_at(json!("now"), fresh_since),
+        Err(IdTokenError::Unreadable)
+    );
 }
 
 #[test]

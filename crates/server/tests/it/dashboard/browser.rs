@@ -176,6 +176,7 @@ impl Browser {
             agent: "test",
             lifetime: SignInPolicy::default().session_lifetime,
             has_second_factor: false,
+            proved_at: service.now(),
         };
         session::begin(&service.control, &new, &Actor::console(), service.now())
             .await

@@ -1,169 +1,16 @@
-//! Sign-in with OIDC: the test's provider answers over HTTP and signs its ID tokens.
+//! Sign-in with OIDC.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use axum::extract::{Form, State};
-use axum::routing::{get, post};
-use axum::{Json, Router};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dashboard::IdentityProvider;
-use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::person::Role;
 use domain::time::Timestamp;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use url::Url;
+use serde_json::json;
 
-use crate::dashboard::browser::Browser;
+use crate::dashboard::browser::{Browser, PageResponse, create_person};
+use crate::dashboard::oidc_server::{OidcServer, browser_with_oidc};
 use crate::dashboard::people::PASSWORD;
 use crate::support::TestService;
-
-/// An OIDC provider: the claims of its next ID token, and the last code challenge.
-#[derive(Debug)]
-struct OidcServer {
-    url: String,
-    key_pair: EcdsaKeyPair,
-    random: SystemRandom,
-    claims: Mutex<Value>,
-    challenge: Mutex<String>,
-    /// How often the discovery document was fetched.
-    discoveries: AtomicUsize,
-}
-
-#[derive(Debug, Deserialize)]
-struct TokenRequest {
-    code: String,
-    code_verifier: String,
-}
-
-impl OidcServer {
-    async fn start() -> Arc<Self> {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let document = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
-        let provider = Arc::new(Self {
-            url: format!("http://{}", listener.local_addr().unwrap()),
-            key_pair: EcdsaKeyPair::from_pkcs8(kind, document.as_ref(), &random).unwrap(),
-            random,
-            claims: Mutex::new(Value::Null),
-            challenge: Mutex::default(),
-            discoveries: AtomicUsize::new(0),
-        });
-        let routes = Router::new()
-            .route("/.well-known/openid-configuration", get(discovery_document))
-            .route("/token", post(token_endpoint))
-            .route("/keys", get(jwks))
-            .with_state(provider.clone());
-        tokio::spawn(async move { axum::serve(listener, routes).await });
-        provider
-    }
-
-    /// Signs `email` in at the authorization URL, and returns the path of the callback.
-    fn complete_login(
-        &self,
-        authorization_url: &str,
-        subject: &str,
-        email: &str,
-        now: Timestamp,
-    ) -> String {
-        let authorization_url = Url::parse(authorization_url).unwrap();
-        let parameter = |name: &str| {
-            let found = authorization_url.query_pairs().find(|(key, _)| key == name);
-            found.unwrap().1.into_owned()
-        };
-        assert_eq!(parameter("client_id"), "longshore");
-        assert_eq!(
-            parameter("redirect_uri"),
-            "https://dash.example/dashboard/oidc/callback"
-        );
-        assert_eq!(parameter("code_challenge_method"), "S256");
-        *self.challenge.lock().unwrap() = parameter("code_challenge");
-        *self.claims.lock().unwrap() = json!({"iss": self.url, "sub": subject, "aud": "longshore",
-            "exp": now.timestamp() + 300, "iat": now.timestamp(), "nonce": parameter("nonce"),
-            "email": email, "email_verified": true, "name": "Grace"});
-        format!(
-            "/dashboard/oidc/callback?code=good&state={}",
-            parameter("state")
-        )
-    }
-}
-
-async fn discovery_document(State(provider): State<Arc<OidcServer>>) -> Json<Value> {
-    provider.discoveries.fetch_add(1, Ordering::Relaxed);
-    let endpoint = |path: &str| format!("{}{path}", provider.url);
-    Json(
-        json!({"issuer": provider.url, "authorization_endpoint": endpoint("/authorize"),
-        "token_endpoint": endpoint("/token"),
-        "jwks_uri": endpoint("/keys")}),
-    )
-}
-
-async fn jwks(State(provider): State<Arc<OidcServer>>) -> Json<Value> {
-    let (x, y) = provider.key_pair.public_key().as_ref()[1..].split_at(32);
-    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-    Json(json!({"keys": [{"kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y)}]}))
-}
-
-async fn token_endpoint(
-    State(provider): State<Arc<OidcServer>>,
-    Form(exchange): Form<TokenRequest>,
-) -> Result<Json<Value>, http::StatusCode> {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(exchange.code_verifier.as_bytes()));
-    if exchange.code != "good" || challenge != *provider.challenge.lock().unwrap() {
-        return Err(http::StatusCode::BAD_REQUEST);
-    }
-    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    let claims = encode(&provider.claims.lock().unwrap());
-    let signed = format!("{}.{claims}", encode(&json!({"alg": "ES256"})));
-    let signature = provider
-        .key_pair
-        .sign(&provider.random, signed.as_bytes())
-        .unwrap();
-    let signature = URL_SAFE_NO_PAD.encode(signature.as_ref());
-    Ok(Json(
-        json!({"id_token": format!("{signed}.{signature}"), "token_type": "Bearer"}),
-    ))
-}
-
-/// Connects the OIDC client to the dashboard, as the server does.
-#[derive(Debug)]
-struct OidcClientAdapter(outbound::oidc::OidcClient);
-
-#[async_trait::async_trait]
-impl IdentityProvider for OidcClientAdapter {
-    async fn authorization_url(&self, attempt: &LoginAttempt) -> Result<String, String> {
-        self.0
-            .authorization_url(attempt)
-            .await
-            .map_err(|failure| failure.to_string())
-    }
-
-    async fn exchange_code(
-        &self,
-        code: &str,
-        attempt: &LoginAttempt,
-        now: Timestamp,
-    ) -> Result<ExternalIdentity, String> {
-        let identity = self.0.exchange_code(code, attempt, now).await;
-        identity.map_err(|failure| failure.to_string())
-    }
-}
-
-fn browser_with_oidc(service: &TestService, provider: &OidcServer) -> Browser {
-    let options = outbound::oidc::Options {
-        issuer: Url::parse(&provider.url).unwrap(),
-        client_id: "longshore".to_owned(),
-        client_secret: Some("a secret".to_owned()),
-    };
-    let roots = outbound::tls::native_roots();
-    let client = outbound::oidc::OidcClient::new(options, roots).unwrap();
-    Browser::with_identity_provider(service, Arc::new(OidcClientAdapter(client)))
-}
 
 #[tokio::test]
 async fn an_invited_person_signs_in_with_oidc_and_again_later() {
@@ -257,6 +104,66 @@ async fn m2_the_first_single_sign_on_removes_a_password_that_an_inviter_set() {
     ];
     let seen = planted.post_form("/dashboard/sign-in", &known).await;
     assert_eq!(seen.status, 303);
+}
+
+/// Signs in from this path, with this `auth_time` in the ID token.
+async fn sign_in(
+    browser: &mut Browser,
+    provider: &OidcServer,
+    path: &str,
+    email: &str,
+    auth_time: Option<Timestamp>,
+    now: Timestamp,
+) -> PageResponse {
+    let url = browser.get(path).await.location;
+    let is_fresh = url.contains("&prompt=login&max_age=0");
+    assert_eq!(is_fresh, path.contains("again=true"), "{url}");
+    let callback = provider.complete_login(&url, "7", email, now);
+    let auth_time = json!(auth_time.map(|at| at.timestamp()));
+    provider.claims.lock().unwrap()["auth_time"] = auth_time;
+    browser.get(&callback).await
+}
+
+/// Changes of the second factor need a recent proof.
+async fn has_recent_proof(browser: &mut Browser) -> bool {
+    let start = "/dashboard/second-factor/start";
+    let seen = browser.post_form(start, &[]).await;
+    let is_asked_again = seen.location.starts_with("/dashboard/confirm?next=");
+    assert!(seen.status == 200 || is_asked_again, "{}", seen.status);
+    seen.status == 200
+}
+
+#[tokio::test]
+async fn a_recent_proof_is_a_recent_login_at_the_identity_provider() {
+    const AGAIN: &str = "/dashboard/oidc?again=true&next=%2Fdashboard%2Faccount";
+    let service = TestService::new().await;
+    let provider = OidcServer::start().await;
+    let email = format!("{}@people.example", create_person(&service, false).await);
+    let mut grace = browser_with_oidc(&service, &provider);
+    let (now, minute) = (service.now(), Duration::from_mins(1));
+    // She is signed in at the provider, which asks for nothing: that proves nothing new.
+    for (auth_time, is_recent) in [
+        (None, false),
+        (Some(now - 11 * minute), false),
+        (Some(now - minute), true),
+    ] {
+        let start = "/dashboard/oidc";
+        let seen = sign_in(&mut grace, &provider, start, &email, auth_time, now).await;
+        assert_eq!(seen.location, "/dashboard");
+        assert_eq!(has_recent_proof(&mut grace).await, is_recent);
+    }
+    // The confirmation asks the provider for a new login, and refuses anything else.
+    let now = service.clock.advance(11 * minute);
+    assert!(!has_recent_proof(&mut grace).await);
+    for auth_time in [None, Some(now - 2 * minute)] {
+        let seen = sign_in(&mut grace, &provider, AGAIN, &email, auth_time, now).await;
+        assert_eq!(seen.status, 422);
+        assert!(seen.html.contains("did not sign in again"), "{}", seen.html);
+    }
+    assert!(!has_recent_proof(&mut grace).await);
+    let seen = sign_in(&mut grace, &provider, AGAIN, &email, Some(now), now).await;
+    assert_eq!(seen.location, "/dashboard/account");
+    assert!(has_recent_proof(&mut grace).await);
 }
 
 #[tokio::test]
