@@ -77,18 +77,30 @@ impl ThrottledAttempt {
         proof: &str,
         now: Timestamp,
     ) -> Result<(), PageError> {
-        let by = Actor {
-            person: None,
-            name: "not signed in".to_owned(),
-            address: Some(client.address.clone()),
+        let subject = person.map_or("unknown address", |it| &it.email);
+        record_refusal(state, client, subject, format!("wrong {proof}"), now).await
+    }
+
+    /// Writes a failed single sign-on to the audit log. Anyone can cause such failures, so those of
+    /// one source are counted, and not written while it has too many.
+    pub(crate) async fn fail_single_sign_on(
+        state: &DashboardState,
+        client: &ClientInfo,
+        subject: &str,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(), PageError> {
+        let source = ThrottleSubject {
+            digest: digest(&format!("single sign-on {}", source_of(&client.address))),
+            free: FREE_FAILURES_PER_SOURCE,
         };
-        let event = AuditEvent {
-            action: "session.refused",
-            subject: person.map_or("unknown address", |it| &it.email).to_owned(),
-            detail: format!("wrong {proof}"),
-            ..AuditEvent::default()
-        };
-        Ok(audit_log::record(&state.control, &by, event, now).await?)
+        let blocked = sign_in_throttle::count_attempt(&state.control, source, now).await?;
+        sign_in_throttle::delete_expired(&state.control, now).await?;
+        if blocked.is_some() {
+            return Ok(());
+        }
+        let detail = format!("single sign-on: {why}");
+        record_refusal(state, client, subject, detail, now).await
     }
 
     /// Takes the count back after the secret was correct.
@@ -97,6 +109,27 @@ impl ThrottledAttempt {
         sign_in_throttle::forgive_attempt(&state.control, self.source).await?;
         Ok(sign_in_throttle::forgive_attempt(&state.control, self.account).await?)
     }
+}
+
+async fn record_refusal(
+    state: &DashboardState,
+    client: &ClientInfo,
+    subject: &str,
+    detail: String,
+    now: Timestamp,
+) -> Result<(), PageError> {
+    let by = Actor {
+        person: None,
+        name: "not signed in".to_owned(),
+        address: Some(client.address.clone()),
+    };
+    let event = AuditEvent {
+        action: "session.refused",
+        subject: subject.to_owned(),
+        detail,
+        ..AuditEvent::default()
+    };
+    Ok(audit_log::record(&state.control, &by, event, now).await?)
 }
 
 fn digest(subject: &str) -> SecretDigest {

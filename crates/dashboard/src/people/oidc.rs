@@ -22,6 +22,7 @@ use store::control::session;
 use crate::access::{ClientInfo, Visitor};
 use crate::cookie;
 use crate::page_error::PageError;
+use crate::people::attempts::ThrottledAttempt;
 use crate::people::invitation::invitation_path;
 use crate::people::session_start::{IdentityProof, encode, start_session};
 use crate::state::{DashboardState, IdentityProvider};
@@ -117,16 +118,25 @@ pub(crate) async fn callback(
         return Err(expired());
     }
     let (invited, now) = (stored.invitation, state.clock.now());
-    let identity = exchange_code(provider.as_ref(), &back, &attempt, now)
-        .await
-        .map_err(PageError::Invalid)?;
+    let identity = match exchange_code(provider.as_ref(), &back, &attempt, now).await {
+        Ok(identity) => identity,
+        Err(why) => return Err(refuse(&state, &client, "unknown person", why, now).await),
+    };
     // Without a time, the person is asked again before the first change that needs a recent proof.
     let proof = IdentityProof {
         // The identity provider asks for its own second factor.
         has_second_factor: true,
         at: identity.authenticated_at.unwrap_or(Timestamp::UNIX_EPOCH),
     };
-    let person = find_or_join(&state, &client, identity, invited.as_ref(), now).await?;
+    let subject = identity.email.clone();
+    let person = match find_or_join(&state, &client, identity, invited.as_ref(), now).await {
+        Ok(person) => person,
+        Err(PageError::Invalid(why)) => {
+            let subject = subject.unwrap_or_else(|| "unverified address".to_owned());
+            return Err(refuse(&state, &client, &subject, why, now).await);
+        }
+        Err(failure) => return Err(failure),
+    };
     // A person who had an account joins on the page of the invitation; a new one has joined.
     let next = match &invited {
         Some(pass) if is_open(&state, pass, now).await? => invitation_path(pass.reveal()),
@@ -160,6 +170,20 @@ async fn exchange_code(
         return Err("The identity provider rejected the sign-in.".to_owned());
     }
     provider.exchange_code(&back.code, attempt, now).await
+}
+
+/// Writes a failed sign-in to the audit log, and returns what the person sees.
+async fn refuse(
+    state: &DashboardState,
+    client: &ClientInfo,
+    subject: &str,
+    why: String,
+    now: Timestamp,
+) -> PageError {
+    match ThrottledAttempt::fail_single_sign_on(state, client, subject, &why, now).await {
+        Ok(()) => PageError::Invalid(why),
+        Err(failure) => failure,
+    }
 }
 
 fn decode(next: &str) -> String {

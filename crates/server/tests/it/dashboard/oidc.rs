@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::person::Role;
 use domain::time::Timestamp;
 use serde_json::json;
+use store::control::audit_log;
 
 use crate::dashboard::browser::{Browser, PageResponse, create_person};
 use crate::dashboard::oidc_server::{OidcServer, browser_with_oidc};
@@ -164,6 +165,35 @@ async fn a_recent_proof_is_a_recent_login_at_the_identity_provider() {
     let seen = sign_in(&mut grace, &provider, AGAIN, &email, Some(now), now).await;
     assert_eq!(seen.location, "/dashboard/account");
     assert!(has_recent_proof(&mut grace).await);
+}
+
+#[tokio::test]
+async fn failed_single_sign_ons_are_in_the_audit_log() {
+    let service = TestService::new().await;
+    let provider = OidcServer::start().await;
+    let mut mallory = browser_with_oidc(&service, &provider);
+    let url = mallory.get("/dashboard/oidc").await.location;
+    let callback = provider.complete_login(&url, "1", "mallory@idp.example", service.now());
+    assert_eq!(mallory.get(&callback).await.status, 422);
+    // A callback that no browser has started is not written: anyone can send it.
+    let strange = "/dashboard/oidc/callback?code=good&state=none";
+    assert_eq!(mallory.get(strange).await.status, 422);
+    let rejected = callback.replace("code=good", "error=access_denied");
+    assert_eq!(mallory.get(&rejected).await.status, 422);
+    let mut operator = Browser::operator(&service).await;
+    let log = operator.get("/dashboard/operations/audit").await.html;
+    assert_eq!(log.matches("session.refused").count(), 2);
+    assert!(log.contains("mallory@idp.example"));
+    assert!(log.contains("The identity provider rejected the sign-in."));
+
+    // One source cannot fill the log.
+    for _ in 0..60 {
+        mallory.get(&rejected).await;
+    }
+    let log = audit_log::list(&service.control, None, None, 1000).await;
+    let refused = log.unwrap().into_iter();
+    let refused = refused.filter(|entry| entry.action == "session.refused");
+    assert_eq!(refused.count(), 50);
 }
 
 #[tokio::test]
