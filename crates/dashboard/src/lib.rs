@@ -49,6 +49,7 @@ mod text;
 pub use gate::RequiredAccess;
 pub use live_streams::LiveStreamLimits;
 pub use people::setup::offer_setup;
+pub use people::totp_secret::renew_totp_secrets;
 pub use state::{
     ApiService, CallerIdentity, DashboardDeps, DashboardState, IdentityProvider, Options,
     SecondFactorPolicy, SignInPolicy,

@@ -35,3 +35,5 @@ pub(crate) mod setup;
 pub(crate) mod sign_in;
 
 mod totp;
+
+pub(crate) mod totp_secret;

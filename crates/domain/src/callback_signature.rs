@@ -18,8 +18,9 @@ use crate::time::Timestamp;
 const SECRET_PREFIX: &str = "whsec_";
 /// Separates these secrets from any others that may be derived from the same root.
 const DERIVATION_LABEL: &str = "longshore callback v1";
+const TOTP_LABEL: &str = "longshore totp v1";
 
-/// The 32 bytes that all secrets are derived from. `Debug` never shows them.
+/// The 32 bytes that all secrets and the key of TOTP secrets are derived from. `Debug` never shows them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningRoot([u8; 32]);
 
@@ -56,12 +57,20 @@ impl SigningRoot {
         bytes.try_into().map(Self).ok()
     }
 
+    /// The key that encrypts the TOTP secrets of people.
+    pub fn totp_key(&self) -> [u8; 32] {
+        self.derive(TOTP_LABEL)
+    }
+
     fn secret(&self, project: ProjectId, version: u32) -> SigningSecret {
-        let info = format!("{DERIVATION_LABEL} {project} {version}");
-        let mut secret = [0; 32];
+        SigningSecret(self.derive(&format!("{DERIVATION_LABEL} {project} {version}")))
+    }
+
+    fn derive(&self, info: &str) -> [u8; 32] {
+        let mut derived = [0; 32];
         // HKDF gives up to 255 times as many bytes.
-        let _ = Hkdf::<Sha256>::new(None, &self.0).expand(info.as_bytes(), &mut secret);
-        SigningSecret(secret)
+        let _ = Hkdf::<Sha256>::new(None, &self.0).expand(info.as_bytes(), &mut derived);
+        derived
     }
 }
 

@@ -232,11 +232,39 @@ pub fn offer_setup_link(
             if offered.is_ok() {
                 return;
             }
-            tokio::select! {
-                () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
-                () = stop.cancelled() => {}
-            }
+            wait_to_retry(&stop).await;
         }
+    }
+}
+
+/// Encrypts TOTP secrets with the current signing root; retries until control answers.
+pub fn renew_totp_secrets(
+    values: &SettingValues,
+    stores: &Stores,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (control, roots) = (stores.control.clone(), callback_signing::roots(values));
+    async move {
+        let Some(roots) = roots else { return };
+        while !stop.is_cancelled() {
+            if let Ok(count) = dashboard::renew_totp_secrets(&control, &roots).await {
+                if count > 0 {
+                    tracing::info!(
+                        count,
+                        "TOTP secrets encrypted with the current signing root"
+                    );
+                }
+                return;
+            }
+            wait_to_retry(&stop).await;
+        }
+    }
+}
+
+async fn wait_to_retry(stop: &CancellationToken) {
+    tokio::select! {
+        () = tokio::time::sleep(CONTROL_RETRY_DELAY) => {}
+        () = stop.cancelled() => {}
     }
 }
 

@@ -82,6 +82,8 @@ impl ApiServer {
         let pages = dashboard::pages(&listener, stores, shared, values);
         let setup = dashboard::offer_setup_link(pages.public_url, stores, stop_background.clone());
         background.spawn(setup);
+        let renewal = dashboard::renew_totp_secrets(values, stores, stop_background.clone());
+        background.spawn(renewal);
         let router = api.merge(pages.router);
         let server = HttpServer::start("api", listener, router, listener_options(values));
         Self {

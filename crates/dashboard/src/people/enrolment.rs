@@ -15,6 +15,7 @@ use crate::page::{NavItem, PageLayout, render_page_with_status};
 use crate::page_error::PageError;
 use crate::people::second_factor::recovery_digest;
 use crate::people::totp;
+use crate::people::totp_secret;
 use crate::state::DashboardState;
 
 const RECOVERY_CODES: usize = 10;
@@ -50,9 +51,11 @@ async fn render_second_factor(
     let person = &access.signed_in.person;
     let enrolment = second_factor::find(&state.control, person.id).await?;
     let (on, pending): (Vec<_>, Vec<_>) = enrolment.into_iter().partition(|it| it.is_confirmed);
-    let secret = pending.first().filter(|_| notices.shows_secret).map(|it| {
-        let uri = totp::otpauth_uri(&it.secret, &person.email);
-        (totp::base32(&it.secret), uri)
+    let shown = pending.first().filter(|_| notices.shows_secret);
+    let secret = shown.and_then(|it| totp_secret::read(state, person.id, it));
+    let secret = secret.map(|it| {
+        let uri = totp::otpauth_uri(&it, &person.email);
+        (totp::base32(&it), uri)
     });
     let status = match notices.error {
         Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -95,6 +98,7 @@ pub(crate) async fn start(
 ) -> Result<Response, PageError> {
     let secret: [u8; totp::SECRET_BYTES] = rand::random();
     let (person, now) = (access.signed_in.person.id, state.clock.now());
+    let secret = totp_secret::encrypt(&state, person, &secret).ok_or(PageError::NotFound)?;
     second_factor::start_enrolment(&state.control, person, &secret, now).await?;
     let notices = EnrolmentNotices {
         shows_secret: true,
@@ -121,8 +125,9 @@ pub(crate) async fn confirm(
     let enrolment = enrolment
         .filter(|it| !it.is_confirmed)
         .ok_or(PageError::NotFound)?;
+    let secret = totp_secret::read(&state, person, &enrolment).ok_or(PageError::NotFound)?;
     let code: String = code.chars().filter(char::is_ascii_digit).collect();
-    let Some(step) = totp::matching_step(&enrolment.secret, &code, enrolment.last_step, now) else {
+    let Some(step) = totp::matching_step(&secret, &code, enrolment.last_step, now) else {
         let wrong = "Wrong code. Check the clock of your device, and enter the code it shows now.";
         let notices = EnrolmentNotices {
             shows_secret: true,

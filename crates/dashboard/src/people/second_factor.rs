@@ -22,6 +22,7 @@ use crate::page_error::PageError;
 use crate::people::attempts::ThrottledAttempt;
 use crate::people::session_start::{IdentityProof, actor, encode, start_session};
 use crate::people::totp;
+use crate::people::totp_secret;
 use crate::state::DashboardState;
 
 /// Continues the sign-in of a person whose password was correct, or who came by a one-time link.
@@ -62,7 +63,8 @@ pub(crate) async fn verify_code(
     let Some(enrolment) = enrolment.filter(|it| it.is_confirmed) else {
         return Ok(false);
     };
-    let step = totp::matching_step(&enrolment.secret, &code, enrolment.last_step, now);
+    let secret = totp_secret::read(state, person.id, &enrolment);
+    let step = secret.and_then(|it| totp::matching_step(&it, &code, enrolment.last_step, now));
     let is_right = if let Some(step) = step {
         second_factor::use_step(&state.control, person.id, step).await?
     } else {

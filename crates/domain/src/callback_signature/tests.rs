@@ -90,6 +90,13 @@ fn secrets_follow_from_root_project_and_number() {
 }
 
 #[test]
+fn the_key_of_totp_secrets_follows_from_the_root() {
+    let key = hex::encode(root(ROOT).totp_key());
+    insta::assert_snapshot!(key, @"9c4f116c21afe22f9b054f9e2e42e884d7c34034d82f20abb97aaad33121cc91");
+    assert_ne!(root(OTHER_ROOT).totp_key(), root(ROOT).totp_key());
+}
+
+#[test]
 fn the_headers_name_the_cargo_and_the_second() {
     let signer = CallbackSigner::new(&roots(), project(), &signed()).unwrap();
     let headers = signer.sign(cargo(), start(), b"{}");

@@ -167,7 +167,7 @@ settings! {
     Plain "SVC_CALLBACK_PORTS" callback_ports: Vec<RangeInclusive<u16>> = "", ports,
         "Ports that callbacks may reach, such as 443,8000-8999. Empty means all.";
     Hidden "SVC_SIGNING_ROOT" signing_root: Option<SigningRoot> = "", optional(root),
-        "32 random bytes in base64, such as openssl rand -base64 32 prints. The secrets of signed callbacks are derived from it. Set the same value for serve and work, and keep a copy: another value changes every secret.";
+        "32 random bytes in base64, such as openssl rand -base64 32 prints. The secrets of signed callbacks and the key that encrypts TOTP secrets are derived from it. Set the same value for serve and work, and keep a copy: another value changes every secret.";
     Hidden "SVC_SIGNING_ROOT_PREVIOUS" signing_root_previous: Option<SigningRoot> = "", optional(root),
         "The SVC_SIGNING_ROOT before this one, while receivers change their secrets. Its secrets sign too.";
     Plain "SVC_DELIVERY_SLOTS" delivery_slots: usize = "4096", whole_number::<usize, 1, 100_000>,

@@ -15,10 +15,11 @@ alter table control.organization
     -- Its pages open only in sessions with a second factor.
     add column requires_second_factor boolean not null default false;
 
--- Time-based one-time passwords (RFC 6238). The server needs the secret itself to check a code.
+-- Time-based one-time passwords (RFC 6238). The server needs the secret itself to check a code, so
+-- it is encrypted: a nonce, the secret and a tag. Without a signing root it is the secret alone.
 create table control.totp (
     person       uuid primary key references control.person (id),
-    secret       bytea not null check (octet_length(secret) = 20),
+    secret       bytea not null check (octet_length(secret) in (20, 48)),
     -- Null until the person has entered a first code.
     confirmed_at timestamptz,
     -- The time step of the last code: a code is accepted once.

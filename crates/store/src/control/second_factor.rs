@@ -17,6 +17,7 @@ pub const CHALLENGE_LIFETIME: TimeDelta = TimeDelta::minutes(10);
 /// The TOTP secret of a person. No `Debug`, so that the secret is never logged.
 #[expect(missing_debug_implementations, reason = "it holds a secret")]
 pub struct TotpEnrolment {
+    /// As it is stored: encrypted, or the secret itself if the installation has no signing root.
     pub secret: Vec<u8>,
     /// Whether the person has entered a first code. Until then it protects nothing.
     pub is_confirmed: bool,
@@ -56,6 +57,33 @@ pub async fn start_enrolment(
         person.uuid(),
         secret,
         now
+    )
+    .execute(&control.pool)
+    .await?;
+    Ok(())
+}
+
+/// The secret of every person, as it is stored.
+pub async fn list_secrets(control: &Control) -> Result<Vec<(PersonId, Vec<u8>)>, Error> {
+    let rows = sqlx::query!("select person, secret from control.totp")
+        .fetch_all(&control.pool)
+        .await?;
+    let secrets = rows.into_iter().map(|row| (row.person.into(), row.secret));
+    Ok(secrets.collect())
+}
+
+/// Replaces a secret that is encrypted in another way, unless it has changed meanwhile.
+pub async fn replace_secret(
+    control: &Control,
+    person: PersonId,
+    old: &[u8],
+    new: &[u8],
+) -> Result<(), Error> {
+    sqlx::query!(
+        "update control.totp set secret = $3 where person = $1 and secret = $2",
+        person.uuid(),
+        old,
+        new
     )
     .execute(&control.pool)
     .await?;

@@ -6,17 +6,18 @@ use dashboard::{SecondFactorPolicy, SignInPolicy};
 use domain::person::Role;
 use domain::time::Timestamp;
 use ring::hmac;
+use store::control::{person, second_factor};
 
 use crate::dashboard::browser::{Browser, fill_path, project_path, project_slug};
 use crate::dashboard::people::{PASSWORD, set_up_operator};
 use crate::support::TestService;
+use crate::support::signing::signing_roots;
 
 const EMAIL: &str = "ada@example.example";
 const ENROLMENT: &str = "/dashboard/second-factor";
 const CODE: &str = "/dashboard/sign-in/code";
 
-/// The code that an authenticator app shows: RFC 6238.
-fn totp(secret: &str, now: Timestamp) -> String {
+fn decode_base32(secret: &str) -> Vec<u8> {
     let values = secret.bytes().map(|letter| match letter {
         b'A'..=b'Z' => letter - b'A',
         _ => letter - b'2' + 26,
@@ -24,10 +25,15 @@ fn totp(secret: &str, now: Timestamp) -> String {
     let bits: Vec<String> = values.map(|value| format!("{value:05b}")).collect();
     let bits = bits.concat();
     let bytes = bits.as_bytes().chunks_exact(8);
-    let bytes: Vec<u8> = bytes
+    bytes
         .map(|bits| u8::from_str_radix(std::str::from_utf8(bits).unwrap(), 2).unwrap())
-        .collect();
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &bytes);
+        .collect()
+}
+
+/// The code that an authenticator app shows: RFC 6238.
+fn totp(secret: &str, now: Timestamp) -> String {
+    let secret = decode_base32(secret);
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &secret);
     let tag = hmac::sign(&key, &(now.timestamp() / 30).to_be_bytes());
     let tag = tag.as_ref();
     let at = usize::from(tag[19] & 0xf);
@@ -106,6 +112,39 @@ async fn a_code_is_asked_for_after_the_password_and_works_once() {
     let code = totp(&secret, service.now());
     let mut other = Browser::new(&service);
     assert_eq!(other.post_form(CODE, &[("code", &code)]).await.status, 422);
+}
+
+#[tokio::test]
+async fn a_totp_secret_is_stored_encrypted() {
+    let service = TestService::new().await;
+    let mut ada = set_up_operator(&service).await;
+    let (secret, _) = enrol(&service, &mut ada).await;
+    let email = EMAIL.parse().unwrap();
+    let credentials = person::find_credentials(&service.control, &email).await;
+    let person = credentials.unwrap().unwrap().person.id;
+    let stored = async || {
+        let enrolment = second_factor::find(&service.control, person).await;
+        enrolment.unwrap().unwrap().secret
+    };
+    let plain = decode_base32(&secret);
+    assert_eq!(stored().await.len(), 48);
+    assert_ne!(&stored().await[12..32], plain);
+
+    // A server without a root stored it plain. The next one with a root encrypts it at its start.
+    let control = &service.control;
+    let encrypted = stored().await;
+    let replaced = second_factor::replace_secret(control, person, &encrypted, &plain).await;
+    replaced.unwrap();
+    assert_eq!(stored().await, plain);
+    for renewed in [1, 0] {
+        let count = dashboard::renew_totp_secrets(control, &signing_roots()).await;
+        assert_eq!(count.unwrap(), renewed);
+    }
+    assert_eq!(stored().await.len(), 48);
+    let mut browser = enter_password(&service).await;
+    let code = totp(&secret, service.now());
+    let seen = browser.post_form(CODE, &[("code", &code)]).await;
+    assert_eq!(seen.status, 303);
 }
 
 #[tokio::test]
