@@ -106,6 +106,16 @@ export class BrowserSession {
     await page.waitForURL((url) => !url.pathname.endsWith("/sign-in"));
   }
 
+  async signOut() {
+    await this.page.locator('form[action="/dashboard/sign-out"] button').click();
+    await this.page.waitForURL(/\/dashboard\/sign-in$/);
+  }
+
+  /** Makes the last password or code of every session older than a change of keys accepts. */
+  async expireProof() {
+    await this.installation.sql("control", "update control.session set proved_at = proved_at - interval '11 minutes'");
+  }
+
   /** Creates a key on the project's page. Returns the whole key and the curl command shown with it. */
   async createKey(project, name) {
     const { page } = this;
