@@ -37,12 +37,13 @@ export class Installation {
   /**
    * Starts an installation.
    * `files`: with a bucket and the scanner. `demo`: with the catalogue of `./dev demo`.
+   * `singleSignOn`: with an OpenID Connect provider that signs with this algorithm.
    * `settings`: more settings of longshored.
    */
-  static async start(name, { files = false, demo = false, settings = {} } = {}) {
+  static async start(name, options = {}) {
     const installation = new Installation(name);
     try {
-      await installation.startServers(files, demo, settings);
+      await installation.startServers(options);
     } catch (failure) {
       await installation.stop();
       throw failure;
@@ -50,7 +51,7 @@ export class Installation {
     return installation;
   }
 
-  async startServers(files, demo, settings) {
+  async startServers({ files = false, demo = false, singleSignOn, settings = {} }) {
     const [web, metrics] = await freePorts(2);
     this.base = `http://127.0.0.1:${web}`;
     const database = (kind) => `${requiredVariable("POSTGRES")}/${this.name}_${kind}`;
@@ -72,6 +73,7 @@ export class Installation {
       SVC_LOG_FORMAT: "text",
       ...(demo ? demoSettings() : {}),
       ...(files ? await this.bucket() : {}),
+      ...(singleSignOn ? await this.startIdentityServer(singleSignOn) : {}),
       ...settings,
     };
     await this.longshored("migrate");
@@ -83,7 +85,14 @@ export class Installation {
   /** The origins that a browser may contact. */
   origins() {
     const store = this.settings.SVC_OBJECTS_PUBLIC_URL;
-    return [this.base, ...(store ? [new URL(store).origin] : [])];
+    const identityServer = this.identityServer ? [this.identityServer.issuer] : [];
+    return [this.base, ...(store ? [new URL(store).origin] : []), ...identityServer];
+  }
+
+  async startIdentityServer(algorithm) {
+    const { IdentityServer } = await import("./identity-server.mjs");
+    this.identityServer = await IdentityServer.start(this.base, algorithm);
+    return { SVC_PUBLIC_URL: this.base, ...this.identityServer.settings() };
   }
 
   async serve() {
@@ -174,6 +183,7 @@ export class Installation {
 
   async stop() {
     this.receiver?.stop();
+    this.identityServer?.stop();
     for (const child of this.children) {
       if (child.exitCode !== null) continue;
       child.kill("SIGTERM");
