@@ -95,6 +95,18 @@ impl ApiError {
         Self::with_text(StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
 
+    /// 408: the listener has a deadline for each body.
+    pub fn slow_body() -> Self {
+        let detail = "The request body arrived too slowly. Send the request again.";
+        Self::with_text(StatusCode::REQUEST_TIMEOUT, detail)
+    }
+
+    /// 400: the connection broke off.
+    pub fn incomplete_body() -> Self {
+        let detail = "The request body ended before it was complete. Send the request again.";
+        Self::with_text(StatusCode::BAD_REQUEST, detail)
+    }
+
     /// 415: the body is compressed.
     pub fn unsupported_content_encoding() -> Self {
         let detail = "A request body with a Content-Encoding is not accepted. Send it \

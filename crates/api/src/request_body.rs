@@ -7,8 +7,8 @@ use std::io;
 
 use axum::extract::Request;
 use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
-use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 
 use crate::api_error::ApiError;
@@ -78,18 +78,12 @@ fn body_error(error: &(dyn Error + 'static)) -> ApiError {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     match kind {
-        Some(io::ErrorKind::TimedOut) => {
-            let detail = "The request body arrived too slowly. Send the request again.";
-            ApiError::with_text(StatusCode::REQUEST_TIMEOUT, detail)
-        }
+        Some(io::ErrorKind::TimedOut) => ApiError::slow_body(),
         Some(io::ErrorKind::QuotaExceeded) => ApiError::unavailable(
             "Too many request bodies are being received. Try again in 1 second.",
             1,
         ),
-        Some(_) | None => {
-            let detail = "The request body ended before it was complete. Send the request again.";
-            ApiError::with_text(StatusCode::BAD_REQUEST, detail)
-        }
+        Some(_) | None => ApiError::incomplete_body(),
     }
 }
 

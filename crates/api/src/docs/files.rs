@@ -7,6 +7,7 @@ mod examples;
 mod read;
 
 use domain::key_scope::KeyRight;
+use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
     PathItemBuilder,
@@ -102,6 +103,28 @@ fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
         .build()
 }
 
+/// What can be done with the file that a response names.
+const FILE_OPERATIONS: [&str; 6] = [
+    "getFile",
+    "changeFile",
+    "deleteFile",
+    "completeFile",
+    "refreshParts",
+    "getFileContent",
+];
+
+fn with_file_links(response: ResponseBuilder) -> ResponseBuilder {
+    FILE_OPERATIONS
+        .into_iter()
+        .fold(response, |response, operation| {
+            let follow = LinkBuilder::new()
+                .operation_id(operation)
+                .parameter("file_id", "$response.body#/id")
+                .build();
+            response.link(operation, follow)
+        })
+}
+
 /// What the Files routes have in common.
 trait FileOperation {
     /// The errors of the API key, and internal errors.
@@ -173,9 +196,13 @@ impl FileOperation for OperationBuilder {
     }
 
     fn with_body_errors(self) -> Self {
+        let incomplete = [("Incomplete", ApiError::incomplete_body().into())];
+        let slow = [("Too slow", ApiError::slow_body().into())];
         let too_large = [too_large_body()];
         let compressed = [compressed_body()];
-        self.response("413", error_response("The body is too large.", too_large))
+        self.response("400", error_response("The body is incomplete.", incomplete))
+            .response("408", error_response(responses::SLOW_BODY, slow))
+            .response("413", error_response("The body is too large.", too_large))
             .response(
                 "415",
                 error_response("The body has a Content-Encoding.", compressed),

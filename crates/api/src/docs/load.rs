@@ -50,6 +50,7 @@ pub(super) fn operation() -> Operation {
         .request_body(Some(body))
         .response("202", accepted_response())
         .response("400", bad_request_response())
+        .response("408", slow_body_response())
         .response("409", idempotency_key_reused_response())
         .response("413", too_large_response())
         .response("415", compressed_response())
@@ -116,8 +117,15 @@ fn bad_request_response() -> Response {
             LoadRefusal::UnknownModel { supported, nearest }.into(),
         ),
         ("Not JSON", expect_error(b"{\"params\": }")),
+        ("Incomplete", ApiError::incomplete_body()),
     ];
-    responses::error_response("The body is not JSON, or the model is unknown.", problems).build()
+    let text = "The body is not JSON or incomplete, or the model is unknown.";
+    responses::error_response(text, problems).build()
+}
+
+fn slow_body_response() -> Response {
+    let problems = [("Too slow", ApiError::slow_body())];
+    responses::error_response(responses::SLOW_BODY, problems).build()
 }
 
 fn forbidden_response() -> Response {

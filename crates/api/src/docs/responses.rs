@@ -110,6 +110,8 @@ pub(super) fn rate_limited_response(refused: impl Into<ResponseBuilder>) -> Resp
 pub(super) const RATE_LIMITED: &str =
     "This project sends too many requests. Wait for `Retry-After`.";
 
+pub(super) const SLOW_BODY: &str = "The body arrived too slowly.";
+
 impl AuthenticatedOperation for OperationBuilder {
     fn with_common_errors(self, right: KeyRight) -> Self {
         use domain::api_key::ApiKeyRefusal::{Expired, Malformed, Missing, Unknown};

@@ -53,16 +53,16 @@ fn every_route_and_answer_is_described() {
         }
     }
     insta::assert_snapshot!(operations.join("\n"), @"
-    post /cargo/load key=true 202 400 401 403 409 413 415 422 429 500 503
+    post /cargo/load key=true 202 400 401 403 408 409 413 415 422 429 500 503
     get /cargo/{cargo_id}/tracking key=true 200 401 403 404 429 500 503
     get /files key=true 200 401 403 422 429 500 503
-    post /files key=true 200 201 401 403 409 413 415 422 429 500 503
+    post /files key=true 200 201 400 401 403 408 409 413 415 422 429 500 503
     get /files/{file_id} key=true 200 401 403 404 429 500 503
     delete /files/{file_id} key=true 200 401 403 404 409 422 429 500 503
-    patch /files/{file_id} key=true 200 401 403 404 409 413 415 422 429 500 503
-    post /files/{file_id}/complete key=true 200 202 401 403 404 409 413 415 422 429 500 503
+    patch /files/{file_id} key=true 200 400 401 403 404 408 409 413 415 422 429 500 503
+    post /files/{file_id}/complete key=true 200 202 400 401 403 404 408 409 413 415 422 429 500 503
     get /files/{file_id}/content key=true 200 401 403 404 409 429 500 503
-    post /files/{file_id}/parts key=true 200 401 403 404 409 413 415 422 429 500 503
+    post /files/{file_id}/parts key=true 200 400 401 403 404 408 409 413 415 422 429 500 503
     get /health key=false 200
     get /ready key=false 200 503
     ");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use utoipa::openapi::path::{Operation, OperationBuilder};
 use utoipa::openapi::response::Response;
 
-use super::{FileOperation as _, error_response, examples, unavailable_response};
+use super::{FileOperation as _, error_response, examples, unavailable_response, with_file_links};
 use crate::api_error::{ApiError, FileApiError};
 use crate::docs::responses;
 use crate::files::checked;
@@ -47,21 +47,10 @@ pub(super) fn create() -> Operation {
         .request_body(Some(super::request_body::<
             wire::file::request::CreateFileRequest,
         >(examples::create_requests())))
-        .response(
-            "201",
-            responses::json_response::<wire::file::UploadSessionResponse>(
-                "The session is open.",
-                sessions,
-            ),
-        )
-        .response(
-            "200",
-            responses::json_response::<wire::file::UploadSessionResponse>(
-                "The file is ready.",
-                known,
-            ),
-        )
+        .response("201", session_response("The session is open.", sessions))
+        .response("200", session_response("The file is ready.", known))
         .with_file_errors()
+        .with_body_errors()
         .response("403", forbidden())
         .response(
             "409",
@@ -84,6 +73,15 @@ pub(super) fn create() -> Operation {
         )
         .response("503", unavailable_response(unavailable()))
         .build()
+}
+
+fn session_response(
+    description: &str,
+    examples: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Response {
+    let response =
+        responses::json_response::<wire::file::UploadSessionResponse>(description, examples);
+    with_file_links(response).build()
 }
 
 /// Why files cannot be uploaded at the moment.
