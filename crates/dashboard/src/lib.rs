@@ -14,6 +14,8 @@ mod csv;
 
 mod csrf;
 
+mod form_time;
+
 mod gate;
 
 mod security_headers;

@@ -107,6 +107,11 @@ impl IntoResponse for PageError {
                 );
                 return ([(RETRY_AFTER, "5")], said).into_response();
             }
+            Self::Store(failure) if failure.is_nul_in_text() => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "Invalid request",
+                "A text contains a NUL character. Go back, remove it and try again.".to_owned(),
+            ),
             Self::Store(failure) => {
                 let cause = failure.diagnosis();
                 tracing::error!(failure = %failure, cause, "dashboard page failed");

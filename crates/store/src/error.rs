@@ -75,6 +75,12 @@ impl Error {
             if error.code().as_deref() == Some("57014"))
     }
 
+    /// A text contains a NUL character, which PostgreSQL cannot store or compare.
+    pub fn is_nul_in_text(&self) -> bool {
+        matches!(self, Self::Driver(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some("22021"))
+    }
+
     /// A unique value exists already.
     pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Driver(sqlx::Error::Database(error)) if error.is_unique_violation())

@@ -60,9 +60,11 @@ pub(crate) fn actor(person: &Person, client: &ClientInfo) -> Actor {
     }
 }
 
-/// Prevents open redirects: only dashboard paths are allowed.
+/// Prevents open redirects: only dashboard paths are allowed. A control character cannot be in a
+/// header.
 pub(crate) fn safe_redirect_path(next: &str) -> &str {
-    let is_dashboard = next.starts_with("/dashboard") && !next.contains(['\\', '\n', '\r']);
+    let is_forbidden = |character: char| character == '\\' || character.is_control();
+    let is_dashboard = next.starts_with("/dashboard") && !next.contains(is_forbidden);
     if is_dashboard { next } else { "/dashboard" }
 }
 
@@ -86,6 +88,8 @@ mod tests {
             "https://evil.example",
             "//evil.example",
             "/dashboard\\@evil",
+            "/dashboard\n",
+            "/dashboard\u{1}",
             "/files",
         ] {
             assert_eq!(safe_redirect_path(bad), "/dashboard", "{bad}");

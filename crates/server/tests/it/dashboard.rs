@@ -18,6 +18,8 @@ mod oidc_server;
 
 mod files;
 
+mod form_input;
+
 mod api_keys;
 
 mod usage;

@@ -3,7 +3,7 @@
 use axum::Form;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use chrono::{NaiveDateTime, TimeDelta, Timelike as _};
+use chrono::{TimeDelta, Timelike as _};
 use domain::id::{self, ResendId};
 use domain::resend as rules;
 use domain::time::Timestamp;
@@ -12,12 +12,11 @@ use store::control::audit_log::{self, AuditEvent};
 use store::shard::resend;
 
 use crate::access::ProjectAccess;
+use crate::form_time::parse_form_time;
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 use crate::text;
 
-/// Formats of a `datetime-local` input, without and with seconds.
-const TIMESTAMP_FORMATS: [&str; 2] = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"];
 const DEFAULT_PER_SECOND: u32 = 20;
 
 /// The preview form.
@@ -64,10 +63,8 @@ fn parse_timestamp(text: &str) -> Result<Option<Timestamp>, PageError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let read = |form: &&str| NaiveDateTime::parse_from_str(text, form).ok();
-    let read = TIMESTAMP_FORMATS.iter().find_map(read);
     let invalid = || PageError::Invalid("Enter a UTC time such as 2026-01-31T14:30.".to_owned());
-    read.map(|read| Some(read.and_utc())).ok_or_else(invalid)
+    parse_form_time(text).map(Some).ok_or_else(invalid)
 }
 
 fn estimate_duration(count: u64, per_second: u32) -> TimeDelta {

@@ -1,12 +1,13 @@
 //! Filters of the cargo list, parsed from the query string.
 
-use chrono::NaiveDateTime;
 use domain::cargo::CargoStatus;
 use domain::id::{ApiKeyId, CargoId};
 use domain::time::Timestamp;
 use serde::Deserialize;
 use store::shard::failure_index::FailureKind;
 use store::view::cargo::CargoListItem;
+
+use crate::form_time::parse_form_time;
 
 /// The raw query parameters. Empty ones do not filter.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -127,8 +128,8 @@ impl CargoFilter {
             key: asked.key.parse().ok(),
             host: given(&asked.host).map(with_port),
             group: given(&asked.group),
-            from: parse_timestamp(&asked.from),
-            to: parse_timestamp(&asked.to),
+            from: parse_form_time(&asked.from),
+            to: parse_form_time(&asked.to),
             before: asked.before.parse().ok(),
         }
     }
@@ -161,15 +162,6 @@ fn with_port(host: String) -> String {
     } else {
         format!("{host}:443")
     }
-}
-
-/// A UTC time of a form field or query parameter.
-fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    let text = text.trim().trim_end_matches('Z');
-    ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"]
-        .into_iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
-        .map(|at| at.and_utc())
 }
 
 /// A UTC time as a form field or query parameter.
@@ -258,7 +250,7 @@ mod tests {
         assert_eq!(host("a.example:80").as_deref(), Some("a.example:80"));
         let filter = CargoFilter::parse(&asked);
         assert!(filter.is_time_only() && filter.from.is_none() && filter.before.is_none());
-        let at = parse_timestamp("2026-01-02T03:04").unwrap();
-        assert_eq!(parse_timestamp(&format_minute(at)), Some(at));
+        let at = parse_form_time("2026-01-02T03:04").unwrap();
+        assert_eq!(parse_form_time(&format_minute(at)), Some(at));
     }
 }
