@@ -9,6 +9,7 @@ check() {
     step "format" cargo fmt --all --check
     step "conformance copy" compare_conformance
     step "dependencies" cargo deny --log-level warn check bans licenses sources
+    step "advisories" python3 -B scripts/advisories.py
     step "notice" compare_notice
     step "performance page" python3 -B scripts/long.py check
     step "unused dependencies" cargo machete
