@@ -41,6 +41,8 @@ pub struct Options {
     pub client_id: String,
     /// A public client has none.
     pub client_secret: Option<String>,
+    /// Refuse a fresh sign-in without `auth_time`.
+    pub requires_auth_time: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -146,6 +148,7 @@ impl OidcClient {
             client_id: &self.options.client_id,
             nonce: &attempt.nonce,
             fresh_since: attempt.fresh_since,
+            requires_auth_time: self.options.requires_auth_time,
             now,
         };
         Ok(id_token::verify_id_token(

@@ -32,7 +32,9 @@ use url::Url;
 
 use crate::callback_signing;
 use crate::databases::Stores;
-use crate::settings::choice::{BucketStyle, Deployment, Environment, SecondFactor, SignInMethods};
+use crate::settings::choice::{
+    AuthTime, BucketStyle, Deployment, Environment, SecondFactor, SignInMethods,
+};
 use crate::settings::table::SettingValues;
 
 /// How long to wait before control is asked again.
@@ -145,7 +147,7 @@ fn sign_in_error(failure: &OidcFailure) -> String {
         }
         OidcFailure::InvalidIdToken(IdTokenError::AuthTime) => {
             "Your identity provider did not confirm that you signed in again. Try again, and enter \
-             your password there. If this repeats, ask an operator: the provider must send auth_time."
+             your password there. If this repeats, ask an operator: see SVC_OIDC_AUTH_TIME."
         }
         OidcFailure::Refused(_) | OidcFailure::InvalidIdToken(_) => {
             "Single sign-on failed. Try again; the server's log has the reason."
@@ -180,6 +182,7 @@ fn identity_provider(values: &SettingValues) -> Option<Arc<dyn IdentityProvider>
             .oidc_secret
             .as_ref()
             .map(|secret| secret.reveal().to_owned()),
+        requires_auth_time: values.oidc_auth_time == AuthTime::Required,
     };
     match outbound::oidc::OidcClient::new(options, native_roots()) {
         Ok(client) => Some(Arc::new(OidcIdentityProvider(client))),

@@ -74,6 +74,7 @@ pub(super) struct ExpectedClaims<'a> {
     pub(super) client_id: &'a str,
     pub(super) nonce: &'a str,
     pub(super) fresh_since: Option<Timestamp>,
+    pub(super) requires_auth_time: bool,
     pub(super) now: Timestamp,
 }
 
@@ -124,8 +125,9 @@ impl Claims {
         }
         let skew = MAX_CLOCK_SKEW.num_seconds();
         let is_fresh = |since: Timestamp| {
+            let is_missing_allowed = !expected.requires_auth_time;
             let auth_time = self.auth_time;
-            auth_time.is_some_and(|seconds| seconds >= since.timestamp() - skew)
+            auth_time.map_or(is_missing_allowed, |it| it >= since.timestamp() - skew)
         };
         if !expected.fresh_since.is_none_or(is_fresh) {
             return Err(IdTokenError::AuthTime);

@@ -31,6 +31,8 @@ choices! {
     LogFormat { "json" Json, "text" Text, }
     /// What happens in production with an address whose connections may be unencrypted.
     PlaintextConnections { "refuse" Refuse, "allow" Allow, }
+    /// Whether a provider must say when a person entered their credentials.
+    AuthTime { "required" Required, "optional" Optional, }
     /// Where the bucket name goes in a URL of the object store.
     BucketStyle { "path" Path, "virtual" Virtual, }
 }

@@ -13,7 +13,7 @@ use url::Url;
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{
-    BucketStyle, Deployment, Environment, LogFormat, PlaintextConnections, SecondFactor,
+    AuthTime, BucketStyle, Deployment, Environment, LogFormat, PlaintextConnections, SecondFactor,
     SignInMethods, choice,
 };
 use crate::settings::files::{
@@ -108,6 +108,8 @@ settings! {
         "OpenID Connect client ID. Required with SVC_OIDC_ISSUER.";
     Hidden "SVC_OIDC_SECRET" oidc_secret: Option<Secret> = "", optional(secret),
         "OpenID Connect client secret. Leave it empty for a public client.";
+    Plain "SVC_OIDC_AUTH_TIME" oidc_auth_time: AuthTime = "required", choice,
+        "required: who confirms a change with single sign-on must sign in again, and the ID token must say so (auth_time). optional: also without auth_time, for providers that never send it.";
     Plain "SVC_SIGN_IN" sign_in: SignInMethods = "password_and_sso", choice,
         "How people sign in: password_and_sso, or sso for single sign-on only. With sso, passwords and password resets are refused; longshored admin person link makes a link with which an operator signs in once.";
     Plain "SVC_SECOND_FACTOR" second_factor: SecondFactor = "optional", choice,

@@ -68,14 +68,18 @@ fn verify_fresh(
     token: &str,
     fresh_since: Option<Timestamp>,
 ) -> Result<ExternalIdentity, IdTokenError> {
-    let expected = ExpectedClaims {
+    verify_id_token(token, &issuer.key_set(), &expected_claims(fresh_since))
+}
+
+fn expected_claims(fresh_since: Option<Timestamp>) -> ExpectedClaims<'static> {
+    ExpectedClaims {
         issuer: "https://issuer.example",
         client_id: "us",
         nonce: "n",
         fresh_since,
+        requires_auth_time: true,
         now: at(1000),
-    };
-    verify_id_token(token, &issuer.key_set(), &expected)
+    }
 }
 
 fn verify_changed(change: impl FnOnce(&mut Value)) -> Result<ExternalIdentity, IdTokenError> {
@@ -109,6 +113,22 @@ fn a_token_with_an_ed25519_signature_is_accepted() {
             Err(IdTokenError::Signature),
             "{alg} {kid}"
         );
+    }
+}
+
+#[test]
+fn only_a_missing_auth_time_is_accepted_if_it_is_optional() {
+    let issuer = TestIssuer::new();
+    for (auth_time, is_accepted) in [(Value::Null, true), (json!(839), false)] {
+        let mut claims = valid_claims();
+        claims["auth_time"] = auth_time;
+        let token = issuer.sign_token(&json!({"alg": "ES256", "kid": "one"}), &claims);
+        let expected = ExpectedClaims {
+            requires_auth_time: false,
+            ..expected_claims(Some(at(900)))
+        };
+        let verified = verify_id_token(&token, &issuer.key_set(), &expected);
+        assert_eq!(verified.is_ok(), is_accepted);
     }
 }
 

@@ -157,6 +157,7 @@ pub(super) fn browser_with_oidc(service: &TestService, provider: &OidcServer) ->
         issuer: Url::parse(&provider.url).unwrap(),
         client_id: "longshore".to_owned(),
         client_secret: Some("a secret".to_owned()),
+        requires_auth_time: true,
     };
     let roots = outbound::tls::native_roots();
     let client = outbound::oidc::OidcClient::new(options, roots).unwrap();
