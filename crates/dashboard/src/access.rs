@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use domain::api_key::SecretDigest;
 use domain::forwarded_for::client_address;
-use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId, SessionId};
+use domain::id::{ApiKeyId, Berth, OrganizationId, PersonId, ProjectId, SessionId};
 use domain::organization::Plan;
 use domain::person::Role;
 use domain::time::Timestamp;
@@ -54,6 +54,16 @@ impl ClientInfo {
             is_refresh: false,
         }
     }
+
+    /// Who makes a change from this client, for the audit log.
+    pub(crate) fn actor(&self, person: Option<PersonId>, name: &str) -> Actor {
+        Actor {
+            person,
+            name: name.to_owned(),
+            address: Some(self.address.clone()),
+            user_agent: Some(self.user_agent.clone()),
+        }
+    }
 }
 
 /// A user with a valid session.
@@ -64,7 +74,7 @@ pub(crate) struct SignedIn {
     /// The CSRF token of their forms.
     pub(crate) csrf_token: String,
     pub(crate) digest: SecretDigest,
-    pub(crate) address: String,
+    pub(crate) client: ClientInfo,
     /// When they last entered a password or a code.
     pub(crate) proved_at: Timestamp,
     pub(crate) has_second_factor: bool,
@@ -72,11 +82,7 @@ pub(crate) struct SignedIn {
 
 impl SignedIn {
     pub(crate) fn actor(&self) -> Actor {
-        Actor {
-            person: Some(self.person.id),
-            name: self.person.email.clone(),
-            address: Some(self.address.clone()),
-        }
+        self.client.actor(Some(self.person.id), &self.person.email)
     }
 }
 

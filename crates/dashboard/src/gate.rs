@@ -129,7 +129,7 @@ async fn find_signed_in(
         session: found.id,
         csrf_token: token.csrf_token(),
         digest: token.digest(),
-        address: client.address.clone(),
+        client: client.clone(),
         proved_at: found.proved_at,
         has_second_factor: found.has_second_factor,
     }))

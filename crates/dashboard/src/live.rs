@@ -10,7 +10,7 @@ use http::header::COOKIE;
 use serde::Deserialize;
 
 use crate::access::Authenticated;
-use crate::live_streams::LivePage;
+use crate::live_streams::{LiveClient, LivePage};
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 
@@ -35,6 +35,7 @@ pub(crate) async fn stream_page(
         router,
         path: of.page,
         cookie,
+        client: LiveClient::of(&request),
     };
     let opened = state.live_streams.open(access.signed_in.person.id, page);
     let opened = opened.ok_or(PageError::TooManyStreams)?;

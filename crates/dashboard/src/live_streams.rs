@@ -1,15 +1,17 @@
 //! Open live streams: their limits, and one rendering for all streams of the same page.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{ConnectInfo, Request};
 use domain::concurrency_limit::{ConcurrencyLimit, OwnerPermit};
 use domain::id::PersonId;
-use http::header::{COOKIE, HeaderValue};
+use http::HeaderMap;
+use http::header::{COOKIE, HeaderName, HeaderValue, USER_AGENT};
 use http_body_util::{BodyExt as _, Limited};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -40,6 +42,29 @@ pub(crate) struct LivePage {
     pub(crate) router: Router,
     pub(crate) path: String,
     pub(crate) cookie: HeaderValue,
+    pub(crate) client: LiveClient,
+}
+
+/// Where a stream comes from: the audit log names the client that first opened the page.
+#[derive(Debug, Default)]
+pub(crate) struct LiveClient {
+    peer: Option<ConnectInfo<SocketAddr>>,
+    headers: HeaderMap,
+}
+
+impl LiveClient {
+    pub(crate) fn of(request: &Request) -> Self {
+        let mut headers = HeaderMap::new();
+        for name in [USER_AGENT, HeaderName::from_static("x-forwarded-for")] {
+            for value in request.headers().get_all(&name) {
+                headers.append(name.clone(), value.clone());
+            }
+        }
+        Self {
+            peer: request.extensions().get().copied(),
+            headers,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -165,6 +190,10 @@ impl LiveStreams {
         let Ok(mut request) = request.body(Body::empty()) else {
             return Rendering::Ended;
         };
+        request.headers_mut().extend(page.client.headers.clone());
+        if let Some(peer) = page.client.peer {
+            request.extensions_mut().insert(peer);
+        }
         if is_refresh {
             request.extensions_mut().insert(LiveRefresh);
         }

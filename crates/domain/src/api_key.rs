@@ -35,22 +35,11 @@ pub enum ApiKeyRefusal {
 impl ApiKey {
     /// Makes a key from random bytes. Bytes that would favour some letters are skipped.
     pub fn generate(random: impl IntoIterator<Item = u8>) -> Option<Self> {
-        // 248 is the largest multiple of 62 in a byte: every letter is equally likely.
-        let letters = random.into_iter().filter(|byte| *byte < 248);
-        let letters = letters.filter_map(|byte| ALPHABET.get(usize::from(byte) % 62).copied());
-        let drawn: String = letters.take(RANDOM_CHARS).map(char::from).collect();
-        (drawn.len() == RANDOM_CHARS).then(|| Self(format!("{KEY_PREFIX}{drawn}")))
+        generate_secret(KEY_PREFIX, random).map(Self)
     }
 
     pub fn parse(text: &[u8]) -> Result<Self, ApiKeyRefusal> {
-        let random = text
-            .strip_prefix(KEY_PREFIX.as_bytes())
-            .ok_or(ApiKeyRefusal::Malformed)?;
-        if random.len() != RANDOM_CHARS || !random.iter().all(u8::is_ascii_alphanumeric) {
-            return Err(ApiKeyRefusal::Malformed);
-        }
-        let text = std::str::from_utf8(text).map_err(|_| ApiKeyRefusal::Malformed)?;
-        Ok(Self(text.to_owned()))
+        parse_secret(KEY_PREFIX, text).map(Self)
     }
 
     /// The whole key, for the one time that it is shown.
@@ -66,6 +55,30 @@ impl ApiKey {
     pub fn display_prefix(&self) -> &str {
         self.0.get(..DISPLAY_PREFIX_CHARS).unwrap_or_default()
     }
+}
+
+/// A prefix and 32 random characters.
+pub(crate) fn generate_secret(
+    prefix: &str,
+    random: impl IntoIterator<Item = u8>,
+) -> Option<String> {
+    // 248 is the largest multiple of 62 in a byte: every letter is equally likely.
+    let letters = random.into_iter().filter(|byte| *byte < 248);
+    let letters = letters.filter_map(|byte| ALPHABET.get(usize::from(byte) % 62).copied());
+    let drawn: String = letters.take(RANDOM_CHARS).map(char::from).collect();
+    (drawn.len() == RANDOM_CHARS).then(|| format!("{prefix}{drawn}"))
+}
+
+/// A secret with this prefix, as a caller sent it.
+pub(crate) fn parse_secret(prefix: &str, text: &[u8]) -> Result<String, ApiKeyRefusal> {
+    let random = text
+        .strip_prefix(prefix.as_bytes())
+        .ok_or(ApiKeyRefusal::Malformed)?;
+    if random.len() != RANDOM_CHARS || !random.iter().all(u8::is_ascii_alphanumeric) {
+        return Err(ApiKeyRefusal::Malformed);
+    }
+    let text = std::str::from_utf8(text).map_err(|_| ApiKeyRefusal::Malformed)?;
+    Ok(text.to_owned())
 }
 
 impl fmt::Debug for ApiKey {

@@ -68,6 +68,7 @@ id_types! {
     SessionId SessionKind "ses_";
     OneTimeLinkId OneTimeLinkKind "pas_";
     ResendId ResendKind "rsd_";
+    AuditTokenId AuditTokenKind "aut_";
 }
 
 impl<T> Id<T> {

@@ -13,6 +13,8 @@ pub mod project;
 
 pub mod api_key;
 
+pub mod audit_token;
+
 pub mod secret_token;
 
 pub mod person;

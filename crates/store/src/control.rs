@@ -5,7 +5,11 @@
 
 pub mod api_key;
 
+pub mod audit_file;
+
 pub mod audit_log;
+
+pub mod audit_token;
 
 pub mod berth;
 

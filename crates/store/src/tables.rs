@@ -127,8 +127,18 @@ use Retention::{Days, Entity, Expiry, Forever, Queue, Swept};
 /// Every table of the schemas `control` and `shard`, in alphabetical order.
 pub const TABLES: &[TableEntry] = &[
     TableEntry::control("_migrations", Forever),
-    TableEntry::control("api_key", Entity).with_text(&["addresses", "last_used_address"]),
-    TableEntry::control("audit", Forever).with_text(&["who", "address", "subject", "detail"]),
+    TableEntry::control("api_key", Entity)
+        .with_text(&["addresses", "last_used_address"])
+        .erasable(),
+    TableEntry::control("audit", Forever).with_text(&[
+        "who",
+        "address",
+        "user_agent",
+        "subject",
+        "detail",
+    ]),
+    TableEntry::control("audit_file", Entity),
+    TableEntry::control("audit_token", Entity).erasable(),
     TableEntry::control("berth", Entity),
     TableEntry::control("change", Forever),
     TableEntry::control("factor_challenge", Expiry).erasable(),

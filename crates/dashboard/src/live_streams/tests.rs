@@ -54,6 +54,7 @@ impl TestPages {
             router: self.router.clone(),
             path: format!("/dashboard/{path}"),
             cookie: HeaderValue::from_static(cookie),
+            client: LiveClient::default(),
         };
         self.streams.open(person, page)
     }
@@ -129,6 +130,7 @@ async fn a_session_that_has_ended_ends_its_streams() {
         router: pages.router.clone(),
         path: "/elsewhere".to_owned(),
         cookie: HeaderValue::from_static("session=1"),
+        client: LiveClient::default(),
     };
     let mut stream = pages.streams.open(person(1), page).unwrap();
     assert_eq!(version(&mut stream).await, None);

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use domain::api_key::SecretDigest;
 use domain::time::Timestamp;
 use sha2::{Digest as _, Sha256};
-use store::control::audit_log::{self, Actor, AuditEvent};
+use store::control::audit_log::{self, AuditEvent};
 use store::control::person::Person;
 use store::control::sign_in_throttle::{self, ThrottleSubject};
 
@@ -118,11 +118,7 @@ async fn record_refusal(
     detail: String,
     now: Timestamp,
 ) -> Result<(), PageError> {
-    let by = Actor {
-        person: None,
-        name: "not signed in".to_owned(),
-        address: Some(client.address.clone()),
-    };
+    let by = client.actor(None, "not signed in");
     let event = AuditEvent {
         action: "session.refused",
         subject: subject.to_owned(),

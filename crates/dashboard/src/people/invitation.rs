@@ -12,7 +12,6 @@ use domain::secret_token::SecretToken;
 use domain::time::Timestamp;
 use http::StatusCode;
 use serde::Deserialize;
-use store::control::audit_log::Actor;
 use store::control::one_time_link::{self, Invitee, LinkPurpose, LinkRedemption};
 use store::control::organization;
 use store::control::person::{self, NewPerson};
@@ -163,11 +162,7 @@ pub(crate) async fn create_account(
         password: Some(password::hash(&state, given.password.clone()).await?),
         is_operator: false,
     };
-    let by = Actor {
-        person: Some(new.id),
-        name: offer.email.as_str().to_owned(),
-        address: Some(client.address.clone()),
-    };
+    let by = client.actor(Some(new.id), offer.email.as_str());
     match person::create(&state.control, &new, &by, now).await {
         Err(failure) if !failure.is_unique_violation() => return Err(failure.into()),
         Ok(()) | Err(_) => {}

@@ -222,11 +222,7 @@ async fn find_or_join(
     let email = email.ok_or_else(|| {
         PageError::Invalid("The identity provider has not verified your e-mail address.".to_owned())
     })?;
-    let by = |id: PersonId| Actor {
-        person: Some(id),
-        name: email.as_str().to_owned(),
-        address: Some(client.address.clone()),
-    };
+    let by = |id: PersonId| client.actor(Some(id), email.as_str());
     let person = match person::find_credentials(&state.control, &email).await? {
         Some(credentials) if credentials.person.is_active => credentials.person,
         Some(_) => return Err(not_invited()),

@@ -53,11 +53,7 @@ pub(crate) async fn start_session(
 }
 
 pub(crate) fn actor(person: &Person, client: &ClientInfo) -> Actor {
-    Actor {
-        person: Some(person.id),
-        name: person.email.clone(),
-        address: Some(client.address.clone()),
-    }
+    client.actor(Some(person.id), &person.email)
 }
 
 /// Prevents open redirects: only dashboard paths are allowed. A control character cannot be in a

@@ -176,11 +176,7 @@ pub(crate) async fn set_up(
         password,
         is_operator: true,
     };
-    let by = Actor {
-        person: Some(first.id),
-        name: first.email.as_str().to_owned(),
-        address: Some(client.address.clone()),
-    };
+    let by = client.actor(Some(first.id), first.email.as_str());
     if one_time_link::redeem_setup(&state.control, digest, &first, &by, now).await?
         == LinkRedemption::Invalid
     {

@@ -1,5 +1,5 @@
 -- Sign-in: when a session proved its person, and second factors. Scopes of API keys, and the
--- longest lifetime of an organization's keys.
+-- longest lifetime of an organization's keys. The audit log for other programs.
 -- Everything is added beside what exists, so that servers of the version before continue meanwhile.
 -- They do not enforce scopes.
 
@@ -59,3 +59,47 @@ alter table control.api_key
 alter table control.organization
     -- Null: keys may have no expiry.
     add column max_key_days integer check (max_key_days between 1 and 3650);
+
+-- Readers of the audit log remember the last id that they have read. A transaction keeps this lock
+-- from its first entry to its end, so entries become visible in the order of their ids: a reader
+-- who has seen 7 never misses 6. The trigger runs before the id is drawn.
+create function control.lock_audit() returns trigger
+language plpgsql as $$
+begin
+    -- "audt" in ASCII.
+    perform pg_advisory_xact_lock(1635083380);
+    return null;
+end
+$$;
+create trigger audit_commit_order before insert on control.audit
+    for each statement execute function control.lock_audit();
+
+alter table control.audit
+    -- The browser, as it named itself. Null: the console, or an entry from before this column.
+    add column user_agent text;
+
+-- Tokens that read the audit log over HTTP. A row that is gone was revoked.
+create table control.audit_token (
+    id           uuid primary key,
+    -- Null: the log of the whole service.
+    organization uuid references control.organization (id),
+    name         text not null check (length(name) between 1 and 200),
+    -- The first characters, for people; never used to find a token.
+    prefix       text not null check (length(prefix) = 15),
+    -- The whole token's SHA-256. The token itself is nowhere.
+    digest       bytea not null unique check (octet_length(digest) = 32),
+    -- Written at most once a minute.
+    last_used_at timestamptz,
+    created_at   timestamptz not null
+);
+create index audit_token_organization on control.audit_token (organization, id);
+
+-- How far the audit log is written to a file, and which process writes it now.
+create table control.audit_file (
+    one        boolean primary key default true check (one),
+    -- The id of the last entry in the file.
+    last_entry bigint not null default 0,
+    node       uuid,
+    held_until timestamptz
+);
+insert into control.audit_file default values;

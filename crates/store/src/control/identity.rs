@@ -58,6 +58,7 @@ pub async fn link(
     )
     .execute(&mut *tx)
     .await?;
+    let has_removed = is_first && remove_unproven_credentials(&mut tx, person).await?;
     let act = AuditEvent {
         action: "person.identified",
         subject: by.name.clone(),
@@ -65,20 +66,24 @@ pub async fn link(
         ..AuditEvent::default()
     };
     audit_log::append(&mut tx, by, act, now).await?;
-    if is_first {
-        remove_unproven_credentials(&mut tx, person, by, now).await?;
+    if has_removed {
+        let act = AuditEvent {
+            action: "person.password_removed",
+            subject: by.name.clone(),
+            detail: "first single sign-on; all sessions ended".to_owned(),
+            ..AuditEvent::default()
+        };
+        audit_log::append(&mut tx, by, act, now).await?;
     }
     tx.commit().await?;
     Ok(())
 }
 
-/// Removes the password and the second factor, and ends all sessions.
+/// Removes the password and the second factor, and ends all sessions. False if there was neither.
 async fn remove_unproven_credentials(
     tx: &mut DatabaseSession,
     person: PersonId,
-    by: &Actor,
-    now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let removed = sqlx::query!(
         "with ended as (delete from control.session where person = $1)
          update control.person set password = null where id = $1 and password is not null",
@@ -86,15 +91,6 @@ async fn remove_unproven_credentials(
     )
     .execute(&mut *tx)
     .await?;
-    let has_removed_factor = second_factor::delete(&mut *tx, person).await?;
-    if removed.rows_affected() == 0 && !has_removed_factor {
-        return Ok(());
-    }
-    let act = AuditEvent {
-        action: "person.password_removed",
-        subject: by.name.clone(),
-        detail: "first single sign-on; all sessions ended".to_owned(),
-        ..AuditEvent::default()
-    };
-    audit_log::append(tx, by, act, now).await
+    let has_removed_factor = second_factor::delete(tx, person).await?;
+    Ok(removed.rows_affected() > 0 || has_removed_factor)
 }

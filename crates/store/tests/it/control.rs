@@ -1,5 +1,6 @@
 //! Organizations, projects, keys, berths, and the change feed.
 
+mod audit;
 mod feed;
 mod key;
 mod node;
