@@ -26,6 +26,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use domain::plan_limits::LimitsByPlan;
 use domain::time::Timestamp;
+use store::control::audit_log::{self, Actor, AuditEvent};
 use store::{Control, Shard, migrate};
 
 use crate::admin::credit::CreditCommand;
@@ -146,6 +147,14 @@ struct AdminContext<'a> {
     limits: &'a LimitsByPlan,
     printer: Printer,
     now: Timestamp,
+}
+
+impl AdminContext<'_> {
+    /// Writes to the audit log, before a change on a shard is made.
+    async fn record(&self, event: AuditEvent<'_>) -> Result<(), AdminFailure> {
+        let by = Actor::console();
+        Ok(audit_log::record(self.control, &by, event, self.now).await?)
+    }
 }
 
 /// Runs one command and prints its result.

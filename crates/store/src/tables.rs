@@ -127,9 +127,7 @@ use Retention::{Days, Entity, Expiry, Forever, Queue, Swept};
 /// Every table of the schemas `control` and `shard`, in alphabetical order.
 pub const TABLES: &[TableEntry] = &[
     TableEntry::control("_migrations", Forever),
-    TableEntry::control("api_key", Entity)
-        .with_text(&["addresses", "last_used_address"])
-        .erasable(),
+    TableEntry::control("api_key", Entity).with_text(&["addresses", "last_used_address"]),
     TableEntry::control("audit", Forever).with_text(&[
         "who",
         "address",

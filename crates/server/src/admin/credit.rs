@@ -5,6 +5,7 @@ use domain::id::OrganizationId;
 use domain::money::Money;
 use serde::Serialize;
 use store::Shard;
+use store::control::audit_log::AuditEvent;
 use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
 
 use crate::admin::AdminContext;
@@ -51,8 +52,28 @@ pub(super) async fn run(
         reference: args.reference,
         note: args.note,
     };
+    record(args.id, &payment, context).await?;
     let view = pay(shard, args.id, payment).await?;
     context.printer.render_one(&view)
+}
+
+/// The ledger says whether the amount was posted; the audit log says that it was asked for.
+async fn record(
+    organization: OrganizationId,
+    payment: &Payment,
+    context: AdminContext<'_>,
+) -> Result<(), AdminFailure> {
+    let event = AuditEvent {
+        organization: Some(organization),
+        action: match payment.direction {
+            PaymentDirection::In => "credit.added",
+            PaymentDirection::Out => "credit.withdrawn",
+        },
+        subject: dollars(payment.amount),
+        detail: payment.reference.clone().unwrap_or_default(),
+        ..AuditEvent::default()
+    };
+    context.record(event).await
 }
 
 async fn pay(

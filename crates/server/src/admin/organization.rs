@@ -8,7 +8,7 @@ use domain::organization::Plan;
 use domain::time::to_wire;
 use serde::Serialize;
 use store::Shard;
-use store::control::audit_log::Actor;
+use store::control::audit_log::{Actor, AuditEvent};
 use store::control::berth::{self, BerthLocation};
 use store::control::organization::{self, Organization};
 use store::shard::account;
@@ -162,6 +162,17 @@ async fn set_quota(
         TokenQuota::Plan => None,
         TokenQuota::Own(tokens) => Some(tokens),
     };
+    let event = AuditEvent {
+        organization: Some(id),
+        action: "organization.quota_changed",
+        subject: found.name.clone(),
+        detail: own.map_or_else(
+            || "quota of the plan".to_owned(),
+            |tokens| format!("{tokens} tokens per month"),
+        ),
+        ..AuditEvent::default()
+    };
+    context.record(event).await?;
     let changed = account::set_monthly_tokens(shard, id, own).await;
     let changed = changed.map_err(|source| AdminFailure::ShardFailed {
         shard: shard.name.to_string(),

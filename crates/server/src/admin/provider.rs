@@ -6,6 +6,7 @@ use clap::Subcommand;
 use domain::error_chain;
 use domain::suggestion::closest_name;
 use serde::Serialize;
+use store::control::audit_log::AuditEvent;
 use store::shard::provider::{self, ProviderStatus};
 
 use crate::admin::AdminContext;
@@ -111,6 +112,13 @@ async fn resume(
             hint: near.map_or_else(String::new, |near| format!("; did you mean {near}?")),
         });
     }
+    let event = AuditEvent {
+        action: "account.resumed",
+        subject: name.to_owned(),
+        detail: "on every shard".to_owned(),
+        ..AuditEvent::default()
+    };
+    context.record(event).await?;
     let mut resumed = Vec::new();
     for shard in context.shards {
         let is_resumed = provider::resume(shard, name).await;

@@ -7,7 +7,7 @@ use domain::id::ProjectId;
 use domain::time::{Timestamp, to_wire};
 use serde::Serialize;
 use store::Shard;
-use store::control::audit_log::{self, Actor, AuditEvent};
+use store::control::audit_log::AuditEvent;
 use store::control::project::{self, Project};
 use store::shard::callback_settings;
 
@@ -176,8 +176,7 @@ impl<'a> SignedProject<'a> {
             subject: self.project.slug.to_string(),
             detail: detail.to_owned(),
         };
-        let by = Actor::console();
-        Ok(audit_log::record(context.control, &by, event, context.now).await?)
+        context.record(event).await
     }
 
     fn failed(&self, source: store::Error) -> AdminFailure {

@@ -144,7 +144,7 @@ pub(crate) async fn load(
         organization: Some(within.scope.organization),
         project: Some(within.id()),
         action: "cargo.loaded",
-        subject: audit_subject(&wish).to_owned(),
+        subject: audit_subject(&state, &wish).to_owned(),
         detail: "from the dashboard".to_owned(),
     };
     audit_log::record(&state.control, &within.actor(), act, state.clock.now()).await?;
@@ -166,11 +166,16 @@ pub(crate) async fn load(
     }
 }
 
-fn audit_subject(wish: &LoadForm) -> &str {
-    if wish.raw.trim().is_empty() {
+/// The model, but no other text of the form: it may be a part of a prompt.
+fn audit_subject<'a>(state: &DashboardState, wish: &'a LoadForm) -> &'a str {
+    if !wish.raw.trim().is_empty() {
+        return "JSON request";
+    }
+    let is_known = state.catalogue.borrow().find(&wish.model).is_some();
+    if is_known {
         &wish.model
     } else {
-        "JSON request"
+        "unknown model"
     }
 }
 

@@ -18,7 +18,7 @@ use super::steps::{self, FileStep};
 use crate::access::{ClientInfo, ProjectAccess};
 use crate::page::{NavItem, PageLayout, render_page_with_status};
 use crate::page_error::PageError;
-use crate::read_audit::record_operator_read;
+use crate::read_audit::{record_export, record_operator_read};
 use crate::state::DashboardState;
 use crate::text;
 
@@ -107,11 +107,17 @@ async fn render_file(
 }
 
 pub(crate) async fn page(
+    State(state): State<DashboardState>,
     within: ProjectAccess,
     client: ClientInfo,
     Path(named): Path<FilePathParams>,
 ) -> Result<Response, PageError> {
-    render_file(&within, &client, &named, None).await
+    let page = render_file(&within, &client, &named, None).await?;
+    if !client.is_refresh {
+        let id = named.parse_id()?.to_string();
+        record_operator_read(&state, &within, "file.read", id).await?;
+    }
+    Ok(page)
 }
 
 /// Redirects to a download link of the object store that is valid for five minutes.
@@ -122,12 +128,13 @@ pub(crate) async fn content(
     Path(named): Path<FilePathParams>,
 ) -> Result<Response, PageError> {
     let id = named.parse_id()?;
-    record_operator_read(&state, &within, "file.read", id.to_string()).await?;
     let path = format!("/files/{id}/content");
     match call_api(&state, &within, Method::GET, &path, &Value::Null).await {
         Ok(body) => {
             let link = body.get("download_url").and_then(Value::as_str);
-            Ok(Redirect::to(link.ok_or(PageError::NotFound)?).into_response())
+            let link = link.ok_or(PageError::NotFound)?;
+            record_export(&state, &within, "file.exported", id.to_string()).await?;
+            Ok(Redirect::to(link).into_response())
         }
         Err(refused) => render_file(&within, &client, &named, Some(refused)).await,
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use store::Shard;
+use store::control::audit_log::AuditEvent;
 use store::shard::bucket_marker;
 
 use crate::admin::AdminContext;
@@ -61,6 +62,12 @@ pub(super) async fn confirm(
     }
     let mut views = Vec::with_capacity(chosen.len());
     for shard in chosen {
+        let event = AuditEvent {
+            action: "files.removal_confirmed",
+            subject: format!("shard {}", shard.name),
+            ..AuditEvent::default()
+        };
+        context.record(event).await?;
         let confirmed = bucket_marker::confirm_removal(shard).await?;
         views.push(view(shard, confirmed).await?);
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use store::Shard;
+use store::control::audit_log::AuditEvent;
 use store::shard::statement;
 
 use crate::admin::AdminContext;
@@ -21,6 +22,12 @@ pub(super) async fn write(
     context: AdminContext<'_>,
 ) -> Result<(), AdminFailure> {
     let (_, shard) = organization::find_with_shard(request.organization, context).await?;
+    let event = AuditEvent {
+        organization: Some(request.organization),
+        action: "statement.exported",
+        ..AuditEvent::default()
+    };
+    context.record(event).await?;
     match form {
         StatementFormat::Text => stream(request, shard, TextStatement).await,
         StatementFormat::Csv => stream(request, shard, CsvStatement).await,

@@ -5,6 +5,7 @@ use domain::person::Role;
 use domain::secret_token::SecretToken;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
+use store::control::audit_log;
 use test_support::sample_files;
 
 use crate::dashboard::browser::{Browser, PageResponse, project_path};
@@ -81,6 +82,11 @@ async fn a_page_uploads_what_a_caller_could() {
     let content = dev.get(&format!("{files}/{id}/content")).await;
     assert_eq!(content.status, 303);
     assert!(content.location.starts_with("http"), "{}", content.location);
+    let mut operator = Browser::operator(&service).await;
+    assert_eq!(operator.get(&format!("{files}/{id}")).await.status, 200);
+    let log = audit_log::list(&service.control, Some(customer.organization), None, 2).await;
+    let log: Vec<_> = log.unwrap().into_iter().map(|it| it.action).collect();
+    assert_eq!(log, ["file.read", "file.exported"]);
 
     let changed = dev
         .post_form(&format!("{files}/{id}/change"), &[("pinned", "true")])
