@@ -14,7 +14,7 @@ use crate::api_keys::AuthenticationError;
 use crate::caller::Caller;
 use crate::state::App;
 
-const API_KEY_HEADER: &str = "x-api-key";
+pub(crate) const API_KEY_HEADER: &str = "x-api-key";
 const FORWARDED_FOR_HEADER: &str = "x-forwarded-for";
 
 impl FromRequestParts<App> for Caller {

@@ -14,6 +14,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, Server};
 
 use crate::trace::API_VERSION;
 
+mod audit;
 mod examples;
 mod files;
 mod health;
@@ -44,6 +45,7 @@ const API_KEY_HEADER: &str = "X-API-Key";
         wire::file::request::CompleteFileRequest,
         wire::file::request::RefreshPartsRequest,
         wire::file::request::ChangeFileRequest,
+        wire::audit::AuditRecord,
         wire::error_body::ErrorBody,
         wire::health::HealthResponse,
         wire::health::ReadyResponse,
@@ -51,6 +53,7 @@ const API_KEY_HEADER: &str = "X-API-Key";
     tags(
         (name = "Cargo", description = "Load requests and track them."),
         (name = "Files", description = "Store images, documents and videos, and reference them in a load."),
+        (name = "Audit", description = "Read the audit log, with an audit token instead of an API key."),
         (name = "Health", description = "For probes and load balancers. No API key is needed."),
     )
 )]
@@ -80,11 +83,14 @@ pub fn openapi_document() -> OpenApi {
         .into_iter()
         .fold(paths, |paths, (path, item)| paths.path(path, item));
     openapi.paths = paths
+        .path("/audit", PathItem::new(HttpMethod::Get, audit::operation()))
         .path("/health", PathItem::new(HttpMethod::Get, health::health()))
         .path("/ready", PathItem::new(HttpMethod::Get, health::ready()))
         .build();
-    let key =
-        ApiKeyValue::with_description(API_KEY_HEADER, "An API key of your project: `svc_sk_…`");
+    let key = ApiKeyValue::with_description(
+        API_KEY_HEADER,
+        "An API key of your project: `svc_sk_…`. On /audit an audit token.",
+    );
     if let Some(components) = &mut openapi.components {
         components.add_security_scheme(API_KEY_HEADER, SecurityScheme::ApiKey(ApiKey::Header(key)));
     }

@@ -4,6 +4,10 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use domain::key_scope::KeyRight;
 
+pub mod audit;
+
+mod audit_log_reader;
+
 mod auth;
 
 mod request_body;
@@ -61,6 +65,7 @@ pub fn router(app: App) -> Router {
             get(cargo::tracking::tracking).route_layer(Extension(KeyRight::Read)),
         )
         .merge(files::router().route_layer(Extension(KeyRight::Files)))
+        .route("/audit", get(audit::list))
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .merge(docs::router())

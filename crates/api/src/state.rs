@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::api_error::ApiError;
 use crate::api_keys::{ApiKeyCache, ApiKeyCacheOptions};
+use crate::audit_log_reader::AuditLogReader;
 use crate::files::{FileService, FilesState};
 use crate::group_commit::LoadWriter;
 use crate::lane_id_cache::LaneIdCache;
@@ -87,6 +88,7 @@ pub struct AppInner {
     pub(crate) max_body_bytes: usize,
     pub(crate) linger: TimeDelta,
     pub(crate) files: Arc<FilesState>,
+    pub(crate) audit: AuditLogReader,
     shard_handles: HashMap<Arc<str>, ShardHandle>,
     shard_names: Vec<Arc<str>>,
     is_draining: AtomicBool,
@@ -137,6 +139,7 @@ impl App {
             )
         });
         let nodes = Arc::new(NodeHeartbeat::new(parts.control.clone(), parts.node));
+        let audit = AuditLogReader::new(parts.control.clone(), Arc::clone(&parts.clock));
         let keys = Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock));
         let clock = options.limiter.clock.clone();
         let route_limiter = Arc::new(RouteLimiter::new(options.route_limits, clock));
@@ -160,6 +163,7 @@ impl App {
             max_body_bytes: options.max_body_bytes,
             linger: options.linger,
             files: Arc::new(files),
+            audit,
             shard_handles: handles.collect(),
             shard_names: names,
             is_draining: AtomicBool::new(false),

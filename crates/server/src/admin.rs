@@ -1,7 +1,8 @@
-//! `longshored admin`: commands for organizations, projects, API keys, people, credit, files and
-//! providers.
+//! `longshored admin`: commands for organizations, projects, API keys, people, credit, files,
+//! providers and the audit log.
 
 mod argument;
+mod audit;
 mod consistency_check;
 mod credit;
 mod failure;
@@ -29,6 +30,7 @@ use domain::time::Timestamp;
 use store::control::audit_log::{self, Actor, AuditEvent};
 use store::{Control, Shard, migrate};
 
+use crate::admin::audit::AuditCommand;
 use crate::admin::credit::CreditCommand;
 pub use crate::admin::failure::AdminFailure;
 use crate::admin::files::FilesCommand;
@@ -53,7 +55,7 @@ use crate::settings::table::SettingValues;
 /// Rows per query when a command reads all of them.
 const ROWS_PER_PAGE: u32 = 1000;
 
-/// Manage organizations, projects, API keys, people, credit, files and providers.
+/// Manage organizations, projects, API keys, people, credit, files, providers and the audit log.
 #[derive(Debug, Args)]
 pub struct AdminCommand {
     /// Print one JSON object or array instead of text.
@@ -92,6 +94,9 @@ enum AdminSubcommand {
     /// Provider accounts: their limits, and whether they are paused.
     #[command(subcommand)]
     Provider(ProviderCommand),
+    /// Tokens that read the audit log over HTTP, for a SIEM.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// What batching saved, by organization and model: the realtime price minus the charge.
     Savings(SavingsCommand),
     /// The licence of a self-hosted installation; needs no database.
@@ -126,6 +131,7 @@ impl AdminCommand {
             | AdminSubcommand::Ledger(_)
             | AdminSubcommand::Files(_)
             | AdminSubcommand::Provider(_)
+            | AdminSubcommand::Audit(_)
             | AdminSubcommand::Savings(_) => None,
         }
     }
@@ -198,6 +204,7 @@ pub async fn run(
             let accounts = ProviderAccounts::from_settings(settings, CredentialAccess::Skip)?;
             provider::run(command, &accounts, context).await?
         }
+        AdminSubcommand::Audit(command) => audit::run(command, context).await?,
         AdminSubcommand::Savings(command) => savings::run(command, context).await?,
         // Handled by `offline_command`, before the databases are opened.
         AdminSubcommand::Licence(_) => String::new(),

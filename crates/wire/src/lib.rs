@@ -17,3 +17,5 @@ pub mod error_body;
 pub mod health;
 
 pub mod file;
+
+pub mod audit;

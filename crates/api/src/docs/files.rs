@@ -93,7 +93,7 @@ fn file_id_parameter() -> Parameter {
         .build()
 }
 
-fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
+pub(super) fn query_parameter(name: &str, description: &str, schema: Object) -> Parameter {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)

@@ -98,6 +98,9 @@ pub(super) fn forbidden_errors(right: KeyRight) -> [(&'static str, ApiError); 3]
 pub(super) trait AuthenticatedOperation {
     /// `right` is the right of an API key that the route needs.
     fn with_common_errors(self, right: KeyRight) -> Self;
+
+    /// The errors of our side.
+    fn with_server_errors(self) -> Self;
 }
 
 /// The 429 of every route but load, around the error in the format of the route.
@@ -121,7 +124,6 @@ impl AuthenticatedOperation for OperationBuilder {
             ("Unknown or deactivated", Unknown.into()),
             ("Expired", Expired.into()),
         ];
-        let failed = [("Internal error", ApiError::internal(""))];
         self.response(
             "401",
             error_response("The API key is missing or invalid.", keys),
@@ -130,7 +132,12 @@ impl AuthenticatedOperation for OperationBuilder {
             "403",
             error_response(FORBIDDEN_DESCRIPTION, forbidden_errors(right)),
         )
-        .response(
+        .with_server_errors()
+    }
+
+    fn with_server_errors(self) -> Self {
+        let failed = [("Internal error", ApiError::internal(""))];
+        self.response(
             "500",
             error_response("Internal error. Report it with the X-Request-Id.", failed),
         )

@@ -53,6 +53,7 @@ fn every_route_and_answer_is_described() {
         }
     }
     insta::assert_snapshot!(operations.join("\n"), @"
+    get /audit key=true 200 401 422 429 500 503
     post /cargo/load key=true 202 400 401 403 408 409 413 415 422 429 500 503
     get /cargo/{cargo_id}/tracking key=true 200 401 403 404 429 500 503
     get /files key=true 200 401 403 422 429 500 503

@@ -1,14 +1,16 @@
-//! Rate limits of all authenticated routes but load: token buckets for each project.
+//! Rate limits of all authenticated routes but load: token buckets for each project, and for each
+//! audit log.
 //!
 //! They stop loops before these reach a database, far above what an honest caller sends. Each
 //! process counts alone, so no request waits for Redis.
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{Method, StatusCode};
-use domain::id::ProjectId;
+use domain::id::{OrganizationId, ProjectId};
 use domain::plan_limits::RateLimit;
 use domain::time::Clock;
 use domain::token_bucket::TokenBucket;
@@ -17,8 +19,12 @@ use quick_cache::unsync::Cache;
 
 use crate::api_error::ApiError;
 
-/// How many projects are remembered. Unused ones are evicted first.
-const MAX_REMEMBERED_PROJECTS: usize = 100_000;
+/// How many buckets of a kind are remembered. Unused ones are evicted first.
+const MAX_REMEMBERED_BUCKETS: usize = 100_000;
+
+/// Pages of an organization's audit log per minute, with all its tokens. All organizations share
+/// the database, and a page holds a thousand entries.
+const AUDIT_READS_PER_MINUTE: u32 = 60;
 
 /// Requests per project and minute. A minute's requests may come at once.
 #[derive(Debug, Clone, Copy)]
@@ -32,20 +38,22 @@ pub struct RouteLimits {
 
 #[derive(Debug)]
 pub(crate) struct RouteLimiter {
-    reads: ProjectBuckets,
-    file_writes: ProjectBuckets,
+    reads: RequestBuckets<ProjectId>,
+    file_writes: RequestBuckets<ProjectId>,
+    /// None is the log of the whole service.
+    audit_reads: RequestBuckets<Option<OrganizationId>>,
     /// For tests. Otherwise the time since the start.
     clock: Option<Arc<dyn Clock>>,
     started: Instant,
 }
 
 #[derive(Debug)]
-struct ProjectBuckets {
+struct RequestBuckets<K> {
     rate: RateLimit,
-    buckets: Mutex<Cache<ProjectId, TokenBucket>>,
+    buckets: Mutex<Cache<K, TokenBucket>>,
 }
 
-/// The project has sent too many requests of this kind.
+/// The caller has sent too many requests of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RouteLimitExceeded {
     pub(crate) retry_after_seconds: u64,
@@ -54,8 +62,9 @@ pub(crate) struct RouteLimitExceeded {
 impl RouteLimiter {
     pub(crate) fn new(limits: RouteLimits, clock: Option<Arc<dyn Clock>>) -> Self {
         Self {
-            reads: ProjectBuckets::new(limits.reads_per_minute),
-            file_writes: ProjectBuckets::new(limits.file_writes_per_minute),
+            reads: RequestBuckets::new(limits.reads_per_minute),
+            file_writes: RequestBuckets::new(limits.file_writes_per_minute),
+            audit_reads: RequestBuckets::new(AUDIT_READS_PER_MINUTE),
             clock,
             started: Instant::now(),
         }
@@ -67,37 +76,48 @@ impl RouteLimiter {
         project: ProjectId,
         method: &Method,
     ) -> Result<(), RouteLimitExceeded> {
-        let elapsed = || i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
-        let clock = self.clock.as_ref();
-        let now = clock.map_or_else(elapsed, |clock| clock.now().timestamp_micros());
         let is_read = matches!(*method, Method::GET | Method::HEAD);
         let buckets = if is_read {
             &self.reads
         } else {
             &self.file_writes
         };
-        buckets.take(project, now)
+        buckets.take(project, self.now())
+    }
+
+    /// Counts a request for a page of the audit log of one organization, or of the whole service.
+    pub(crate) fn count_audit_read(
+        &self,
+        log: Option<OrganizationId>,
+    ) -> Result<(), RouteLimitExceeded> {
+        self.audit_reads.take(log, self.now())
+    }
+
+    fn now(&self) -> i64 {
+        let elapsed = || i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let clock = self.clock.as_ref();
+        clock.map_or_else(elapsed, |clock| clock.now().timestamp_micros())
     }
 }
 
-impl ProjectBuckets {
+impl<K: Eq + Hash> RequestBuckets<K> {
     fn new(per_minute: u32) -> Self {
         Self {
             rate: RateLimit {
                 burst: per_minute,
                 per_minute,
             },
-            buckets: Mutex::new(Cache::new(MAX_REMEMBERED_PROJECTS)),
+            buckets: Mutex::new(Cache::new(MAX_REMEMBERED_BUCKETS)),
         }
     }
 
-    fn take(&self, project: ProjectId, now: i64) -> Result<(), RouteLimitExceeded> {
+    fn take(&self, caller: K, now: i64) -> Result<(), RouteLimitExceeded> {
         let mut buckets = self.buckets.lock();
-        let known = buckets.get(&project).copied();
+        let known = buckets.get(&caller).copied();
         let mut bucket = known.unwrap_or_else(|| TokenBucket::full(self.rate, now));
         bucket.refill(self.rate, now);
         let granted = bucket.take(1, 1);
-        buckets.insert(project, bucket);
+        buckets.insert(caller, bucket);
         drop(buckets);
         if granted == 1 {
             return Ok(());
@@ -134,7 +154,7 @@ mod tests {
         );
         let berth = Berth::new(0).unwrap();
         let project = |number| ProjectId::new(<_>::default(), berth, number);
-        let accepted = |buckets: &ProjectBuckets, by, now| {
+        let accepted = |buckets: &RequestBuckets<ProjectId>, by, now| {
             let taken = (0..100).map(|_| buckets.take(project(by), now));
             taken.flatten().count()
         };
@@ -149,5 +169,20 @@ mod tests {
         // Ten seconds refill ten reads and one write.
         assert_eq!(accepted(&limiter.reads, 1, 10_000_000), 10);
         assert_eq!(accepted(&limiter.file_writes, 1, 10_000_000), 1);
+    }
+
+    #[test]
+    fn all_tokens_of_an_audit_log_share_its_bucket() {
+        let limits = RouteLimits {
+            reads_per_minute: 1,
+            file_writes_per_minute: 1,
+        };
+        let limiter = RouteLimiter::new(limits, None);
+        let berth = Berth::new(0).unwrap();
+        let organization = OrganizationId::new(<_>::default(), berth, 1);
+        for log in [None, Some(organization)] {
+            let accepted = (0..100).map(|_| limiter.audit_reads.take(log, 0));
+            assert_eq!(accepted.flatten().count(), 60);
+        }
     }
 }

@@ -1,11 +1,16 @@
-//! The audit log of an organization.
+//! The audit log of an organization, and the tokens that read it over HTTP.
 
 use askama::Template;
+use axum::Form;
 use axum::extract::{Query, State};
-use axum::response::Response;
-use domain::id::OrganizationId;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use domain::audit_token::AuditToken;
+use domain::id::{AuditTokenId, OrganizationId};
+use rand::TryRng as _;
+use rand::rngs::SysRng;
 use serde::Deserialize;
 use store::control::audit_log::{self, AuditLogEntry};
+use store::control::audit_token::{self, AuditTokenRow};
 
 use crate::access::{ClientInfo, OrganizationAccess};
 use crate::page::{PageLayout, render_page};
@@ -15,13 +20,22 @@ use crate::text;
 
 const PAGE_SIZE: usize = 100;
 
-#[derive(Debug, Template)]
+#[derive(Template)]
 #[template(path = "audit.html")]
 struct AuditPage {
     page: PageLayout,
     organization: OrganizationId,
     entries: Vec<AuditLogEntry>,
     older: Option<i64>,
+    tokens: Vec<AuditTokenRow>,
+    created_token: Option<CreatedToken>,
+}
+
+/// The new token, shown once.
+struct CreatedToken {
+    name: String,
+    token: String,
+    url: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,18 +57,90 @@ pub(crate) async fn read_audit_page(
     Ok((entries, older))
 }
 
+async fn render_audit(
+    state: &DashboardState,
+    within: &OrganizationAccess,
+    client: &ClientInfo,
+    before: Option<i64>,
+    created_token: Option<CreatedToken>,
+) -> Result<Response, PageError> {
+    let organization = within.scope.organization;
+    let (entries, older) = read_audit_page(state, Some(organization), before).await?;
+    Ok(render_page(&AuditPage {
+        page: PageLayout::for_organization("Audit log", within, client),
+        organization,
+        entries,
+        older,
+        tokens: audit_token::list(&state.control, Some(organization)).await?,
+        created_token,
+    }))
+}
+
 pub(crate) async fn page(
     State(state): State<DashboardState>,
     within: OrganizationAccess,
     client: ClientInfo,
     Query(AuditQuery { before }): Query<AuditQuery>,
 ) -> Result<Response, PageError> {
-    let organization = within.scope.organization;
-    let (entries, older) = read_audit_page(&state, Some(organization), before).await?;
-    Ok(render_page(&AuditPage {
-        page: PageLayout::for_organization("Audit log", &within, &client),
-        organization,
-        entries,
-        older,
-    }))
+    render_audit(&state, &within, &client, before, None).await
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewTokenForm {
+    name: String,
+}
+
+pub(crate) async fn create_token(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    client: ClientInfo,
+    Form(NewTokenForm { name }): Form<NewTokenForm>,
+) -> Result<Response, PageError> {
+    let (scope, now) = (&within.scope, state.clock.now());
+    let name = name.trim();
+    if !(1..=200).contains(&name.chars().count()) {
+        let text = "Enter a name of 1 to 200 characters.";
+        return Err(PageError::Invalid(text.to_owned()));
+    }
+    let mut random = [0; 128];
+    let filled = SysRng.try_fill_bytes(&mut random).ok();
+    let token = filled.and_then(|()| AuditToken::generate(random));
+    let token = token.ok_or_else(|| {
+        PageError::Invalid("The token could not be created. Try again.".to_owned())
+    })?;
+    let row = AuditTokenRow {
+        id: AuditTokenId::new(now, scope.berth, rand::random()),
+        organization: Some(scope.organization),
+        name: name.to_owned(),
+        prefix: token.display_prefix().to_owned(),
+        last_used_at: None,
+        created_at: now,
+    };
+    let by = within.access.signed_in.actor();
+    audit_token::create(&state.control, &row, token.digest(), &by).await?;
+    let created = CreatedToken {
+        name: row.name,
+        token: token.reveal().to_owned(),
+        url: state.options.public_url.clone(),
+    };
+    render_audit(&state, &within, &client, None, Some(created)).await
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RevokeTokenForm {
+    token: String,
+}
+
+pub(crate) async fn revoke_token(
+    State(state): State<DashboardState>,
+    within: OrganizationAccess,
+    Form(RevokeTokenForm { token }): Form<RevokeTokenForm>,
+) -> Result<Response, PageError> {
+    let id: AuditTokenId = token.parse().map_err(|_| PageError::NotFound)?;
+    let (organization, now) = (within.scope.organization, state.clock.now());
+    let by = within.access.signed_in.actor();
+    let revoked = audit_token::revoke(&state.control, Some(organization), id, &by, now).await?;
+    revoked.ok_or(PageError::NotFound)?;
+    let path = format!("/dashboard/organization/{organization}/audit");
+    Ok(Redirect::to(&path).into_response())
 }

@@ -123,5 +123,18 @@ pub(super) fn organizations() -> Vec<PageRoute> {
             Organization(Owner),
             audit_log::page,
         ),
+        post_route(
+            "/dashboard/organization/{organization}/audit/tokens",
+            Organization(Owner),
+            audit_log::create_token,
+        )
+        .with_recent_proof(),
+        // A stolen session must not stop the copy of the log either.
+        post_route(
+            "/dashboard/organization/{organization}/audit/tokens/revoke",
+            Organization(Owner),
+            audit_log::revoke_token,
+        )
+        .with_recent_proof(),
     ]
 }

@@ -1,7 +1,7 @@
 //! Why a command failed, and what to do about it.
 
 use domain::callback_settings::CallbackSettingsRefusal;
-use domain::id::{ApiKeyId, OrganizationId, ProjectId};
+use domain::id::{ApiKeyId, AuditTokenId, OrganizationId, ProjectId};
 use domain::money::Money;
 use domain::project::Slug;
 use store::migrate::SchemaState;
@@ -101,6 +101,8 @@ pub enum AdminFailure {
     NoProject(ProjectId),
     #[error("there is no key {0}: `longshored admin key list --project ID` shows them")]
     NoKey(ApiKeyId),
+    #[error("there is no audit token {0}: `longshored admin audit list-tokens` shows them")]
+    NoAuditToken(AuditTokenId),
     #[error(
         "SVC_SIGNING_ROOT is not set: set it to 32 bytes in base64, the same for serve, work and \
          admin; `openssl rand -base64 32` prints such a value"

@@ -1,6 +1,7 @@
 //! Random values from the operating system.
 
 use domain::api_key::ApiKey;
+use domain::audit_token::AuditToken;
 use domain::secret_token::SecretToken;
 use rand::TryRng as _;
 use rand::rngs::SysRng;
@@ -16,17 +17,20 @@ pub(super) fn entropy() -> Result<u64, AdminFailure> {
 
 pub(super) fn api_key() -> Result<ApiKey, AdminFailure> {
     // Twice the needed bytes: some are skipped so that all characters are equally likely.
-    let mut bytes = [0; 64];
-    SysRng
-        .try_fill_bytes(&mut bytes)
-        .map_err(|_| AdminFailure::NoRandomness)?;
-    ApiKey::generate(bytes).ok_or(AdminFailure::NoRandomness)
+    ApiKey::generate(bytes::<64>()?).ok_or(AdminFailure::NoRandomness)
+}
+
+pub(super) fn audit_token() -> Result<AuditToken, AdminFailure> {
+    AuditToken::generate(bytes::<64>()?).ok_or(AdminFailure::NoRandomness)
 }
 
 pub(super) fn token() -> Result<SecretToken, AdminFailure> {
-    let mut bytes = [0; 32];
-    SysRng
-        .try_fill_bytes(&mut bytes)
-        .map_err(|_| AdminFailure::NoRandomness)?;
-    Ok(SecretToken::from_random(bytes))
+    Ok(SecretToken::from_random(bytes()?))
+}
+
+fn bytes<const COUNT: usize>() -> Result<[u8; COUNT], AdminFailure> {
+    let mut bytes = [0; COUNT];
+    let filled = SysRng.try_fill_bytes(&mut bytes);
+    filled.map_err(|_| AdminFailure::NoRandomness)?;
+    Ok(bytes)
 }

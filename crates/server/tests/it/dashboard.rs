@@ -4,6 +4,8 @@ mod browser;
 
 mod attacks;
 
+mod audit;
+
 mod callback_settings;
 
 mod callbacks;
