@@ -1,5 +1,6 @@
 //! `longshored doctor`: checks every dependency and says how to fix what is wrong.
 
+mod audit_file;
 mod berths;
 mod database;
 mod encryption;
@@ -59,10 +60,11 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
         Ok(stores) => {
             let mut control = DependencyFindings::new("control");
             let now = database::check_control(&mut control, settings, &stores).await;
-            findings.append(&mut control.list);
-            if now.is_some() {
+            if let Some(now) = now {
+                audit_file::examine(&mut control, settings, &stores.control, now).await;
                 installation = installation::read_id(&stores.control).await.ok();
             }
+            findings.append(&mut control.list);
             for (shard, address) in stores.shards.iter().zip(&databases.shards) {
                 let mut found = DependencyFindings::new(&format!("shard {}", shard.name));
                 database::check_shard(&mut found, settings, shard, &address.url, now).await;

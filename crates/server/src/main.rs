@@ -6,6 +6,8 @@
 
 mod admin;
 
+mod audit_file;
+
 mod callback_signing;
 mod catalogue;
 

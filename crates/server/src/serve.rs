@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::audit_file::AuditFileWriter;
 use crate::clock::FrozenClock;
 use crate::dashboard::{self, DashboardInputs};
 use crate::databases::{self, Stores};
@@ -84,6 +85,15 @@ impl ApiServer {
         background.spawn(setup);
         let renewal = dashboard::renew_totp_secrets(values, stores, stop_background.clone());
         background.spawn(renewal);
+        if let Some(path) = values.audit_file.clone() {
+            let writer = AuditFileWriter {
+                control: stores.control.clone(),
+                clock: stores.clock.clone(),
+                node,
+                path,
+            };
+            background.spawn(writer.run(stop_background.clone()));
+        }
         let router = api.merge(pages.router);
         let server = HttpServer::start("api", listener, router, listener_options(values));
         Self {

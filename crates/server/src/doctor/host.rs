@@ -2,6 +2,7 @@
 
 use crate::catalogue::CatalogueStore;
 use crate::doctor::DependencyFindings;
+use crate::doctor::audit_file;
 use crate::providers::ProviderAccounts;
 use crate::providers::credential::CredentialAccess;
 use crate::settings::Settings;
@@ -18,6 +19,7 @@ pub(super) fn examine(settings: &Settings) -> DependencyFindings {
     check_catalogue(&mut found, settings);
     check_callbacks(&mut found, settings);
     check_cookies(&mut found, settings);
+    audit_file::check_file(&mut found, settings.values.audit_file.as_deref());
     found
 }
 

@@ -16,6 +16,16 @@ pub enum MetricKind {
 
 /// In alphabetical order. The end of a name says the unit.
 pub const METRICS: &[(MetricKind, &str, &str)] = &[
+    (
+        Gauge,
+        "longshore_audit_file_lag_seconds",
+        "Age of the oldest audit log entry that is not in SVC_AUDIT_FILE yet; 0 when there is none.",
+    ),
+    (
+        Counter,
+        "longshore_audit_file_write_errors_total",
+        "Failed attempts to write SVC_AUDIT_FILE; each is retried.",
+    ),
     (Histogram, "longshore_batch_cargo", "Cargo per batch."),
     (
         Counter,

@@ -267,4 +267,6 @@ settings! {
         "Log filter, such as info, warn or info,workers=debug.";
     Plain "SVC_LOG_FORMAT" log_format: LogFormat = "json", choice,
         "Log format: json or text. Logs go to standard error.";
+    Plain "SVC_AUDIT_FILE" audit_file: Option<PathBuf> = "", path,
+        "File to which longshored serve appends the audit log as JSON lines, for a SIEM, or - for standard output. Of several processes with this setting, one writes at a time. Rename the file to rotate it.";
 }
