@@ -41,13 +41,12 @@ impl AuditLogReader {
 
     /// Waits for a turn. The request keeps it until its answer is read.
     pub(crate) async fn acquire(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        match timeout(READ_QUEUE_TIMEOUT, self.permits.acquire()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => {
-                let detail = "Too many requests read audit logs at the moment. Retry shortly.";
-                Err(ApiError::unavailable(detail, 1))
-            }
+        let acquired = timeout(READ_QUEUE_TIMEOUT, self.permits.acquire()).await;
+        if let Ok(Ok(permit)) = acquired {
+            return Ok(permit);
         }
+        let detail = "Too many requests read audit logs at the moment. Retry shortly.";
+        Err(ApiError::unavailable(detail, 1))
     }
 
     /// Authenticates the value of the header.

@@ -52,6 +52,12 @@ impl ConnectionActivity {
         }
     }
 
+    /// As if its phase had begun earlier.
+    #[cfg(test)]
+    pub(super) fn make_older(&self, by: std::time::Duration) {
+        self.state.lock().since -= by;
+    }
+
     fn bytes_received(&self) {
         let mut state = self.state.lock();
         if state.phase == Phase::Idle {

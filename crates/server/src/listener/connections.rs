@@ -75,7 +75,7 @@ impl Connections {
         if let Some(address) = address {
             let most = options.max_connections_per_address;
             let count = table.per_address.get(&address).copied().unwrap_or_default();
-            // Nobody waits for the connections of one address.
+            // A new connection never waits for those of its address.
             if count >= most && table.shed(options, most, Some(address)).is_err() {
                 return Err(NoSlot::Busy);
             }

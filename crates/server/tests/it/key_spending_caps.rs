@@ -68,12 +68,12 @@ async fn load_at_once(routers: &[axum::Router; 2], customer: &Customer, wave: &s
                 match answer.status {
                     202 => return 1,
                     503 => tokio::task::yield_now().await,
-                    429 => {
+                    _ => {
                         let code = &answer.body["detail"]["error"];
-                        assert_eq!(code, "key_spending_cap_exceeded");
+                        assert_eq!(code, "key_spending_cap_exceeded", "{answer}");
+                        assert_eq!(answer.status, 429);
                         return 0;
                     }
-                    _ => panic!("{answer}"),
                 }
             }
         });

@@ -157,32 +157,16 @@ pub enum OverloadPart {
 pub struct ChaosIdleOptions {
     /// Connections without a key that are held at once; in the part proxy, the trial needs three
     /// open files for each.
-    #[arg(
-        long,
-        default_value_t = 5000,
-        default_value_if("small", ArgPredicate::IsPresent, "500")
-    )]
+    #[arg(long, default_value_t = 5000, default_value_if("small", "true", "500"))]
     pub connections: usize,
     /// Seconds that they are held in each round; the usual figures are measured for half as long.
-    #[arg(
-        long,
-        default_value_t = 80,
-        default_value_if("small", ArgPredicate::IsPresent, "6")
-    )]
+    #[arg(long, default_value_t = 80, default_value_if("small", "true", "6"))]
     pub seconds: u64,
     /// Rounds of each part: loads without these connections, then with them.
-    #[arg(
-        long,
-        default_value_t = 2,
-        default_value_if("small", ArgPredicate::IsPresent, "1")
-    )]
+    #[arg(long, default_value_t = 2, default_value_if("small", "true", "1"))]
     pub rounds: u32,
     /// Loads per second.
-    #[arg(
-        long,
-        default_value_t = 50,
-        default_value_if("small", ArgPredicate::IsPresent, "20")
-    )]
+    #[arg(long, default_value_t = 50, default_value_if("small", "true", "20"))]
     pub rate: u32,
     /// Run only this part; can be given several times.
     #[arg(long = "part", value_enum)]

@@ -187,10 +187,7 @@ async fn a_key_is_created_with_a_scope_which_rotation_keeps() {
     let service = TestService::with_prices().await;
     let customer = service.create_customer().await;
     let mut dev = Browser::member(&service, &customer, Role::Developer).await;
-    let keys = format!(
-        "/dashboard/project/{}/keys",
-        project_slug(&service, &customer).await
-    );
+    let keys = project_path(&service, &customer, "/keys").await;
     let form = |models: &'static str, addresses: &'static str, cap: &'static str| {
         [
             ("name", "robot"),

@@ -117,14 +117,14 @@ async fn a_last_use_never_goes_back() {
     let second = [used(0, early, 4), used(1, late, 5)];
     api_key::record_last_used(control, &second).await.unwrap();
     let rows = api_key::list(control, project.id, None, 9).await.unwrap();
-    let uses = rows
+    let last_uses = rows
         .iter()
         .map(|key| (key.last_used_at, key.last_used_address.as_deref()));
     let expected = [
         (Some(late), Some("192.0.2.1")),
         (Some(late), Some("192.0.2.5")),
     ];
-    assert_eq!(uses.collect::<Vec<_>>(), expected);
+    assert_eq!(last_uses.collect::<Vec<_>>(), expected);
     api_key::record_last_used(control, &[]).await.unwrap();
 }
 

@@ -2,16 +2,16 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::task::JoinSet;
 
-use crate::harness::lock::lock;
 use crate::harness::measurement::statistics;
 use crate::harness::relays::narrow_socket;
 
@@ -115,7 +115,7 @@ impl Attackers {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        lock(&self.log).to_json()
+        self.log.lock().summarize()
     }
 }
 
@@ -161,7 +161,7 @@ impl AttackLog {
         }
     }
 
-    fn to_json(&mut self) -> Value {
+    fn summarize(&mut self) -> Value {
         json!({
             "open_at_once": self.most_open,
             "connected": self.connected,
@@ -185,11 +185,11 @@ async fn attack(
         let begun = Instant::now();
         match connect(source_address(number), target, kind).await {
             Ok(stream) => {
-                lock(&log).record_connected();
+                log.lock().record_connected();
                 let end = hold(stream, kind).await;
-                lock(&log).record_end(end, begun.elapsed());
+                log.lock().record_end(end, begun.elapsed());
             }
-            Err(_) => lock(&log).failed_connects += 1,
+            Err(_) => log.lock().failed_connects += 1,
         }
         tokio::time::sleep(RECONNECT_DELAY).await;
     }
@@ -197,7 +197,7 @@ async fn attack(
 
 async fn wait_for_turn(next_connect: &Mutex<Instant>) {
     let turn = {
-        let mut next = lock(next_connect);
+        let mut next = next_connect.lock();
         let turn = (*next).max(Instant::now());
         *next = turn + CONNECT_INTERVAL;
         turn
