@@ -32,8 +32,9 @@ const FILES_PER_CONNECTION: usize = 3;
 const OTHER_OPEN_FILES: usize = 1000;
 /// The first loads open connections and fill caches.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// All attackers are connected by then, and none has reached a deadline.
-const SAMPLE_DELAY: Duration = Duration::from_secs(2);
+/// All attackers are connected within this time, and none has reached a deadline.
+const CONNECT_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(20), Duration::from_millis(250));
 /// The service closes all connections that the attackers closed within this time.
 const RELEASE_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(250));
@@ -118,7 +119,7 @@ async fn run_part(
         let ((), window) = callers.load_during(options.rate, usual).await;
         calm.push(window);
         report_progress(format!("idle: {}: round {round}: attack", part.name()));
-        let attacking = attack(server, target, options);
+        let attacking = attack(server, target, options, part);
         let (findings, window) = callers.load_during(options.rate, attacking).await;
         disturbed.push(window);
         attacks.push(findings?);
@@ -147,17 +148,19 @@ async fn attack(
     server: &LongshoredProcess,
     target: SocketAddr,
     options: &ChaosIdleOptions,
+    part: IdlePart,
 ) -> Result<AttackFindings> {
     let pid = server.child.pid();
     let pid = pid.ok_or_else(|| TrialFailure::new("serve has exited"))?;
     let before = server.scrape_metrics().await?;
     let files = open_files::count_open_files(pid)?;
     let attackers = Attackers::start(target, options.connections);
-    tokio::time::sleep(attackers::connect_time(options.connections) + SAMPLE_DELAY).await;
-    let all_files = open_files::count_open_files(pid)?;
+    let wanted = files + least_held(options, part);
+    let is_held = |now: &usize| *now >= wanted;
+    let count = async || open_files::count_open_files(pid);
+    let all_files = CONNECT_LIMITS.read_until(is_held, count).await?;
     let megabytes = process_memory::resident_megabytes(pid)?;
-    let length = Duration::from_secs(options.seconds);
-    tokio::time::sleep(length.saturating_sub(SAMPLE_DELAY)).await;
+    tokio::time::sleep(Duration::from_secs(options.seconds)).await;
     let after = server.scrape_metrics().await?;
     let counted = |metric: &str| after.sum(metric) - before.sum(metric);
     let counts = CONNECTION_METRICS.map(|(name, metric)| (name.to_owned(), json!(counted(metric))));
@@ -215,6 +218,15 @@ fn loads_to_json(seen: &mut LoadObservation) -> Value {
     })
 }
 
+/// The connections that show that the attack takes place.
+fn least_held(options: &ChaosIdleOptions, part: IdlePart) -> usize {
+    let connections = match part {
+        IdlePart::Direct | IdlePart::Proxy => options.connections,
+        IdlePart::Limit => connection_limit(options),
+    };
+    connections * 9 / 10
+}
+
 fn judge_attacks(
     verdict: &mut TrialVerdict,
     attacks: &[AttackFindings],
@@ -239,7 +251,7 @@ fn judge_attacks(
                 attacks.iter().all(|it| it.held <= most),
             );
     } else {
-        let least = options.connections * 9 / 10;
+        let least = least_held(options, part);
         verdict.check(
             "nine of ten attackers hold their connections at once",
             attacks.iter().all(|it| it.held >= least),

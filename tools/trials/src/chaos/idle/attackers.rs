@@ -119,11 +119,6 @@ impl Attackers {
     }
 }
 
-/// How long this many attackers take to connect.
-pub(super) fn connect_time(count: usize) -> Duration {
-    CONNECT_INTERVAL * u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 /// What became of all connections, as the attackers see it.
 #[derive(Debug, Default)]
 struct AttackLog {
