@@ -176,6 +176,10 @@ impl ApiKeyCache {
         digest: SecretDigest,
         now: Timestamp,
     ) -> Result<Arc<CachedKey>, AuthenticationError> {
+        // The first requests of a process may come before the first read of the feed.
+        if self.berths.is_empty() {
+            self.read_feed().await;
+        }
         let place = match self.lookups.get_or_lock(&digest).await {
             Ok(known) => return Ok(known),
             Err(place) => place,

@@ -22,6 +22,12 @@ pub struct ApiKey(String);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretDigest(pub [u8; 32]);
 
+impl SecretDigest {
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+}
+
 /// Why a key is refused; the texts are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiKeyRefusal {
@@ -48,7 +54,7 @@ impl ApiKey {
     }
 
     pub fn digest(&self) -> SecretDigest {
-        SecretDigest(Sha256::digest(self.0.as_bytes()).into())
+        SecretDigest::of(&self.0)
     }
 
     /// The first 12 characters, for identification.

@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::api_key::{ApiKeyRefusal, SecretDigest, generate_secret, parse_secret};
 
 const TOKEN_PREFIX: &str = "svc_audit_";
@@ -31,7 +29,7 @@ impl AuditToken {
     }
 
     pub fn digest(&self) -> SecretDigest {
-        SecretDigest(Sha256::digest(self.0.as_bytes()).into())
+        SecretDigest::of(&self.0)
     }
 
     /// The first 15 characters, for identification.

@@ -3,7 +3,7 @@
 //! Each proxy appends the address that it received the request from. So the rightmost entry that
 //! is not a trusted proxy is the client, and everything left of it may be invented by the client.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 
@@ -29,6 +29,18 @@ pub fn client_address<'a>(
         client = address;
     }
     client
+}
+
+/// What a client is counted under: its IPv4 address, or the first half of its IPv6 address, because
+/// one customer has all of the other half.
+pub fn customer_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & (u128::MAX << 64);
+            IpAddr::V6(Ipv6Addr::from_bits(network))
+        }
+        v4 @ IpAddr::V4(_) => v4,
+    }
 }
 
 /// Whether the address is one of the trusted proxies.

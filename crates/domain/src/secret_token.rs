@@ -27,7 +27,7 @@ impl SecretToken {
     }
 
     pub fn digest(&self) -> SecretDigest {
-        SecretDigest(Sha256::digest(self.0.as_bytes()).into())
+        SecretDigest::of(&self.0)
     }
 
     /// The CSRF token for forms of this session. It does not reveal the session's token.

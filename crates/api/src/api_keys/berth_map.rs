@@ -17,6 +17,10 @@ impl BerthMap {
         shards.get(usize::from(berth.number())).cloned()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.shards.read().is_empty()
+    }
+
     pub(super) fn replace(&self, names: Vec<String>) {
         // A thousand berths are on a few shards, so each name is stored once.
         let mut once: HashMap<String, Arc<str>> = HashMap::new();

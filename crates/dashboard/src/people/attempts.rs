@@ -6,8 +6,8 @@
 use std::net::IpAddr;
 
 use domain::api_key::SecretDigest;
+use domain::forwarded_for::customer_of;
 use domain::time::Timestamp;
-use sha2::{Digest as _, Sha256};
 use store::control::audit_log::{self, AuditEvent};
 use store::control::person::Person;
 use store::control::sign_in_throttle::{self, ThrottleSubject};
@@ -37,15 +37,15 @@ impl ThrottledAttempt {
         let source = source_of(client_address);
         Self {
             account_and_source: ThrottleSubject {
-                digest: digest(&format!("account and source {account} {source}")),
+                digest: SecretDigest::of(&format!("account and source {account} {source}")),
                 free: FREE_FAILURES_PER_ACCOUNT_AND_SOURCE,
             },
             source: ThrottleSubject {
-                digest: digest(&format!("source {source}")),
+                digest: SecretDigest::of(&format!("source {source}")),
                 free: FREE_FAILURES_PER_SOURCE,
             },
             account: ThrottleSubject {
-                digest: digest(&format!("account {account}")),
+                digest: SecretDigest::of(&format!("account {account}")),
                 free: FREE_FAILURES_PER_ACCOUNT,
             },
         }
@@ -91,7 +91,7 @@ impl ThrottledAttempt {
         now: Timestamp,
     ) -> Result<(), PageError> {
         let source = ThrottleSubject {
-            digest: digest(&format!("single sign-on {}", source_of(&client.address))),
+            digest: SecretDigest::of(&format!("single sign-on {}", source_of(&client.address))),
             free: FREE_FAILURES_PER_SOURCE,
         };
         let blocked = sign_in_throttle::count_attempt(&state.control, source, now).await?;
@@ -128,17 +128,9 @@ async fn record_refusal(
     Ok(audit_log::record(&state.control, &by, event, now).await?)
 }
 
-fn digest(subject: &str) -> SecretDigest {
-    SecretDigest(Sha256::digest(subject.as_bytes()).into())
-}
-
-/// The IPv4 address, or the first half of the IPv6 address: one customer has all of the other half.
 fn source_of(client_address: &str) -> String {
-    match client_address.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
-        Ok(IpAddr::V6(ip)) => format!("{:x?}", ip.segments().get(..4)),
-        Ok(IpAddr::V4(ip)) => ip.to_string(),
-        Err(_) => client_address.to_owned(),
-    }
+    let address = client_address.parse::<IpAddr>();
+    address.map_or(client_address.to_owned(), |it| customer_of(it).to_string())
 }
 
 #[cfg(test)]

@@ -123,11 +123,12 @@ pub(crate) async fn callback(
         Err(why) => return Err(refuse(&state, &client, "unknown person", why, now).await),
     };
     // Without a time, only a person who was asked for their credentials has a recent proof.
-    let unproven_since = attempt.fresh_since.map_or(Timestamp::UNIX_EPOCH, |_| now);
+    let asked_at = attempt.fresh_since.and(Some(now));
+    let proved_at = identity.authenticated_at.or(asked_at);
     let proof = IdentityProof {
         // The identity provider asks for its own second factor.
         has_second_factor: true,
-        at: identity.authenticated_at.unwrap_or(unproven_since),
+        at: proved_at.unwrap_or(Timestamp::UNIX_EPOCH),
     };
     let subject = identity.email.clone();
     let person = match find_or_join(&state, &client, identity, invited.as_ref(), now).await {

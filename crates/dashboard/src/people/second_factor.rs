@@ -10,7 +10,6 @@ use domain::time::Timestamp;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use store::control::person::Person;
 use store::control::second_factor;
 
@@ -83,7 +82,7 @@ pub(crate) async fn verify_code(
 pub(crate) fn recovery_digest(code: &str) -> SecretDigest {
     let letters = code.chars().filter(char::is_ascii_alphanumeric);
     let letters: String = letters.map(|c| c.to_ascii_uppercase()).collect();
-    SecretDigest(Sha256::digest(format!("recovery {letters}").as_bytes()).into())
+    SecretDigest::of(&format!("recovery {letters}"))
 }
 
 #[derive(Debug, Template)]

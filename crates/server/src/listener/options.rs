@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use domain::forwarded_for;
 use http::HeaderMap;
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::IpNet;
 
-/// A network assigns each customer an IPv6 prefix of this length or shorter.
-const IPV6_PREFIX: u8 = 64;
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 #[derive(Debug, Clone)]
@@ -67,11 +65,7 @@ impl Options {
         if peer.is_loopback() || forwarded_for::is_trusted(peer, &self.trusted_proxies) {
             return None;
         }
-        Some(match peer {
-            IpAddr::V4(_) => peer,
-            IpAddr::V6(address) => Ipv6Net::new(address, IPV6_PREFIX)
-                .map_or(peer, |network| IpAddr::V6(network.network())),
-        })
+        Some(forwarded_for::customer_of(peer))
     }
 
     /// The address that a request of a trusted proxy is counted under; none for other peers, whose

@@ -10,7 +10,7 @@ use store::control::{api_key, project};
 use test_support::callback_receiver::CallbackReceiver;
 
 use crate::support::TestService;
-use crate::support::http::chat_request;
+use crate::support::http::{chat_request, send};
 
 #[tokio::test]
 async fn a_deactivated_project_is_forbidden_once_the_feed_is_read() {
@@ -36,6 +36,18 @@ async fn a_deactivated_project_is_forbidden_once_the_feed_is_read() {
       "detail": "Project is inactive."
     }
     "#);
+}
+
+#[tokio::test]
+async fn the_first_request_of_a_process_finds_its_shard() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let cargo = service.load(&customer, &chat_request("Hi.", None)).await;
+    let router = api::router(service.create_another_app());
+    let request = Request::get(format!("/cargo/{cargo}/tracking"));
+    let request = request.header("X-API-Key", &customer.key);
+    let answer = send(router, request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
 }
 
 #[tokio::test]

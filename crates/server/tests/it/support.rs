@@ -149,12 +149,17 @@ impl TestService {
 
     /// Starts another serve process on the same shards.
     pub(crate) async fn start_another_app(&self) -> App {
-        let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
-        let deps = app_dependencies(&self.control, shards, served, &self.clock, &self.limits);
-        let app = App::new(deps);
+        let app = self.create_another_app();
         app.spawn(&TaskTracker::new(), &self.stop);
         app.refresh_keys().await;
         app
+    }
+
+    /// Another serve process, without its background tasks.
+    pub(crate) fn create_another_app(&self) -> App {
+        let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
+        let deps = app_dependencies(&self.control, shards, served, &self.clock, &self.limits);
+        App::new(deps)
     }
 
     pub(crate) fn north_url(&self) -> String {

@@ -7,6 +7,7 @@ mod paying_callers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use crate::chaos::idle::attackers::Attackers;
@@ -24,7 +25,7 @@ use crate::harness::polling::PollLimits;
 use crate::harness::progress::report_progress;
 use crate::harness::relays::forwarding_proxy::{ForwardingProxy, PROXY_ADDRESS};
 use crate::harness::verdict::TrialVerdict;
-use crate::options::{ChaosIdleOptions, CommonOptions, IdlePart};
+use crate::options::{ChaosIdleOptions, CommonOptions, IdlePart, value_name};
 
 const ORGANIZATIONS: usize = 6;
 /// Open files of the trial for each connection through its proxy, and for everything else.
@@ -67,7 +68,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosIdleOptions) -> Result<T
     verdict
         .record("connections", options.connections)
         .record("small", options.small);
-    for part in IdlePart::ALL {
+    for &part in IdlePart::value_variants() {
         if !options.parts.is_empty() && !options.parts.contains(&part) {
             continue;
         }
@@ -75,7 +76,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosIdleOptions) -> Result<T
             restart_with_limit(&mut environment, connection_limit(options)).await?;
         }
         let judged = run_part(&environment, options, part).await?;
-        verdict.merge_part(part.name(), judged);
+        verdict.merge_part(&value_name(&part), judged);
     }
     Ok(verdict)
 }
@@ -99,7 +100,7 @@ async fn run_part(
     options: &ChaosIdleOptions,
     part: IdlePart,
 ) -> Result<TrialVerdict> {
-    let server = environment.server()?;
+    let (server, name) = (environment.server()?, value_name(&part));
     let proxy = if part == IdlePart::Proxy {
         Some(ForwardingProxy::start(server.address()).await?)
     } else {
@@ -114,11 +115,11 @@ async fn run_part(
         .await;
     let (mut calm, mut disturbed, mut attacks) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=options.rounds {
-        report_progress(format!("idle: {}: round {round}: usual", part.name()));
+        report_progress(format!("idle: {name}: round {round}: usual"));
         let usual = tokio::time::sleep(Duration::from_secs(options.seconds) / 2);
         let ((), window) = callers.load_during(options.rate, usual).await;
         calm.push(window);
-        report_progress(format!("idle: {}: round {round}: attack", part.name()));
+        report_progress(format!("idle: {name}: round {round}: attack"));
         let attacking = attack(server, target, options, part);
         let (findings, window) = callers.load_during(options.rate, attacking).await;
         disturbed.push(window);
@@ -126,7 +127,7 @@ async fn run_part(
     }
     callers.wait_for_callbacks(SETTLE_TIMEOUT).await;
     let (mut without, mut with) = (callers.observe(&calm), callers.observe(&disturbed));
-    let mut verdict = TrialVerdict::new(part.name()).judging_figures(!options.small);
+    let mut verdict = TrialVerdict::new(name).judging_figures(!options.small);
     judge_loads(&mut verdict, &mut without, &mut with);
     judge_attacks(&mut verdict, &attacks, options, part);
     Ok(verdict)

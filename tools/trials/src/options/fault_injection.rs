@@ -185,15 +185,3 @@ pub enum IdlePart {
     /// The service allows half as many connections.
     Limit,
 }
-
-impl IdlePart {
-    pub const ALL: [Self; 3] = [Self::Direct, Self::Proxy, Self::Limit];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Proxy => "proxy",
-            Self::Limit => "limit",
-        }
-    }
-}
