@@ -14,7 +14,7 @@ bench pages --small
 chaos kill --seconds 15
 chaos connections --seconds 15
 chaos restart --seconds 15
-chaos shard --seconds 6 --rate 20
+chaos shard --seconds 6 --rate 10
 chaos limits --rounds 2 --waits 2
 chaos redis --seconds 3
 chaos files --uploads 200
