@@ -23,8 +23,9 @@ use domain::api_key::{ApiKey, ApiKeyRefusal, SecretDigest};
 use domain::id::Berth;
 use domain::key_scope::{KeyRight, KeyScopeRefusal};
 use domain::time::{Clock, Timestamp};
-use store::Control;
 use store::control::api_key::{self, ApiKeyPrincipal};
+use store::control::berth;
+use store::{Control, Error};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
@@ -176,10 +177,6 @@ impl ApiKeyCache {
         digest: SecretDigest,
         now: Timestamp,
     ) -> Result<Arc<CachedKey>, AuthenticationError> {
-        // The first requests of a process may come before the first read of the feed.
-        if self.berths.is_empty() {
-            self.read_feed().await;
-        }
         let place = match self.lookups.get_or_lock(&digest).await {
             Ok(known) => return Ok(known),
             Err(place) => place,
@@ -210,12 +207,7 @@ impl ApiKeyCache {
         if !self.control_monitor.may_query(self.clock.now()) {
             return Err(CONTROL_UNAVAILABLE);
         }
-        match timeout(
-            CONTROL_TIMEOUT,
-            api_key::find_by_digest(&self.control, digest),
-        )
-        .await
-        {
+        match timeout(CONTROL_TIMEOUT, self.find_principal(digest)).await {
             Ok(Ok(found)) => {
                 self.control_monitor.record_answer();
                 Ok(found)
@@ -236,5 +228,13 @@ impl ApiKeyCache {
                 Err(CONTROL_UNAVAILABLE)
             }
         }
+    }
+
+    async fn find_principal(&self, digest: SecretDigest) -> Result<Option<ApiKeyPrincipal>, Error> {
+        // The first requests of a process may come before the first read of the feed.
+        if self.berths.is_empty() {
+            self.berths.fill(berth::read_map(&self.control).await?);
+        }
+        api_key::find_by_digest(&self.control, digest).await
     }
 }

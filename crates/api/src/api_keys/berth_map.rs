@@ -21,14 +21,25 @@ impl BerthMap {
         self.shards.read().is_empty()
     }
 
-    pub(super) fn replace(&self, names: Vec<String>) {
-        // A thousand berths are on a few shards, so each name is stored once.
-        let mut once: HashMap<String, Arc<str>> = HashMap::new();
-        let shared = |name: String| -> Arc<str> {
-            let text = Arc::from(name.as_str());
-            Arc::clone(once.entry(name).or_insert(text))
-        };
-        let shards = names.into_iter().map(shared).collect();
-        *self.shards.write() = shards;
+    /// Sets the map unless the feed has set it meanwhile, which may know of newer changes.
+    pub(super) fn fill(&self, names: Vec<String>) {
+        let mut shards = self.shards.write();
+        if shards.is_empty() {
+            *shards = share_names(names);
+        }
     }
+
+    pub(super) fn replace(&self, names: Vec<String>) {
+        *self.shards.write() = share_names(names);
+    }
+}
+
+/// A thousand berths are on a few shards, so each name is stored once.
+fn share_names(names: Vec<String>) -> Vec<Arc<str>> {
+    let mut once: HashMap<String, Arc<str>> = HashMap::new();
+    let shared = |name: String| -> Arc<str> {
+        let text = Arc::from(name.as_str());
+        Arc::clone(once.entry(name).or_insert(text))
+    };
+    names.into_iter().map(shared).collect()
 }
