@@ -34,13 +34,20 @@ has_option() {
     return 1
 }
 
-# Prints this many different free ports.
+# Prints this many different free ports, outside the range from which the kernel takes the ports of
+# connections, so that a port is still free when its server starts.
 free_ports() {
     python3 - "$1" <<'END'
-import socket, sys
-held = [socket.socket() for _ in range(int(sys.argv[1]))]
-for each in held:
-    each.bind(("127.0.0.1", 0))
+import pathlib, random, socket, sys
+below = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+held = []
+while len(held) < int(sys.argv[1]):
+    each = socket.socket()
+    try:
+        each.bind(("127.0.0.1", random.randrange(12000, max(below, 13000))))
+    except OSError:
+        continue
+    held.append(each)
 print(*(each.getsockname()[1] for each in held))
 END
 }

@@ -4,9 +4,9 @@
 // installations; LONGSHORE_BROWSER_… has their addresses.
 
 import { execFile, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
@@ -102,7 +102,7 @@ export class Installation {
     closeSync(log);
     this.children.push(child);
     await waitFor("longshored to be ready", 60, async () => {
-      if (child.exitCode !== null) throw new Error(`longshored ended; see ${this.log}`);
+      if (child.exitCode !== null) throw new Error(`longshored ended:\n${readFileSync(this.log, "utf8").slice(-2000)}`);
       const answer = await fetch(`${this.base}/ready`).catch(() => null);
       return answer?.ok && (await answer.json()).status === "ok";
     });
@@ -241,14 +241,15 @@ export async function waitFor(what, seconds, check) {
   }
 }
 
+/** Free ports outside the range from which the kernel takes the ports of connections. */
 async function freePorts(count) {
-  const held = [];
-  for (let index = 0; index < count; index++) {
-    const server = net.createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    held.push(server);
+  const below = Number(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").split(/\s/)[0]);
+  const held = new Map();
+  while (held.size < count) {
+    const port = randomInt(12_000, Math.max(below, 13_000));
+    const server = net.createServer().listen(port, "127.0.0.1");
+    if (await once(server, "listening").catch(() => null)) held.set(port, server);
   }
-  const ports = held.map((server) => server.address().port);
-  await Promise.all(held.map((server) => new Promise((done) => server.close(done))));
-  return ports;
+  await Promise.all([...held.values()].map((server) => new Promise((done) => server.close(done))));
+  return [...held.keys()];
 }
