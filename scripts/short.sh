@@ -12,8 +12,8 @@ bench batches --small
 bench videos --small
 bench pages --small
 chaos kill --seconds 15
-chaos connections --seconds 15
-chaos restart --seconds 15
+chaos connections --seconds 15 --rate 100
+chaos restart --seconds 15 --rate 100
 chaos shard --seconds 6 --rate 10
 chaos limits --rounds 2 --waits 2
 chaos redis --seconds 3
