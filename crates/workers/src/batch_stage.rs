@@ -114,9 +114,7 @@ impl BatchStage {
     /// Claims as many batches as there are free slots. Each batch becomes a task.
     async fn claim_batches(&mut self, now: Timestamp) -> Result<usize, store::Error> {
         let (claim, lease_lost) = self.lease.claim_and_token();
-        if self.tasks.has_unknown_claims() {
-            self.tasks.recover(claim).await?;
-        }
+        self.tasks.check_claims(claim, now).await?;
         let quotas = self.tasks.plan_claim_quotas(&mut self.lanes, now).await?;
         if quotas.is_empty() {
             return Ok(0);

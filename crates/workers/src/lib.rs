@@ -44,6 +44,8 @@ mod account_states;
 
 mod callback_slots;
 
+mod claim_checks;
+
 mod claimed_batch;
 
 mod batch_end;

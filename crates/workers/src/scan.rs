@@ -12,6 +12,7 @@ use store::Shard;
 use store::shard::file::{self, ClaimedFile, FileSizeClass};
 use tokio::task::{self, JoinError, JoinSet};
 
+use crate::claim_checks::ClaimChecks;
 use crate::file_stage_deps::FileStageDeps;
 use crate::lease::Lease;
 use crate::stage::{Stage, StepResult, Wakeup};
@@ -33,6 +34,8 @@ pub struct ScanStage {
     tasks: JoinSet<Result<(), store::Error>>,
     running: HashMap<task::Id, ScanTask>,
     wakeup: Wakeup,
+    /// When claims without a task are searched for.
+    claim_checks: ClaimChecks,
 }
 
 /// A file that this node is verifying.
@@ -57,6 +60,7 @@ impl ScanStage {
             tasks: JoinSet::new(),
             running: HashMap::new(),
             wakeup: bell,
+            claim_checks: ClaimChecks::default(),
         }
     }
 
@@ -67,6 +71,14 @@ impl ScanStage {
                 self.finish_task(ended).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Frees files that this node has claimed but does not verify.
+    async fn free_unknown_claims(&self) -> Result<(), store::Error> {
+        let known = self.running.values().map(|it| it.claimed.file.id);
+        let known: Vec<_> = known.collect();
+        file::free_unknown_claims(&self.shard, self.lease.claim(), &known).await?;
         Ok(())
     }
 
@@ -168,20 +180,17 @@ impl Stage for ScanStage {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        if self.claim_checks.is_due(now) {
+            self.free_unknown_claims().await?;
+        }
         let ended = self.reap().await?;
         let small = self.claim_files(FileSizeClass::Small, now).await?;
         let large = self.claim_files(FileSizeClass::Large, now).await?;
         Ok(StepResult::from_count(ended + small + large))
     }
 
-    /// Frees files that this node has claimed but does not verify.
     async fn recover(&mut self) -> Result<(), store::Error> {
-        let known: Vec<_> = self
-            .running
-            .values()
-            .map(|charge| charge.claimed.file.id)
-            .collect();
-        file::free_unknown_claims(&self.shard, self.lease.claim(), &known).await?;
-        Ok(())
+        self.claim_checks.doubt(self.shard.clock.now());
+        self.free_unknown_claims().await
     }
 }

@@ -52,6 +52,34 @@ async fn a_batch_of_a_dead_worker_is_taken_over_and_delivered() {
     assert_eq!(receiver.callbacks().len(), 1);
 }
 
+/// A network that was silent delivers a statement after its worker has given up.
+#[tokio::test]
+async fn a_claim_that_the_database_makes_late_is_freed() {
+    let mut service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let now = service.now();
+    let collect = &mut service.worker_sets[0].collect;
+    assert_eq!(collect.step(now).await.unwrap(), StepResult::Idle);
+    let cargo = service.load(&customer, &chat_request("Late.", None)).await;
+    let workers = &mut service.worker_sets[0];
+    workers.gather.step(now).await.unwrap();
+    workers.dispatch.step(now).await.unwrap();
+    service.clock.advance(MOCK_DELAY);
+    // The statement that claims the batch fails, and runs afterwards.
+    workers.collect.recover().await.unwrap();
+    let claim = "update shard.batch set node = node.node, epoch = node.epoch
+                 from shard.node where node.dead_at is null";
+    let claimed = sqlx::raw_sql(claim).execute(&service.north.pool).await;
+    assert_eq!(claimed.unwrap().rows_affected(), 1);
+
+    let collect = &mut service.worker_sets[0].collect;
+    let now = service.clock.advance(Duration::from_secs(4));
+    assert_eq!(collect.step(now).await.unwrap(), StepResult::Idle);
+    let now = service.clock.advance(Duration::from_secs(1));
+    collect.step(now).await.unwrap();
+    assert_eq!(service.status(&customer, &cargo).await, "COMPLETED");
+}
+
 #[tokio::test]
 async fn a_lane_of_a_dead_worker_is_gathered_by_another() {
     let mut service = TestService::new().await;

@@ -16,6 +16,7 @@ use store::shard::node::Claim;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{BatchStageKind, BatchWork};
+use crate::claim_checks::ClaimChecks;
 use crate::claimed_batch::{BatchDeps, ClaimedBatch};
 use crate::lane_cache::LaneCache;
 use crate::stage::Wakeup;
@@ -33,8 +34,8 @@ pub(super) struct BatchTasks {
     wakeup: Wakeup,
     tasks: JoinSet<TaskResult>,
     running: HashMap<Id, BatchTask>,
-    /// Whether the database may hold a claim that has no task.
-    has_unknown_claims: bool,
+    /// When claims without a task are searched for.
+    claim_checks: ClaimChecks,
 }
 
 /// What a task works on.
@@ -69,7 +70,7 @@ impl BatchTasks {
             wakeup,
             tasks: JoinSet::new(),
             running: HashMap::new(),
-            has_unknown_claims: false,
+            claim_checks: ClaimChecks::default(),
         }
     }
 
@@ -146,16 +147,33 @@ impl BatchTasks {
         }
     }
 
-    /// Frees claims of this node that have no task.
+    /// A statement has failed: frees claims of this node that have no task, now and some times
+    /// later.
     pub(super) async fn recover(&mut self, claim: Claim) -> Result<(), store::Error> {
-        let known: Vec<BatchId> = self.running.values().map(|it| it.batch).collect();
-        batch::free_unknown_claims(&self.deps.shard, claim, self.kind.queue(), &known).await?;
-        self.has_unknown_claims = false;
+        self.claim_checks.doubt(self.deps.shard.clock.now());
+        self.free_unknown_claims(claim).await
+    }
+
+    /// Frees claims of this node that have no task, if the check is due.
+    pub(super) async fn check_claims(
+        &mut self,
+        claim: Claim,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        if self.claim_checks.is_due(now) {
+            self.free_unknown_claims(claim).await?;
+        }
         Ok(())
     }
 
-    pub(super) const fn has_unknown_claims(&self) -> bool {
-        self.has_unknown_claims
+    async fn free_unknown_claims(&self, claim: Claim) -> Result<(), store::Error> {
+        let known: Vec<BatchId> = self.running.values().map(|it| it.batch).collect();
+        let (shard, queue) = (&self.deps.shard, self.kind.queue());
+        let count = batch::free_unknown_claims(shard, claim, queue, &known).await?;
+        if count > 0 {
+            tracing::warn!(stage = self.kind.name(), shard = %shard.name, count, "batch claims that this worker did not know of were freed: the database's answer was lost");
+        }
+        Ok(())
     }
 
     async fn handle_end(&mut self, ended: Result<(Id, TaskResult), JoinError>) -> TaskResult {
@@ -196,7 +214,7 @@ impl BatchTasks {
         let freed = batch::release(&self.deps.shard, batch, claim, again_at, panicked).await;
         // Fenced: another worker has it, or it was released before.
         if !matches!(freed, Ok(()) | Err(store::Error::Fenced)) {
-            self.has_unknown_claims = true;
+            self.claim_checks.doubt(self.deps.shard.clock.now());
         }
     }
 }
