@@ -180,10 +180,10 @@ impl Stage for ScanStage {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        let ended = self.reap().await?;
         if self.claim_checks.is_due(now) {
             self.free_unknown_claims().await?;
         }
-        let ended = self.reap().await?;
         let small = self.claim_files(FileSizeClass::Small, now).await?;
         let large = self.claim_files(FileSizeClass::Large, now).await?;
         Ok(StepResult::from_count(ended + small + large))
@@ -191,6 +191,8 @@ impl Stage for ScanStage {
 
     async fn recover(&mut self) -> Result<(), store::Error> {
         self.claim_checks.doubt(self.shard.clock.now());
+        // A task that has ended knows nothing of a later claim on its file.
+        self.reap().await?;
         self.free_unknown_claims().await
     }
 }

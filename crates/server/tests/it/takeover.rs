@@ -67,10 +67,7 @@ async fn a_claim_that_the_database_makes_late_is_freed() {
     service.clock.advance(MOCK_DELAY);
     // The statement that claims the batch fails, and runs afterwards.
     workers.collect.recover().await.unwrap();
-    let claim = "update shard.batch set node = node.node, epoch = node.epoch
-                 from shard.node where node.dead_at is null";
-    let claimed = sqlx::raw_sql(claim).execute(&service.north.pool).await;
-    assert_eq!(claimed.unwrap().rows_affected(), 1);
+    claim_without_an_answer(&service).await;
 
     let collect = &mut service.worker_sets[0].collect;
     let now = service.clock.advance(Duration::from_secs(4));
@@ -78,6 +75,45 @@ async fn a_claim_that_the_database_makes_late_is_freed() {
     let now = service.clock.advance(Duration::from_secs(1));
     collect.step(now).await.unwrap();
     assert_eq!(service.status(&customer, &cargo).await, "COMPLETED");
+}
+
+/// Claims the only batch of shard north for its worker, which does not get the answer.
+async fn claim_without_an_answer(service: &TestService) {
+    let claim = "update shard.batch set node = node.node, epoch = node.epoch
+                 from shard.node where node.dead_at is null";
+    let claimed = sqlx::raw_sql(claim).execute(&service.north.pool).await;
+    assert_eq!(claimed.unwrap().rows_affected(), 1);
+}
+
+async fn count_claimed(service: &TestService) -> i64 {
+    let count = "select count(*) from shard.batch where node is not null";
+    let counted = sqlx::query_scalar(count).fetch_one(&service.north.pool);
+    counted.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_does_not_own_a_later_claim() {
+    let mut service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let request = chat_request("[mock:delay=600s] Not yet.", None);
+    service.load(&customer, &request).await;
+    let now = service.now();
+    let workers = &mut service.worker_sets[0];
+    workers.gather.step(now).await.unwrap();
+    workers.dispatch.step(now).await.unwrap();
+    sqlx::raw_sql("update shard.batch set next_poll_at = '2000-01-01'")
+        .execute(&service.north.pool)
+        .await
+        .unwrap();
+    // A task polls the batch and releases it. The stage has not seen the end of the task.
+    let collect = &mut service.worker_sets[0].collect;
+    collect.advance(now).await.unwrap();
+    while count_claimed(&service).await > 0 {}
+
+    claim_without_an_answer(&service).await;
+    let collect = &mut service.worker_sets[0].collect;
+    collect.recover().await.unwrap();
+    assert_eq!(count_claimed(&service).await, 0);
 }
 
 #[tokio::test]

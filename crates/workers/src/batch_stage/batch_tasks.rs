@@ -151,6 +151,8 @@ impl BatchTasks {
     /// later.
     pub(super) async fn recover(&mut self, claim: Claim) -> Result<(), store::Error> {
         self.claim_checks.doubt(self.deps.shard.clock.now());
+        // A task that has ended knows nothing of a later claim on its batch.
+        self.reap().await;
         self.free_unknown_claims(claim).await
     }
 
