@@ -33,6 +33,12 @@ impl ClaimChecks {
         self.next_at = self.next_at.min(now + IN_DOUBT_CHECK_INTERVAL);
     }
 
+    /// A claim was not released: the next check comes at once.
+    pub(crate) fn doubt_at_once(&mut self, now: Timestamp) {
+        self.doubt(now);
+        self.next_at = now;
+    }
+
     /// Whether the caller checks now. The next check follows after an interval.
     pub(crate) fn is_due(&mut self, now: Timestamp) -> bool {
         if now < self.next_at {
@@ -63,5 +69,7 @@ mod tests {
         checks.doubt(at(310));
         let due = (310..700).filter(|seconds| checks.is_due(at(*seconds)));
         assert_eq!(due.collect::<Vec<_>>(), [315, 320, 325, 330, 335, 340, 640]);
+        checks.doubt_at_once(at(700));
+        assert!(checks.is_due(at(700)) && !checks.is_due(at(704)) && checks.is_due(at(705)));
     }
 }

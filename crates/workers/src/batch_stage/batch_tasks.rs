@@ -216,7 +216,7 @@ impl BatchTasks {
         let freed = batch::release(&self.deps.shard, batch, claim, again_at, panicked).await;
         // Fenced: another worker has it, or it was released before.
         if !matches!(freed, Ok(()) | Err(store::Error::Fenced)) {
-            self.claim_checks.doubt(self.deps.shard.clock.now());
+            self.claim_checks.doubt_at_once(self.deps.shard.clock.now());
         }
     }
 }
