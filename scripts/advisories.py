@@ -1,4 +1,4 @@
-"""Compares the lock files with the databases of security advisories: the Rust crates, and the packages of npm.
+"""Compares the lock files with the databases of security advisories: the Rust crates, with the fuzz targets, and npm.
 
 An advisory fails the check. A database that cannot be reached does not, but a line says that nothing was checked.
 Packages of Python are not checked: they only run tests.
@@ -10,6 +10,7 @@ import sys
 
 TIMEOUT_SECONDS = 120
 
+CARGO_MANIFESTS = ("Cargo.toml", "fuzz/Cargo.toml")
 NPM_FOLDERS = ("crates/dashboard/web", "tools/browser", "tools/webhooks")
 
 
@@ -30,11 +31,12 @@ def last_line(output):
     return lines[-1] if lines else "no output"
 
 
-def check_crates():
+def check_crates(manifest):
     """Fetches the database of RustSec. Without network, a copy of the last 90 days will do."""
     reason = None
     for options in ((), ("--disable-fetch",)):
-        code, output = run("cargo", "deny", "--log-level", "warn", "check", *options, "advisories")
+        workspace = ("--log-level", "warn", "--manifest-path", manifest, "--locked")
+        code, output = run("cargo", "deny", *workspace, "check", *options, "advisories")
         if code == 0:
             return True
         # Other failures have the same exit code.
@@ -42,7 +44,7 @@ def check_crates():
             print(output)
             return False
         reason = reason or last_line(output)
-    print(f"advisories of the Rust crates: NOT CHECKED, because the database cannot be read: {reason}")
+    print(f"advisories of {manifest}: NOT CHECKED, because the crates or the database cannot be read: {reason}")
     return None
 
 
@@ -65,7 +67,8 @@ def check_npm(folder):
 
 
 def main():
-    results = {"the Rust crates": check_crates()} | {folder: check_npm(folder) for folder in NPM_FOLDERS}
+    results = {manifest: check_crates(manifest) for manifest in CARGO_MANIFESTS}
+    results |= {folder: check_npm(folder) for folder in NPM_FOLDERS}
     for what, result in results.items():
         if result is not None:
             print(f"advisories of {what}: {'none' if result else 'FOUND'}")

@@ -35,7 +35,7 @@ def measure(arguments, longshored, bench):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev compare COMMIT")
-    for name in ["before", "after", "trials", "simulator", "weed"]:
+    for name in ["commit", "before", "after", "trials", "simulator", "weed"]:
         parser.add_argument(f"--{name}", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--only", choices=BENCHES)
@@ -67,7 +67,8 @@ def main():
     }
     slower = [name for name, of in figures.items() if of["after_to_before"] < MIN_RATIO]
     broken = [f"{name}: at least {MIN_RATIO} of the rate before" for name in slower]
-    print(json.dumps({"name": "compare", "ok": not slower, "broken": broken, "rates": figures}))
+    verdict = {"name": "compare", "ok": not slower, "broken": broken}
+    print(json.dumps({**verdict, "before": arguments.commit, "rounds": arguments.rounds, "rates": figures}))
     sys.exit(bool(slower))
 
 

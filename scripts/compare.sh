@@ -5,6 +5,7 @@
 compare() {
     local commit=${1:?compare COMMIT: the commit to compare with} tree
     shift
+    commit=$(git rev-parse --short=12 --verify "$commit^{commit}")
     need compiler postgres redis objects scanner
     scratch
     tree=$SCRATCH/tree
@@ -21,6 +22,7 @@ compare() {
     say "building longshored and trials (release)"
     cargo build --workspace --bins --release "${QUIET[@]}"
     local built=$CARGO_TARGET_DIR/release
-    run_interruptible python3 scripts/compare.py --before "$SCRATCH/before" --after "$built/longshored" \
-        --trials "$built/trials" --simulator "$built/simulator" --weed "$(objects_program)" "$@"
+    run_interruptible python3 scripts/compare.py --commit "$commit" --before "$SCRATCH/before" \
+        --after "$built/longshored" --trials "$built/trials" --simulator "$built/simulator" \
+        --weed "$(objects_program)" "$@"
 }

@@ -7,11 +7,22 @@ build_longshored() {
     cargo build --workspace --bin longshored "${QUIET[@]}"
 }
 
-# One process that serves and two that work, on separate servers, configured as conformance/README.md says.
+# One process that serves and two that work, on separate servers, configured as conformance/README.md says:
+# scratch_fleet [encrypted].
 scratch_fleet() {
     scratch_servers
     export SVC_MODELS_FILE=$PWD/${MODELS:-scripts/conformance-models.toml}
+    [[ ${1:-} != encrypted ]] || encrypt_at_rest
     scratch_processes
+}
+
+# Encrypts what the processes will store.
+encrypt_at_rest() {
+    export SVC_MASTER_KEY_FILE=$SCRATCH/master-keys
+    # The bytes 0 to 31.
+    echo 'test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' >"$SVC_MASTER_KEY_FILE"
+    say "switching encryption at rest on"
+    "$LONGSHORED" admin encryption enable >&2
 }
 
 # What the processes need: servers, settings and the schema.

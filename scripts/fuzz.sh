@@ -13,7 +13,7 @@ readonly FUZZ_SANITIZER=detect_leaks=0:allocator_may_return_null=1:max_allocatio
 # Ends with one line of JSON on standard output: run_fuzz sniff|probe [--seconds N].
 run_fuzz() {
     local target=${1:-} seconds=60
-    [[ $target == sniff || $target == probe ]] || fail "usage: ./dev fuzz sniff|probe [--seconds N]"
+    [[ $target == sniff || $target == probe ]] || fail "usage: ./dev fuzz sniff|probe|api …"
     [[ ${2:-} != --seconds ]] || seconds=$3
     need compiler
     have c++ || packages g++

@@ -1,5 +1,7 @@
 """The record of `./dev long`, docs/performance.jsonl: one line for the last run of each verb.
 
+Of `soak` it has every run at the last commit that was measured, and of `compare` one for each of its arguments.
+
 `add` writes a line, `table` writes the tables of docs/performance.md and prints a summary, and `check` fails while
 the page and the record differ.
 """
@@ -10,11 +12,14 @@ import os
 import re
 import sys
 
-from long_figures import FIGURES
+from long_figures import FIGURES, REPEATED, SUMMED
 
 RECORD = "docs/performance.jsonl"
 PAGE = "docs/performance.md"
 BLOCK = re.compile(r"(<!-- long: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+# With these options a run lacks some figures.
+PARTIAL_OPTIONS = {"--only", "--part"}
+MISSING = object()
 
 
 def read_verdict(log):
@@ -28,48 +33,56 @@ def read_verdict(log):
 
 
 def find(verdict, path):
-    """The value at a path such as `variants.0.ratio`; None if there is none."""
+    """The value at a path such as `variants.0.ratio`, or MISSING."""
     for step in path.split("."):
         if isinstance(verdict, list) and step.isdecimal() and int(step) < len(verdict):
             verdict = verdict[int(step)]
-        elif isinstance(verdict, dict):
-            verdict = verdict.get(step)
+        elif isinstance(verdict, dict) and step in verdict:
+            verdict = verdict[step]
         else:
-            return None
+            return MISSING
     return verdict
 
 
 def base_name(verb):
-    """A verb without its options."""
-    return verb.split(" --")[0]
+    """A verb without its arguments, unless they measure something else."""
+    names = (name for name in FIGURES if f"{verb} ".startswith(f"{name} "))
+    return max(names, key=len, default=verb.split(" --")[0])
 
 
 def read_figures(verb, verdict):
     """The figures to show, and a complaint for each that a complete verdict does not have."""
     figures, missing = {}, []
+    is_complete = verdict.get("ok") and PARTIAL_OPTIONS.isdisjoint(verb.split())
     for label, paths in FIGURES.get(base_name(verb), {}).items():
-        values = [find(verdict, path) for path in paths.split()]
-        if None not in values:
+        values = [find(verdict, path) for path in (paths.split() if isinstance(paths, str) else paths)]
+        if MISSING not in values:
             figures[label] = values
-        elif verdict.get("ok"):
+        elif is_complete:
             missing.append(f"the verdict has no figure: {label}")
     return figures, missing
 
 
 def read_record():
     if not os.path.exists(RECORD):
-        return {}
+        return []
     with open(RECORD) as lines:
-        entries = [json.loads(line) for line in lines]
-    return {entry["verb"]: entry for entry in entries}
+        return [json.loads(line) for line in lines]
+
+
+def is_replaced(entry, new):
+    """Whether a new run makes an earlier one worthless."""
+    name = base_name(new["verb"])
+    if name in REPEATED and base_name(entry["verb"]) == name and entry["commit"] != new["commit"]:
+        return True
+    return entry["verb"] == new["verb"] and name not in SUMMED
 
 
 def add(log):
     verb, code = os.environ["LONG_VERB"], int(os.environ["LONG_CODE"])
     verdict = read_verdict(log)
     figures, missing = read_figures(verb, verdict)
-    record = read_record()
-    record[verb] = {
+    new = {
         "verb": verb,
         "commit": os.environ["LONG_COMMIT"],
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
@@ -79,11 +92,15 @@ def add(log):
         "broken": verdict.get("broken", []) + missing,
         "figures": figures,
     }
+    record = [entry for entry in read_record() if not is_replaced(entry, new)] + [new]
+    record.sort(key=lambda entry: entry["verb"])
     with open(RECORD, "w") as file:
-        file.writelines(json.dumps(entry) + "\n" for _, entry in sorted(record.items()))
+        file.writelines(json.dumps(entry) + "\n" for entry in record)
 
 
 def format_value(value):
+    if value is None:
+        return "none"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, str) else f"{value:,}"
@@ -93,22 +110,36 @@ def format_summary(record):
     if not record:
         return "No run is recorded yet.\n"
     rows = ["| verb | result | commit | date | duration | cores |", "|---|---|---|---|---|---|"]
-    for verb, entry in record.items():
+    for entry in record:
         result = "; ".join(["ok" if entry["ok"] else "failed"] + entry["broken"])
         where = f"`{entry['commit']}` | {entry['date']} | {entry['seconds']:,} s | {entry['cores']}"
-        rows.append(f"| `./dev {verb}` | {result} | {where} |")
+        rows.append(f"| `./dev {entry['verb']}` | {result} | {where} |")
     return "\n".join(rows) + "\n"
+
+
+def format_table(title, figures):
+    rows = [title, "", "| | |", "|---|---|"]
+    for label, values in figures.items():
+        rows.append(f"| {label} | {', '.join(map(format_value, values))} |")
+    return "\n".join(rows) + "\n"
+
+
+def sum_figures(entries):
+    sums = {}
+    for entry in entries:
+        for label, values in entry["figures"].items():
+            sums[label] = [sum(pair) for pair in zip(sums.get(label, [0] * len(values)), values)]
+    return sums
 
 
 def format_figures(name, record):
-    entries = [entry for verb, entry in record.items() if base_name(verb) == name]
-    if not entries:
-        return ""
-    entry = entries[0]
-    rows = [f"`./dev {entry['verb']}` at `{entry['commit']}`, {entry['date']}:", "", "| | |", "|---|---|"]
-    for label, values in entry["figures"].items():
-        rows.append(f"| {label} | {', '.join(map(format_value, values))} |")
-    return "\n".join(rows) + "\n"
+    """A table for each run of a verb, or one with the sums of all its runs."""
+    entries = [entry for entry in record if base_name(entry["verb"]) == name]
+    if name in SUMMED and entries:
+        commit, runs = entries[0]["commit"], len(entries)
+        return format_table(f"`./dev {name}` at `{commit}`, sums of {runs} runs:", sum_figures(entries))
+    titles = (f"`./dev {entry['verb']}` at `{entry['commit']}`, {entry['date']}:" for entry in entries)
+    return "\n".join(format_table(title, entry["figures"]) for title, entry in zip(titles, entries))
 
 
 def make_page(page, record):
@@ -139,10 +170,10 @@ def table():
         page = file.read()
     with open(PAGE, "w") as file:
         file.write(make_page(page, record))
-    for verb, entry in record.items():
-        result = "ok" if entry["ok"] else "FAILED"
+    for entry in record:
+        verb, result = entry["verb"], "ok" if entry["ok"] else "FAILED"
         print(f"{verb:30}  {result:6}  {entry['seconds']:6} s  {entry['commit']}  {'; '.join(entry['broken'])}".rstrip())
-    return all(entry["ok"] for entry in record.values())
+    return all(entry["ok"] for entry in record)
 
 
 def check():

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Runs every heavy verb once, and records each result with its commit in docs/performance.jsonl.
+# Runs heavy verbs, and records each result with its commit in docs/performance.jsonl.
 
 # One verb per line, the lightest first. `soak` is last, because each of its trials has run once before.
 long_verbs() {
     cat <<'END'
 bench load
 bench journey
+bench journey --encrypted
 bench gather
 bench batches
 bench videos
@@ -23,22 +24,30 @@ chaos server --release
 chaos freeze --release
 chaos partition --release
 chaos promote --release
+chaos promote --hosts list --release
 chaos statements --release
 chaos overload --release
 chaos neighbours --release
 chaos idle --release
+chaos markers --release
 chaos submit --release
 model
 interleavings
+test --encrypted -p server
+conformance --encrypted
+fuzz api
 soak --minutes 120
 END
 }
 
-# long [WORD]: all verbs, or those whose line contains the word. long --table: only the tables of the page.
+# long [WORD]: all verbs, or those whose line contains the word. long VERB ARGUMENTS…: this verb, such as
+# `soak --minutes 30` or `compare COMMIT`. long --table: only the tables of the page.
 long() {
     local verb
     mkdir -p "$STATE/long"
-    if [[ ${1:-} != --table ]]; then
+    if [[ $# -gt 1 ]]; then
+        long_verb "$*"
+    elif [[ ${1:-} != --table ]]; then
         while read -r verb; do
             [[ $verb == *"${1:-}"* ]] || continue
             long_verb "$verb"

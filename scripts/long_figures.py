@@ -1,4 +1,12 @@
-"""The figures of a verdict that docs/performance.md shows: for each verb a label, and the paths of its values."""
+"""The figures of a verdict that docs/performance.md shows: for each verb a label, and the paths of its values.
+
+Paths are separated by spaces, or are a list where a name has spaces.
+"""
+
+# Runs with other arguments are removed when they measured another commit.
+REPEATED = {"soak", "compare"}
+# Every run at a commit is kept, and their figures are added.
+SUMMED = {"soak"}
 
 
 def _variant(place):
@@ -8,6 +16,23 @@ def _variant(place):
 
 def _idle(part):
     return f"{part}.without.milliseconds.p99 {part}.with.milliseconds.p99 {part}.p99_ratio"
+
+
+def _victim(part):
+    return f"{part}.without.seconds_to_callback.p99 {part}.with.seconds_to_callback.p99"
+
+
+def _overload(part):
+    return (f"{part}.sustained_per_second {part}.goodput_ratio {part}.refused_milliseconds.p99 "
+            f"{part}.last_refusal_after_seconds")
+
+
+def _redis(fault):
+    return f"{fault}_first_milliseconds.with_redis.max {fault}_extra {fault}_exact_after_seconds"
+
+
+def _rate(name):
+    return [f"rates.{name}.after_to_before", f"rates.{name}.before_to_itself"]
 
 
 _CHAOS = {
@@ -38,6 +63,13 @@ FIGURES = {
         "WAL bytes per cargo": "wal_bytes_per_cargo",
         "loads: p50 and p99 in ms": "load_milliseconds.p50 load_milliseconds.p99",
         "delivered, lost, delivered twice": "delivered lost duplicates",
+    },
+    "bench journey --encrypted": {
+        "cargo per second: without, with, median ratio of the rounds":
+            "plain.cargo_per_second encrypted.cargo_per_second ratio",
+        "CPU-seconds per 1,000 (service and PostgreSQL): without, with":
+            "plain.cpu_seconds_per_thousand encrypted.cpu_seconds_per_thousand",
+        "WAL bytes per cargo: without, with": "plain.wal_bytes_per_cargo encrypted.wal_bytes_per_cargo",
     },
     "bench gather": {
         "gather 1,000 of the large backlog, to 1,000 of 10,000": "ratio",
@@ -73,11 +105,96 @@ FIGURES = {
         "its p95 in ms, and of `GET /health`": "slowest_p95_milliseconds health_p95_milliseconds",
     },
     "chaos kill": {**_CHAOS, "processes killed": "kills", "takeover of their work, p99, s": "takeover_seconds.p99"},
-    "chaos connections": {**_CHAOS, "connections cut, of them in a transaction": "cut cut_in_transaction"},
+    "chaos connections": {
+        **_CHAOS,
+        "connections cut, of them in a transaction": "cut cut_in_transaction",
+        "times that the connections of a process hung, of them in a transaction": "silences hung_in_transaction",
+        "slowest answer to a load, with its retries, ms": "load_milliseconds_with_repeats.max",
+    },
     "chaos restart": {**_CHAOS, "restarts": "restarts"},
+    "chaos shard": {
+        **_CHAOS,
+        "requests served, refused because a server was down, failed": "served refused_by_the_missing failed",
+        "requests for other servers meanwhile: p50, p99, max, ms":
+            "other_shards_milliseconds.p50 other_shards_milliseconds.p99 other_shards_milliseconds.max",
+    },
+    "chaos limits": {
+        "accepted with a stopped clock: Free, Starter, Pro":
+            "still_free_1.accepted still_starter_1.accepted still_pro_1.accepted",
+        "accepted with a running clock: Free, Starter": "ticking_free_1.accepted ticking_starter_1.accepted",
+        "waits for Retry-After, accepted after it, accepted a second earlier":
+            "waits accepted_after_retry_after accepted_a_second_earlier",
+    },
+    "chaos redis": {
+        "Redis is wiped: slowest of the first loads in ms, extra loads on Free, exact again after s": _redis("wiped"),
+        "the same, killed": _redis("killed"),
+        "the same, frozen": _redis("frozen"),
+        "p50 in ms while it is killed: with Redis, without":
+            "killed_open_milliseconds.with_redis.p50 killed_open_milliseconds.without_redis.p50",
+        "p50 in ms while it is frozen: with Redis, without":
+            "frozen_open_milliseconds.with_redis.p50 frozen_open_milliseconds.without_redis.p50",
+    },
+    "chaos files": {
+        "uploads, ready, failed as poison pills": "uploads outcomes.ready failed_as_poison_pills",
+        "workers killed": "kills",
+        "connections to the store cut, slowed": "connections_to_the_store.cut connections_to_the_store.slowed",
+        "objects left, each with its row": "objects",
+    },
+    "chaos scanner": {
+        "seconds to the verdict: scanner absent, frozen": "absent.seconds frozen.seconds",
+        "uploads while it reloads, ready": "reloading.uploads reloading.ready",
+        "1 GB in s: malware near its end, clean": "near_the_end_of_1_gb.seconds resembling_an_archive.seconds",
+    },
+    "chaos store": {
+        "loads; p50, p99, max, ms": "loads load_milliseconds.p50 load_milliseconds.p99 load_milliseconds.max",
+        "upload sessions refused; first refusal after s": "refused_sessions refused_after_seconds",
+        "accepted again after, s": "taken_again_after_seconds",
+    },
+    "chaos server": {
+        "cargo, delivered, per second": "cargo delivered cargo_per_second",
+        "kills; requests sent again, of them cut by a kill, answered and not stored":
+            "process_kills repeated cut answers_not_stored_at_kill",
+    },
     "chaos freeze": _INTERRUPTIONS,
     "chaos partition": _INTERRUPTIONS,
-    "chaos promote": {**_CHAOS, "promotions": "promotions"},
+    "chaos promote": {**_CHAOS, "promotions": "promotions", "longest promotion, s": "promotion_seconds.max"},
+    "chaos statements": {
+        **_CHAOS,
+        "statements, faults": "statements faults",
+        "idempotency keys, with several cargo, loads sent again": "keys keys_with_several_cargo repeats",
+    },
+    "chaos overload": {
+        "five times the load: sustained per second, goodput to it, refusals p99 in ms, the last one after s":
+            _overload("load"),
+        "the same, 200 ms from the database": _overload("distance"),
+        "clocks 10 minutes off: ids with a wrong time, callback p99 in s, slowest retry in s":
+            "clocks.ids_with_a_wrong_time clocks.callback_seconds.p99 clocks.retry_seconds.max",
+        "full disk: first refusal after s, loads work again after s":
+            "disk.first_refusal_after_seconds disk.works_after_seconds",
+        "lost in each part": "load.lost distance.lost clocks.lost disk.lost",
+    },
+    "chaos neighbours": {
+        "hanging provider: load to callback p99 in s of the mock, without and with": _victim("provider_svc_mock"),
+        "the same of another batch account": _victim("provider_healthy_batch"),
+        "the same of another server": _victim("provider_healthy_server"),
+        "flood: the latecomer's callback in s, without and with": "flood.seconds_without flood.seconds_with",
+        "flood: cargo, batches between the latecomer's load and its own":
+            "flood.cargo flood.batches_between_load_and_own",
+        "dead receivers: load to callback p99 in s of healthy ones, without and with": _victim("receivers"),
+        "dead receivers: due to sent p99 in s, without and with":
+            "receivers_due_to_sent_seconds.without.p99 receivers_due_to_sent_seconds.with.p99",
+        "dead receivers: organizations, faulty, healthy callbacks per second":
+            "receivers_organizations receivers_faulty receivers_healthy_per_second",
+        "`[mock:` text: load to callback p99 in s of others, without and with": _victim("poison"),
+        "large loads: the same": _victim("memory"),
+        "large loads: count; most memory in MB of `work`, `serve`":
+            "memory_loads.count memory_loads.work_peak_megabytes memory_loads.serve_peak_megabytes",
+        "half-open requests: the same p99": _victim("connections"),
+        "half-open requests: load p99 in ms, without and with":
+            "connections.without.load_milliseconds.p99 connections.with.load_milliseconds.p99",
+        "half-open requests: opened, closed by the service":
+            "connections_half_open.opened connections_half_open.closed",
+    },
     "chaos idle": {
         "connections without a key": "connections",
         "loads p99 in ms without them, with them, ratio: directly": _idle("direct"),
@@ -86,9 +203,30 @@ FIGURES = {
         "open files, memory of `serve` in MB": "direct.attacks.0.serve.open_files direct.attacks.0.serve.megabytes",
         "closed by deadlines": "direct.attacks.0.serve.connections.timed_out",
     },
+    "chaos markers": {
+        "cargo, files read, MB": "cargo encrypted.files encrypted.megabytes",
+        "kinds of content found: with encryption, without": "encrypted.kinds_found plain.kinds_found",
+    },
     "chaos submit": {
         "kills, jobs, items": "kills jobs items",
         "jobs whose response was lost, submitted twice": "jobs_without_answer submitted_twice",
     },
-    "soak": {"minutes, trials, failed": "minutes trials failed", "kills, lost": "kills lost"},
+    "model": {"operations; seed": "operations seed"},
+    "interleavings": {"seeds; the first": "seeds first"},
+    "fuzz api": {"cases": "cases", "posts to the dashboard's forms": "form_posts", "pages, forms": "pages forms"},
+    "soak": {
+        "minutes, trials, failed": "minutes trials failed",
+        "kills, of them in `chaos submit`": "kills kills_of_submit",
+        "loaded, lost, callbacks sent twice": "loaded lost duplicates",
+    },
+    "compare": {
+        "the commit before; rounds": "before rounds",
+        "load, `svc-mock` without Redis: median ratio to the commit before; of that commit to itself":
+            _rate("load, svc-mock without Redis"),
+        "load, `svc-mock` with limits in Redis": _rate("load, svc-mock with Redis limits"),
+        "load, priced": _rate("load, priced with Redis limits"),
+        "load, priced, one organization": _rate("load, priced with Redis limits, alone"),
+        "journey": _rate("journey"),
+        "journey by CPU time": _rate("journey by CPU time"),
+    },
 }

@@ -7,12 +7,13 @@ short_verbs() {
     cat <<'END'
 bench load --small
 bench journey --small
+bench journey --small --encrypted
 bench gather --small
 bench batches --small
 bench videos --small
 bench pages --small
 chaos kill --seconds 15
-chaos connections --seconds 15 --rate 100
+chaos connections --seconds 15 --rate 40
 chaos restart --seconds 15 --rate 100
 chaos shard --seconds 6 --rate 10
 chaos limits --rounds 2 --waits 2
@@ -24,11 +25,13 @@ chaos submit --seeds 1 --points 8 --cargo 200
 chaos freeze --rounds 1 --most-seconds 15 --rate 20
 chaos partition --rounds 2 --most-seconds 10 --rate 20
 chaos promote --rounds 2 --rate 20
+chaos promote --rounds 1 --rate 20 --hosts list
 chaos statements --seconds 15
 chaos overload --small --part load --part distance --part clocks
 chaos overload --part disk --seconds 12
 chaos neighbours --small
 chaos idle --small
+chaos markers --small
 chaos server --cargo 20
 END
 }

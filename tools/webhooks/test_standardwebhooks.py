@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import time
+from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -11,6 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 TOLERANCE_SECONDS = 5 * 60
 # A test must not fail because a second passes while it runs.
 MARGIN_SECONDS = 30
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
 
 def sign(age_seconds=0):
@@ -29,6 +32,13 @@ def is_valid(secret, callback, body=None):
     except WebhookVerificationError:
         return False
     return True
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["id"])
+def test_the_library_signs_as_the_vectors_say(vector):
+    moment = datetime.fromtimestamp(int(vector["timestamp"]), tz=timezone.utc)
+    signature = Webhook(vector["secret"]).sign(vector["id"], moment, vector["body"])
+    assert signature == vector["signature"]
 
 
 @pytest.mark.parametrize(

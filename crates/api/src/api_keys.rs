@@ -41,8 +41,6 @@ use crate::caller::Caller;
 const MAX_CONCURRENT_LOOKUPS: usize = 8;
 /// How long a lookup may wait for a permit.
 const LOOKUP_QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
-/// After this time control counts as unreachable.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 /// `Retry-After` when a key cannot be checked.
 const RETRY_AFTER_SECONDS: u32 = 2;
 
@@ -53,6 +51,8 @@ pub struct ApiKeyCacheOptions {
     pub stale_after: Duration,
     /// How many keys are cached.
     pub capacity: usize,
+    /// How long control may take for an answer. After that it counts as unreachable.
+    pub control_timeout: Duration,
 }
 
 impl Default for ApiKeyCacheOptions {
@@ -60,6 +60,7 @@ impl Default for ApiKeyCacheOptions {
         Self {
             stale_after: Duration::from_mins(15),
             capacity: 200_000,
+            control_timeout: Duration::from_secs(2),
         }
     }
 }
@@ -112,6 +113,7 @@ pub struct ApiKeyCache {
     usage_queue: KeyUsageQueue,
     berths: BerthMap,
     lookup_permits: Semaphore,
+    control_timeout: Duration,
     /// The position up to which the feed was read; nothing before the first read.
     feed_position: Mutex<Option<i64>>,
 }
@@ -126,6 +128,7 @@ impl ApiKeyCache {
             usage_queue: KeyUsageQueue::default(),
             berths: BerthMap::default(),
             lookup_permits: Semaphore::new(MAX_CONCURRENT_LOOKUPS),
+            control_timeout: options.control_timeout,
             feed_position: Mutex::new(None),
         }
     }
@@ -207,7 +210,7 @@ impl ApiKeyCache {
         if !self.control_monitor.may_query(self.clock.now()) {
             return Err(CONTROL_UNAVAILABLE);
         }
-        match timeout(CONTROL_TIMEOUT, self.find_principal(digest)).await {
+        match timeout(self.control_timeout, self.find_principal(digest)).await {
             Ok(Ok(found)) => {
                 self.control_monitor.record_answer();
                 Ok(found)

@@ -10,10 +10,10 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use domain::api_key::ApiKeyRefusal;
+use domain::request_buckets::RequestLimitExceeded;
 
 use crate::api_error::ApiError;
 use crate::auth::API_KEY_HEADER;
-use crate::rate_limit::RouteLimitExceeded;
 use crate::state::App;
 
 pub use lines::encode_lines;
@@ -41,7 +41,7 @@ pub(crate) async fn list(
     Ok((headers, lines).into_response())
 }
 
-pub(crate) fn too_many_requests(exceeded: RouteLimitExceeded) -> ApiError {
+pub(crate) fn too_many_requests(exceeded: RequestLimitExceeded) -> ApiError {
     let detail = "Too many requests for this audit log. Please slow down.";
     ApiError::with_text(StatusCode::TOO_MANY_REQUESTS, detail)
         .with_header(RETRY_AFTER, exceeded.retry_after_seconds.into())

@@ -1,12 +1,9 @@
 //! Authentication by `X-API-Key`: the header becomes a caller, or one of the contract's errors.
 
-use std::net::{IpAddr, SocketAddr};
-
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::FromRequestParts;
 use domain::authentication_flag::AuthenticationFlag;
-use domain::forwarded_for::client_address;
+use domain::forwarded_for::ClientAddress;
 use domain::key_scope::KeyRight;
-use http::HeaderValue;
 use http::request::Parts;
 
 use crate::api_error::ApiError;
@@ -15,7 +12,6 @@ use crate::caller::Caller;
 use crate::state::App;
 
 pub(crate) const API_KEY_HEADER: &str = "x-api-key";
-const FORWARDED_FOR_HEADER: &str = "x-forwarded-for";
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -32,21 +28,14 @@ impl FromRequestParts<App> for Caller {
         // The router sets the right of every route that authenticates callers.
         let right = parts.extensions.get::<KeyRight>().copied();
         let right = right.ok_or_else(|| ApiError::internal("the route has no right"))?;
-        let address = find_client_address(parts, app);
+        // None if the request came in-process.
+        let address = parts.extensions.get::<ClientAddress>().map(|it| it.0);
         let caller = app.keys.authenticate(presented, right, address).await?;
         if let Some(flag) = parts.extensions.get::<AuthenticationFlag>() {
             flag.set();
         }
         Ok(caller)
     }
-}
-
-/// None if the request came in-process.
-fn find_client_address(parts: &Parts, app: &App) -> Option<IpAddr> {
-    let ConnectInfo(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>()?;
-    let lines = parts.headers.get_all(FORWARDED_FOR_HEADER).iter();
-    let lines = lines.map(HeaderValue::as_bytes);
-    Some(client_address(peer.ip(), lines, &app.trusted_proxies))
 }
 
 /// A caller whose request is counted against the limit of its route.

@@ -98,6 +98,8 @@ pub(crate) enum StoreLoadError {
     File(LoadRefusal),
     /// The shard is unreachable, or it is not known whether the load is stored.
     Unavailable,
+    /// The data key of the project is unavailable, so the load cannot be encrypted.
+    KeyUnavailable,
     /// The queue is full.
     Overloaded(Overload),
     /// The database rejected the row. The text is for the log.

@@ -12,7 +12,6 @@ use domain::id::Berth;
 use domain::model::Catalogue;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::Clock;
-use ipnet::IpNet;
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
 use store::{Control, Shard};
@@ -59,8 +58,6 @@ pub struct Options {
     pub route_limits: RouteLimits,
     /// The URL in rate-limit errors where a caller can upgrade the plan.
     pub upgrade_url: String,
-    /// Proxies whose `X-Forwarded-For` header is trusted.
-    pub trusted_proxies: Vec<IpNet>,
     pub schemes: AllowedSchemes,
     pub max_body_bytes: usize,
     pub max_messages: usize,
@@ -83,7 +80,6 @@ pub struct AppInner {
     pub(crate) route_limiter: Arc<RouteLimiter>,
     node_heartbeat: Arc<NodeHeartbeat>,
     pub(crate) upgrade_url: String,
-    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) rules: LoadRules,
     pub(crate) max_body_bytes: usize,
     pub(crate) linger: TimeDelta,
@@ -128,6 +124,8 @@ impl App {
         let handles = parts.shards.iter().cloned().map(|shard| {
             let writer = LoadWriter::new(shard.clone());
             let name = shard.name.clone();
+            metrics::counter!("longshore_cargo_loaded_total", "shard" => name.to_string())
+                .increment(0);
             (
                 name,
                 ShardHandle {
@@ -155,7 +153,6 @@ impl App {
             route_limiter,
             node_heartbeat: nodes,
             upgrade_url: options.upgrade_url,
-            trusted_proxies: options.trusted_proxies,
             keys,
             catalogue: parts.catalogue,
             plan_limits: parts.plan_limits,

@@ -125,11 +125,12 @@ mod tests {
         let options = Options {
             public_url: "https://here.example".to_owned(),
             store_origin: None,
-            trusted_proxies: Vec::new(),
             setup_plan: domain::organization::Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
             sign_in: crate::state::SignInPolicy::default(),
             signing_roots: None,
+            retention_days: 30,
+            requests_per_minute: 60,
         };
         let token = SecretToken::from_random([1; 32]);
         let mut headers = HeaderMap::new();

@@ -1,10 +1,10 @@
 //! CSRF protection: every request that changes data carries the CSRF token of its session.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{FromRequest as _, Request};
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use subtle::ConstantTimeEq as _;
 
 use crate::page_error::PageError;
@@ -13,8 +13,6 @@ use crate::page_error::PageError;
 /// earlier version use the second name.
 const CSRF_HEADERS: [&str; 2] = ["x-csrf-token", "x-form-seal"];
 const CSRF_FIELDS: [&str; 2] = ["csrf", "seal"];
-/// Large enough for a cargo's JSON.
-const MAX_FORM_BYTES: usize = 12 << 20;
 
 /// Returns the request if its CSRF token is the session's.
 pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Request, PageError> {
@@ -35,7 +33,7 @@ pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Re
         return Err(PageError::CsrfMismatch);
     }
     let (parts, body) = request.into_parts();
-    let bytes = read_body(body, MAX_FORM_BYTES).await?;
+    let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
     let mut fields = url::form_urlencoded::parse(&bytes);
     let given = fields.find(|(name, _)| CSRF_FIELDS.contains(&name.as_ref()));
     match given {
@@ -46,15 +44,13 @@ pub(crate) async fn verify_csrf(request: Request, csrf_token: &str) -> Result<Re
     }
 }
 
-/// Reads the whole body. The listener times out slow ones.
-pub(crate) async fn read_body(body: Body, max_bytes: usize) -> Result<Bytes, PageError> {
-    match Limited::new(body, max_bytes).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(PageError::Invalid("The form is too large.".to_owned()))
-        }
-        Err(_) => Err(PageError::IncompleteBody),
-    }
+/// Reads the whole body, up to the limit of the route. The listener times out slow ones.
+async fn read_body(request: Request) -> Result<Bytes, PageError> {
+    let read = Bytes::from_request(request, &()).await;
+    read.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => PageError::FormTooLarge,
+        _ => PageError::IncompleteBody,
+    })
 }
 
 /// Compares in constant time, so that timing does not reveal the token.
@@ -103,11 +99,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_form_that_is_too_large_is_told_from_one_that_did_not_arrive() {
-        let large = read_body(Body::from("four"), 3).await;
-        assert!(matches!(large, Err(PageError::Invalid(_))), "{large:?}");
+        // Two megabytes are the limit of a request without a route.
+        let large = read_body(Request::new(Body::from(vec![0_u8; 3 << 20]))).await;
+        assert!(matches!(large, Err(PageError::FormTooLarge)), "{large:?}");
         let late = io::Error::from(io::ErrorKind::TimedOut);
         let late = Body::from_stream(futures::stream::iter([Ok("a"), Err(late)]));
-        let late = read_body(late, 3).await;
+        let late = read_body(Request::new(late)).await;
         assert!(matches!(late, Err(PageError::IncompleteBody)), "{late:?}");
     }
 }

@@ -17,6 +17,7 @@ use store::control::session;
 use crate::access::{Access, ClientInfo, PageScope, SignedIn, Visitor};
 use crate::cookie;
 use crate::csrf;
+use crate::live_streams::LiveRefresh;
 use crate::page_error::PageError;
 use crate::state::{DashboardState, SecondFactorPolicy};
 
@@ -65,10 +66,14 @@ async fn authorize(
     let (mut parts, body) = request.into_parts();
     let Ok(client) = ClientInfo::from_request_parts(&mut parts, state).await;
     let signed_in = find_signed_in(state, &parts.headers, &client).await?;
-    if let Some(flag) = parts.extensions.get::<AuthenticationFlag>()
-        && signed_in.is_some()
-    {
-        flag.set();
+    if let Some(signed_in) = &signed_in {
+        if let Some(flag) = parts.extensions.get::<AuthenticationFlag>() {
+            flag.set();
+        }
+        // Live pages have limits of their own.
+        if parts.extensions.get::<LiveRefresh>().is_none() {
+            count_request(state, signed_in)?;
+        }
     }
     let access = if needs == RequiredAccess::Public {
         parts.extensions.insert(Visitor(signed_in));
@@ -133,6 +138,16 @@ async fn find_signed_in(
         proved_at: found.proved_at,
         has_second_factor: found.has_second_factor,
     }))
+}
+
+/// Stops loops, far above what a person's browser sends.
+fn count_request(state: &DashboardState, signed_in: &SignedIn) -> Result<(), PageError> {
+    let now = state.clock.now().timestamp_micros();
+    let counted = state.request_buckets.take(signed_in.person.id, now);
+    counted.map_err(|exceeded| PageError::RateLimited {
+        what: "requests",
+        seconds: i64::try_from(exceeded.retry_after_seconds).unwrap_or(i64::MAX),
+    })
 }
 
 async fn grant_access(

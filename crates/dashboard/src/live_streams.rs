@@ -1,17 +1,16 @@
 //! Open live streams: their limits, and one rendering for all streams of the same page.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::Request;
 use domain::concurrency_limit::{ConcurrencyLimit, OwnerPermit};
+use domain::forwarded_for::ClientAddress;
 use domain::id::PersonId;
-use http::HeaderMap;
-use http::header::{COOKIE, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{COOKIE, HeaderValue, USER_AGENT};
 use http_body_util::{BodyExt as _, Limited};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -48,21 +47,15 @@ pub(crate) struct LivePage {
 /// Where a stream comes from: the audit log names the client that first opened the page.
 #[derive(Debug, Default)]
 pub(crate) struct LiveClient {
-    peer: Option<ConnectInfo<SocketAddr>>,
-    headers: HeaderMap,
+    address: Option<ClientAddress>,
+    user_agent: Option<HeaderValue>,
 }
 
 impl LiveClient {
     pub(crate) fn of(request: &Request) -> Self {
-        let mut headers = HeaderMap::new();
-        for name in [USER_AGENT, HeaderName::from_static("x-forwarded-for")] {
-            for value in request.headers().get_all(&name) {
-                headers.append(name.clone(), value.clone());
-            }
-        }
         Self {
-            peer: request.extensions().get().copied(),
-            headers,
+            address: request.extensions().get().copied(),
+            user_agent: request.headers().get(USER_AGENT).cloned(),
         }
     }
 }
@@ -190,9 +183,11 @@ impl LiveStreams {
         let Ok(mut request) = request.body(Body::empty()) else {
             return Rendering::Ended;
         };
-        request.headers_mut().extend(page.client.headers.clone());
-        if let Some(peer) = page.client.peer {
-            request.extensions_mut().insert(peer);
+        if let Some(user_agent) = page.client.user_agent.clone() {
+            request.headers_mut().insert(USER_AGENT, user_agent);
+        }
+        if let Some(address) = page.client.address {
+            request.extensions_mut().insert(address);
         }
         if is_refresh {
             request.extensions_mut().insert(LiveRefresh);

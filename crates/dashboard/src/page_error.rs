@@ -20,6 +20,8 @@ pub(crate) enum PageError {
     CsrfMismatch,
     /// The request body timed out or broke off.
     IncompleteBody,
+    /// The form is larger than its route allows.
+    FormTooLarge,
     /// The person must enter the password or a code again. Afterwards the browser opens `next`.
     ProofTooOld {
         next: String,
@@ -28,7 +30,9 @@ pub(crate) enum PageError {
     NoSecondFactor,
     /// Invalid input.
     Invalid(String),
+    /// Too many of `what`: attempts to prove an identity, or requests.
     RateLimited {
+        what: &'static str,
         seconds: i64,
     },
     /// The person, or all people together, have too many live streams.
@@ -78,6 +82,12 @@ impl IntoResponse for PageError {
                 "The request was incomplete",
                 "Nothing was changed. Go back and submit the form again.".to_owned(),
             ),
+            Self::FormTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The form is too large",
+                "Nothing was changed. Go back, shorten the text and submit the form again."
+                    .to_owned(),
+            ),
             Self::ProofTooOld { next } => {
                 let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
                 return Redirect::to(&format!("/dashboard/confirm?next={next}")).into_response();
@@ -86,11 +96,7 @@ impl IntoResponse for PageError {
                 return Redirect::to("/dashboard/second-factor?required=true").into_response();
             }
             Self::Invalid(why) => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid request", why),
-            Self::RateLimited { seconds } => {
-                let text = format!("Too many attempts. Wait {seconds} seconds and try again.");
-                let said = render_error(StatusCode::TOO_MANY_REQUESTS, "Too many attempts", &text);
-                return ([(RETRY_AFTER, seconds.to_string())], said).into_response();
-            }
+            Self::RateLimited { what, seconds } => return too_many(what, seconds),
             Self::TooManyStreams => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "Too many live pages",
@@ -98,20 +104,23 @@ impl IntoResponse for PageError {
             ),
             Self::Store(failure) if failure.is_unavailable() => {
                 tracing::warn!(failure = %failure, "dashboard page failed: database unavailable");
-                let text = "A database does not respond. Requests to other databases still work. \
-                    Reload this page in a few seconds.";
-                let said = render_error(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "Temporarily unavailable",
-                    text,
+                return temporarily_unavailable(
+                    "A database does not respond. Requests to other databases still work. Reload \
+                     this page in a few seconds.",
                 );
-                return ([(RETRY_AFTER, "5")], said).into_response();
             }
             Self::Store(failure) if failure.is_nul_in_text() => (
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "Invalid request",
                 "A text contains a NUL character. Go back, remove it and try again.".to_owned(),
             ),
+            Self::Store(failure @ store::Error::KeyUnavailable(_)) => {
+                tracing::warn!(failure = %failure, "dashboard page failed: data key unavailable");
+                return temporarily_unavailable(
+                    "The encryption key of this project is unavailable, so its contents cannot be \
+                     read. Reload this page in a few seconds.",
+                );
+            }
             Self::Store(failure) => {
                 let cause = failure.diagnosis();
                 tracing::error!(failure = %failure, cause, "dashboard page failed");
@@ -124,6 +133,19 @@ impl IntoResponse for PageError {
         };
         render_error(status, title, &text)
     }
+}
+
+fn temporarily_unavailable(text: &str) -> Response {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let page = render_error(status, "Temporarily unavailable", text);
+    ([(RETRY_AFTER, "5")], page).into_response()
+}
+
+fn too_many(what: &str, seconds: i64) -> Response {
+    let title = format!("Too many {what}");
+    let text = format!("{title}. Wait {seconds} seconds and try again.");
+    let page = render_error(StatusCode::TOO_MANY_REQUESTS, &title, &text);
+    ([(RETRY_AFTER, seconds.to_string())], page).into_response()
 }
 
 fn render_error(status: StatusCode, title: &str, text: &str) -> Response {

@@ -11,6 +11,7 @@ mod project;
 mod reports;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 
 use crate::gate;
@@ -35,7 +36,9 @@ pub(crate) fn router(state: &DashboardState) -> Router<DashboardState> {
     for route in all_routes() {
         let needs = (route.required_access, route.needs_recent_proof);
         let gate = middleware::from_fn_with_state((state.clone(), needs), gate::enforce);
-        router = router.route(route.path, route.handler.layer(gate));
+        // The gate reads forms too, so the limit comes first.
+        let limit = DefaultBodyLimit::max(route.max_form_bytes);
+        router = router.route(route.path, route.handler.layer((limit, gate)));
     }
     router
 }

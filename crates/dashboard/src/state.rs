@@ -8,13 +8,13 @@ use axum::extract::Request;
 use axum::response::Response;
 use chrono::TimeDelta;
 use domain::callback_signature::SigningRoots;
-use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::id::{ApiKeyId, Berth, OrganizationId, PersonId, ProjectId};
 use domain::model::Catalogue;
 use domain::oidc::{ExternalIdentity, LoginAttempt};
 use domain::organization::Plan;
 use domain::plan_limits::LimitsByPlan;
+use domain::request_buckets::RequestBuckets;
 use domain::time::{Clock, Timestamp};
-use ipnet::IpNet;
 use store::{Control, Shard};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -76,8 +76,6 @@ pub struct Options {
     pub public_url: String,
     /// The object store's origin. Browsers may send requests to it and to our own origin only.
     pub store_origin: Option<String>,
-    /// Proxies whose `X-Forwarded-For` header is trusted.
-    pub trusted_proxies: Vec<IpNet>,
     /// The plan of the organization that setup creates.
     pub setup_plan: Plan,
     /// How long a lane waits for more cargo before it sends a batch that is not full.
@@ -85,6 +83,10 @@ pub struct Options {
     pub sign_in: SignInPolicy,
     /// The secrets of signed callbacks are derived from them. None: signing cannot be turned on.
     pub signing_roots: Option<SigningRoots>,
+    /// How many days the installation keeps cargo. A project may choose fewer.
+    pub retention_days: u32,
+    /// Requests of each person, without the refreshes of live pages.
+    pub requests_per_minute: u32,
 }
 
 /// How people sign in, and for how long.
@@ -136,6 +138,7 @@ pub struct DashboardStateInner {
     pub(crate) api: Arc<dyn ApiService>,
     pub(crate) identity_provider: Option<Arc<dyn IdentityProvider>>,
     pub(crate) live_streams: Arc<LiveStreams>,
+    pub(crate) request_buckets: RequestBuckets<PersonId>,
     pub(crate) options: Options,
     /// Renders pages for live streams.
     router: OnceLock<Router>,
@@ -162,6 +165,7 @@ impl DashboardState {
             api: parts.api,
             identity_provider: parts.identity_provider,
             live_streams: LiveStreams::new(parts.live_streams, parts.stop),
+            request_buckets: RequestBuckets::new(parts.options.requests_per_minute),
             options: parts.options,
             router: OnceLock::new(),
             password_hash_permits: Semaphore::new(2),

@@ -158,24 +158,24 @@ mod tests {
     #[test]
     fn a_deactivated_key_is_unknown_even_when_expired() {
         let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
-        let standing = ApiKeyStatus {
+        let status = ApiKeyStatus {
             is_active: false,
             expires_at: Some(now),
             is_project_active: false,
         };
-        assert_eq!(standing.admit(now), Err(ApiKeyRefusal::Unknown));
+        assert_eq!(status.admit(now), Err(ApiKeyRefusal::Unknown));
     }
 
     #[test]
     fn a_key_expires_at_its_moment() {
         let now = DateTime::from_timestamp_micros(1_000_000).unwrap();
-        let mut standing = ApiKeyStatus {
+        let mut status = ApiKeyStatus {
             is_active: true,
             expires_at: Some(now),
             is_project_active: true,
         };
-        assert_eq!(standing.admit(now), Err(ApiKeyRefusal::Expired));
-        standing.expires_at = Some(now + chrono::TimeDelta::microseconds(1));
-        assert_eq!(standing.admit(now), Ok(()));
+        assert_eq!(status.admit(now), Err(ApiKeyRefusal::Expired));
+        status.expires_at = Some(now + chrono::TimeDelta::microseconds(1));
+        assert_eq!(status.admit(now), Ok(()));
     }
 }

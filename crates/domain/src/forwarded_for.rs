@@ -7,6 +7,10 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 
+/// The address of the client. The listener sets it in the extensions of each request.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientAddress(pub IpAddr);
+
 /// The address of the client, in its canonical form: an IPv4-mapped IPv6 address is IPv4.
 ///
 /// `lines` are the values of all `X-Forwarded-For` headers, in the order of the request. They

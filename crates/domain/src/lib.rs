@@ -17,6 +17,8 @@ pub mod audit_token;
 
 pub mod secret_token;
 
+pub mod master_key;
+
 pub mod person;
 
 pub mod oidc;
@@ -65,6 +67,8 @@ pub mod plan_limits;
 
 pub mod token_bucket;
 
+pub mod request_buckets;
+
 pub mod bucket_marker;
 
 pub mod fixed_window;
@@ -83,7 +87,7 @@ pub mod admission;
 
 pub mod lane;
 
-pub mod fair_queue;
+pub mod fair_queueing;
 
 pub mod batch;
 
@@ -108,6 +112,8 @@ pub mod retry_schedule;
 pub mod resend;
 
 pub mod callback_settings;
+
+pub mod retention;
 
 pub mod callback_signature;
 

@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use chrono::TimeDelta;
 
+/// What rows say instead of the name of an erased person.
+pub const ERASED_PERSON: &str = "erased person";
+
 /// What a member may do in an organization. Each role includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {

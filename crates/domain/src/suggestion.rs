@@ -5,23 +5,26 @@ use strsim::levenshtein;
 /// The closest of the known names, if it is close enough to be a typo.
 ///
 /// A name that differs only in case is the closest.
-pub fn closest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest_name<'a>(
+    unknown: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let measured = known
         .into_iter()
-        .filter_map(|name| Some((typo_distance(asked, name)?, name)));
+        .filter_map(|name| Some((typo_distance(unknown, name)?, name)));
     measured.min_by_key(|(away, _)| *away).map(|(_, name)| name)
 }
 
-/// The distance from the asked name to this one: first ignoring case, then respecting it.
-fn typo_distance(asked: &str, name: &str) -> Option<(usize, usize)> {
+/// The distance from the unknown name to this one: first ignoring case, then respecting it.
+fn typo_distance(unknown: &str, name: &str) -> Option<(usize, usize)> {
     let letters = name.chars().count();
     let most = letters / 3;
     // Callers may send long texts: only names of a similar length are measured.
-    if asked.chars().nth(letters + most).is_some() {
+    if unknown.chars().nth(letters + most).is_some() {
         return None;
     }
-    let away = levenshtein(&asked.to_lowercase(), &name.to_lowercase());
-    (away <= most).then(|| (away, levenshtein(asked, name)))
+    let away = levenshtein(&unknown.to_lowercase(), &name.to_lowercase());
+    (away <= most).then(|| (away, levenshtein(unknown, name)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Every call to another machine: providers, callback receivers, the OIDC provider, Redis, the
-//! object store and the malware scanner.
+//! object store and the malware scanner. Also the child processes: the probe, and the command of the
+//! master key.
 
 mod connection;
 
@@ -20,6 +21,8 @@ pub mod rate_limits;
 pub mod health;
 
 pub mod probe;
+
+pub mod master_key;
 
 pub mod object_store;
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::id::OrganizationId;
+use domain::id::{OrganizationId, ProjectId};
 use domain::plan_limits::RateLimit;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
@@ -169,6 +169,28 @@ impl RedisRateLimiter {
     pub async fn ping(&self) -> Result<(), RateLimiterFailure> {
         let mut connection = self.get_connection().await?;
         Ok(redis::cmd("PING").exec_async(&mut connection).await?)
+    }
+
+    /// Deletes the counters of erased projects, and of an erased organization.
+    pub async fn forget(
+        &self,
+        organization: Option<OrganizationId>,
+        projects: &[ProjectId],
+    ) -> Result<(), RateLimiterFailure> {
+        let windows = projects.iter().copied().map(request::window_key);
+        let keys: Vec<String> = organization
+            .map(request::bucket_key)
+            .into_iter()
+            .chain(windows)
+            .collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut connection = self.get_connection().await?;
+        Ok(redis::cmd("DEL")
+            .arg(&keys)
+            .exec_async(&mut connection)
+            .await?)
     }
 
     /// The next call opens a new connection. Calls in flight keep theirs.

@@ -1,10 +1,12 @@
 //! `longshored admin`: commands for organizations, projects, API keys, people, credit, files,
-//! providers and the audit log.
+//! providers and the audit log, and the erasure of their data.
 
 mod argument;
 mod audit;
 mod consistency_check;
 mod credit;
+mod encryption;
+mod erase;
 mod failure;
 mod files;
 mod key;
@@ -16,6 +18,7 @@ mod printer;
 mod project;
 mod provider;
 mod random;
+mod retention;
 mod savings;
 mod signing;
 #[cfg(test)]
@@ -32,6 +35,8 @@ use store::{Control, Shard, migrate};
 
 use crate::admin::audit::AuditCommand;
 use crate::admin::credit::CreditCommand;
+use crate::admin::encryption::EncryptionCommand;
+use crate::admin::erase::EraseCommand;
 pub use crate::admin::failure::AdminFailure;
 use crate::admin::files::FilesCommand;
 use crate::admin::key::KeyCommand;
@@ -79,6 +84,9 @@ enum AdminSubcommand {
     /// Signatures of a project's callbacks, and their secrets.
     #[command(subcommand)]
     Signing(SigningCommand),
+    /// Encryption at rest, and the rotation of its keys.
+    #[command(subcommand)]
+    Encryption(EncryptionCommand),
     /// People who sign in to the dashboard.
     #[command(subcommand)]
     Person(PersonCommand),
@@ -97,6 +105,9 @@ enum AdminSubcommand {
     /// Tokens that read the audit log over HTTP, for a SIEM.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Erase an organization, a project or a person.
+    #[command(subcommand)]
+    Erase(EraseCommand),
     /// What batching saved, by organization and model: the realtime price minus the charge.
     Savings(SavingsCommand),
     /// The licence of a self-hosted installation; needs no database.
@@ -126,12 +137,14 @@ impl AdminCommand {
             | AdminSubcommand::Project(_)
             | AdminSubcommand::Key(_)
             | AdminSubcommand::Signing(_)
+            | AdminSubcommand::Encryption(_)
             | AdminSubcommand::Person(_)
             | AdminSubcommand::Credit(_)
             | AdminSubcommand::Ledger(_)
             | AdminSubcommand::Files(_)
             | AdminSubcommand::Provider(_)
             | AdminSubcommand::Audit(_)
+            | AdminSubcommand::Erase(_)
             | AdminSubcommand::Savings(_) => None,
         }
     }
@@ -186,11 +199,16 @@ pub async fn run(
     };
     let answer = match command.subcommand {
         AdminSubcommand::Organization(command) => organization::run(command, context).await?,
-        AdminSubcommand::Project(command) => project::run(command, context).await?,
+        AdminSubcommand::Project(command) => {
+            project::run(command, settings.values.retention_days, context).await?
+        }
         AdminSubcommand::Key(command) => key::run(command, context).await?,
         AdminSubcommand::Signing(command) => {
             let roots = callback_signing::roots(&settings.values);
             signing::run(command, roots.as_ref(), context).await?
+        }
+        AdminSubcommand::Encryption(command) => {
+            encryption::run(command, &settings.values, context).await?
         }
         AdminSubcommand::Person(command) => {
             let public_url = dashboard::public_url(&settings.values, settings.values.listen);
@@ -205,6 +223,9 @@ pub async fn run(
             provider::run(command, &accounts, context).await?
         }
         AdminSubcommand::Audit(command) => audit::run(command, context).await?,
+        AdminSubcommand::Erase(command) => {
+            return erase::run(command, &settings.values, context).await;
+        }
         AdminSubcommand::Savings(command) => savings::run(command, context).await?,
         // Handled by `offline_command`, before the databases are opened.
         AdminSubcommand::Licence(_) => String::new(),

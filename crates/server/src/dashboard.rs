@@ -115,7 +115,6 @@ fn options(listener: &TcpListener, values: &SettingValues) -> Options {
     Options {
         public_url: public_url(values, address),
         store_origin: store_origin(values),
-        trusted_proxies: values.trusted_proxies.clone(),
         setup_plan: match values.deployment {
             Deployment::Cloud => Plan::Pro,
             Deployment::SelfHosted => Plan::Enterprise,
@@ -131,6 +130,8 @@ fn options(listener: &TcpListener, values: &SettingValues) -> Options {
             },
         },
         signing_roots: callback_signing::roots(values),
+        retention_days: values.retention_days,
+        requests_per_minute: values.dashboard_limit_per_minute,
     }
 }
 

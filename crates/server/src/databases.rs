@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::master_key::MasterKeys;
 use domain::time::Clock;
 use metrics::gauge;
 use store::shard::node::session_name;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::clock::DatabaseClock;
+use crate::master_key;
 use crate::settings::Settings;
 
 /// Connections to control for the dashboard alone: many open pages never use up those that the API
@@ -89,27 +91,34 @@ pub struct DatabaseAddressFailure {
 
 /// For a process that serves or works. Its sessions are named after its node, so that other
 /// nodes can terminate them.
-pub fn connect(settings: &Settings, node: Uuid) -> Result<Stores, DatabaseAddressFailure> {
+pub fn connect(
+    settings: &Settings,
+    node: Uuid,
+    master_keys: Option<&Arc<dyn MasterKeys>>,
+) -> Result<Stores, DatabaseAddressFailure> {
     let connections = settings.values.database_connections;
-    open_pools(
-        settings,
-        &PoolOptions {
-            connections: usize::try_from(connections).unwrap_or(usize::MAX),
-            application: session_name(node),
-            interceptor: None,
-        },
-        |shard| shard,
-    )
+    let options = PoolOptions {
+        connections: usize::try_from(connections).unwrap_or(usize::MAX),
+        application: session_name(node),
+        interceptor: None,
+    };
+    open_pools(settings, &options, |shard| {
+        shard.with_master_keys(master_keys.cloned())
+    })
 }
 
-/// For an operator's command: few connections, and long statement timeouts.
+/// For an operator's command: few connections, and long statement timeouts. A file of master keys
+/// that is invalid stops only the commands that need it.
 pub fn connect_for_command(settings: &Settings) -> Result<Stores, DatabaseAddressFailure> {
     let options = PoolOptions {
         connections: MAX_COMMAND_CONNECTIONS,
         application: "longshored".to_owned(),
         interceptor: None,
     };
-    let stores = open_pools(settings, &options, Shard::for_operator)?;
+    let master_keys = master_key::from_settings(&settings.values).ok().flatten();
+    let stores = open_pools(settings, &options, |shard| {
+        shard.for_operator().with_master_keys(master_keys.clone())
+    })?;
     Ok(Stores {
         control: stores.control.for_operator(),
         ..stores
@@ -119,7 +128,7 @@ pub fn connect_for_command(settings: &Settings) -> Result<Stores, DatabaseAddres
 fn open_pools(
     settings: &Settings,
     options: &PoolOptions,
-    limited: fn(Shard) -> Shard,
+    prepare: impl Fn(Shard) -> Shard,
 ) -> Result<Stores, DatabaseAddressFailure> {
     let databases = &settings.databases;
     let failure = |name: String| move |source| DatabaseAddressFailure { name, source };
@@ -138,7 +147,7 @@ fn open_pools(
         let shard_clock: Arc<dyn Clock> = clock.clone();
         let shard = Shard::new(&address.name, address.url.reveal(), options, shard_clock)
             .map_err(failure(format!("shard {}", address.name)))?;
-        shards.push(Arc::new(limited(shard)));
+        shards.push(Arc::new(prepare(shard)));
         clocks.push(clock);
     }
     Ok(Stores {

@@ -2,6 +2,7 @@
 
 mod audit_file;
 mod berths;
+mod data_keys;
 mod database;
 mod encryption;
 mod files;
@@ -56,6 +57,8 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
     let mut installation = None;
     let mut shards = Vec::new();
     let databases = &settings.databases;
+    let (mut found, master_keys) = data_keys::examine_master_key(&settings.values).await;
+    findings.append(&mut found.list);
     match databases::connect_for_command(settings) {
         Ok(stores) => {
             let mut control = DependencyFindings::new("control");
@@ -68,6 +71,7 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
             for (shard, address) in stores.shards.iter().zip(&databases.shards) {
                 let mut found = DependencyFindings::new(&format!("shard {}", shard.name));
                 database::check_shard(&mut found, settings, shard, &address.url, now).await;
+                data_keys::check_shard(&mut found, shard, master_keys.as_ref()).await;
                 findings.append(&mut found.list);
             }
             shards = stores.shards;

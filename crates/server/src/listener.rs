@@ -18,9 +18,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
 use axum::response::IntoResponse as _;
 use domain::concurrency_limit::ConcurrencyLimit;
+use domain::forwarded_for::ClientAddress;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -324,15 +324,16 @@ async fn handle_request(
     let began = activity.head_received(!request.body().is_end_stream());
     let options = &context.connections.options;
     let deadline = began + options.request_timeout;
-    let client = options.counted_client(peer.ip(), request.headers());
-    request.extensions_mut().insert(ConnectInfo(peer));
+    let client = options.client_address(peer.ip(), request.headers());
+    let counted = options.counted_client(peer.ip(), client);
+    request.extensions_mut().insert(ClientAddress(client));
     let flag = activity.authentication.clone();
     request.extensions_mut().insert(flag);
     let request = request.map(|incoming| {
         let budget = Arc::clone(&context.body_budget);
         RequestBody::new(incoming, Arc::clone(activity), budget, deadline)
     });
-    let permit = client.map(|client| context.forwarded_requests.try_acquire(client));
+    let permit = counted.map(|client| context.forwarded_requests.try_acquire(client));
     let mut response = if let Some(None) = permit {
         metrics::counter!("longshore_http_requests_refused_total").increment(1);
         // The proxy keeps its connection: dropping the request reads the rest of its body.

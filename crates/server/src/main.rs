@@ -51,6 +51,8 @@ mod signals;
 
 mod logging;
 
+mod master_key;
+
 mod trial;
 
 mod databases;

@@ -16,6 +16,7 @@ use crate::files::MonitoredFileBackends;
 use crate::licence::watcher::LicenceWatcher;
 use crate::listener::options::Options;
 use crate::listener::{self, BindFailure, HttpServer};
+use crate::master_key::{self, MasterKeySetupFailure};
 use crate::metrics;
 use crate::node_lease;
 use crate::providers::credential::CredentialAccess;
@@ -54,6 +55,8 @@ pub enum RunFailure {
     #[error(transparent)]
     Address(#[from] DatabaseAddressFailure),
     #[error(transparent)]
+    MasterKey(#[from] MasterKeySetupFailure),
+    #[error(transparent)]
     Bind(#[from] BindFailure),
     #[error(transparent)]
     Schema(#[from] SchemaFailure),
@@ -81,7 +84,8 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let catalogue = Arc::new(CatalogueStore::open(values.models_file.clone(), accounts)?);
     // A new id at every start: a restarted process is another node.
     let node = Uuid::from_u128(rand::random());
-    let stores = Arc::new(databases::connect(settings, node)?);
+    let master_keys = master_key::from_settings(values)?;
+    let stores = Arc::new(databases::connect(settings, node, master_keys.as_ref())?);
     let licence = Arc::new(LicenceWatcher::open(values, stores.clock.clone()));
     let files = Arc::new(MonitoredFileBackends::open(values, stores.clock.clone())?);
     let redis = match role {

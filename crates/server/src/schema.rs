@@ -39,13 +39,13 @@ pub async fn check_control(control: Control) -> Result<SchemaCheck, SchemaFailur
 /// Also reads the time of a compatible shard: the first load needs it.
 pub async fn check_shard(shard: Arc<Shard>) -> Result<SchemaCheck, SchemaFailure> {
     let name = format!("shard {}", shard.name);
-    let standing = classify(name, migrate::shard_state(&shard).await)?;
-    if standing == SchemaCheck::Compatible
+    let check = classify(name, migrate::shard_state(&shard).await)?;
+    if check == SchemaCheck::Compatible
         && let Ok(now) = store::doctor::read_server_time(&shard.pool).await
     {
         shard.clock.synchronize(now);
     }
-    Ok(standing)
+    Ok(check)
 }
 
 /// Waits until the shard answers and its schema is compatible; false when `stop` comes first.

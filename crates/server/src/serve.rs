@@ -146,7 +146,6 @@ fn options(values: &SettingValues) -> Options {
             file_writes_per_minute: values.file_write_limit_per_minute,
         },
         upgrade_url: values.upgrade_url.to_string(),
-        trusted_proxies: values.trusted_proxies.clone(),
         schemes: values.environment.into(),
         max_body_bytes: values.max_body_bytes,
         max_messages: values.max_messages,

@@ -1,6 +1,6 @@
 //! An account: the files, jobs, faults, pace, counters and records of one credential.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -28,6 +28,8 @@ pub struct SimulatedAccount {
     pub files: Vec<SimulatedFile>,
     pub uploads: HashMap<String, ResumableUpload>,
     pub jobs: Vec<SimulatedJob>,
+    /// Result files that the caller deleted.
+    pub deleted_outputs: HashSet<String>,
     pub faults: AccountFaults,
     pub pace: SimulatedPace,
     pub submissions: Vec<SimulatedSubmission>,
@@ -72,6 +74,7 @@ impl SimulatedAccount {
             files: Vec::new(),
             uploads: HashMap::new(),
             jobs: Vec::new(),
+            deleted_outputs: HashSet::new(),
             faults: AccountFaults::default(),
             slots: Arc::new(Semaphore::new(pace.slots)),
             pace,

@@ -72,6 +72,7 @@ pub enum FaultName {
     Download500,
     TruncateDownload,
     ResultsGone,
+    DeleteIgnored,
     // Realtime.
     Hang,
     #[serde(rename = "busy_503")]

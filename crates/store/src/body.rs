@@ -1,11 +1,17 @@
-//! Bodies as they are stored: compressed when that makes them smaller.
+//! Bodies as they are stored: compressed when that makes them smaller, then encrypted if encryption
+//! is on.
 
 use std::cell::RefCell;
 
+use domain::id::ProjectId;
+
 use crate::Error;
+use crate::encryption::{EncryptedHeader, KeyRequest, ReadKeys, ValueIdentity, WriteKey};
 
 const CODEC_RAW: i16 = 0;
 const CODEC_ZSTD: i16 = 1;
+/// The codec before encryption is the last byte of the plain value.
+const CODEC_ENCRYPTED: i16 = 2;
 /// Below this size a zstd frame costs more than it saves.
 const MIN_BYTES_TO_COMPRESS: usize = 128;
 /// The fastest level: compression is there to write less to the write-ahead log.
@@ -24,6 +30,53 @@ impl PackedBody {
     /// The size in bytes when unpacked; 0 if it cannot be unpacked.
     pub fn unpacked_len(&self) -> usize {
         unpacked_size(self.codec, &self.bytes, self.bytes.len()).unwrap_or_default()
+    }
+
+    pub(crate) fn encrypt(self, key: &WriteKey, identity: ValueIdentity) -> Result<Self, Error> {
+        if key.is_plain() {
+            return Ok(self);
+        }
+        let size = self.unpacked_len();
+        let mut plain = self.bytes;
+        plain.push(u8::try_from(self.codec).unwrap_or_default());
+        Ok(Self {
+            codec: CODEC_ENCRYPTED,
+            bytes: key.encrypt_packed(identity, plain, size)?,
+        })
+    }
+
+    /// Adds the key that the body needs.
+    pub(crate) fn add_key(&self, project: ProjectId, request: &mut KeyRequest) {
+        if self.codec == CODEC_ENCRYPTED {
+            request.add(project, Some(&self.bytes));
+        }
+    }
+
+    /// A body that cannot be decrypted stays encrypted: [`unpack`] refuses it, and others are not
+    /// concerned. Fails only if its key is unavailable.
+    pub(crate) fn decrypt(self, keys: &ReadKeys, identity: ValueIdentity) -> Result<Self, Error> {
+        if self.codec != CODEC_ENCRYPTED {
+            return Ok(self);
+        }
+        let undecryptable = Self {
+            codec: CODEC_ENCRYPTED,
+            bytes: Vec::new(),
+        };
+        match keys.decrypt(identity, self.bytes) {
+            Ok(mut bytes) => Ok(match bytes.pop() {
+                Some(codec) => Self {
+                    codec: codec.into(),
+                    bytes,
+                },
+                None => undecryptable,
+            }),
+            Err(failure @ Error::KeyUnavailable(_)) => Err(failure),
+            Err(_) => Ok(undecryptable),
+        }
+    }
+
+    pub fn unpack(self, table: &'static str) -> Result<Vec<u8>, Error> {
+        unpack(self.codec, self.bytes, table)
     }
 }
 
@@ -55,11 +108,16 @@ pub fn pack(plain: &[u8]) -> PackedBody {
 }
 
 /// How many bytes a stored body of `length` bytes unpacks to, read from its first 18 bytes.
-/// None if it cannot be unpacked.
+/// None if it cannot be unpacked. The size in an encrypted body is checked when it is decrypted.
 pub fn unpacked_size(codec: i16, head: &[u8], length: usize) -> Option<usize> {
     match codec {
         CODEC_RAW => Some(length),
         CODEC_ZSTD => frame_size(head),
+        CODEC_ENCRYPTED => {
+            let header = EncryptedHeader::parse(head)?;
+            let size = usize::try_from(header.size).ok();
+            size.filter(|size| *size <= MAX_UNPACKED_BYTES)
+        }
         _ => None,
     }
 }

@@ -15,6 +15,8 @@ pub mod berth;
 
 pub mod change_feed;
 
+pub mod erasure;
+
 pub mod identity;
 
 pub mod installation;

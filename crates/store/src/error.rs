@@ -17,6 +17,10 @@ pub enum Error {
     /// caller stops.
     #[error("the claim was lost or the row has changed")]
     Fenced,
+    /// A data key cannot be unwrapped: this process has no master key, or its command fails. A
+    /// retry may succeed. The database itself works.
+    #[error("the data key of a project is unavailable: {0}")]
+    KeyUnavailable(String),
 }
 
 impl Error {
@@ -25,17 +29,21 @@ impl Error {
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Driver(error) => is_away(error),
-            Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced => false,
+            Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced | Self::KeyUnavailable(_) => {
+                false
+            }
         }
     }
 
-    /// What failed, for a log: never a value of a row, which PostgreSQL quotes in its texts.
+    /// What failed, for a log: never a value of a row. PostgreSQL quotes values in its texts, but
+    /// not when it is unavailable.
     pub fn diagnosis(&self) -> String {
-        let Self::Driver(sqlx::Error::Database(error)) = self else {
-            return match self {
-                Self::Driver(error) => error.to_string(),
-                Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced => self.to_string(),
-            };
+        let error = match self {
+            Self::Driver(sqlx::Error::Database(error)) if !self.is_unavailable() => error,
+            Self::Driver(error) => return error.to_string(),
+            Self::Migration(_) | Self::Corrupt { .. } | Self::Fenced | Self::KeyUnavailable(_) => {
+                return self.to_string();
+            }
         };
         let parts = [
             ("SQLSTATE", error.code()),
@@ -58,7 +66,7 @@ impl Error {
                 classes.iter().any(|class| code.starts_with(class))
             }
             Self::Driver(sqlx::Error::Encode(_)) | Self::Corrupt { .. } => true,
-            Self::Driver(_) | Self::Migration(_) | Self::Fenced => false,
+            Self::Driver(_) | Self::Migration(_) | Self::Fenced | Self::KeyUnavailable(_) => false,
         }
     }
 

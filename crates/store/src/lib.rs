@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::master_key::MasterKeys;
 use domain::time::Clock;
 
 pub mod body;
@@ -12,6 +13,10 @@ pub mod body;
 pub mod control;
 
 pub mod doctor;
+
+pub mod encryption;
+
+pub mod erasure;
 
 mod error;
 
@@ -33,6 +38,7 @@ pub use error::Error;
 pub use pool::{DatabaseSession, Pool, PoolOptions, Transaction, WorkloadClass};
 
 use concurrency_slots::ConcurrencySlots;
+use encryption::KeyCache;
 
 /// For groups of loads: two writers, each with a second connection for slow groups.
 const WRITER_CONNECTIONS: usize = 4;
@@ -70,6 +76,7 @@ pub struct Shard {
     pub clock: Arc<dyn Clock>,
     /// Bounds how many groups of outcomes are stored at once.
     pub outcome_group_slots: ConcurrencySlots,
+    pub(crate) keys: KeyCache,
 }
 
 impl Control {
@@ -130,7 +137,17 @@ impl Shard {
             cleanup: own(WorkloadClass::Cleanup, 1)?,
             clock,
             outcome_group_slots: ConcurrencySlots::new(MAX_CONCURRENT_OUTCOME_GROUPS),
+            keys: KeyCache::new(None),
         })
+    }
+
+    /// With the master keys that unwrap the data keys of projects.
+    #[must_use]
+    pub fn with_master_keys(self, master_keys: Option<Arc<dyn MasterKeys>>) -> Self {
+        Self {
+            keys: KeyCache::new(master_keys),
+            ..self
+        }
     }
 
     /// For a command that an operator waits for: its statements may take long.

@@ -25,6 +25,8 @@ pub mod patrol;
 
 pub mod bucket_marker;
 
+pub mod project_keys;
+
 mod time_limit;
 
 mod hold;
@@ -45,6 +47,8 @@ pub mod batch;
 
 pub mod batch_submission;
 
+pub mod provider_file;
+
 pub mod provider;
 
 pub mod manifest;
@@ -54,6 +58,10 @@ pub mod failure_index;
 pub mod outcome;
 
 pub mod delivery;
+
+mod cargo_erasure;
+
+pub mod retention;
 
 pub mod callback_settings;
 
@@ -72,3 +80,7 @@ pub mod fold;
 pub mod saving;
 
 pub mod partition;
+
+pub mod person_erasure;
+
+pub mod project_erasure;

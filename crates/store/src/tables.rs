@@ -1,4 +1,5 @@
-//! The registry of tables: what each one holds, how long, and how its rows find their berth.
+//! The registry of tables: what each one holds, how long, how it is erased, and how its rows find
+//! their berth.
 //!
 //! A test compares it with `pg_catalog`: a table without an entry fails the build's tests.
 //! A column that says `NotBuilt` names work that is still to be done.
@@ -47,12 +48,16 @@ pub enum Retention {
     Forever,
 }
 
-/// How customers' text is protected at rest.
+/// How customers' text is protected at rest, when encryption is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
     /// The table holds no text of a customer.
     NoCustomerText,
-    NotBuilt,
+    /// All of it is encrypted with the data key of its project, except these columns.
+    EncryptedExcept(&'static [&'static str]),
+    /// Names, addresses, hosts, idempotency keys and notes: statements search or compare them, or
+    /// they belong to no project. None of them is a content.
+    Plain,
 }
 
 /// What erasing an organization, a project or a person does to the table.
@@ -60,7 +65,12 @@ pub enum Encryption {
 pub enum Erasure {
     /// No row belongs to an organization, a project or a person.
     NothingToErase,
-    NotBuilt,
+    /// Its rows are deleted.
+    Deleted,
+    /// Its rows stay, without customer text and names: other rows or sums need them.
+    Emptied,
+    /// Its rows stay: ids and numbers of the ledger and of usage, and notes of payments.
+    Kept,
 }
 
 /// What moving a berth to another shard does with the table.
@@ -103,83 +113,114 @@ impl TableEntry {
     }
 
     /// Its rows belong to an organization, a project or a person.
-    const fn erasable(self) -> Self {
+    const fn erased(self, erasure: Erasure) -> Self {
+        Self { erasure, ..self }
+    }
+
+    /// Its rows hold text of a customer in these columns, so they must be erased.
+    const fn with_text(self, columns: &'static [&'static str], erasure: Erasure) -> Self {
         Self {
-            erasure: Erasure::NotBuilt,
+            customer_text: columns,
+            encryption: Encryption::Plain,
+            erasure,
             ..self
         }
     }
 
-    /// Its rows hold text of a customer in these columns, so they must be erasable.
-    const fn with_text(self, columns: &'static [&'static str]) -> Self {
+    const fn encrypted(self) -> Self {
+        self.encrypted_except(&[])
+    }
+
+    const fn encrypted_except(self, columns: &'static [&'static str]) -> Self {
         Self {
-            customer_text: columns,
-            encryption: Encryption::NotBuilt,
-            erasure: Erasure::NotBuilt,
+            encryption: Encryption::EncryptedExcept(columns),
             ..self
         }
     }
 }
 
 use BerthColumn::{Id, Ids, None, Number};
+use Erasure::{Deleted, Emptied, Kept};
 use Retention::{Days, Entity, Expiry, Forever, Queue, Swept};
 
 /// Every table of the schemas `control` and `shard`, in alphabetical order.
 pub const TABLES: &[TableEntry] = &[
     TableEntry::control("_migrations", Forever),
-    TableEntry::control("api_key", Entity).with_text(&["addresses", "last_used_address"]),
-    TableEntry::control("audit", Forever).with_text(&[
-        "who",
-        "address",
-        "user_agent",
-        "subject",
-        "detail",
-    ]),
+    // Every request is compared with `addresses`.
+    TableEntry::control("api_key", Entity)
+        .with_text(&["name", "addresses", "last_used_address"], Deleted),
+    // It belongs to the service and to organizations, which have no data key.
+    TableEntry::control("audit", Forever).with_text(
+        &["who", "address", "user_agent", "subject", "detail"],
+        Emptied,
+    ),
     TableEntry::control("audit_file", Entity),
-    TableEntry::control("audit_token", Entity).erasable(),
+    TableEntry::control("audit_token", Entity).with_text(&["name"], Deleted),
     TableEntry::control("berth", Entity),
     TableEntry::control("change", Forever),
-    TableEntry::control("factor_challenge", Expiry).erasable(),
-    TableEntry::control("identity", Entity).with_text(&["subject"]),
+    TableEntry::control("factor_challenge", Expiry).erased(Deleted),
+    TableEntry::control("identity", Entity).with_text(&["subject"], Deleted),
     TableEntry::control("installation", Entity),
-    TableEntry::control("member", Entity).erasable(),
+    TableEntry::control("member", Entity).erased(Deleted),
     TableEntry::control("node", Expiry),
-    TableEntry::control("organization", Entity).with_text(&["name"]),
-    TableEntry::control("pass", Expiry).with_text(&["email"]),
-    TableEntry::control("person", Entity).with_text(&["name", "email", "folded"]),
-    TableEntry::control("project", Entity).with_text(&["slug"]),
-    TableEntry::control("recovery_code", Entity).erasable(),
-    TableEntry::control("session", Expiry).with_text(&["address", "agent"]),
+    TableEntry::control("organization", Entity).with_text(&["name"], Emptied),
+    TableEntry::control("pass", Expiry).with_text(&["email"], Deleted),
+    TableEntry::control("person", Entity).with_text(&["name", "email", "folded"], Deleted),
+    TableEntry::control("project", Entity).with_text(&["slug"], Emptied),
+    TableEntry::control("recovery_code", Entity).erased(Deleted),
+    TableEntry::control("session", Expiry).with_text(&["address", "agent"], Deleted),
     TableEntry::control("throttle", Expiry),
-    TableEntry::control("totp", Entity).erasable(),
+    // With SVC_SIGNING_ROOT, a key of that root encrypts the secret.
+    TableEntry::control("totp", Entity).erased(Deleted),
     TableEntry::shard("_migrations", None, Forever),
-    TableEntry::shard("account", Id("organization"), Entity).erasable(),
-    TableEntry::shard("attempt", Id("cargo"), Days).with_text(&["error", "answer"]),
+    TableEntry::shard("account", Id("organization"), Entity).erased(Kept),
+    // The error is our own text.
+    TableEntry::shard("attempt", Id("cargo"), Days)
+        .with_text(&["error", "answer"], Emptied)
+        .encrypted_except(&["error"]),
     TableEntry::shard("batch", None, Forever),
     TableEntry::shard("bucket_marker", None, Entity),
-    TableEntry::shard("callback_delta", Ids("project"), Queue).with_text(&["host"]),
-    TableEntry::shard("callback_hour", Id("project"), Forever).with_text(&["host"]),
-    TableEntry::shard("callback_setting", Id("project"), Entity).erasable(),
-    TableEntry::shard("cargo", Id("id"), Days).with_text(&["callback_url", "callback_host"]),
-    TableEntry::shard("closing", Id("organization"), Forever).erasable(),
-    TableEntry::shard("delivery", Id("cargo"), Queue).with_text(&["host"]),
-    TableEntry::shard("file", Id("id"), Forever).with_text(&["filename", "metadata"]),
+    TableEntry::shard("callback_delta", Ids("project"), Queue).with_text(&["host"], Emptied),
+    TableEntry::shard("callback_hour", Id("project"), Forever).with_text(&["host"], Deleted),
+    TableEntry::shard("callback_setting", Id("project"), Entity).erased(Deleted),
+    TableEntry::shard("cargo", Id("id"), Days)
+        .with_text(&["callback_url", "callback_host"], Emptied)
+        .encrypted_except(&["callback_host"]),
+    TableEntry::shard("closing", Id("organization"), Forever).erased(Kept),
+    // The keys are destroyed. Their rows stay, so that the project never gets a key again.
+    TableEntry::shard("data_key", Id("project"), Entity).erased(Emptied),
+    TableEntry::shard("delivery", Id("cargo"), Queue).with_text(&["host"], Deleted),
+    TableEntry::shard("encryption", None, Entity),
+    TableEntry::shard("erasure", Id("cargo"), Queue).erased(Deleted),
+    TableEntry::shard("file", Id("id"), Forever)
+        .with_text(&["filename", "metadata"], Deleted)
+        .encrypted(),
     TableEntry::shard("fold_floor", None, Entity),
-    TableEntry::shard("idempotency", Id("project"), Expiry).with_text(&["key"]),
-    TableEntry::shard("key_spending", Id("organization"), Forever).erasable(),
-    TableEntry::shard("lane", None, Forever),
+    TableEntry::shard("idempotency", Id("project"), Expiry).with_text(&["key"], Deleted),
+    // Ids and amounts.
+    TableEntry::shard("key_spending", Id("organization"), Forever).erased(Kept),
+    // Who paused it is in `paused_by`, and who paused an account in its reason.
+    TableEntry::shard("lane", None, Forever).erased(Emptied),
     TableEntry::shard("node", None, Expiry),
-    TableEntry::shard("object", Id("id"), Entity).erasable(),
-    TableEntry::shard("outcome", Id("cargo"), Days).with_text(&["body"]),
+    TableEntry::shard("object", Id("id"), Entity).erased(Deleted),
+    TableEntry::shard("outcome", Id("cargo"), Days)
+        .with_text(&["body"], Emptied)
+        .encrypted(),
     TableEntry::shard("patrol", Number("berth"), Entity),
-    TableEntry::shard("posting", Id("organization"), Forever).with_text(&["reference", "note"]),
-    TableEntry::shard("provider", None, Entity),
-    TableEntry::shard("request", Id("cargo"), Days).with_text(&["body", "metadata"]),
-    TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"]),
-    TableEntry::shard("share", Id("project"), Swept).erasable(),
-    TableEntry::shard("storage", Id("organization"), Entity).erasable(),
-    TableEntry::shard("trouble", Id("cargo"), Days).with_text(&["label"]),
-    TableEntry::shard("usage", Id("project"), Forever).erasable(),
-    TableEntry::shard("usage_delta", Ids("project"), Queue).erasable(),
-    TableEntry::shard("waiting", Id("cargo"), Queue).erasable(),
+    TableEntry::shard("posting", Id("organization"), Forever)
+        .with_text(&["reference", "note"], Kept),
+    TableEntry::shard("provider", None, Entity).erased(Emptied),
+    TableEntry::shard("provider_file", None, Queue),
+    TableEntry::shard("request", Id("cargo"), Days)
+        .with_text(&["body", "metadata"], Emptied)
+        .encrypted(),
+    TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"], Deleted),
+    TableEntry::shard("retention", Id("project"), Entity).erased(Deleted),
+    TableEntry::shard("share", Id("project"), Swept).erased(Kept),
+    TableEntry::shard("storage", Id("organization"), Entity).erased(Kept),
+    // With encryption, a label is a code or a host.
+    TableEntry::shard("trouble", Id("cargo"), Days).with_text(&["label"], Emptied),
+    TableEntry::shard("usage", Id("project"), Forever).erased(Kept),
+    TableEntry::shard("usage_delta", Ids("project"), Queue).erased(Kept),
+    TableEntry::shard("waiting", Id("cargo"), Queue).erased(Deleted),
 ];

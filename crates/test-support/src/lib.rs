@@ -14,6 +14,9 @@ pub mod environment;
 pub mod redis;
 pub mod sample_files;
 
+#[cfg(feature = "certificates")]
+pub mod certificates;
+
 #[cfg(feature = "database")]
 pub mod database;
 

@@ -58,6 +58,10 @@ pub struct TrackingResponse {
     /// As given at load.
     #[schema(required = true, value_type = Option<Object>)]
     pub metadata: Option<Box<RawValue>>,
+    /// When the request, the answer and the metadata were erased, by the retention of the project.
+    /// `response`, `error` and `metadata` are null from then on. Null until then.
+    #[schema(required = true)]
+    pub erased_at: Option<WireTimestamp>,
 }
 
 /// The status of the cargo. COMPLETED is the last status when there is no callback.

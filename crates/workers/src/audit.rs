@@ -44,11 +44,11 @@ impl AuditStage {
     async fn run_audit(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let began = Instant::now();
         let (claim, since) = (self.lease.claim(), self.window.since(now));
-        let asked = ledger_audit::check_recent_on_one_node(&self.shard, claim, since).await;
+        let faults = ledger_audit::check_recent_on_one_node(&self.shard, claim, since).await;
         self.due_at = now + next_pause(began.elapsed());
-        let asked = asked.inspect_err(|_| self.window.record_failure())?;
-        let looked = asked.is_some();
-        self.faults = asked.unwrap_or_default();
+        let faults = faults.inspect_err(|_| self.window.record_failure())?;
+        let looked = faults.is_some();
+        self.faults = faults.unwrap_or_default();
         if looked {
             self.window.record_audit(&self.faults, now);
             let checked = "longshore_ledger_last_check_timestamp_seconds";

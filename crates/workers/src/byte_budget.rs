@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_group_is_bounded_by_bytes_as_they_are_unpacked() {
+    async fn h4_a_group_is_bounded_by_bytes_as_they_are_unpacked() {
         let budget = ByteBudget::default();
         let sizes = [9 << 20, 9 << 20, 1 << 20, 2 << 20, 6 << 20, 10];
         let mut stored: VecDeque<_> = sizes.into_iter().map(request).collect();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_no_memory_waits_for_it() {
+    async fn h4_who_finds_no_memory_waits_for_it() {
         let budget = ByteBudget::default();
         let mut held = Vec::new();
         for _ in 0..3 {

@@ -26,7 +26,7 @@ use crate::stage::Wakeup;
 mod batch_submission;
 mod job_creation;
 mod pack;
-mod reconcile;
+mod reconciliation;
 mod reroute;
 
 use batch_submission::{JobSubmission, JobTarget, acquire_submission_slot};

@@ -199,9 +199,9 @@ impl GatherStage {
         lane::lock_claimed(&mut tx, lane, self.lanes_claim).await?;
         let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
         while picked.len() < packing.max_items && !queue.is_empty() {
-            let turns = queue.next_quotas(packing.max_items - picked.len());
-            let found = waiting::pick(&mut tx, lane, &turns, now).await?;
-            queue.record_taken(&turns, &found);
+            let quotas = queue.next_quotas(packing.max_items - picked.len());
+            let found = waiting::pick(&mut tx, lane, &quotas, now).await?;
+            queue.record_taken(&quotas, &found);
             picked.extend(found);
         }
         let Some((_, first)) = picked.first() else {

@@ -48,11 +48,11 @@ impl Lease {
         works: bool,
         length: Duration,
     ) -> Result<Self, store::Error> {
-        let asked = Instant::now();
+        let began = Instant::now();
         let claim = join_node(&shard, node, &name, works, length).await?;
         let held = LeaseState {
             claim,
-            alive_until: asked + trusted_duration(length),
+            alive_until: began + trusted_duration(length),
             token: CancellationToken::new(),
         };
         Ok(Self {
@@ -113,7 +113,7 @@ impl Lease {
     /// So does one whose lease expired by the local clock, even when no peer has noticed: its work
     /// was aborted, and only a new epoch frees all claims of that work.
     pub async fn renew(&self) -> Result<(), store::Error> {
-        let asked = Instant::now();
+        let began = Instant::now();
         let (current, token) = self.claim_and_token();
         let renewed = if token.is_cancelled() {
             Err(store::Error::Fenced)
@@ -131,7 +131,7 @@ impl Lease {
             Err(failure) => return Err(failure),
         };
         let mut held = self.state.write();
-        held.alive_until = asked + trusted_duration(self.duration);
+        held.alive_until = began + trusted_duration(self.duration);
         if held.claim != claim {
             held.claim = claim;
             held.token = CancellationToken::new();
@@ -174,9 +174,9 @@ impl Lease {
     /// Frees claims without a living owner, also when no node has died.
     pub async fn free_orphaned_claims(&self) -> Result<(), store::Error> {
         let freed = node::free_orphaned_claims(&self.shard).await?;
+        metrics::counter!("longshore_orphaned_claims_freed_total", "shard" => self.shard.name.to_string())
+            .increment(freed);
         if freed > 0 {
-            metrics::counter!("longshore_orphaned_claims_freed_total", "shard" => self.shard.name.to_string())
-                .increment(freed);
             tracing::warn!(shard = %self.shard.name, freed, "claims without a living owner were freed");
         }
         Ok(())

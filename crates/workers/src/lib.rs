@@ -8,7 +8,7 @@
 //! deliver    an outcome                  → the callback
 //! resend     failed callbacks            → deliver, once more
 //! scan       uploaded bytes              → a ready or failed file
-//! sweep      enforces deadlines, retention and expiry
+//! sweep      enforces deadlines, retention and expiry, also at providers
 //! patrol     compares the object store with the rows
 //! audit      checks the ledger
 //! ```

@@ -107,8 +107,7 @@ async fn store(
 /// The log never contains the outcome.
 fn report_unstorable(batch: BatchId, one: &FinishedCargo, failure: &store::Error) {
     let cargo = one.open_cargo.cargo;
-    let cause = std::error::Error::source(failure).map(ToString::to_string);
-    tracing::error!(batch.id = %batch, cargo.id = %cargo, %failure, cause, "an outcome could not be stored: its cargo fails");
+    tracing::error!(batch.id = %batch, cargo.id = %cargo, failure = failure.diagnosis(), "an outcome could not be stored: its cargo fails");
     metrics::counter!("longshore_outcomes_unprocessable_total", "reason" => "unstorable")
         .increment(1);
 }
@@ -178,6 +177,7 @@ fn prepare_group(
         }
         rows.push(NewOutcome {
             cargo: head.cargo,
+            project: head.project,
             attempt: head.attempt,
             success,
             failure_code,

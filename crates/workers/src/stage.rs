@@ -84,15 +84,17 @@ impl Drop for WakeOnDrop {
 
 /// Runs steps until `stop` is cancelled. A failure never ends the loop.
 pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Wakeup, stop: CancellationToken) {
-    let name = stage.name();
+    let (name, shard_name) = (stage.name(), shard.name.to_string());
+    let items = metrics::counter!("longshore_stage_items_total", "stage" => name, "shard" => shard_name.clone());
+    let failures =
+        metrics::counter!("longshore_stage_failures_total", "stage" => name, "shard" => shard_name);
     let mut failed = false;
     while !stop.is_cancelled() {
         let went = next_step(stage, shard, failed).await;
         failed = went.is_err();
         let pause = match went {
             Ok(StepResult::Processed(count)) => {
-                let did = metrics::counter!("longshore_stage_items_total", "stage" => name, "shard" => shard.name.to_string());
-                did.increment(u64::try_from(count).unwrap_or_default());
+                items.increment(u64::try_from(count).unwrap_or_default());
                 continue;
             }
             Ok(StepResult::Idle) => IDLE_DELAY,
@@ -101,9 +103,8 @@ pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Wakeup, stop: Canc
                 IDLE_DELAY
             }
             Err(failure) => {
-                let cause = std::error::Error::source(&failure).map(ToString::to_string);
-                tracing::warn!(stage = name, shard = %shard.name, failure = %failure, cause, "a stage step failed and will be retried");
-                metrics::counter!("longshore_stage_failures_total", "stage" => name, "shard" => shard.name.to_string()).increment(1);
+                tracing::warn!(stage = name, shard = %shard.name, failure = failure.diagnosis(), "a stage step failed and will be retried");
+                failures.increment(1);
                 FAILURE_DELAY
             }
         };

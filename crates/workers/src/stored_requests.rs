@@ -7,7 +7,7 @@ use domain::params::Params;
 use domain::reason_code::FailureCode;
 use outbound::provider::BatchItem;
 use store::Shard;
-use store::body::{self, PackedBody};
+use store::body::PackedBody;
 use store::shard::manifest::{self, OpenCargo};
 
 use crate::outcome_writer::FinishedCargo;
@@ -45,7 +45,7 @@ impl StoredRequest {
 
     /// Unpacks the request. If it cannot be read, only its cargo fails.
     pub(crate) fn unpack(self) -> Result<(BatchItem, OpenCargo), Box<FinishedCargo>> {
-        let request = body::unpack(self.packed.codec, self.packed.bytes, "request");
+        let request = self.packed.unpack("request");
         match request.and_then(|request| parse_item(&self.open_cargo, &request)) {
             Ok(item) => Ok((item, self.open_cargo)),
             Err(failure) => {
@@ -65,10 +65,10 @@ pub(crate) async fn read_chunk(
     shard: &Shard,
     heads: &mut VecDeque<OpenCargo>,
 ) -> Result<Vec<StoredRequest>, store::Error> {
-    let open: Vec<CargoId> = heads
+    let open: Vec<_> = heads
         .iter()
         .take(MAX_REQUESTS_PER_CHUNK)
-        .map(|it| it.cargo)
+        .map(|it| (it.cargo, it.project))
         .collect();
     let requests = manifest::read_first_requests(shard, &open, MAX_BYTES_PER_CHUNK).await?;
     let mut chunk = Vec::with_capacity(requests.len());

@@ -109,22 +109,22 @@ async fn stream_batch(
         provider: &server.provider,
         limiter: &server.limiter,
     };
-    let asked = run.run().await?;
+    let progress = run.run().await?;
     let now = shard.clock.now();
-    if let Some(reason) = &asked.account_fault {
+    if let Some(reason) = &progress.account_fault {
         pause_and_end(claimed, reason, now).await?;
-    } else if asked.is_failing {
+    } else if progress.is_failing {
         let accounts = &claimed.deps.accounts;
         accounts.record_failure(name, "realtime requests are not answered");
         claimed.reschedule(now + SERVER_RETRY_DELAY).await?;
     } else {
-        if asked.reports.is_empty() {
+        if progress.reports.is_empty() {
             provider::end_automatic_pause(shard, name).await?;
         }
         let end = BatchEnd::Requeue(RequeueTiming::AfterBackoff);
         claimed.end(end, now).await?;
     }
-    Ok(asked.stored)
+    Ok(progress.stored)
 }
 
 async fn handle_unhealthy(
@@ -132,7 +132,11 @@ async fn handle_unhealthy(
     failure: &ProviderCallFailure,
     now: Timestamp,
 ) -> Result<usize, store::Error> {
-    tracing::warn!(provider = claimed.lane.provider, %failure, "the realtime server is unhealthy");
+    tracing::warn!(
+        provider = claimed.lane.provider,
+        failure = failure.diagnosis(),
+        "the realtime server is unhealthy"
+    );
     if matches!(
         failure,
         ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit

@@ -29,8 +29,10 @@ use self::overdue::OverdueCursor;
 
 pub mod files;
 mod fold;
+pub mod jobs;
 mod oldest_waiting;
 mod overdue;
+mod retention;
 mod urgent;
 
 const MAX_ROWS_PER_STATEMENT: i64 = 1000;
@@ -55,6 +57,8 @@ pub struct SweepStage {
     overdue: OverdueCursor,
     batches_from: Timestamp,
     keys_from: Timestamp,
+    /// Where the search for queued erasures starts.
+    erasures_from: Timestamp,
 }
 
 impl SweepStage {
@@ -78,6 +82,7 @@ impl SweepStage {
             overdue: OverdueCursor::default(),
             batches_from: due,
             keys_from: due,
+            erasures_from: due,
         }
     }
 
@@ -94,6 +99,7 @@ impl SweepStage {
         let forgotten = node::delete_dead_nodes(&self.shard).await;
         self.isolate_failure("nodes", forgotten)?;
         self.batches_from = Timestamp::UNIX_EPOCH;
+        self.erasures_from = Timestamp::UNIX_EPOCH;
         Ok(())
     }
 
@@ -104,9 +110,11 @@ impl SweepStage {
         let usage = self.isolate_failure("usage", usage)?.unwrap_or_default();
         let callbacks = self.callbacks.fold(&self.shard, now).await;
         let callbacks = self.isolate_failure("callback_counts", callbacks)?;
+        let erased = self.erase_bodies(now).await;
+        let erased = self.isolate_failure("erasure", erased)?;
         let shown = self.report_ages(now).await;
         self.isolate_failure("ages", shown)?;
-        Ok(failed + usage + callbacks.unwrap_or_default())
+        Ok(failed + usage + callbacks.unwrap_or_default() + erased.unwrap_or_default())
     }
 
     /// Logs and counts the failure of one part. Returns it only if the database is unavailable.
@@ -115,16 +123,20 @@ impl SweepStage {
         part: &'static str,
         result: Result<T, store::Error>,
     ) -> Result<Option<T>, store::Error> {
+        let shard = self.shard.name.to_string();
+        let failures = metrics::counter!("longshore_sweep_failures_total", "part" => part, "shard" => shard.clone());
         let failure = match result {
             Ok(result) => return Ok(Some(result)),
             Err(failure) if failure.is_unavailable() => return Err(failure),
             Err(failure) => failure,
         };
-        let shard = self.shard.name.to_string();
-        let cause = std::error::Error::source(&failure).map(ToString::to_string);
-        tracing::warn!(shard, part, failure = %failure, cause, "a part of sweep failed and will be retried");
-        metrics::counter!("longshore_sweep_failures_total", "part" => part, "shard" => shard)
-            .increment(1);
+        tracing::warn!(
+            shard,
+            part,
+            failure = failure.diagnosis(),
+            "a part of sweep failed and will be retried"
+        );
+        failures.increment(1);
         Ok(None)
     }
 
@@ -162,9 +174,10 @@ impl SweepStage {
         if late.is_empty() {
             return Ok(0);
         }
-        let failed = late.into_iter().map(|(cargo, attempt)| NewOutcome {
-            cargo,
-            attempt,
+        let failed = late.into_iter().map(|late| NewOutcome {
+            cargo: late.cargo,
+            project: late.project,
+            attempt: late.attempt,
             success: false,
             failure_code: Some(FailureCode::DeadlineExceeded),
             body: body::pack(DEADLINE_PASSED.as_bytes()),

@@ -36,6 +36,7 @@ use crate::stage::{self, Wakeup};
 use crate::stream::StreamWorker;
 use crate::sweep::SweepStage;
 use crate::sweep::files::FileSweepStage;
+use crate::sweep::jobs::JobSweepStage;
 
 /// Running batches get this fraction of the drain timeout. Deliveries get the rest.
 const BATCH_DRAIN_DIVISOR: u32 = 4;
@@ -85,6 +86,7 @@ pub struct WorkerSet {
     pub scan: ScanStage,
     pub sweep: SweepStage,
     pub sweep_files: FileSweepStage,
+    pub sweep_jobs: JobSweepStage,
     pub patrol: PatrolStage,
     pub audit: AuditStage,
     pub lease: Lease,
@@ -124,6 +126,7 @@ impl WorkerSet {
             wakeup: bells.finished.clone(),
             signing_roots: options.signing_roots,
         };
+        let sweep_jobs = JobSweepStage::new(shard.clone(), providers.clone());
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
         let deps = Arc::new(BatchDeps {
             shard: shard.clone(),
@@ -159,6 +162,7 @@ impl WorkerSet {
                 bells.scanned.clone(),
             ),
             sweep_files: FileSweepStage::new(shard.clone(), files.clone()),
+            sweep_jobs,
             patrol: PatrolStage::new(shard.clone(), files),
             audit: AuditStage::new(shard.clone(), lease.clone()),
             shard,
@@ -203,6 +207,7 @@ impl WorkerSet {
             scan,
             sweep,
             sweep_files,
+            sweep_jobs,
             patrol,
             audit,
             shard,
@@ -225,6 +230,7 @@ impl WorkerSet {
         spawn_abortable_stage(&mut stages, resend, &shard, Wakeup::default(), &stop);
         spawn_abortable_stage(&mut stages, scan, &shard, bells.scanned, &stop);
         spawn_abortable_stage(&mut stages, sweep_files, &shard, Wakeup::default(), &stop);
+        spawn_abortable_stage(&mut stages, sweep_jobs, &shard, Wakeup::default(), &stop);
         spawn_abortable_stage(&mut stages, patrol, &shard, Wakeup::default(), &stop);
         spawn_abortable_stage(&mut stages, audit, &shard, Wakeup::default(), &stop);
         let delivering = tokio::spawn({

@@ -111,18 +111,30 @@ export class BrowserSession {
     await this.page.waitForURL(/\/dashboard\/sign-in$/);
   }
 
-  /** Makes the last password or code of every session older than a change of keys accepts. */
-  async expireProof() {
-    await this.installation.sql("control", "update control.session set proved_at = proved_at - interval '11 minutes'");
-  }
-
   /** Creates a key on the project's page. Returns the whole key and the curl command shown with it. */
   async createKey(project, name) {
+    await this.submitKeyForm(project, name);
+    return this.shownKey();
+  }
+
+  async submitKeyForm(project, name) {
     const { page } = this;
     await page.goto(`/dashboard/project/${project}/keys`);
     await page.getByLabel("Name", { exact: true }).fill(name);
     await page.getByRole("button", { name: "Create key" }).click();
-    return this.shownKey();
+  }
+
+  /** Creates the first key with a proof that is too old; `confirm` enters a new one on the page that asks for it. */
+  async createKeyWithOldProof(confirm) {
+    const { installation, page } = this;
+    await installation.sql("control", "update control.session set proved_at = proved_at - interval '11 minutes'");
+    await this.submitKeyForm(OPERATOR.project, "first key");
+    await page.waitForURL(/\/dashboard\/confirm/);
+    assert.equal(await page.locator("#key").count(), 0, "no key is shown before the confirmation");
+    assert.deepEqual(await installation.sql("control", "select id from control.api_key"), []);
+    await confirm();
+    await page.waitForURL((url) => url.pathname === `/dashboard/project/${OPERATOR.project}/keys`);
+    await this.createKey(OPERATOR.project, "first key");
   }
 
   async shownKey() {

@@ -23,16 +23,10 @@ for (const algorithm of ["RS256", "ES256", "PS256", "EdDSA"]) {
     assert.deepEqual(installation.identityServer.issued, [algorithm]);
 
     // A new login at the provider must come before the key.
-    await session.expireProof();
-    const keys = `/dashboard/project/${OPERATOR.project}/keys`;
-    await page.goto(keys);
-    await page.getByLabel("Name", { exact: true }).fill("first key");
-    await page.getByRole("button", { name: "Create key" }).click();
-    await page.waitForURL(/\/dashboard\/confirm/);
-    await page.getByRole("link", { name: "Confirm with single sign-on" }).click();
-    await logIn(installation, page, OPERATOR.email);
-    await page.waitForURL((url) => url.pathname === keys);
-    await session.createKey(OPERATOR.project, "first key");
+    await session.createKeyWithOldProof(async () => {
+      await page.getByRole("link", { name: "Confirm with single sign-on" }).click();
+      await logIn(installation, page, OPERATOR.email);
+    });
     assert.deepEqual(installation.identityServer.issued, [algorithm, algorithm]);
   });
 }

@@ -9,6 +9,7 @@ pub mod idle;
 pub mod interruption_findings;
 pub mod kill;
 pub mod limits;
+pub mod markers;
 pub mod neighbours;
 pub mod overload;
 pub mod partition;

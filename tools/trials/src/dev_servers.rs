@@ -3,12 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::servers::clamd::TrialClamdServer;
-use crate::harness::servers::postgres::TrialPostgresServer;
-use crate::harness::servers::redis::TrialRedisServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
-use crate::harness::servers::seaweedfs::TrialSeaweedServer;
+use crate::harness::{
+    FailureContext as _, Result, ScratchFolder, TrialClamdServer, TrialPostgresServer,
+    TrialRedisServer, TrialSeaweedServer,
+};
 use crate::options::{CommonOptions, ServersOptions};
 
 /// They are stopped on drop, and their data is removed.

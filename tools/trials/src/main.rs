@@ -2,20 +2,19 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use tokio::signal::unix::{SignalKind, signal};
 use trials::dev_servers::DevServers;
-use trials::harness::failure::{FailureContext as _, Result, TrialFailure};
-use trials::harness::progress::report_progress;
-use trials::harness::verdict::TrialVerdict;
+use trials::harness::{FailureContext as _, Result, TrialFailure, TrialVerdict, report_progress};
 use trials::options::{
-    BenchCommand, ChaosCommand, CommonOptions, Options, ServersOptions, TrialsVerb,
+    BenchCommand, ChaosCommand, CommonOptions, Options, ServersOptions, TrialsVerb, verdict_name,
 };
 use trials::{bench, chaos, soak};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
-    let options = Options::parse();
+    let matches = Options::command().get_matches();
+    let options = Options::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let TrialsVerb::Servers(servers) = &options.verb {
         return run_servers(&options.common, servers).await;
     }
@@ -25,7 +24,7 @@ async fn main() -> ExitCode {
         interrupted = wait_for_interrupt() => Err(interrupted),
     };
     let verdict = verdict.unwrap_or_else(|failure| {
-        let mut verdict = TrialVerdict::new(options.verb.verdict_name());
+        let mut verdict = TrialVerdict::new(verdict_name(&matches));
         verdict
             .check("the trial ran to its end", false)
             .record("error", failure.to_string());
@@ -41,63 +40,44 @@ async fn main() -> ExitCode {
 
 async fn run_command(common: &CommonOptions, verb: &TrialsVerb) -> Result<TrialVerdict> {
     match verb {
-        TrialsVerb::Bench(BenchCommand::Load(options)) => bench::load::run(common, options).await,
-        TrialsVerb::Bench(BenchCommand::Journey(options)) => {
-            bench::journey::run(common, options).await
-        }
-        TrialsVerb::Bench(BenchCommand::Gather(options)) => {
-            bench::gather::run(common, options).await
-        }
-        TrialsVerb::Bench(BenchCommand::Batches(options)) => {
-            bench::batches::run(common, options).await
-        }
-        TrialsVerb::Bench(BenchCommand::Videos(options)) => {
-            bench::videos::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Kill(options)) => chaos::kill::run(common, options).await,
-        TrialsVerb::Chaos(ChaosCommand::Connections(options)) => {
-            chaos::connections::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Restart(options)) => {
-            chaos::restart::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Shard(options)) => chaos::shard::run(common, options).await,
-        TrialsVerb::Chaos(ChaosCommand::Limits(options)) => {
-            chaos::limits::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Redis(options)) => chaos::redis::run(common, options).await,
-        TrialsVerb::Chaos(ChaosCommand::Files(options)) => chaos::files::run(common, options).await,
-        TrialsVerb::Chaos(ChaosCommand::Scanner(options)) => {
-            chaos::scanner::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Store(options)) => chaos::store::run(common, options).await,
-        TrialsVerb::Chaos(ChaosCommand::Submit(options)) => {
-            chaos::submit::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Server(options)) => {
-            chaos::server::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Freeze(options)) => {
-            Box::pin(chaos::freeze::run(common, options)).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Partition(options)) => {
-            Box::pin(chaos::partition::run(common, options)).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Promote(options)) => {
-            chaos::promote::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Statements(options)) => {
-            chaos::statements::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Overload(options)) => {
-            chaos::overload::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Neighbours(options)) => {
-            chaos::neighbours::run(common, options).await
-        }
-        TrialsVerb::Chaos(ChaosCommand::Idle(options)) => chaos::idle::run(common, options).await,
+        TrialsVerb::Bench(command) => Box::pin(run_bench(common, command)).await,
+        TrialsVerb::Chaos(command) => Box::pin(run_chaos(common, command)).await,
         TrialsVerb::Soak(options) => soak::run(common, options).await,
         TrialsVerb::Servers(_) => Err(TrialFailure::new("servers are no trial")),
+    }
+}
+
+async fn run_bench(common: &CommonOptions, command: &BenchCommand) -> Result<TrialVerdict> {
+    match command {
+        BenchCommand::Load(options) => bench::load::run(common, options).await,
+        BenchCommand::Journey(options) => bench::journey::run(common, options).await,
+        BenchCommand::Gather(options) => bench::gather::run(common, options).await,
+        BenchCommand::Batches(options) => bench::batches::run(common, options).await,
+        BenchCommand::Videos(options) => bench::videos::run(common, options).await,
+    }
+}
+
+async fn run_chaos(common: &CommonOptions, command: &ChaosCommand) -> Result<TrialVerdict> {
+    match command {
+        ChaosCommand::Kill(options) => chaos::kill::run(common, options).await,
+        ChaosCommand::Connections(options) => chaos::connections::run(common, options).await,
+        ChaosCommand::Restart(options) => chaos::restart::run(common, options).await,
+        ChaosCommand::Shard(options) => chaos::shard::run(common, options).await,
+        ChaosCommand::Limits(options) => chaos::limits::run(common, options).await,
+        ChaosCommand::Redis(options) => chaos::redis::run(common, options).await,
+        ChaosCommand::Files(options) => chaos::files::run(common, options).await,
+        ChaosCommand::Scanner(options) => chaos::scanner::run(common, options).await,
+        ChaosCommand::Store(options) => chaos::store::run(common, options).await,
+        ChaosCommand::Submit(options) => chaos::submit::run(common, options).await,
+        ChaosCommand::Server(options) => chaos::server::run(common, options).await,
+        ChaosCommand::Freeze(options) => Box::pin(chaos::freeze::run(common, options)).await,
+        ChaosCommand::Partition(options) => Box::pin(chaos::partition::run(common, options)).await,
+        ChaosCommand::Promote(options) => chaos::promote::run(common, options).await,
+        ChaosCommand::Statements(options) => chaos::statements::run(common, options).await,
+        ChaosCommand::Overload(options) => chaos::overload::run(common, options).await,
+        ChaosCommand::Neighbours(options) => chaos::neighbours::run(common, options).await,
+        ChaosCommand::Idle(options) => chaos::idle::run(common, options).await,
+        ChaosCommand::Markers(options) => chaos::markers::run(common, options).await,
     }
 }
 

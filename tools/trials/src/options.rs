@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 mod bench;
 mod fault_injection;
@@ -87,7 +87,7 @@ pub enum BenchCommand {
 pub enum ChaosCommand {
     /// Kill processes at random.
     Kill(ChaosLoadOptions),
-    /// Cut database connections inside transactions.
+    /// Cut database connections inside transactions, and let them hang.
     Connections(ChaosLoadOptions),
     /// Restart processes one after the other.
     Restart(ChaosLoadOptions),
@@ -124,6 +124,9 @@ pub enum ChaosCommand {
     Neighbours(ChaosNeighboursOptions),
     /// Hold thousands of connections without a key, idle, dripping or unread, while others load.
     Idle(ChaosIdleOptions),
+    /// Search the files of the database, logs and temporary files for contents, with encryption at
+    /// rest and without.
+    Markers(ChaosMarkersOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -230,37 +233,15 @@ pub fn value_name(value: &impl ValueEnum) -> String {
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-impl TrialsVerb {
-    /// The name in the verdict.
-    pub const fn verdict_name(&self) -> &'static str {
-        match self {
-            Self::Bench(BenchCommand::Load(_)) => "bench load",
-            Self::Bench(BenchCommand::Journey(_)) => "bench journey",
-            Self::Bench(BenchCommand::Gather(_)) => "bench gather",
-            Self::Bench(BenchCommand::Batches(_)) => "bench batches",
-            Self::Bench(BenchCommand::Videos(_)) => "bench videos",
-            Self::Chaos(ChaosCommand::Kill(_)) => "chaos kill",
-            Self::Chaos(ChaosCommand::Connections(_)) => "chaos connections",
-            Self::Chaos(ChaosCommand::Restart(_)) => "chaos restart",
-            Self::Chaos(ChaosCommand::Shard(_)) => "chaos shard",
-            Self::Chaos(ChaosCommand::Limits(_)) => "chaos limits",
-            Self::Chaos(ChaosCommand::Redis(_)) => "chaos redis",
-            Self::Chaos(ChaosCommand::Files(_)) => "chaos files",
-            Self::Chaos(ChaosCommand::Scanner(_)) => "chaos scanner",
-            Self::Chaos(ChaosCommand::Store(_)) => "chaos store",
-            Self::Chaos(ChaosCommand::Submit(_)) => "chaos submit",
-            Self::Chaos(ChaosCommand::Server(_)) => "chaos server",
-            Self::Chaos(ChaosCommand::Freeze(_)) => "chaos freeze",
-            Self::Chaos(ChaosCommand::Partition(_)) => "chaos partition",
-            Self::Chaos(ChaosCommand::Promote(_)) => "chaos promote",
-            Self::Chaos(ChaosCommand::Statements(_)) => "chaos statements",
-            Self::Chaos(ChaosCommand::Overload(_)) => "chaos overload",
-            Self::Chaos(ChaosCommand::Neighbours(_)) => "chaos neighbours",
-            Self::Chaos(ChaosCommand::Idle(_)) => "chaos idle",
-            Self::Soak(_) => "soak",
-            Self::Servers(_) => "servers",
-        }
+/// The name in the verdict: the subcommands, such as `chaos kill`.
+pub fn verdict_name(matches: &ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut command = matches.subcommand();
+    while let Some((name, more)) = command {
+        names.push(name);
+        command = more.subcommand();
     }
+    names.join(" ")
 }
 
 #[cfg(test)]
@@ -274,8 +255,8 @@ mod tests {
     const SHORT_RUNS: &str = include_str!("../../../scripts/short.sh");
     const LONG_RUNS: &str = include_str!("../../../scripts/long.sh");
 
-    /// The verbs of a list, as `./dev` gives them to this program.
-    fn parse_runs(list: &str) -> Vec<TrialsVerb> {
+    /// The trials of a list. `./dev` gives each line to this program, so each must be valid.
+    fn list_trials(list: &str) -> BTreeSet<String> {
         let is_trial = |line: &&str| line.starts_with("bench ") || line.starts_with("chaos ");
         let ours = list.lines().filter(is_trial);
         let ours = ours.filter(|line| !line.starts_with("bench pages"));
@@ -283,18 +264,18 @@ mod tests {
             let line = line.replace(" --release", "");
             let line = line.replace("chaos server", "chaos server --python python3");
             let command = format!("trials --longshored longshored {line}");
-            Options::try_parse_from(command.split_whitespace())
-                .unwrap_or_else(|error| panic!("{line}: {error}"))
-                .verb
+            let matches = Options::command().try_get_matches_from(command.split_whitespace());
+            verdict_name(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
         };
         ours.map(parse).collect()
     }
 
-    /// Whether the runs name every part; a run without a part runs all.
-    fn names_every_part<T: ValueEnum + PartialEq>(runs: &[&[T]]) -> bool {
-        let is_named = |part| {
-            let mut runs = runs.iter();
-            runs.any(|parts| parts.is_empty() || parts.contains(part))
+    /// Whether the short runs of a trial name every part; a run without a part runs all.
+    fn names_every_part<T: ValueEnum>(trial: &str) -> bool {
+        let is_named = |part: &T| {
+            let option = format!("--part {}", value_name(part));
+            let mut runs = SHORT_RUNS.lines().filter(|line| line.starts_with(trial));
+            runs.any(|run| !run.contains("--part") || run.contains(&option))
         };
         T::value_variants().iter().all(is_named)
     }
@@ -308,45 +289,15 @@ mod tests {
             expected.extend(trials.map(|trial| format!("{group} {}", trial.get_name())));
         }
         for list in [SHORT_RUNS, LONG_RUNS] {
-            let runs = parse_runs(list);
-            let names = runs.iter().map(|verb| verb.verdict_name().to_owned());
-            assert_eq!(names.collect::<BTreeSet<_>>(), expected);
+            assert_eq!(list_trials(list), expected);
             assert!(list.contains("\nbench pages"));
         }
     }
 
     #[test]
     fn short_runs_name_every_part() {
-        let runs = parse_runs(SHORT_RUNS);
-        let neighbours: Vec<&[NeighbourPart]> = runs
-            .iter()
-            .filter_map(|verb| {
-                if let TrialsVerb::Chaos(ChaosCommand::Neighbours(options)) = verb {
-                    return Some(&*options.part);
-                }
-                None
-            })
-            .collect();
-        assert!(names_every_part(&neighbours));
-        let overload: Vec<&[OverloadPart]> = runs
-            .iter()
-            .filter_map(|verb| {
-                if let TrialsVerb::Chaos(ChaosCommand::Overload(options)) = verb {
-                    return Some(&*options.parts);
-                }
-                None
-            })
-            .collect();
-        assert!(names_every_part(&overload));
-        let idle: Vec<&[IdlePart]> = runs
-            .iter()
-            .filter_map(|verb| {
-                if let TrialsVerb::Chaos(ChaosCommand::Idle(options)) = verb {
-                    return Some(&*options.parts);
-                }
-                None
-            })
-            .collect();
-        assert!(names_every_part(&idle));
+        assert!(names_every_part::<NeighbourPart>("chaos neighbours"));
+        assert!(names_every_part::<OverloadPart>("chaos overload"));
+        assert!(names_every_part::<IdlePart>("chaos idle"));
     }
 }

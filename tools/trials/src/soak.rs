@@ -23,8 +23,12 @@ pub async fn run(common: &CommonOptions, options: &SoakOptions) -> Result<TrialV
     let seed = options
         .seed
         .unwrap_or_else(|| u64::from(rand::random::<u32>()));
-    let mut schedule =
-        SoakSchedule::new(seed, options.only.as_deref(), options.chaos_build.is_some());
+    let mut schedule = SoakSchedule::new(
+        seed,
+        options.only.as_deref(),
+        options.full,
+        options.chaos_build.is_some(),
+    );
     if schedule.is_empty() {
         return Err(TrialFailure::new(
             "no trial matches: check --only and --chaos-build",

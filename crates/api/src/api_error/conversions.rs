@@ -9,6 +9,9 @@ use wire::error_body::{LocationStep, ValidationError};
 
 use super::ApiError;
 
+const KEY_UNAVAILABLE: &str =
+    "The encryption key of your project is temporarily unavailable. Retry shortly.";
+const KEY_RETRY_SECONDS: u32 = 5;
 const DATABASE_UNAVAILABLE: &str = "The database is temporarily unavailable. Retry shortly.";
 
 impl From<ApiKeyRefusal> for ApiError {
@@ -144,10 +147,22 @@ fn unprocessable(error: &'static str, message: String) -> ApiError {
 
 impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
-        if error.is_unavailable() {
-            Self::unavailable(DATABASE_UNAVAILABLE, 1).with_cause(error)
+        let cause = error.diagnosis();
+        if matches!(error, store::Error::KeyUnavailable(_)) {
+            Self::key_unavailable().with_cause(cause)
+        } else if error.is_unavailable() {
+            Self::unavailable(DATABASE_UNAVAILABLE, 1).with_cause(cause)
         } else {
-            Self::internal(error)
+            Self::internal(cause)
         }
+    }
+}
+
+impl ApiError {
+    /// 503: values of the project can be neither encrypted nor decrypted now.
+    pub(crate) fn key_unavailable() -> Self {
+        metrics::counter!("longshore_data_key_unavailable_total", "operation" => "request")
+            .increment(1);
+        Self::unavailable(KEY_UNAVAILABLE, KEY_RETRY_SECONDS)
     }
 }

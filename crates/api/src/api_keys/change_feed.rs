@@ -9,7 +9,6 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api_keys::ApiKeyCache;
-use crate::api_keys::CONTROL_TIMEOUT;
 use crate::api_keys::usage_queue::KeyUse;
 
 const FEED_INTERVAL: Duration = Duration::from_millis(500);
@@ -51,7 +50,7 @@ impl ApiKeyCache {
         let mut position = self.feed_position.lock().await;
         // Taken before the read, because a change during the read may be missed.
         let now = self.clock.now();
-        match timeout(CONTROL_TIMEOUT, self.catch_up(&mut position)).await {
+        match timeout(self.control_timeout, self.catch_up(&mut position)).await {
             Ok(Ok(())) => {
                 if self.control_monitor.record_feed_read(now) {
                     tracing::info!("control is reachable again");
@@ -115,7 +114,7 @@ impl ApiKeyCache {
         while let Some(chunk) = chunks.next() {
             let rows: Vec<_> = chunk.iter().map(KeyUse::row).collect();
             let written = timeout(
-                CONTROL_TIMEOUT,
+                self.control_timeout,
                 api_key::record_last_used(&self.control, &rows),
             )
             .await;

@@ -53,6 +53,7 @@ fn without_control() -> (ApiKeyCache, Arc<ManualClock>) {
     let options = ApiKeyCacheOptions {
         stale_after: seconds(900),
         capacity: 100,
+        ..ApiKeyCacheOptions::default()
     };
     (
         ApiKeyCache::new(control, options, Arc::<ManualClock>::clone(&clock)),

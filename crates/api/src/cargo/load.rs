@@ -13,6 +13,7 @@ use domain::lane::Lane;
 use domain::time::to_wire;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use store::body;
+use store::shard::project_keys;
 use wire::load::LoadResponse;
 
 use crate::api_error::ApiError;
@@ -65,6 +66,7 @@ pub(crate) async fn load(
         .await?;
     let token = take_token(&app, &caller).await?;
     let status = token.bucket_status();
+    project_keys::prepare_write_key(&handle.shard, caller.project).await?;
     // The request is compressed only after the rate limit has admitted it.
     let request = serde_json::to_vec(&valid.params).map_err(ApiError::internal)?;
     let unpacked_bytes = request.len();
@@ -139,6 +141,7 @@ impl From<StoreLoadError> for ApiError {
                  Idempotency-Key it is stored only once.",
                 1,
             ),
+            StoreLoadError::KeyUnavailable => Self::key_unavailable(),
             StoreLoadError::Overloaded(overload) => Self::unavailable(
                 "Too many loads are waiting. Retry after the time in Retry-After.",
                 overload.retry_after_seconds,

@@ -52,7 +52,9 @@ fn tracking_record(
         let realtime = outcome.realtime?;
         Some(Saving::between(realtime, outcome.charged))
     });
+    let is_erased = tracked.erased_at.is_some();
     let (response, error, error_code) = match outcome {
+        Some(outcome) if is_erased => (None, None, outcome.failure_code),
         Some(outcome) if outcome.success => (raw_json(outcome.body), None, None),
         Some(outcome) => (
             None,
@@ -94,5 +96,6 @@ fn tracking_record(
             expected_at: waiting.expected_at.map(WireTimestamp),
         }),
         metadata: tracked.metadata.and_then(raw_json),
+        erased_at: tracked.erased_at.map(WireTimestamp),
     }
 }

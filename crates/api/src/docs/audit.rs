@@ -1,6 +1,7 @@
 //! `GET /audit`.
 
 use domain::api_key::ApiKeyRefusal::{Malformed, Missing, Unknown};
+use domain::request_buckets::RequestLimitExceeded;
 use domain::time::Timestamp;
 use utoipa::openapi::path::{Operation, OperationBuilder};
 use utoipa::openapi::response::{Response, ResponseBuilder};
@@ -11,7 +12,6 @@ use wire::timestamp::WireTimestamp;
 use super::files::query_parameter;
 use super::responses::{self, AuthenticatedOperation as _};
 use crate::audit::{MAX_AUDIT_PAGE_SIZE, parse_audit_query, too_many_requests};
-use crate::rate_limit::RouteLimitExceeded;
 
 pub(super) fn operation() -> Operation {
     let whole = |minimum: u32| {
@@ -28,7 +28,7 @@ pub(super) fn operation() -> Operation {
     let wrong = "/audit?after=x&limit=0".parse().unwrap_or_default();
     let wrong = parse_audit_query(&wrong).err();
     let wrong = wrong.map(|wrong| ("Several at once", wrong));
-    let too_many = too_many_requests(RouteLimitExceeded {
+    let too_many = too_many_requests(RequestLimitExceeded {
         retry_after_seconds: 1,
     });
     OperationBuilder::new()

@@ -124,6 +124,7 @@ pub(super) fn pending() -> TrackingResponse {
             expected_at: None,
         }),
         metadata: None,
+        erased_at: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod examples;
 mod read;
 
 use domain::key_scope::KeyRight;
+use domain::request_buckets::RequestLimitExceeded;
 use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
@@ -20,7 +21,6 @@ use utoipa::openapi::{RefOr, Required};
 use super::responses;
 use crate::api_error::{ApiError, FileApiError};
 use crate::files::errors;
-use crate::rate_limit::RouteLimitExceeded;
 use outbound::health::DependencyHealth;
 
 /// In the order of the contract.
@@ -146,7 +146,7 @@ impl FileOperation for OperationBuilder {
         let internal = ApiError::internal("").into();
         let away = ApiError::unavailable(DATABASE_UNAVAILABLE, 1).into();
         let away = [("Temporarily unavailable", away)];
-        let too_many = ApiError::from(RouteLimitExceeded {
+        let too_many = ApiError::from(RequestLimitExceeded {
             retry_after_seconds: 1,
         });
         let too_many = [("Too many requests", too_many.into())];

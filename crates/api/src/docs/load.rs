@@ -43,8 +43,9 @@ pub(super) fn operation() -> Operation {
         .summary(Some("Load a request for batch processing"))
         .description(Some(
             "The response is sent after the cargo is on disk. The model's answer is sent to \
-             `callback_url`, and is always in the tracking record too. At most 10 MB, 1,000 \
-             messages, 100 file references and 16 stop sequences. Unknown fields are ignored.",
+             `callback_url`, and is in the tracking record until it is erased. By default at most \
+             10 MB, 1,000 messages, 100 file references and 16 stop sequences; the operator can \
+             change these limits. Unknown fields are ignored.",
         ))
         .parameter(idempotency_key())
         .request_body(Some(body))
@@ -287,9 +288,10 @@ fn callback_operation() -> PathItem {
         .description(Some(
             "Answer 2xx within 30 seconds. Otherwise the callback is retried after 30 s, 2 min, \
              10 min, 30 min and 1 h. After the last retry the status is `callback_failed`, and \
-             the result stays in tracking. Redirects are not followed. If your project signs its \
-             callbacks, verify the signature over the bytes of the body with a Standard Webhooks \
-             library. Otherwise check that the `cargo_id` is one that you received.",
+             the result stays in tracking until it is erased. Redirects are not followed. If your \
+             project signs its callbacks, verify the signature over the bytes of the body with a \
+             Standard Webhooks library. Otherwise check that the `cargo_id` is one that you \
+             received.",
         ))
         .parameters(Some(SIGNATURE_HEADERS.map(signature_header)))
         .securities(Some([]))

@@ -1,6 +1,7 @@
 //! `GET /cargo/{cargo_id}/tracking`.
 
 use domain::key_scope::KeyRight;
+use domain::request_buckets::RequestLimitExceeded;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -8,7 +9,6 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::examples;
 use super::responses::{self, AuthenticatedOperation as _};
 use crate::api_error::ApiError;
-use crate::rate_limit::RouteLimitExceeded;
 
 pub(super) fn operation() -> Operation {
     let cargo_id = ParameterBuilder::new()
@@ -34,7 +34,7 @@ pub(super) fn operation() -> Operation {
         "Unknown, or of another project",
         ApiError::cargo_not_found(),
     )];
-    let too_many = ApiError::from(RouteLimitExceeded {
+    let too_many = ApiError::from(RequestLimitExceeded {
         retry_after_seconds: 1,
     });
     OperationBuilder::new()

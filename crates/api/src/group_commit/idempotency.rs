@@ -5,14 +5,22 @@ use std::collections::HashMap;
 use domain::id::{CargoId, ProjectId};
 use domain::idempotency::{IDEMPOTENCY_KEY_RETENTION, IdempotencyKey};
 use domain::time::Timestamp;
+use store::encryption::WriteKey;
 use store::shard::load::{self, IdempotencyRecord};
+use store::shard::project_keys;
 use store::{Error, Shard, Transaction};
 
 use crate::group_commit::{PreparedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
 
-/// The same key with the same body is the same cargo. With another body it is an error.
-fn answer_repeated(key: &IdempotencyKey, cargo: CargoId, digest: &[u8]) -> StoreLoadResult {
-    if key.matches_body(digest) {
+/// The same key with the same body is the same cargo. With another body it is an error. A record
+/// from before encryption was switched on has a plain digest.
+fn answer_repeated(
+    key: &IdempotencyKey,
+    write_key: &WriteKey,
+    cargo: CargoId,
+    digest: &[u8],
+) -> StoreLoadResult {
+    if key.matches_body(digest) || write_key.stored_digest(&key.body_digest) == digest {
         Ok(StoredLoad::Replay(cargo))
     } else {
         Err(StoreLoadError::KeyReused)
@@ -30,7 +38,13 @@ pub(crate) async fn find_earlier_answer(
     };
     let since = shard.clock.now() - IDEMPOTENCY_KEY_RETENTION;
     let earlier = load::find_idempotency_record(shard, project, &key.key, since).await?;
-    Ok(earlier.map(|earlier| answer_repeated(key, earlier.cargo, &earlier.digest)))
+    let Some(earlier) = earlier else {
+        return Ok(None);
+    };
+    let keys = project_keys::write_keys(shard, [(project, 0)]).await?;
+    let write_key = keys.find(project)?;
+    let answer = answer_repeated(key, write_key, earlier.cargo, &earlier.digest);
+    Ok(Some(answer))
 }
 
 /// The loads with the idempotency keys of a group: those stored earlier, and those of the group.
@@ -59,10 +73,14 @@ impl EarlierLoads {
     }
 
     /// The answer to a load whose key was used before.
-    pub(super) fn answer(&self, load: &PreparedLoad) -> Option<StoreLoadResult> {
+    pub(super) fn answer(
+        &self,
+        load: &PreparedLoad,
+        write_key: &WriteKey,
+    ) -> Option<StoreLoadResult> {
         let key = load.idempotency_key.as_ref()?;
         let (cargo, digest) = self.0.get(&(load.caller.project, key.key.clone()))?;
-        Some(answer_repeated(key, *cargo, digest))
+        Some(answer_repeated(key, write_key, *cargo, digest))
     }
 
     /// Adds a load of the group, for those that follow it.

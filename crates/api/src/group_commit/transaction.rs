@@ -12,11 +12,13 @@ use domain::id::{CargoId, FileId, OrganizationId};
 use domain::key_spending::SpendingCap;
 use domain::time::Timestamp;
 use rand::RngExt as _;
+use store::encryption::WriteKeys;
 use store::shard::account::{self, LockedAccounts};
 use store::shard::file::reference;
 use store::shard::key_spending::KeySpendings;
 use store::shard::load::{self, NewCargo};
 use store::shard::partition;
+use store::shard::project_keys;
 use store::{Error, Shard, Transaction};
 
 use crate::group_commit::idempotency::EarlierLoads;
@@ -71,7 +73,7 @@ pub(super) async fn write(
             tracing::warn!(shard = %shard.name, loads, failure, "a group of loads was not stored; its callers get 503");
             return GroupWriteResult::Unavailable;
         }
-        Err(error) => return GroupWriteResult::Rejected(error_chain::chain(&error)),
+        Err(error) => return GroupWriteResult::Rejected(error.diagnosis()),
     };
     if tx.commit().await.is_ok() || resolve_unknown_commit(shard, &written).await {
         return GroupWriteResult::Answers(written.answers);
@@ -115,18 +117,23 @@ async fn prepare(
         shard.clock.synchronize(server_time);
     }
     let now = shard.clock.now();
+    // Every load has prepared its key, so the group waits for none.
+    let values = loads
+        .iter()
+        .map(|load| (load.caller.project, load::ENCRYPTED_VALUES));
+    let keys = project_keys::prepared_write_keys(shard, values);
     let rows = GroupRows {
         earlier: EarlierLoads::find(&mut tx, loads, now).await?,
         files: lock_files(&mut tx, loads, &locked).await?,
         spendings: read_key_spendings(&mut tx, loads, &locked, now).await?,
         locked,
     };
-    let decided = decide(loads, rows, mode.skips_locked_accounts, now);
+    let decided = decide(loads, rows, &keys, mode.skips_locked_accounts, now);
     let cargo = decided.admitted.first().map(|row| row.id);
     if !decided.admitted.is_empty() {
         account::write(&mut tx, &decided.accounts).await?;
         decided.spendings.write(&mut tx).await?;
-        load::insert(&mut tx, decided.admitted, now).await?;
+        load::insert(&mut tx, decided.admitted, &keys, now).await?;
     }
     Ok((
         tx,
@@ -241,6 +248,7 @@ struct GroupDecision {
 fn decide(
     loads: &[&PreparedLoad],
     rows: GroupRows,
+    keys: &WriteKeys,
     skips_locked: bool,
     now: Timestamp,
 ) -> GroupDecision {
@@ -263,7 +271,11 @@ fn decide(
             answers.push((!skips_locked).then_some(Err(StoreLoadError::Failed(missing))));
             continue;
         };
-        if let Some(answer) = earlier.answer(load) {
+        let Ok(key) = keys.find(load.caller.project) else {
+            answers.push(Some(Err(StoreLoadError::KeyUnavailable)));
+            continue;
+        };
+        if let Some(answer) = earlier.answer(load, key) {
             answers.push(Some(answer));
             continue;
         }

@@ -113,7 +113,7 @@ fn bounds_are_inside() {
 }
 
 #[test]
-fn a_role_is_one_that_providers_know() {
+fn h2_a_role_is_one_that_providers_know() {
     let speaking = |role: &str| chat(json!({"messages": [{"role": role, "content": ""}]}));
     for role in ["user", "assistant", "system", "developer"] {
         accepted(&speaking(role));

@@ -4,23 +4,16 @@
 //! They stop loops before these reach a database, far above what an honest caller sends. Each
 //! process counts alone, so no request waits for Redis.
 
-use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{Method, StatusCode};
 use domain::id::{OrganizationId, ProjectId};
-use domain::plan_limits::RateLimit;
+use domain::request_buckets::{RequestBuckets, RequestLimitExceeded};
 use domain::time::Clock;
-use domain::token_bucket::TokenBucket;
-use parking_lot::Mutex;
-use quick_cache::unsync::Cache;
 
 use crate::api_error::ApiError;
-
-/// How many buckets of a kind are remembered. Unused ones are evicted first.
-const MAX_REMEMBERED_BUCKETS: usize = 100_000;
 
 /// Pages of an organization's audit log per minute, with all its tokens. All organizations share
 /// the database, and a page holds a thousand entries.
@@ -47,18 +40,6 @@ pub(crate) struct RouteLimiter {
     started: Instant,
 }
 
-#[derive(Debug)]
-struct RequestBuckets<K> {
-    rate: RateLimit,
-    buckets: Mutex<Cache<K, TokenBucket>>,
-}
-
-/// The caller has sent too many requests of this kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RouteLimitExceeded {
-    pub(crate) retry_after_seconds: u64,
-}
-
 impl RouteLimiter {
     pub(crate) fn new(limits: RouteLimits, clock: Option<Arc<dyn Clock>>) -> Self {
         Self {
@@ -75,7 +56,7 @@ impl RouteLimiter {
         &self,
         project: ProjectId,
         method: &Method,
-    ) -> Result<(), RouteLimitExceeded> {
+    ) -> Result<(), RequestLimitExceeded> {
         let is_read = matches!(*method, Method::GET | Method::HEAD);
         let buckets = if is_read {
             &self.reads
@@ -89,7 +70,7 @@ impl RouteLimiter {
     pub(crate) fn count_audit_read(
         &self,
         log: Option<OrganizationId>,
-    ) -> Result<(), RouteLimitExceeded> {
+    ) -> Result<(), RequestLimitExceeded> {
         self.audit_reads.take(log, self.now())
     }
 
@@ -100,37 +81,9 @@ impl RouteLimiter {
     }
 }
 
-impl<K: Eq + Hash> RequestBuckets<K> {
-    fn new(per_minute: u32) -> Self {
-        Self {
-            rate: RateLimit {
-                burst: per_minute,
-                per_minute,
-            },
-            buckets: Mutex::new(Cache::new(MAX_REMEMBERED_BUCKETS)),
-        }
-    }
-
-    fn take(&self, caller: K, now: i64) -> Result<(), RouteLimitExceeded> {
-        let mut buckets = self.buckets.lock();
-        let known = buckets.get(&caller).copied();
-        let mut bucket = known.unwrap_or_else(|| TokenBucket::full(self.rate, now));
-        bucket.refill(self.rate, now);
-        let granted = bucket.take(1, 1);
-        buckets.insert(caller, bucket);
-        drop(buckets);
-        if granted == 1 {
-            return Ok(());
-        }
-        Err(RouteLimitExceeded {
-            retry_after_seconds: bucket.level.retry_after(self.rate, 1),
-        })
-    }
-}
-
-impl From<RouteLimitExceeded> for ApiError {
+impl From<RequestLimitExceeded> for ApiError {
     /// The text of the backstop: this limit does not depend on the plan either.
-    fn from(exceeded: RouteLimitExceeded) -> Self {
+    fn from(exceeded: RequestLimitExceeded) -> Self {
         let detail = "Too many requests from this project. Please slow down.";
         Self::with_text(StatusCode::TOO_MANY_REQUESTS, detail)
             .with_header(RETRY_AFTER, exceeded.retry_after_seconds.into())
@@ -162,7 +115,7 @@ mod tests {
         assert_eq!(accepted(&limiter.reads, 2, 0), 60);
         assert_eq!(accepted(&limiter.file_writes, 1, 0), 6);
         let refused = limiter.file_writes.take(project(1), 1);
-        let expected = RouteLimitExceeded {
+        let expected = RequestLimitExceeded {
             retry_after_seconds: 10,
         };
         assert_eq!(refused, Err(expected));

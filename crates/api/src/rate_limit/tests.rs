@@ -72,7 +72,7 @@ fn grants_go_in_order_of_arrival_and_each_caller_sees_its_own_level() {
             token.spend();
             Ok(left)
         }
-        Err(RateLimitExceeded(standing)) => Err(standing.retry_after()),
+        Err(RateLimitExceeded(status)) => Err(status.retry_after()),
     };
     let results: Vec<_> = answers.iter_mut().map(result).collect();
     assert_eq!(results, [Ok(1), Ok(9), Ok(0), Ok(8), Err(2), Ok(7)]);

@@ -60,7 +60,7 @@ async fn resolve_target(
         }
         (None, Some(name)) => {
             let known = provider::list(shard).await?;
-            let known = known.into_iter().find(|standing| standing.name == *name);
+            let known = known.into_iter().find(|status| status.name == *name);
             let name = known.ok_or(PageError::NotFound)?.name;
             let description = format!("account {name} on shard {}", shard.name);
             (PauseTarget::Account(name), description)

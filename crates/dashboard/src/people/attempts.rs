@@ -61,8 +61,10 @@ impl ThrottledAttempt {
         for subject in [self.account_and_source, self.source, self.account] {
             let blocked = sign_in_throttle::count_attempt(&state.control, subject, now).await?;
             if let Some(until) = blocked {
-                let seconds = (until - now).num_seconds() + 1;
-                return Err(PageError::RateLimited { seconds });
+                return Err(PageError::RateLimited {
+                    what: "attempts",
+                    seconds: (until - now).num_seconds() + 1,
+                });
             }
         }
         Ok(sign_in_throttle::delete_expired(&state.control, now).await?)

@@ -136,12 +136,14 @@ pub(crate) async fn page(
     client: ClientInfo,
 ) -> Result<Response, PageError> {
     let scope = &within.scope;
+    let mut projects = project::list(&state.control, scope.organization, None, 200).await?;
+    projects.retain(|project| !project.is_erased);
     Ok(render_page(&OrganizationPage {
         page: PageLayout::for_organization(scope.organization_name.clone(), &within, &client),
         organization: scope.organization,
         plan: scope.plan,
         requires_second_factor: scope.requires_second_factor,
-        projects: project::list(&state.control, scope.organization, None, 200).await?,
+        projects,
         max_key_days: key_policy::find_max_key_days(&state.control, scope.organization).await?,
     }))
 }
@@ -229,6 +231,7 @@ pub(crate) async fn insert_project(
         slug,
         is_active: true,
         created_at: now,
+        is_erased: false,
     };
     match project::create(&state.control, &made, by).await {
         Ok(()) => Ok(made.slug),

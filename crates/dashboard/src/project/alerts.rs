@@ -59,9 +59,9 @@ pub(crate) fn find_alerts(seen: &AlertInputs<'_>) -> Vec<ProjectAlert> {
         let text = format!("{share} of the cargo completed in the last 24 hours failed.");
         needs.push(alert("bad", &text, "/cargo?status=failed", "View failures"));
     }
-    for way in seen.lanes.iter().filter(|way| way.paused_at.is_some()) {
-        let reason = way.pause_reason.as_deref().unwrap_or("no reason given");
-        let text = format!("{} is paused: {reason}.", way.model);
+    for lane in seen.lanes.iter().filter(|lane| lane.paused_at.is_some()) {
+        let reason = lane.pause_reason.as_deref().unwrap_or("no reason given");
+        let text = format!("{} is paused: {reason}.", lane.model);
         needs.push(alert("warm", &text, "/models", "View models"));
     }
     let spent = seen.charged_today.nanos();

@@ -133,7 +133,7 @@ pub(crate) async fn page(
     within: ProjectAccess,
     client: ClientInfo,
     Query(wanted): Query<CallbackQuery>,
-    Query(asked): Query<ResendQuery>,
+    Query(params): Query<ResendQuery>,
 ) -> Result<Response, PageError> {
     let (shard, project, now) = (within.shard(), within.id(), state.clock.now());
     let hours = if wanted.is_week() { 7 * 24 } else { 24 };
@@ -148,7 +148,7 @@ pub(crate) async fn page(
     let by_hour = callbacks::count_by_hour(shard, project, wanted.host(), since).await?;
     let (picture, highest) = host_health::draw_attempts(&by_hour, since, now);
     let (given_up, older) = read_failed_callbacks(&within, &wanted).await?;
-    let preview = bulk_resend::preview(&within, &asked, now).await?;
+    let preview = bulk_resend::preview(&within, &params, now).await?;
     Ok(render_page(&CallbacksPage {
         page: PageLayout::for_project("Callbacks", NavItem::Callbacks, &within, &client).live(),
         resends: resend::list(shard, project).await?,
@@ -161,7 +161,7 @@ pub(crate) async fn page(
         failed_callbacks: given_up,
         older,
         preview,
-        resend_query: asked,
+        resend_query: params,
     }))
 }
 

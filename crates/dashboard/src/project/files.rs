@@ -88,13 +88,13 @@ pub(crate) struct FileQuery {
 pub(crate) async fn page(
     within: ProjectAccess,
     client: ClientInfo,
-    Query(asked): Query<FileQuery>,
+    Query(params): Query<FileQuery>,
 ) -> Result<Response, PageError> {
     let filter = FileFilter {
-        status: FileStatus::parse(&asked.status),
-        kind: FileKind::parse(&asked.kind),
+        status: FileStatus::parse(&params.status),
+        kind: FileKind::parse(&params.kind),
     };
-    let before: Option<FileId> = asked.before.parse().ok();
+    let before: Option<FileId> = params.before.parse().ok();
     let shard = within.shard();
     let limit = u32::try_from(PAGE_SIZE + 1).unwrap_or(u32::MAX);
     let (files, stored) = tokio::join!(

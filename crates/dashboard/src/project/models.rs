@@ -98,11 +98,11 @@ struct ShardLanes {
 
 impl ShardLanes {
     fn route_status(&self, model: &Model, route: &Route) -> RouteStatus {
-        let way = self.lanes.iter().find(|way| {
-            way.model == model.id && way.provider == route.provider && way.via == route.via
+        let lane = self.lanes.iter().find(|lane| {
+            lane.model == model.id && lane.provider == route.provider && lane.via == route.via
         });
-        let lane = way.filter(|way| way.paused_at.is_some());
-        let lane = lane.map(|way| RoutePause::Lane(way.pause_reason.clone()));
+        let lane_pause = lane.filter(|lane| lane.paused_at.is_some());
+        let lane_pause = lane_pause.map(|lane| RoutePause::Lane(lane.pause_reason.clone()));
         let paused = self.paused.get(&route.provider);
         let paused = paused
             .filter(|paused| paused.is_in_force(self.now))
@@ -110,8 +110,8 @@ impl ShardLanes {
         RouteStatus {
             provider: route.provider.clone(),
             via: route.via,
-            turnaround: way.and_then(|way| way.turnaround_seconds).map(took),
-            pause: lane.or_else(|| paused.map(RoutePause::Provider)),
+            turnaround: lane.and_then(|lane| lane.turnaround_seconds).map(took),
+            pause: lane_pause.or_else(|| paused.map(RoutePause::Provider)),
         }
     }
 }

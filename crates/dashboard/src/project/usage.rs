@@ -100,9 +100,9 @@ pub(crate) async fn page(
     State(state): State<DashboardState>,
     within: ProjectAccess,
     client: ClientInfo,
-    Query(asked): Query<query::UsageQueryParams>,
+    Query(params): Query<query::UsageQueryParams>,
 ) -> Result<Response, PageError> {
-    let wanted = UsageQuery::from(asked);
+    let wanted = UsageQuery::from(params);
     let now = state.clock.now();
     let used = read_usage(&state, &within, &wanted).await?;
     let names = key_names::read_key_names(&state, &within).await?;
@@ -180,9 +180,9 @@ const CSV_HEADINGS: [&str; 15] = [
 pub(crate) async fn download_csv(
     State(state): State<DashboardState>,
     within: ProjectAccess,
-    Query(asked): Query<query::UsageQueryParams>,
+    Query(params): Query<query::UsageQueryParams>,
 ) -> Result<Response, PageError> {
-    let wanted = UsageQuery::from(asked);
+    let wanted = UsageQuery::from(params);
     record_export(
         &state,
         &within,

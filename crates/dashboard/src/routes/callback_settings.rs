@@ -36,7 +36,8 @@ pub(super) fn routes() -> Vec<PageRoute> {
             "/dashboard/project/{project}/settings/callbacks/end-previous",
             Project(Developer),
             callback_settings::end_previous,
-        ),
+        )
+        .with_recent_proof(),
         post_route(
             "/dashboard/project/{project}/settings/callbacks/secret",
             Project(Developer),

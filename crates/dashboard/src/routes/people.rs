@@ -105,7 +105,8 @@ pub(super) fn organizations() -> Vec<PageRoute> {
             "/dashboard/organization/{organization}/members/withdraw",
             Organization(Owner),
             members::revoke_invitation,
-        ),
+        )
+        .with_recent_proof(),
         post_route(
             "/dashboard/organization/{organization}/members/change",
             Organization(Owner),

@@ -37,6 +37,7 @@ pub(super) fn projects() -> Vec<PageRoute> {
             project::keys::activate,
         )
         .with_recent_proof(),
+        // A leaked key is stopped without a further question.
         post_route(
             "/dashboard/project/{project}/keys/deactivate",
             Project(Developer),
@@ -51,12 +52,20 @@ pub(super) fn projects() -> Vec<PageRoute> {
             "/dashboard/project/{project}/settings/activate",
             Project(Owner),
             project::settings::activate,
-        ),
+        )
+        .with_recent_proof(),
         post_route(
             "/dashboard/project/{project}/settings/deactivate",
             Project(Owner),
             project::settings::deactivate,
-        ),
+        )
+        .with_recent_proof(),
+        post_route(
+            "/dashboard/project/{project}/settings/retention",
+            Project(Owner),
+            project::settings::set_retention,
+        )
+        .with_recent_proof(),
     ]
 }
 
@@ -78,7 +87,8 @@ pub(super) fn cargo() -> Vec<PageRoute> {
             "/dashboard/project/{project}/cargo/new",
             Project(Developer),
             cargo::load_form::load,
-        ),
+        )
+        .with_max_form_bytes(cargo::load_form::MAX_FORM_BYTES),
         get_route(
             "/dashboard/project/{project}/cargo/{cargo}",
             Project(Viewer),

@@ -36,7 +36,7 @@ fn a_model_is_found_by_its_exact_id() {
     let supported = ["plain", "seeing", "small", "vectors"]
         .map(str::to_owned)
         .to_vec();
-    for (asked, nearest) in [
+    for (requested, nearest) in [
         ("Plain", Some("plain")),
         ("smal", Some("small")),
         ("demo", None),
@@ -45,7 +45,7 @@ fn a_model_is_found_by_its_exact_id() {
             supported: supported.clone(),
             nearest: nearest.map(str::to_owned),
         };
-        assert_eq!(admit_json(&chat(asked)), Err(refused));
+        assert_eq!(admit_json(&chat(requested)), Err(refused));
     }
 }
 

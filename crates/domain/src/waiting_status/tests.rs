@@ -33,14 +33,14 @@ fn batch(state: BatchState) -> BatchProgress {
     }
 }
 
-fn describe(way: &CargoProgress, now: i64) -> String {
+fn describe(progress: &CargoProgress, now: i64) -> String {
     let minutes = |at: Timestamp| (at - Timestamp::UNIX_EPOCH).num_minutes();
     let WaitingStatus {
         code,
         reason,
         since,
         expected_at,
-    } = way.waiting_status(TimeDelta::minutes(1), at(now));
+    } = progress.waiting_status(TimeDelta::minutes(1), at(now));
     format!(
         "{} | {reason} | {} | {:?}",
         code.as_str(),

@@ -105,9 +105,11 @@ impl BatchProvider for Anthropic {
         _: &ProviderJobRequest,
         spool: &Spool,
     ) -> Result<ProviderJobId, ProviderCallFailure> {
-        let mut call =
-            self.client
-                .post(BATCHES_PATH, request_body(spool), RetrySafety::MayBillTwice);
+        let body = request_body(spool);
+        let call = self
+            .client
+            .post(BATCHES_PATH, body, RetrySafety::MayBillTwice);
+        let mut call = call.with_caller_input();
         call.timeout = self.client.timeouts.transfer;
         let (batch, _) = self.client.send_and_parse::<AnthropicBatch>(call).await?;
         Ok(batch.into_job_id())
@@ -163,6 +165,16 @@ impl BatchProvider for Anthropic {
             .client
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
         self.client.send_cancel(call).await
+    }
+
+    /// Requests and results are in the job.
+    async fn delete_file(&self, _: &ProviderFileId) -> Result<(), ProviderCallFailure> {
+        Ok(())
+    }
+
+    async fn delete_job(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        let path = format!("{BATCHES_PATH}/{}", percent_encode_path(&job.0));
+        self.client.send_delete(path).await
     }
 }
 

@@ -110,6 +110,17 @@ pub enum JobFailureReason {
     Other(String),
 }
 
+impl JobFailureReason {
+    /// The reason for a log: never the provider's messages, which may repeat a prompt.
+    pub fn diagnosis(&self) -> String {
+        match self {
+            Self::TokenLimit => "the limit of enqueued tokens is reached".to_owned(),
+            Self::InvalidLines(lines) => format!("invalid lines: {}", lines.len()),
+            Self::Other(_) => "the provider gave another reason".to_owned(),
+        }
+    }
+}
+
 /// Where the results of a job are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultLocation {
@@ -143,8 +154,8 @@ pub trait BatchProvider: Send + Sync + fmt::Debug {
         media: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem>;
 
-    /// Uploads the input file, if the provider needs one. A repeated upload leaves an extra file,
-    /// which expires.
+    /// Uploads the input file, if the provider needs one. An upload whose answer is lost leaves a
+    /// file that expires at the provider.
     async fn upload(
         &self,
         label: &SubmissionLabel,
@@ -180,4 +191,11 @@ pub trait BatchProvider: Send + Sync + fmt::Debug {
 
     /// Asks the provider to cancel the job. A job that has ended is unchanged.
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure>;
+
+    /// Deletes an uploaded input or a result file. A file that is gone counts as deleted.
+    async fn delete_file(&self, file: &ProviderFileId) -> Result<(), ProviderCallFailure>;
+
+    /// Deletes a job that has ended, with the results inside it, where the provider can. A job that
+    /// is gone counts as deleted.
+    async fn delete_job(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure>;
 }

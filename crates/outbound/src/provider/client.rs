@@ -89,9 +89,17 @@ pub(super) struct ProviderRequest {
     pub(super) payload: ProviderRequestBody,
     pub(super) timeout: Duration,
     pub(super) retry_safety: RetrySafety,
+    /// The request carries texts of callers, which the message of an error may repeat.
+    has_caller_input: bool,
 }
 
 impl ProviderRequest {
+    #[must_use]
+    pub(super) fn with_caller_input(mut self) -> Self {
+        self.has_caller_input = true;
+        self
+    }
+
     #[must_use]
     pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
@@ -159,6 +167,7 @@ impl ProviderClient {
             payload: ProviderRequestBody::empty(),
             timeout: self.timeouts.call,
             retry_safety: RetrySafety::Safe,
+            has_caller_input: false,
         }
     }
 
@@ -228,12 +237,27 @@ impl ProviderClient {
         }
     }
 
+    /// Deletes what is at this path. What is gone counts as deleted.
+    pub(super) async fn send_delete(
+        &self,
+        path: impl Into<String>,
+    ) -> Result<(), ProviderCallFailure> {
+        let call = ProviderRequest {
+            method: Method::DELETE,
+            ..self.get(path)
+        };
+        match self.send(call).await {
+            Ok(_) | Err(ProviderCallFailure::NotFound) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Returns the head of a success response. The body follows.
     async fn open_response(
         &self,
         call: ProviderRequest,
     ) -> Result<Response<Incoming>, ProviderCallFailure> {
-        let retry_safety = call.retry_safety;
+        let (retry_safety, has_caller_input) = (call.retry_safety, call.has_caller_input);
         let sent = self.http.send(self.build_request(call)?).await;
         let response = sent.map_err(|failure| failure::from_exchange(failure, retry_safety))?;
         let status = response.status();
@@ -244,7 +268,9 @@ impl ProviderClient {
         // Without its body, an error response is still an error.
         let body = read_response(response, MAX_RESPONSE_BYTES).await;
         let body = body.map(Response::into_body).unwrap_or_default();
-        let failure = failure::from_response(status.as_u16(), &headers, &body, retry_safety);
+        let status = status.as_u16();
+        let failure =
+            failure::from_response(status, &headers, &body, retry_safety, has_caller_input);
         Err(match &self.credential {
             Some(credential) => failure.redact(credential),
             None => failure,

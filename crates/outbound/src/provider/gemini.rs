@@ -192,4 +192,14 @@ impl BatchProvider for Gemini {
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
         self.client.send_cancel(call).await
     }
+
+    async fn delete_file(&self, file: &ProviderFileId) -> Result<(), ProviderCallFailure> {
+        let path = format!("/v1beta/{}", percent_encode_path(&file.0));
+        self.client.send_delete(path).await
+    }
+
+    async fn delete_job(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        let path = format!("/v1beta/{}", percent_encode_path(&job.0));
+        self.client.send_delete(path).await
+    }
 }

@@ -7,7 +7,7 @@ use domain::outcome::{
 use domain::reason_code::{CargoFailure, FailureCode};
 
 use super::item_key::ItemKey;
-use super::provider_error::{ProviderError, ProviderErrorClass};
+use super::provider_error::{ProviderError, ProviderErrorClassification};
 
 /// No model reads or writes more tokens: a provider that reports more has miscounted.
 const MAX_PLAUSIBLE_TOKENS: u64 = 1 << 40;
@@ -41,15 +41,15 @@ impl ItemResult {
 
     pub(super) fn from_provider_error(status: u16, error: &ProviderError) -> Self {
         match error.classify(status) {
-            ProviderErrorClass::Permanent => {
+            ProviderErrorClassification::Permanent => {
                 let message = error.message_or_default(status);
                 Self::failure(FailureCode::RequestRejected.with_message(message))
             }
-            ProviderErrorClass::Retryable => Self::Retry(format!("status {status}")),
-            ProviderErrorClass::Account if error.code.is_empty() => {
+            ProviderErrorClassification::Retryable => Self::Retry(format!("status {status}")),
+            ProviderErrorClassification::Account if error.code.is_empty() => {
                 Self::AccountFault(format!("status {status}"))
             }
-            ProviderErrorClass::Account => {
+            ProviderErrorClassification::Account => {
                 Self::AccountFault(format!("{} (status {status})", error.code))
             }
         }

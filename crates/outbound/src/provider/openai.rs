@@ -104,7 +104,8 @@ impl BatchProvider for OpenAi {
             id: String,
         }
         let form = form(label, spool);
-        let mut call = self.client.post("/files", form, RetrySafety::Safe);
+        let call = self.client.post("/files", form, RetrySafety::Safe);
+        let mut call = call.with_caller_input();
         call.timeout = self.client.timeouts.transfer;
         let kind = format!("multipart/form-data; boundary={MULTIPART_BOUNDARY}");
         let (file, _) = self
@@ -194,6 +195,16 @@ impl BatchProvider for OpenAi {
             .client
             .post(path, ProviderRequestBody::empty(), RetrySafety::Safe);
         self.client.send_cancel(call).await
+    }
+
+    async fn delete_file(&self, file: &ProviderFileId) -> Result<(), ProviderCallFailure> {
+        let path = format!("/files/{}", percent_encode_path(&file.0));
+        self.client.send_delete(path).await
+    }
+
+    /// A batch cannot be deleted. Without its files it holds no request and no answer.
+    async fn delete_job(&self, _: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        Ok(())
     }
 }
 

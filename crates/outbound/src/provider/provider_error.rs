@@ -20,7 +20,7 @@ pub(super) struct ProviderError {
 
 /// What an error means for the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProviderErrorClass {
+pub(super) enum ProviderErrorClassification {
     /// The request is invalid: no provider would accept it.
     Permanent,
     Retryable,
@@ -88,14 +88,14 @@ impl ProviderError {
     ///
     /// The message may repeat the caller's input, so it never leads to an account fault. At most
     /// it leads to a retry, which counts as an attempt.
-    pub(super) fn classify(&self, status: u16) -> ProviderErrorClass {
+    pub(super) fn classify(&self, status: u16) -> ProviderErrorClassification {
         if self.has_payment_code() || self.has_credential_code() {
-            return ProviderErrorClass::Account;
+            return ProviderErrorClassification::Account;
         }
         match status {
-            401..=403 | 408 | 409 | 425 | 429 | 499.. => ProviderErrorClass::Retryable,
-            _ if self.asks_for_payment() => ProviderErrorClass::Retryable,
-            _ => ProviderErrorClass::Permanent,
+            401..=403 | 408 | 409 | 425 | 429 | 499.. => ProviderErrorClassification::Retryable,
+            _ if self.asks_for_payment() => ProviderErrorClassification::Retryable,
+            _ => ProviderErrorClassification::Permanent,
         }
     }
 
@@ -233,14 +233,14 @@ mod tests {
         for status in [400, 404, 413, 422] {
             assert_eq!(
                 verdict(status, ""),
-                ProviderErrorClass::Permanent,
+                ProviderErrorClassification::Permanent,
                 "{status}"
             );
         }
         for status in [401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 529] {
             assert_eq!(
                 verdict(status, ""),
-                ProviderErrorClass::Retryable,
+                ProviderErrorClassification::Retryable,
                 "{status}"
             );
         }
@@ -261,7 +261,7 @@ mod tests {
             for status in [400, 401, 402, 403, 429] {
                 assert_eq!(
                     verdict(status, code, ""),
-                    ProviderErrorClass::Account,
+                    ProviderErrorClassification::Account,
                     "{code}"
                 );
             }
@@ -278,7 +278,7 @@ mod tests {
                     let verdict = verdict(status, code, message);
                     assert_ne!(
                         verdict,
-                        ProviderErrorClass::Account,
+                        ProviderErrorClassification::Account,
                         "{status} {code} {message}"
                     );
                 }
@@ -291,9 +291,15 @@ mod tests {
         let error = |number: u16| {
             ProviderError::parse(format!(r#"{{"code":{number},"message":"m"}}"#).as_bytes())
         };
-        assert_eq!(error(16).classify(401), ProviderErrorClass::Account);
+        assert_eq!(
+            error(16).classify(401),
+            ProviderErrorClassification::Account
+        );
         // An item may reference a file that the account must not read.
-        assert_eq!(error(7).classify(403), ProviderErrorClass::Retryable);
+        assert_eq!(
+            error(7).classify(403),
+            ProviderErrorClassification::Retryable
+        );
     }
 
     #[test]

@@ -60,9 +60,9 @@ impl RealtimeProvider {
             Err(unsupported) => return Ok(ItemResult::failure(unsupported.0)),
         };
         let path = openai_compatible::endpoint_path(item.params.kind());
-        let mut call = self
-            .client
-            .post(path, ProviderRequestBody::json(&body), RetrySafety::Safe);
+        let body = ProviderRequestBody::json(&body);
+        let call = self.client.post(path, body, RetrySafety::Safe);
+        let mut call = call.with_caller_input();
         call.timeout = within;
         // Identifies the item in the server's log.
         let call = call.header("x-request-id", item.key().to_string());
@@ -80,6 +80,9 @@ impl RealtimeProvider {
                 FailureCode::RequestTooLarge
                     .with_message("the request is too large for the model server"),
             )),
+            Err(failure @ ProviderCallFailure::UnconfirmedOutOfCredit) => {
+                Ok(ItemResult::retry(failure.to_string()))
+            }
             Err(failure) => Err(failure),
         }
     }

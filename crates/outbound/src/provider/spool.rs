@@ -1,7 +1,8 @@
 //! A temporary file for the input or the results of a job, so that they do not fill memory.
 //!
-//! The file is unlinked right after creation, so a crash leaves nothing behind. The last bytes
-//! stay in memory until they fill a block. A small spool is never written to disk.
+//! The file is unlinked right after creation, so a crash leaves nothing behind. It is encrypted with
+//! a key that is never stored. The last bytes stay in memory until they fill a block. A small spool
+//! is never written to disk.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,13 +10,15 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::file;
 use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 
+mod cipher;
 mod read;
+
+use cipher::{SpoolCipher, UNIT_BYTES, stored_offset};
 
 pub use read::{SpoolChunks, SpoolLines};
 
@@ -26,6 +29,8 @@ const BLOCK_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Spool {
     file: Arc<File>,
+    cipher: Arc<SpoolCipher>,
+    /// Plain bytes on disk: whole units of the cipher.
     on_disk: u64,
     tail: Vec<u8>,
     digest: Sha256,
@@ -35,6 +40,8 @@ pub struct Spool {
 #[derive(Debug, Clone)]
 pub struct SpoolPosition {
     length: u64,
+    /// The bytes after the last whole unit.
+    partial_unit: Vec<u8>,
     digest: Sha256,
 }
 
@@ -44,6 +51,7 @@ impl Spool {
         let file = run_blocking(move || create_unlinked_file(&folder)).await?;
         Ok(Self {
             file: Arc::new(file),
+            cipher: Arc::new(SpoolCipher::new()?),
             on_disk: 0,
             tail: Vec::new(),
             digest: Sha256::new(),
@@ -69,8 +77,11 @@ impl Spool {
     }
 
     pub fn position(&self) -> SpoolPosition {
+        let whole_units = self.tail.len() / UNIT_BYTES * UNIT_BYTES;
+        let partial_unit = self.tail.get(whole_units..).unwrap_or_default();
         SpoolPosition {
             length: self.length(),
+            partial_unit: partial_unit.to_vec(),
             digest: self.digest.clone(),
         }
     }
@@ -81,8 +92,8 @@ impl Spool {
             self.tail
                 .truncate(usize::try_from(kept).unwrap_or(usize::MAX));
         } else {
-            self.tail.clear();
-            self.on_disk = position.length;
+            self.on_disk = position.length - position.partial_unit.len() as u64;
+            self.tail = position.partial_unit;
         }
         self.digest = position.digest;
     }
@@ -94,8 +105,7 @@ impl Spool {
 
     /// Reads `length` bytes starting at `from`, or fewer if the spool ends before.
     pub fn range(&self, from: u64, length: u64) -> SpoolChunks {
-        let tail = Bytes::copy_from_slice(&self.tail);
-        SpoolChunks::new(Arc::clone(&self.file), self.on_disk, tail, from, length)
+        SpoolChunks::new(self, from, length)
     }
 
     /// Reads every line that is not blank, without its line ending.
@@ -104,13 +114,13 @@ impl Spool {
     }
 
     async fn flush(&mut self) -> io::Result<()> {
-        let (file, at) = (Arc::clone(&self.file), self.on_disk);
-        let block = std::mem::take(&mut self.tail);
-        let length = block.len() as u64;
-        let mut block = run_blocking(move || file.write_all_at(&block, at).map(|()| block)).await?;
-        block.clear();
-        self.tail = block;
-        self.on_disk += length;
+        let (file, cipher) = (Arc::clone(&self.file), Arc::clone(&self.cipher));
+        let at = stored_offset(self.on_disk);
+        let whole_units = self.tail.len() / UNIT_BYTES * UNIT_BYTES;
+        let rest = self.tail.split_off(whole_units);
+        let block = std::mem::replace(&mut self.tail, rest);
+        run_blocking(move || file.write_all_at(&cipher.encrypt(&block)?, at)).await?;
+        self.on_disk += whole_units as u64;
         Ok(())
     }
 }

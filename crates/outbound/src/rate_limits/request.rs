@@ -62,12 +62,12 @@ impl RateLimitRequest {
         };
         call.arg(self.buckets.len());
         for ask in &self.buckets {
-            call.key(format!("b:{}", ask.organization.uuid().simple()));
+            call.key(bucket_key(ask.organization));
             call.arg(ask.rate.burst).arg(ask.rate.per_minute);
             call.arg(ask.requested).arg(ask.returned).arg(ask.owed);
         }
         for ask in &self.windows {
-            call.key(format!("w:{}", ask.project.uuid().simple()));
+            call.key(window_key(ask.project));
             call.arg(ask.backstop.per_minute);
             call.arg(ask.backstop.per_hour).arg(ask.requested);
         }
@@ -97,6 +97,14 @@ impl RateLimitRequest {
                 .collect::<Result<_, _>>()?,
         })
     }
+}
+
+pub(super) fn bucket_key(organization: OrganizationId) -> String {
+    format!("b:{}", organization.uuid().simple())
+}
+
+pub(super) fn window_key(project: ProjectId) -> String {
+    format!("w:{}", project.uuid().simple())
 }
 
 fn parse_integer<T: TryFrom<i64>>(number: i64) -> Result<T, RateLimiterFailure> {

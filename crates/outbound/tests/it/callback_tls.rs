@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use domain::callback_url::AllowedSchemes;
 use outbound::callback::{CallbackDeps, HttpCallbackClient, Options};
+use test_support::certificates::TestAuthority;
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio_rustls::TlsAcceptor;
 
-use crate::support::certificates::TestAuthority;
 use crate::support::{ALLOWED_RANGE, LONG_TIMEOUT, ScriptedResolver, attempt_error, post};
 
 fn client_trusting(authority: &TestAuthority) -> HttpCallbackClient {
@@ -31,7 +31,7 @@ async fn tls_receiver(acceptor: TlsAcceptor, reply: ScriptedReply) -> ScriptedRe
 
 #[tokio::test]
 async fn a_trusted_receiver_is_called_by_its_name_over_http_1() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let receiver = tls_receiver(
         authority.acceptor(&["receiver.test"]),
         plain_reply(200, "ok"),
@@ -51,7 +51,7 @@ async fn a_trusted_receiver_is_called_by_its_name_over_http_1() {
 #[tokio::test]
 async fn plain_http_is_not_called_where_only_https_is_allowed() {
     let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
-    let client = client_trusting(&TestAuthority::new());
+    let client = client_trusting(&TestAuthority::generate());
     for url in [
         receiver.url(),
         format!("HTTP://receiver.test:{}/", receiver.port()),
@@ -69,7 +69,7 @@ async fn plain_http_is_not_called_where_only_https_is_allowed() {
 
 #[tokio::test]
 async fn the_dot_of_the_root_is_not_part_of_the_name() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let receiver = tls_receiver(authority.acceptor(&["receiver.test"]), plain_reply(200, "")).await;
     let url = format!("https://receiver.test.:{}/", receiver.port());
     let attempt = post(&client_trusting(&authority), &url).await;
@@ -78,7 +78,7 @@ async fn the_dot_of_the_root_is_not_part_of_the_name() {
 
 #[tokio::test]
 async fn an_address_needs_a_certificate_of_its_own() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let client = client_trusting(&authority);
     let receiver = tls_receiver(authority.acceptor(&["127.0.0.1"]), plain_reply(200, "")).await;
     let attempt = post(&client, &format!("https://127.0.0.1:{}/", receiver.port())).await;
@@ -93,7 +93,7 @@ async fn an_address_needs_a_certificate_of_its_own() {
 
 #[tokio::test]
 async fn an_untrusted_receiver_gets_nothing() {
-    let (authority, untrusted) = (TestAuthority::new(), TestAuthority::new());
+    let (authority, untrusted) = (TestAuthority::generate(), TestAuthority::generate());
     let client = client_trusting(&authority);
     for (acceptor, text) in [
         (
@@ -119,7 +119,7 @@ async fn an_untrusted_receiver_gets_nothing() {
 
 #[tokio::test]
 async fn a_receiver_without_tls_is_reported() {
-    let client = client_trusting(&TestAuthority::new());
+    let client = client_trusting(&TestAuthority::generate());
     let plain_talker = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://receiver.test:{}/",
@@ -142,7 +142,7 @@ async fn a_receiver_without_tls_is_reported() {
 
 #[tokio::test]
 async fn a_server_may_leave_tls_without_a_word() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let answer = b"HTTP/1.1 200 OK\r\n\r\nwhole".to_vec();
     let acceptor = authority.acceptor(&["receiver.test"]);
     let receiver = tls_receiver(acceptor, ScriptedReply::SendAndClose(answer)).await;

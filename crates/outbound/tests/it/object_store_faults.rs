@@ -11,6 +11,7 @@ use outbound::object_store::{
     CopyResult, MultipartCompletion, ObjectArea, ObjectHead, ObjectStore, ObjectStoreFailure,
     ObjectStoreTimeouts, Options, UploadedPart,
 };
+use test_support::certificates::TestAuthority;
 use test_support::clock::ManualClock;
 use test_support::object_store::{file, options};
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
@@ -18,8 +19,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
-
-use crate::support::certificates::TestAuthority;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// For a busy machine.
@@ -352,14 +351,14 @@ async fn a_store_that_is_not_there_is_unavailable() {
 
 #[tokio::test]
 async fn a_store_behind_tls_shows_a_certificate_that_is_trusted() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let acceptor = authority.acceptor(&["127.0.0.1"]);
     let receiver = ScriptedReceiver::listen("127.0.0.1", Some(acceptor), [head_of(7)]).await;
     let url = format!("https://127.0.0.1:{}", receiver.port());
     let objects = store_at(&url, authority.roots(), TEST_TIMEOUTS);
     let head = objects.head(&objects.staging_key(file())).await.unwrap();
     assert_eq!(head.unwrap().size, 7);
-    let untrusting = store_at(&url, TestAuthority::new().roots(), TEST_TIMEOUTS);
+    let untrusting = store_at(&url, TestAuthority::generate().roots(), TEST_TIMEOUTS);
     let failure = untrusting
         .head(&objects.staging_key(file()))
         .await

@@ -26,6 +26,7 @@ use url::Url;
 use crate::support::LONG_TIMEOUT;
 
 mod calls;
+mod deletions;
 mod downloads;
 mod lines;
 mod lists;

@@ -13,11 +13,10 @@ use outbound::rate_limits::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use test_support::certificates::TestAuthority;
 use test_support::redis::RedisServer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-
-use crate::support::certificates::TestAuthority;
 
 const FREE_PLAN_RATE: RateLimit = RateLimit {
     burst: 100,
@@ -243,6 +242,19 @@ async fn keys_expire_when_their_bucket_is_full() {
 }
 
 #[tokio::test]
+async fn the_counters_of_an_erased_project_are_deleted() {
+    let redis = RedisServer::new();
+    let counters = RedisRateLimiter::new(&redis.url()).unwrap();
+    let (organization, project) = (organization(), project());
+    let ask = bucket_request(organization, FREE_PLAN_RATE, 1);
+    take(&counters, ask, Some(START_MICROS)).await;
+    redis.command(&format!("SET w:{} 1", project.uuid().simple()));
+    let forgotten = counters.forget(Some(organization), &[project]).await;
+    forgotten.unwrap();
+    assert_eq!(redis.command("DBSIZE").trim(), ":0");
+}
+
+#[tokio::test]
 async fn a_lost_bucket_is_full_again_and_the_script_is_reloaded() {
     let mut redis = RedisServer::new();
     let counters = RedisRateLimiter::new(&redis.url()).unwrap();
@@ -305,7 +317,7 @@ async fn a_password_is_needed_and_never_shown() {
 async fn an_untrusted_certificate_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let acceptor = TestAuthority::new().acceptor(&["127.0.0.1"]);
+    let acceptor = TestAuthority::generate().acceptor(&["127.0.0.1"]);
     let accepting = tokio::spawn(async move {
         let (tcp, _) = listener.accept().await.unwrap();
         acceptor.accept(tcp).await.is_ok()
@@ -341,7 +353,7 @@ async fn start_tls_proxy(redis: &RedisServer, acceptor: tokio_rustls::TlsAccepto
 #[tokio::test]
 async fn h5_redis_is_reached_with_tls_and_a_client_certificate() {
     let redis = RedisServer::new();
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let port = start_tls_proxy(&redis, authority.strict_acceptor(&["localhost"])).await;
     let ping = async |host: &str, authority: &TestAuthority, client: Option<(String, String)>| {
         let certificates = RedisCertificates {
@@ -360,7 +372,7 @@ async fn h5_redis_is_reached_with_tls_and_a_client_certificate() {
     assert_eq!(ping("localhost", &authority, client()).await, Ok(()));
     // Without a client certificate, with one of another authority, for another name, and from
     // another authority.
-    let other = TestAuthority::new();
+    let other = TestAuthority::generate();
     assert!(ping("localhost", &authority, None).await.is_err());
     let stranger = Some(other.client_pem());
     assert!(ping("localhost", &authority, stranger).await.is_err());
@@ -373,7 +385,7 @@ async fn h5_redis_is_reached_with_tls_and_a_client_certificate() {
 #[test]
 fn h5_certificates_are_not_used_without_tls() {
     let certificates = RedisCertificates {
-        authorities: Some(TestAuthority::new().pem().into_bytes()),
+        authorities: Some(TestAuthority::generate().pem().into_bytes()),
         client: None,
     };
     let limiter = RedisRateLimiter::with_certificates("redis://127.0.0.1:1", certificates);

@@ -1,4 +1,4 @@
-//! Shared by these tests: callback clients, resolvers, certificates, clamd and a proxy.
+//! Shared by these tests: callback clients, resolvers, clamd and a proxy.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use domain::ssrf_guard::DestinationRules;
 use outbound::callback::{CallbackAttempt, CallbackDeps, DnsResolver, HttpCallbackClient, Options};
 use tokio_rustls::rustls::RootCertStore;
 
-pub(crate) mod certificates;
 pub(crate) mod clamd;
 pub(crate) mod dns;
 pub(crate) mod tampering_proxy;

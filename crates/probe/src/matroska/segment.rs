@@ -121,7 +121,7 @@ impl Segment {
                 let ElementSize::Known(length) = size else {
                     return Err(Malformed);
                 };
-                self.read_leaf(source, (parent.id, id), length)?;
+                self.read_leaf(source, parent.id, id, length)?;
                 let rest = end.and_then(|end| end.checked_sub(source.position()));
                 source.skip(rest.ok_or(Malformed)?)
             }
@@ -131,10 +131,11 @@ impl Segment {
     fn read_leaf<R: Read>(
         &mut self,
         source: &mut BoundedReader<R>,
-        path: (u32, u32),
+        parent: u32,
+        id: u32,
         length: u64,
     ) -> ReadResult<()> {
-        match path {
+        match (parent, id) {
             (INFO, SCALE) => self.scale = read_unsigned(source, length)?,
             (INFO, DURATION) => self.duration = read_float(source, length)?,
             (TRACK, TRACK_TYPE) => {

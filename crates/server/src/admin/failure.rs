@@ -2,12 +2,17 @@
 
 use domain::callback_settings::CallbackSettingsRefusal;
 use domain::id::{ApiKeyId, AuditTokenId, OrganizationId, ProjectId};
+use domain::master_key::MasterKeyFailure;
 use domain::money::Money;
 use domain::project::Slug;
+use domain::retention::RetentionTooLong;
+use outbound::rate_limits::RateLimiterFailure;
 use store::migrate::SchemaState;
 
 use crate::licence::LicenceFailure;
+use crate::master_key::MasterKeySetupFailure;
 use crate::providers::ProvidersFailure;
+use crate::redis_client::RedisSetupFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminFailure {
@@ -108,8 +113,48 @@ pub enum AdminFailure {
          admin; `openssl rand -base64 32` prints such a value"
     )]
     NoSigningRoot,
+    #[error(
+        "neither SVC_MASTER_KEY_FILE nor SVC_MASTER_KEY_COMMAND is set: set one of them, the same \
+         for serve, work and admin; see docs/encryption.md"
+    )]
+    NoMasterKey,
+    #[error(transparent)]
+    MasterKeySetup(#[from] MasterKeySetupFailure),
+    #[error("nothing was changed, because the master key does not work: {0}")]
+    MasterKey(#[from] MasterKeyFailure),
+    #[error(
+        "shard {shard} failed, and the shards after it were not changed: `longshored doctor` says \
+         more; it is safe to repeat the command"
+    )]
+    ShardIncomplete { shard: String, source: store::Error },
+    #[error("the keys of project {0} were destroyed: it cannot get a new one")]
+    ProjectErased(ProjectId),
     #[error("nothing was changed: {0}")]
     CallbackSettingsRefused(#[from] CallbackSettingsRefusal),
+    #[error("nothing was changed: {0}")]
+    RetentionTooLong(#[from] RetentionTooLong),
+    #[error(
+        "a database failed, and only a part was erased: `longshored doctor` says more; it is safe \
+         to repeat the command"
+    )]
+    ErasureInterrupted(#[source] store::Error),
+    #[error(
+        "not everything is erased yet: {open_cargo} cargo in flight, {files} files, {objects} \
+         objects. Cargo ends within about 26 hours, and workers remove objects within seconds. \
+         Repeat the command then"
+    )]
+    ErasureIncomplete {
+        open_cargo: u64,
+        files: u64,
+        objects: u64,
+    },
+    #[error(
+        "the rows are erased, but counters in Redis are not: they hold ids only, and expire within \
+         an hour"
+    )]
+    CountersNotDeleted(#[source] RateLimiterFailure),
+    #[error(transparent)]
+    Redis(#[from] RedisSetupFailure),
     #[error("the slug {0} is taken: choose another")]
     SlugTaken(Slug),
     #[error(

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use domain::id::{OrganizationId, ProjectId};
 use domain::project::Slug;
+use domain::retention::ProjectRetention;
 use domain::time::to_wire;
 use serde::Serialize;
 use store::control::audit_log::Actor;
@@ -15,6 +16,7 @@ use crate::admin::ROWS_PER_PAGE;
 use crate::admin::argument;
 use crate::admin::printer::{AdminView, yes_or_no};
 use crate::admin::random;
+use crate::admin::retention;
 use crate::admin::signing;
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +44,13 @@ pub(super) enum ProjectCommand {
         #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
         id: ProjectId,
     },
+    /// Show how long the requests and answers of a project are kept, or change it.
+    Retention {
+        #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
+        id: ProjectId,
+        /// Days after the load, `zero` to erase when the callback is acknowledged, or `default`.
+        retention: Option<ProjectRetention>,
+    },
     /// Include the metadata of the load in a project's callbacks.
     IncludeMetadata {
         #[arg(value_parser = argument::id::<domain::id::ProjectKind>)]
@@ -54,11 +63,16 @@ pub(super) enum ProjectCommand {
     },
 }
 
+/// `max_days` is how long the installation keeps cargo.
 pub(super) async fn run(
     command: ProjectCommand,
+    max_days: u32,
     context: AdminContext<'_>,
 ) -> Result<String, AdminFailure> {
     match command {
+        ProjectCommand::Retention { id, retention } => {
+            retention::run(id, retention, max_days, context).await
+        }
         ProjectCommand::Create { organization, slug } => create(organization, slug, context).await,
         ProjectCommand::List { organization } => list(organization, context).await,
         ProjectCommand::IncludeMetadata { id } => signing::set_metadata(id, true, context).await,
@@ -89,6 +103,7 @@ async fn create(
         slug,
         is_active: true,
         created_at: context.now,
+        is_erased: false,
     };
     match project::create(context.control, &created, &Actor::console()).await {
         Ok(()) => context.printer.render_one(&ProjectView::from(created)),

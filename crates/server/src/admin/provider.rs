@@ -43,9 +43,9 @@ async fn list(
 ) -> Result<String, AdminFailure> {
     let mut answers = Vec::with_capacity(context.shards.len());
     for shard in context.shards {
-        let standings = provider::list(shard).await;
-        let standings = standings.map_err(|error| error_chain::chain(&error));
-        answers.push((shard.name.to_string(), standings));
+        let statuses = provider::list(shard).await;
+        let statuses = statuses.map_err(|error| error_chain::chain(&error));
+        answers.push((shard.name.to_string(), statuses));
     }
     render(accounts, &answers, context.printer)
 }
@@ -59,11 +59,11 @@ fn render(
     printer: Printer,
 ) -> Result<String, AdminFailure> {
     let mut views: Vec<ProviderView> = accounts.iter().map(ProviderView::from).collect();
-    for (shard, standings) in answers {
-        match standings {
-            Ok(standings) => {
-                for standing in standings.iter().filter(|it| it.name != MOCK) {
-                    add_status(&mut views, standing, shard);
+    for (shard, statuses) in answers {
+        match statuses {
+            Ok(statuses) => {
+                for status in statuses.iter().filter(|it| it.name != MOCK) {
+                    add_status(&mut views, status, shard);
                 }
             }
             Err(failure) => {
@@ -80,14 +80,14 @@ fn render(
 }
 
 /// An account that is no longer in the file is listed while it has open jobs or is paused.
-fn add_status(views: &mut Vec<ProviderView>, standing: &ProviderStatus, shard: &str) {
-    let is_idle = standing.open_jobs == 0 && standing.paused_at.is_none();
-    let known = views.iter_mut().find(|view| view.name == standing.name);
+fn add_status(views: &mut Vec<ProviderView>, status: &ProviderStatus, shard: &str) {
+    let is_idle = status.open_jobs == 0 && status.paused_at.is_none();
+    let known = views.iter_mut().find(|view| view.name == status.name);
     let view = match known {
         Some(view) => view,
         None if is_idle => return,
         None => {
-            views.push(ProviderView::not_in_file(&standing.name));
+            views.push(ProviderView::not_in_file(&status.name));
             let Some(view) = views.last_mut() else { return };
             view
         }
@@ -96,7 +96,7 @@ fn add_status(views: &mut Vec<ProviderView>, standing: &ProviderStatus, shard: &
         view.shards.push(ProviderOnShard::without_share(shard));
     }
     for on_shard in view.on_shard(shard) {
-        on_shard.update(standing);
+        on_shard.update(status);
     }
 }
 

@@ -81,6 +81,9 @@ fn the_documented_commands_are_accepted() {
         format!("project list --organization {org}{digits}"),
         format!("project activate {prj}{digits}"),
         format!("project deactivate {prj}{digits} --json"),
+        format!("project retention {prj}{digits}"),
+        format!("project retention {prj}{digits} 7"),
+        format!("project retention {prj}{digits} zero --json"),
         format!("project include-metadata {prj}{digits}"),
         format!("project exclude-metadata {prj}{digits} --json"),
         format!("signing show {prj}{digits} --json"),
@@ -90,6 +93,10 @@ fn the_documented_commands_are_accepted() {
         format!("signing rotate {prj}{digits} --overlap 7d --replace-previous --json"),
         format!("signing end-previous {prj}{digits}"),
         format!("signing secret {prj}{digits} --json"),
+        "encryption enable".to_owned(),
+        "encryption status --json".to_owned(),
+        "encryption rotate-master".to_owned(),
+        format!("encryption rotate-project {prj}{digits} --json"),
         format!("key create --project {prj}{digits} --name ci --json"),
         format!("key create --project {prj}{digits} --name ci --expires-at 2027-01-31T00:00:00Z"),
         format!(
@@ -122,6 +129,9 @@ fn the_documented_commands_are_accepted() {
         format!("audit create-token --name siem --organization {org}{digits}"),
         "audit list-tokens --json".to_owned(),
         format!("audit revoke-token aut_{digits}"),
+        format!("erase project {prj}{digits}"),
+        format!("erase organization {org}{digits} --yes --json"),
+        "erase person ada@example.com --yes".to_owned(),
         "licence show".to_owned(),
         "licence verify licence.json --json".to_owned(),
         "licence verify".to_owned(),
@@ -145,6 +155,7 @@ fn invalid_commands_are_explained() {
     ");
     insta::assert_snapshot!(explained("project create --organization org_DIGITS --slug A_b"), @"error: invalid value 'A_b' for '--slug <SLUG>': a slug is 1 to 63 characters of a-z, 0-9 and -, and neither begins nor ends with -");
     insta::assert_snapshot!(explained("organization set-quota org_DIGITS much"), @"error: invalid value 'much' for '<TOKENS>': expected a number of tokens, `plan` or `unlimited`");
+    insta::assert_snapshot!(explained("project retention prj_DIGITS 0"), @"error: invalid value '0' for '[RETENTION]': a retention is a number of days from 1 to 3650, `zero` or `default`");
     insta::assert_snapshot!(explained("person link ada"), @"error: invalid value 'ada' for '<EMAIL>': an e-mail address looks like name@host, with at most 254 characters");
     insta::assert_snapshot!(explained("person create a@b --name A --role owner"), @r"
     error: the following required arguments were not provided:
@@ -175,6 +186,7 @@ fn a_script_gets_one_object_or_one_array() {
         slug: "north-demo".parse().unwrap(),
         is_active: true,
         created_at: moment(),
+        is_erased: false,
     };
     insta::assert_snapshot!(Printer::Json.render_one(&project::ProjectView::from(made)).unwrap(), @r#"{"project_id":"prj_019b76daa80070008050000000000002","organization_id":"org_019b76daa80070008050000000000001","slug":"north-demo","is_active":true,"created_at":"2026-01-01T00:00:00.000000Z"}"#);
     insta::assert_snapshot!(Printer::Json.render_one(&organizations()[0]).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z"}"#);
@@ -266,11 +278,11 @@ fn account(own: Option<u64>, period: &str) -> Account {
 
 #[test]
 fn an_organization_is_shown_with_its_credit_and_its_month() {
-    let standing = |account| {
+    let details = |account| {
         let view = organizations().remove(0);
         organization::OrganizationDetails::new(view, account, Some(5_000_000), moment())
     };
-    let current = standing(Some(account(None, "2026-01-01")));
+    let current = details(Some(account(None, "2026-01-01")));
     insta::assert_snapshot!(Printer::Text.render_one(&current).unwrap(), @r"
     organization      org_019b76daa80070008050000000000001
     name              Éclair & Sons
@@ -286,12 +298,12 @@ fn an_organization_is_shown_with_its_credit_and_its_month() {
     tokens reserved   90
     ");
     insta::assert_snapshot!(Printer::Json.render_one(&current).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":5000000,"is_own":false,"used":4,"reserved":90}}"#);
-    let unlimited = standing(Some(account(
+    let unlimited = details(Some(account(
         Some(argument::UNLIMITED_TOKENS),
         "2025-12-01",
     )));
     insta::assert_snapshot!(Printer::Json.render_one(&unlimited).unwrap(), @r#"{"organization_id":"org_019b76daa80070008050000000000001","name":"Éclair & Sons","plan":"pro","berth":5,"shard":"north","created_at":"2026-01-01T00:00:00.000000Z","credit":{"posted":249999971800,"held":28200,"available":249999943600,"currency":"USD","scale":9},"monthly_tokens":{"quota":null,"is_own":true,"used":0,"reserved":0}}"#);
-    insta::assert_snapshot!(Printer::Text.render_one(&standing(None)).unwrap(), @r"
+    insta::assert_snapshot!(Printer::Text.render_one(&details(None)).unwrap(), @r"
     organization  org_019b76daa80070008050000000000001
     name          Éclair & Sons
     plan          pro

@@ -22,7 +22,7 @@ impl ModelEntry {
         self.check_id(errors);
         let kind = self.kind(errors);
         let capabilities = self.capabilities(errors);
-        let routes = routes::validate(self, (kind, &capabilities), accounts, errors);
+        let routes = routes::validate(self, kind, &capabilities, accounts, errors);
         let context = errors.whole_number("context", self.context, 1..=MAX_TOKENS);
         let most = errors.whole_number("limits.max_output", self.limits.max_output, 1..=MAX_TOKENS);
         // A price depends on the model's kind.

@@ -13,13 +13,12 @@ use crate::catalogue::entry::{ModelEntry, RouteEntry};
 use crate::entry_errors::EntryErrors;
 use crate::providers::{MOCK, ProviderAccount, ProviderAccounts};
 
-/// What a route must support: the model's kind, if it is valid, and its capabilities.
-type RequiredWork<'a> = (Option<ModelKind>, &'a [Capability]);
-
-/// None when something is wrong; all errors are collected.
+/// None when something is wrong; all errors are collected. Each route must support the model's
+/// kind, if that is valid, and its capabilities.
 pub(super) fn validate(
     entry: &ModelEntry,
-    work: RequiredWork<'_>,
+    kind: Option<ModelKind>,
+    capabilities: &[Capability],
     accounts: &ProviderAccounts,
     errors: &mut EntryErrors<'_>,
 ) -> Option<Routes> {
@@ -30,7 +29,7 @@ pub(super) fn validate(
             continue;
         };
         if let Some(account) = accounts.find(&route.provider) {
-            check_work(account, work, errors);
+            check_work(account, kind, capabilities, errors);
         }
         let is_same = |it: &Route| (&it.provider, it.via) == (&route.provider, route.via);
         if routes.iter().any(is_same) {
@@ -151,7 +150,8 @@ fn supported_modes<'a>(
 /// A cargo may take any of the routes, so each must support everything that the model accepts.
 fn check_work(
     account: &ProviderAccount,
-    (kind, capabilities): RequiredWork<'_>,
+    kind: Option<ModelKind>,
+    capabilities: &[Capability],
     errors: &mut EntryErrors<'_>,
 ) {
     let (name, of) = (&account.name, account.kind.as_str());

@@ -50,7 +50,7 @@ pub(super) async fn examine(
         queries.spawn(async move { (account.name.clone(), query_account(&account, now).await) });
     }
     let answers = queries.join_all().await;
-    let standings = list_statuses(shards).await;
+    let statuses = list_statuses(shards).await;
     let mut all = Vec::new();
     for account in accounts.iter() {
         let mut found = DependencyFindings::new(&format!("provider {}", account.name));
@@ -59,7 +59,7 @@ pub(super) async fn examine(
         if let Some((_, answer)) = own.next() {
             report_answer(&mut found, account, answer, catalogue.as_deref());
         }
-        check_paused(&mut found, account, &standings);
+        check_paused(&mut found, account, &statuses);
         all.push(found);
     }
     all
@@ -149,7 +149,7 @@ fn account_fix(account: &ProviderAccount, failure: &ProviderCallFailure) -> Stri
                     .to_owned()
             }
         },
-        ProviderCallFailure::OutOfCredit => {
+        ProviderCallFailure::OutOfCredit | ProviderCallFailure::UnconfirmedOutOfCredit => {
             let name = &account.name;
             format!("pay the provider, then run `longshored admin provider resume {name}`")
         }
@@ -212,12 +212,12 @@ async fn list_statuses(shards: &[Arc<Shard>]) -> ShardStatuses {
 fn check_paused(
     found: &mut DependencyFindings,
     account: &ProviderAccount,
-    standings: &ShardStatuses,
+    statuses: &ShardStatuses,
 ) {
     let check = "paused";
     let name = &account.name;
     let before = found.list.len();
-    for (shard, listed) in standings {
+    for (shard, listed) in statuses {
         let Some(listed) = listed else {
             if account.shares.contains_key(shard) {
                 let text = format!("unknown on shard {shard}, which did not answer");
@@ -226,8 +226,8 @@ fn check_paused(
             continue;
         };
         let own = listed.iter().find(|it| it.name == *name);
-        if let Some((standing, since)) = own.and_then(|it| Some((it, it.paused_at?))) {
-            let why = standing.reason.as_deref().unwrap_or("no reason recorded");
+        if let Some((status, since)) = own.and_then(|it| Some((it, it.paused_at?))) {
+            let why = status.reason.as_deref().unwrap_or("no reason recorded");
             let text = format!("on shard {shard} since {}: {why}", to_wire(since));
             let fix =
                 format!("remove the cause, then run `longshored admin provider resume {name}`");

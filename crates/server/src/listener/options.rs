@@ -68,15 +68,19 @@ impl Options {
         Some(forwarded_for::customer_of(peer))
     }
 
-    /// The address that a request of a trusted proxy is counted under; none for other peers, whose
-    /// connections are counted already.
-    pub(super) fn counted_client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
-        if !forwarded_for::is_trusted(peer, &self.trusted_proxies) {
-            return None;
-        }
+    /// The client of a request: the peer, or the address that trusted proxies forward.
+    pub(super) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = headers.get_all(FORWARDED_FOR).iter();
         let lines = lines.map(http::HeaderValue::as_bytes);
-        let client = forwarded_for::client_address(peer, lines, &self.trusted_proxies);
+        forwarded_for::client_address(peer, lines, &self.trusted_proxies)
+    }
+
+    /// The address that a request is counted under; none if no proxy forwarded it, because the
+    /// connections of the peer are counted already.
+    pub(super) fn counted_client(&self, peer: IpAddr, client: IpAddr) -> Option<IpAddr> {
+        if client == peer.to_canonical() {
+            return None;
+        }
         self.counted_address(client)
     }
 }

@@ -1,14 +1,18 @@
 //! Every metric with its kind and help text.
 
+use domain::file::FileFailureReason;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
-use MetricKind::{Counter, Gauge, Histogram, LabelledCounter};
+use MetricKind::{Counter, CounterBy, Gauge, Histogram, LabelledCounter};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// It is there from the start, with 0.
     Counter,
-    /// A counter with labels: a series appears with its first event.
+    /// A counter with one label and all its values: each series is there from the start, with 0.
+    CounterBy(&'static str, &'static [&'static str]),
+    /// A counter whose labels have values that are known later, such as shards. What counts it
+    /// also starts its series.
     LabelledCounter,
     Gauge,
     Histogram,
@@ -38,12 +42,20 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "Provider results that match no open cargo of their batch.",
     ),
     (
-        LabelledCounter,
+        CounterBy(
+            "reason",
+            &[
+                "interrupted",
+                "not_recorded",
+                "signing_root_missing",
+                "unreadable",
+            ],
+        ),
         "longshore_callback_attempt_errors_total",
         "Callback attempts that could not be made or recorded, by reason.",
     ),
     (
-        LabelledCounter,
+        CounterBy("outcome", &["delivered", "failed"]),
         "longshore_callback_attempts_total",
         "Callback attempts, by outcome.",
     ),
@@ -69,8 +81,18 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
     ),
     (
         LabelledCounter,
+        "longshore_cargo_erased_total",
+        "Cargo whose bodies sweep erased after the retention of its project.",
+    ),
+    (
+        LabelledCounter,
         "longshore_cargo_loaded_total",
         "Accepted cargo.",
+    ),
+    (
+        CounterBy("operation", &["batch", "callback", "request"]),
+        "longshore_data_key_unavailable_total",
+        "Requests, batches and callbacks that wait because a data key cannot be unwrapped, by operation.",
     ),
     (
         Gauge,
@@ -178,7 +200,7 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "Claims of dead nodes that were released.",
     ),
     (
-        LabelledCounter,
+        CounterBy("reason", &["takeovers", "unstorable"]),
         "longshore_outcomes_unprocessable_total",
         "Outcomes recorded as failures because they could not be processed, by reason.",
     ),
@@ -198,7 +220,7 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "Ready files whose bytes are missing in the object store. Page above 0.",
     ),
     (
-        LabelledCounter,
+        CounterBy("kind", &["published", "staging", "upload"]),
         "longshore_patrol_removed_objects_total",
         "Objects removed because no database row refers to them, by kind.",
     ),
@@ -208,12 +230,17 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "1 while the circuit breaker of a provider account is open after failures.",
     ),
     (
+        LabelledCounter,
+        "longshore_provider_deletions_total",
+        "Ended batches whose files were deleted at their provider, or left there to expire, by outcome.",
+    ),
+    (
         Counter,
         "longshore_provider_jobs_lost_total",
         "Provider jobs that the provider no longer knows; their cargo is requeued.",
     ),
     (
-        LabelledCounter,
+        CounterBy("kind", &["backstop", "bucket"]),
         "longshore_rate_limit_checks_total",
         "Rate limit checks, by kind: bucket or backstop.",
     ),
@@ -313,10 +340,21 @@ pub fn register() {
                 describe_counter!(*name, unit, *help);
                 counter!(*name).absolute(0);
             }
+            CounterBy(label, values) => {
+                describe_counter!(*name, unit, *help);
+                for value in *values {
+                    counter!(*name, *label => *value).absolute(0);
+                }
+            }
             LabelledCounter => describe_counter!(*name, unit, *help),
             Gauge => describe_gauge!(*name, unit, *help),
             Histogram => describe_histogram!(*name, unit, *help),
         }
+    }
+    // Workers do not count uploads that their callers abort.
+    let is_counted = |reason: &&FileFailureReason| **reason != FileFailureReason::UploadAborted;
+    for reason in FileFailureReason::ALL.iter().filter(is_counted) {
+        counter!("longshore_files_failed_total", "reason" => reason.as_str()).absolute(0);
     }
 }
 
@@ -332,50 +370,4 @@ fn unit_of(name: &str) -> Unit {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../../docs/metrics.md");
-
-    /// Name, type, whether it has labels (of counters only), and meaning.
-    type MetricRow<'a> = (&'a str, &'static str, Option<bool>, &'a str);
-
-    fn listed_row(
-        &(kind, name, help): &(MetricKind, &'static str, &'static str),
-    ) -> MetricRow<'static> {
-        let (kind, has_labels) = match kind {
-            Counter => ("counter", Some(false)),
-            LabelledCounter => ("counter", Some(true)),
-            Gauge => ("gauge", None),
-            Histogram => ("histogram", None),
-        };
-        (name, kind, has_labels, help)
-    }
-
-    /// A line such as "| `longshore_cargo_loaded_total` | counter | `shard` | Accepted cargo. |".
-    fn documented_row(line: &str) -> Option<MetricRow<'_>> {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, name, kind, labels, help, _] = cells[..] else {
-            return None;
-        };
-        let name = name.strip_prefix('`')?.strip_suffix('`')?;
-        let kind = ["counter", "gauge", "histogram"]
-            .into_iter()
-            .find(|it| *it == kind)?;
-        let has_labels = (kind == "counter").then_some(!labels.is_empty());
-        Some((name, kind, has_labels, help))
-    }
-
-    #[test]
-    fn the_page_of_metrics_agrees_with_the_catalogue() {
-        let listed: BTreeSet<MetricRow<'_>> = METRICS.iter().map(listed_row).collect();
-        let documented: BTreeSet<MetricRow<'_>> = PAGE.lines().filter_map(documented_row).collect();
-        let missing: Vec<_> = listed.difference(&documented).collect();
-        assert!(missing.is_empty(), "not in docs/metrics.md: {missing:#?}");
-        let unknown: Vec<_> = documented.difference(&listed).collect();
-        assert!(unknown.is_empty(), "not in the catalogue: {unknown:#?}");
-        assert_eq!(listed.len(), METRICS.len(), "a metric is listed twice");
-    }
-}
+mod tests;

@@ -40,9 +40,32 @@ pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
         let text = "is not set, but SVC_SIGN_IN is sso; without an issuer, people cannot sign in";
         conflicts.push(("SVC_OIDC_ISSUER", text));
     }
+    conflicts.extend(check_master_key(values));
     conflicts.extend(check_redis(values));
     conflicts.extend(check_files(values));
     conflicts
+}
+
+/// Master keys are in one place, and a command needs the id of the current one.
+fn check_master_key(values: &SettingValues) -> Option<SettingConflict> {
+    let has_command = values.master_key_command.is_some();
+    if values.master_key_file.is_some() && has_command {
+        let text = "is set, and so is SVC_MASTER_KEY_FILE; unset one of them";
+        return Some(("SVC_MASTER_KEY_COMMAND", text));
+    }
+    match (has_command, values.master_key_id.is_some()) {
+        (true, false) => {
+            let text = "is not set, but SVC_MASTER_KEY_COMMAND is; set it to the id of the key \
+                        that wraps new data keys";
+            Some(("SVC_MASTER_KEY_ID", text))
+        }
+        (false, true) => {
+            let text = "is not set, but SVC_MASTER_KEY_ID is; in SVC_MASTER_KEY_FILE the first \
+                        key is the current one";
+            Some(("SVC_MASTER_KEY_COMMAND", text))
+        }
+        (true, true) | (false, false) => None,
+    }
 }
 
 /// Certificates are used with TLS only, and a client certificate comes with its key.

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::callback_signature::SigningRoot;
+use domain::master_key;
 use domain::retry_schedule::RetrySchedule;
 use ipnet::IpNet;
+use outbound::master_key::MasterKeyCommand;
 use tracing_subscriber::EnvFilter;
 use url::{Host, Url};
 
@@ -39,6 +41,19 @@ pub(super) fn milliseconds<const MIN: u64, const MAX: u64>(text: &str) -> Result
 pub(super) fn root(text: &str) -> Result<SigningRoot, String> {
     SigningRoot::parse(text)
         .ok_or_else(|| "32 bytes in base64, such as `openssl rand -base64 32` prints".to_owned())
+}
+
+pub(super) fn master_key_command(text: &str) -> Result<MasterKeyCommand, String> {
+    let expected = "an absolute path, with arguments separated by spaces";
+    MasterKeyCommand::parse(text).ok_or_else(|| expected.to_owned())
+}
+
+pub(super) fn master_key_id(text: &str) -> Result<String, String> {
+    if master_key::is_valid_id(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("a word of at most 200 visible characters that does not begin with - or #".to_owned())
+    }
 }
 
 pub(super) fn socket(text: &str) -> Result<SocketAddr, String> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::callback_signature::SigningRoot;
 use domain::retry_schedule::RetrySchedule;
 use ipnet::IpNet;
+use outbound::master_key::MasterKeyCommand;
 use url::Url;
 
 use crate::settings::SettingsReader;
@@ -21,8 +22,8 @@ use crate::settings::files::{
 };
 use crate::settings::licence::{LicencePublicKey, amount, public_key};
 use crate::settings::parse::{
-    cidrs, filter, host_names, http_url, milliseconds, name, path, ports, root, schedule, seconds,
-    socket, whole_number,
+    cidrs, filter, host_names, http_url, master_key_command, master_key_id, milliseconds, name,
+    path, ports, root, schedule, seconds, socket, whole_number,
 };
 
 /// One row of the table.
@@ -83,6 +84,12 @@ settings! {
         "PostgreSQL address of each shard by name (north=postgres://…,south=postgres://…). Used instead of SVC_DATABASE_URL.";
     Plain "SVC_DATABASE_CONNECTIONS" database_connections: u32 = "16", whole_number::<u32, 4, 1_000>,
         "Maximum number of connections that one process opens to each database.";
+    Plain "SVC_MASTER_KEY_FILE" master_key_file: Option<PathBuf> = "", path,
+        "Master keys for encryption at rest, one per line: an id, a space and 32 bytes in base64 (openssl rand -base64 32). The first one wraps new data keys; keep the others while data keys are wrapped by them. Set the same for serve, work and admin. Restart to apply changes.";
+    Plain "SVC_MASTER_KEY_COMMAND" master_key_command: Option<MasterKeyCommand> = "", optional(master_key_command),
+        "Program that wraps and unwraps data keys with a key management service, instead of SVC_MASTER_KEY_FILE: an absolute path and arguments, started without a shell. It is called with wrap ID or unwrap ID, reads base64 from standard input and writes base64 to standard output within 10 seconds.";
+    Plain "SVC_MASTER_KEY_ID" master_key_id: Option<String> = "", optional(master_key_id),
+        "The id that SVC_MASTER_KEY_COMMAND is called with to wrap new data keys. Required with it.";
     Masked "SVC_REDIS_URL" redis_url: Option<Url> = "", optional(redis),
         "Address of Redis or Valkey, which counts rate limits for all processes. Without it, each process enforces its own share of every limit.";
     Plain "SVC_REDIS_CA_FILE" redis_ca_file: Option<PathBuf> = "", path,
@@ -244,6 +251,8 @@ settings! {
         "Maximum number of tracking and file reads per project and minute in one process. Requests beyond it are refused with 429.";
     Plain "SVC_FILE_WRITE_LIMIT_PER_MINUTE" file_write_limit_per_minute: u32 = "6000", whole_number::<u32, 1, 4_294_967_295>,
         "Maximum number of requests per project and minute in one process that create, complete, change or delete files. Requests beyond it are refused with 429.";
+    Plain "SVC_DASHBOARD_LIMIT_PER_MINUTE" dashboard_limit_per_minute: u32 = "6000", whole_number::<u32, 1, 4_294_967_295>,
+        "Maximum number of dashboard requests per signed-in person and minute in one process. Requests beyond it are refused with 429.";
     Plain "SVC_BATCH_MAX_ITEMS" batch_max_items: usize = "1000", whole_number::<usize, 1, 100_000>,
         "Maximum number of cargo in one batch for the mock provider or a server. Accounts with batch jobs use limits.job_items of SVC_PROVIDERS_FILE.";
     Plain "SVC_BATCH_LINGER_MILLISECONDS" batch_linger: Duration = "250", milliseconds::<0, 86_400_000>,

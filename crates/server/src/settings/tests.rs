@@ -324,3 +324,27 @@ fn a_signing_root_has_32_bytes_and_is_never_shown() {
       SVC_SIGNING_ROOT: is not set, but SVC_SIGNING_ROOT_PREVIOUS is; set it to the new root
     ");
 }
+
+#[test]
+fn master_keys_are_in_one_place() {
+    let (file, command, id) = (
+        ("SVC_MASTER_KEY_FILE", "/etc/keys"),
+        ("SVC_MASTER_KEY_COMMAND", "/usr/bin/kms --region eu"),
+        ("SVC_MASTER_KEY_ID", "alias/longshore"),
+    );
+    for valid in [&[DATABASE, file][..], &[DATABASE, command, id]] {
+        assert!(reading(valid).settings().is_ok());
+    }
+    let faults = |given: &[(&str, &str)]| {
+        let faults = reading(given).faults;
+        let lines = faults.iter().map(|it| format!("{}: {}", it.name, it.text));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(faults(&[DATABASE, file, command, id]), @"SVC_MASTER_KEY_COMMAND: is set, and so is SVC_MASTER_KEY_FILE; unset one of them");
+    insta::assert_snapshot!(faults(&[DATABASE, command]), @"SVC_MASTER_KEY_ID: is not set, but SVC_MASTER_KEY_COMMAND is; set it to the id of the key that wraps new data keys");
+    insta::assert_snapshot!(faults(&[DATABASE, id]), @"SVC_MASTER_KEY_COMMAND: is not set, but SVC_MASTER_KEY_ID is; in SVC_MASTER_KEY_FILE the first key is the current one");
+    insta::assert_snapshot!(faults(&[DATABASE, ("SVC_MASTER_KEY_COMMAND", "kms"), ("SVC_MASTER_KEY_ID", "-x")]), @r"
+    SVC_MASTER_KEY_COMMAND: `kms` is not an absolute path, with arguments separated by spaces
+    SVC_MASTER_KEY_ID: `-x` is not a word of at most 200 visible characters that does not begin with - or #
+    ");
+}

@@ -1,6 +1,6 @@
 //! The dashboard as a browser sees it: pages over HTTP, with cookies and CSRF tokens.
 
-mod browser;
+pub(crate) mod browser;
 
 mod attacks;
 
@@ -29,6 +29,8 @@ mod usage;
 mod operations;
 
 mod people;
+
+mod retention;
 
 mod rows_read;
 

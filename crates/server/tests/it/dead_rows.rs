@@ -9,6 +9,7 @@ use workers::WorkerSet;
 use workers::stage::Stage as _;
 
 use crate::support::TestService;
+use crate::support::encryption::environment_master_keys;
 use crate::support::http::chat_request;
 
 /// How many dead rows of each kind there are.
@@ -93,6 +94,7 @@ async fn steps_read_no_dead_rows_while_an_old_transaction_is_open() {
 
     // One connection, so that its reads are in the statistics when the test asks for them.
     let shard = Shard::connect_lazily("north", &url, 1, service.clock.clone()).unwrap();
+    let shard = shard.with_master_keys(environment_master_keys());
     let shard = Arc::new(shard);
     let mut workers: WorkerSet = service.join_worker_set_on(shard.clone()).await;
     let mut last = 0;

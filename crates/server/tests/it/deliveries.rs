@@ -176,7 +176,7 @@ async fn an_outcome_that_cannot_be_read_stops_no_other() {
 }
 
 #[tokio::test]
-async fn callbacks_larger_than_their_memory_are_delivered_one_by_one() {
+async fn h4_callbacks_larger_than_their_memory_are_delivered_one_by_one() {
     let mut service = TestService::new().await;
     let receiver = CallbackReceiver::new().await;
     let customer = service.create_customer().await;

@@ -101,8 +101,8 @@ async fn run_seed(fixture: &InterleavingFixture, seed: u64) {
         let deps = fixture.worker_set_deps(node, &plan, &account, callbacks);
         nodes.push(SteppedNode::start(deps, context).await);
     }
-    let drawn = (plan, random);
-    let mut scheduler = Scheduler::new(fixture, drawn, log.clone(), receiver, customers);
+    let events = log.clone();
+    let mut scheduler = Scheduler::new(fixture, plan, random, events, receiver, customers);
     let mut violations: Vec<String> = Vec::new();
     if let Err(failure) = scheduler.run().await {
         violations.push(failure);

@@ -8,6 +8,9 @@ use domain::account::first_day_of_month;
 use domain::key_scope::KeyScope;
 use domain::key_spending::SpendingCap;
 use domain::money::Money;
+use store::control::audit_log::Actor;
+use store::control::project;
+use store::erasure;
 use store::shard::{key_spending, ledger_audit};
 use tokio::task::JoinSet;
 use workers::stage::Stage as _;
@@ -229,4 +232,25 @@ async fn a_key_without_a_cap_has_no_row() {
         .await
         .unwrap();
     assert_eq!(rows, 0);
+}
+
+#[tokio::test]
+async fn the_spending_of_erased_keys_stays() {
+    let mut service = TestService::with_prices().await;
+    let customer = service.create_customer().await;
+    service.add_credit(&customer, ONE_DOLLAR).await;
+    let capped = service.create_capped_key(&customer, ONE_DOLLAR).await;
+    service
+        .load(&capped, &model_chat_request("priced", "Hello.", 64))
+        .await;
+    service.clock.advance(MOCK_DELAY);
+    service.run_until_idle().await;
+    let project = project::find(&service.control, customer.project).await;
+    let (project, by) = (project.unwrap().unwrap(), Actor::console());
+    let (control, now) = (&service.control, service.now());
+    let erased = erasure::erase_project(control, &service.north, &project, &by, now).await;
+    erased.unwrap();
+    let spent = Money(CHARGE_NANOS);
+    assert_eq!(service.read_spending(&customer).await, (Money::ZERO, spent));
+    service.assert_clean_ledger().await;
 }

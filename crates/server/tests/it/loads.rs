@@ -77,7 +77,8 @@ async fn a_new_record_has_every_field() {
         "tags": [
           "a\u0000b"
         ]
-      }
+      },
+      "erased_at": null
     }
     "#);
 }

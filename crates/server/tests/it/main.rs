@@ -15,6 +15,10 @@ mod dead_rows;
 
 mod deliveries;
 
+mod encryption;
+
+mod erasure;
+
 mod files;
 
 mod files_unavailable;
@@ -77,6 +81,8 @@ mod production;
 mod request_formats;
 
 mod resends;
+
+mod retention;
 
 mod savings;
 

@@ -8,16 +8,17 @@ use workers::stage::Stage as _;
 
 use crate::support::claims::claim_gathered;
 use crate::support::credit::{ONE_DOLLAR, model_chat_request, tracked_cost};
-use crate::support::{MOCK_DELAY, TestService};
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
 const CLAIM: Claim = Claim {
     node: uuid::Uuid::nil(),
     epoch: 1,
 };
 
-fn new_outcome(cargo: &str, attempt: u32, success: bool) -> NewOutcome {
+fn new_outcome(customer: &Customer, cargo: &str, attempt: u32, success: bool) -> NewOutcome {
     NewOutcome {
         cargo: cargo.parse().unwrap(),
+        project: customer.project,
         attempt,
         success,
         failure_code: None,
@@ -39,7 +40,7 @@ async fn a_release_in_another_attempt_leaves_the_cargo_in_the_queue() {
     let cargo = service
         .load(&customer, &model_chat_request("priced", "Hello.", 64))
         .await;
-    let late = vec![new_outcome(&cargo, 2, false)];
+    let late = vec![new_outcome(&customer, &cargo, 2, false)];
     let now = service.clock.advance(MOCK_DELAY);
     let stored = outcome::record(
         &service.north,
@@ -69,7 +70,7 @@ async fn of_two_outcomes_in_one_group_one_is_stored_and_nothing_of_the_other() {
     service.worker_sets[0].gather.step(now).await.unwrap();
     let claimed = claim_gathered(&service.north, CLAIM, 1, now).await;
     let expected = ExpectedCargoState::InBatch(claimed.unwrap()[0].id);
-    let both = [true, false].map(|success| new_outcome(&cargo, 1, success));
+    let both = [true, false].map(|success| new_outcome(&customer, &cargo, 1, success));
     let stored = outcome::record(&service.north, expected, CLAIM, both.to_vec(), now).await;
     assert_eq!(stored.unwrap().len(), 1);
     let record = service.track(&customer, &cargo).await;

@@ -9,6 +9,8 @@ mod provider_pauses;
 
 mod batch_submission;
 
+mod job_deletion;
+
 mod job_ends;
 
 mod deadlines;

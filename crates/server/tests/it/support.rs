@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::api_keys::ApiKeyCacheOptions;
 use api::{App, AppDependencies, Options};
 use domain::callback_url::AllowedSchemes;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::master_key::MasterKeys;
 use domain::model::{Capability, Catalogue, MockBehaviour, Model, ModelKind};
 use domain::organization::Plan;
 use domain::time::{Clock as _, Timestamp};
@@ -19,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use workers::WorkerSet;
 use workers::stage::{Stage, StepResult};
 
+use crate::support::encryption::environment_master_keys;
 use crate::support::files::TestFileBackends;
 use crate::support::test_limits::TestLimits;
 use crate::support::worker::worker_set_deps;
@@ -27,11 +30,15 @@ pub(crate) mod claims;
 
 pub(crate) mod credit;
 
+pub(crate) mod encryption;
+
 pub(crate) mod files;
 
 pub(crate) mod http;
 
 mod make;
+
+pub(crate) mod marker;
 
 pub(crate) mod server_process;
 
@@ -84,18 +91,33 @@ impl TestService {
         limits: TestLimits,
         file_backends: Option<TestFileBackends>,
     ) -> Self {
+        let master_keys = environment_master_keys();
+        let is_encrypted = master_keys.is_some();
+        let service = Box::pin(Self::build(limits, file_backends, master_keys)).await;
+        if is_encrypted {
+            service.enable_encryption().await;
+        }
+        service
+    }
+
+    /// With these master keys, whatever the environment says.
+    pub(crate) async fn build(
+        limits: TestLimits,
+        file_backends: Option<TestFileBackends>,
+        master_keys: Option<Arc<dyn MasterKeys>>,
+    ) -> Self {
         let databases = [
             TestDatabase::new().await,
             TestDatabase::new().await,
             TestDatabase::new().await,
         ];
         let [control, north, south] = &databases;
-        let clock = control.clock.clone();
+        let (control, clock) = (control.control.clone(), control.clock.clone());
         let shard = |name: &str, database: &TestDatabase| {
-            Arc::new(Shard::connect_lazily(name, &database.url(), 8, clock.clone()).unwrap())
+            let shard = Shard::connect_lazily(name, &database.url(), 8, clock.clone());
+            Arc::new(shard.unwrap().with_master_keys(master_keys.clone()))
         };
         let (north, south) = (shard("north", north), shard("south", south));
-        let control = control.control.clone();
         let names = ["north", "south"].map(str::to_owned);
         store::control::berth::assign(&control, &names, clock.now())
             .await
@@ -277,8 +299,11 @@ fn api_options(clock: &Arc<ManualClock>, limits: &TestLimits) -> Options {
         limiter: limits.rate_limiter_options(clock),
         route_limits: limits.route_limits,
         upgrade_url: "https://longshore.example/plans".to_owned(),
-        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
-        keys: api::api_keys::ApiKeyCacheOptions::default(),
+        // A machine that runs the tests of a whole workspace may stop for seconds.
+        keys: ApiKeyCacheOptions {
+            control_timeout: Duration::from_secs(20),
+            ..ApiKeyCacheOptions::default()
+        },
         schemes: AllowedSchemes::HttpAndHttps,
         max_body_bytes: 10 << 20,
         max_messages: 1000,

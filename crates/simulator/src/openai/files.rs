@@ -129,9 +129,16 @@ pub(super) fn content(call: &SimulatedCall, id: &str) -> CallResult {
 }
 
 pub(super) fn delete(call: &SimulatedCall, id: &str) -> CallResult {
+    let is_output = find_output(call, id, call.now).is_some();
     let mut account = call.account.lock();
-    account.file(id, call.now)?;
-    account.files.retain(|file| file.id != id);
+    if account.faults.fire(FaultName::DeleteIgnored).is_some() {
+        // Confirmed, and the file stays.
+    } else if is_output {
+        account.deleted_outputs.insert(id.to_owned());
+    } else {
+        account.file(id, call.now)?;
+        account.files.retain(|file| file.id != id);
+    }
     Ok(reply::json(
         &json!({"id": id, "object": "file", "deleted": true}),
     ))
@@ -140,6 +147,9 @@ pub(super) fn delete(call: &SimulatedCall, id: &str) -> CallResult {
 /// The output file with this id, while it is retained.
 fn find_output(call: &SimulatedCall, id: &str, now: SimulatorTime) -> Option<OutputFile> {
     let account = call.account.lock();
+    if account.deleted_outputs.contains(id) {
+        return None;
+    }
     let found = account
         .jobs
         .iter()

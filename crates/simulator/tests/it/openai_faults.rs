@@ -226,6 +226,18 @@ async fn a_download_can_be_cut_so_many_times_and_then_be_whole() {
 }
 
 #[tokio::test]
+async fn a_confirmed_deletion_can_leave_the_file() {
+    let stage = start().await;
+    let batch = finished_batch(&stage, vec![]).await;
+    let path = format!("/v1/files/{}", batch["output_file_id"].as_str().unwrap());
+    stage.set_fault(SimulatedFault::once(FaultName::DeleteIgnored));
+    for expected in [200, 404] {
+        stage.delete(&path).await.expect_ok();
+        assert_eq!(stage.get(&path).await.status, expected);
+    }
+}
+
+#[tokio::test]
 async fn asking_can_fail_be_refused_or_find_nothing() {
     let stage = start().await;
     let id = stage.create_batch(&["x"]).await;

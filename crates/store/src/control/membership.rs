@@ -57,7 +57,7 @@ pub async fn find_in_project(
            join control.organization o on o.id = p.organization_id
            join control.berth b on b.number = o.berth
            left join control.member m on m.organization = o.id and m.person = $1
-           where p.slug = $2"#,
+           where p.slug = $2 and p.erased_at is null"#,
         person.uuid(),
         slug.as_str()
     )
@@ -99,7 +99,7 @@ pub async fn list_choices(
             ScopeChoiceRow,
             r#"select o.id as organization, o.name as organization_name, p.slug as "slug?"
                from (select id, name from control.organization order by id desc limit $1) o
-               left join control.project p on p.organization_id = o.id
+               left join control.project p on p.organization_id = o.id and p.erased_at is null
                order by o.name, p.slug limit $1"#,
             i64::from(limit)
         );
@@ -111,7 +111,7 @@ pub async fn list_choices(
         r#"select o.id as organization, o.name as organization_name, p.slug as "slug?"
            from control.member m
            join control.organization o on o.id = m.organization
-           left join control.project p on p.organization_id = o.id
+           left join control.project p on p.organization_id = o.id and p.erased_at is null
            where m.person = $1 order by o.name, p.slug limit $2"#,
         person.uuid(),
         i64::from(limit)

@@ -19,6 +19,8 @@ pub struct Project {
     pub slug: Slug,
     pub is_active: bool,
     pub created_at: Timestamp,
+    /// Its data was erased. It is never activated again.
+    pub is_erased: bool,
 }
 
 impl Project {
@@ -64,9 +66,10 @@ pub async fn create(control: &Control, project: &Project, by: &Actor) -> Result<
 pub async fn find(control: &Control, id: ProjectId) -> Result<Option<Project>, Error> {
     let row = sqlx::query_as!(
         Row,
-        "select id, organization_id, slug, is_active, created_at
-         from control.project
-         where id = $1",
+        r#"select id, organization_id, slug, is_active, created_at,
+               erased_at is not null as "is_erased!"
+           from control.project
+           where id = $1"#,
         id.uuid()
     )
     .fetch_optional(&control.pool)
@@ -83,11 +86,12 @@ pub async fn list(
 ) -> Result<Vec<Project>, Error> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, organization_id, slug, is_active, created_at
-         from control.project
-         where organization_id = $1 and id > $2
-         order by id
-         limit $3",
+        r#"select id, organization_id, slug, is_active, created_at,
+               erased_at is not null as "is_erased!"
+           from control.project
+           where organization_id = $1 and id > $2
+           order by id
+           limit $3"#,
         organization.uuid(),
         after.map_or(Uuid::nil(), ProjectId::uuid),
         i64::from(limit)
@@ -115,7 +119,7 @@ pub async fn find_owners(
         .collect())
 }
 
-/// Accepts a project's keys again; None when there is no such project.
+/// Accepts a project's keys again; None when there is no such project, or it was erased.
 pub async fn activate(
     control: &Control,
     id: ProjectId,
@@ -145,10 +149,11 @@ async fn set_active(
     let mut tx = control.pool.begin().await?;
     let row = sqlx::query_as!(
         Row,
-        "update control.project
-         set is_active = $2
-         where id = $1
-         returning id, organization_id, slug, is_active, created_at",
+        r#"update control.project
+           set is_active = $2
+           where id = $1 and (erased_at is null or not $2)
+           returning id, organization_id, slug, is_active, created_at,
+               erased_at is not null as "is_erased!""#,
         id.uuid(),
         is_active
     )
@@ -179,6 +184,7 @@ struct Row {
     slug: String,
     is_active: bool,
     created_at: Timestamp,
+    is_erased: bool,
 }
 
 impl TryFrom<Row> for Project {
@@ -195,6 +201,7 @@ impl TryFrom<Row> for Project {
             slug: row.slug.parse().map_err(|_| corrupt)?,
             is_active: row.is_active,
             created_at: row.created_at,
+            is_erased: row.is_erased,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::callback_health::{self, CallbackAttemptResult, CallbackTallyKey, LatencyBucket};
-use domain::id::CargoId;
+use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
@@ -16,8 +16,10 @@ use crate::shard::attempt::log::log;
 use crate::shard::attempt::transitions::{
     CallbackEnd, close_resend, end_callback, record_redelivery, schedule_retry,
 };
+use crate::shard::cargo_erasure;
 use crate::shard::failure_index::{self, FailureKind, NewFailures};
 use crate::shard::node::Claim;
+use crate::shard::project_keys::write_keys_within_limit;
 use crate::shard::usage;
 
 mod transitions;
@@ -41,6 +43,8 @@ const FAILED: CallbackEnd = CallbackEnd {
 #[derive(Debug, Clone)]
 pub struct EndedAttempt {
     pub cargo: CargoId,
+    /// None if no POST was made: then there is no answer.
+    pub project: Option<ProjectId>,
     pub number: u32,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
@@ -83,6 +87,8 @@ struct RecordedCallback {
     host: String,
     /// What to count, if the state of the callback has changed.
     usage_key: Option<UsageKey>,
+    /// Whether its cargo is erased when it is acknowledged.
+    has_zero_retention: bool,
 }
 
 /// Whether attempts are written to the log.
@@ -109,6 +115,9 @@ async fn write(
     rows: AttemptLog,
     now: Timestamp,
 ) -> Result<u64, Error> {
+    let answered = ended.iter().filter(|attempt| !attempt.answer.is_empty());
+    let values = answered.filter_map(|attempt| Some((attempt.project?, 1)));
+    let keys = write_keys_within_limit(shard, values).await?;
     let mut tx = shard.begin().await?;
     let mut ours: HashMap<Uuid, RecordedCallback> = HashMap::with_capacity(ended.len());
     let mut changes = Changes::default();
@@ -138,7 +147,7 @@ async fn write(
         }
     }
     if rows == AttemptLog::Write {
-        log(&mut tx, &logged, &health, now).await?;
+        log(&mut tx, &logged, &keys, &health, now).await?;
     }
     changes.write(&mut tx, now).await?;
     tx.commit().await?;
@@ -172,10 +181,15 @@ struct Changes {
     tally: UsageTally,
     failures: NewFailures,
     redelivered: Vec<(Uuid, Uuid)>,
+    /// Cargo under zero retention whose callback was acknowledged.
+    to_erase: Vec<Uuid>,
 }
 
 impl Changes {
     fn add(&mut self, verdict: AttemptResult, called: &RecordedCallback) {
+        if verdict.is_delivered() && called.has_zero_retention {
+            self.to_erase.push(called.cargo);
+        }
         let Some(what) = &called.usage_key else {
             return;
         };
@@ -197,6 +211,9 @@ impl Changes {
         self.failures
             .insert(tx, FailureKind::CallbackFailed)
             .await?;
-        failure_index::delete_callback_failures(tx, &self.redelivered).await
+        failure_index::delete_callback_failures(tx, &self.redelivered).await?;
+        // Last, so that the attempts of this transaction are erased too.
+        cargo_erasure::erase(tx, &self.to_erase, now).await?;
+        Ok(())
     }
 }

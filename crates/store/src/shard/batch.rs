@@ -11,6 +11,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::shard::node::Claim;
+use crate::shard::provider_file;
 use crate::shard::time_limit;
 
 mod claim;
@@ -159,6 +160,7 @@ pub async fn end(
     .execute(&mut *tx)
     .await?;
     check_fencing(changed.rows_affected())?;
+    provider_file::queue_batch(&mut tx, batch, now).await?;
     let rests: Vec<f64> = onward
         .backoffs
         .iter()
@@ -212,6 +214,7 @@ pub async fn split(
     .execute(&mut *tx)
     .await?;
     check_fencing(changed.rows_affected())?;
+    provider_file::queue_batch(&mut tx, batch.id, now).await?;
     let (first, second) = batch.cargo.split_at(batch.cargo.len() / 2);
     for (half, cargo) in halves.into_iter().zip([first, second]) {
         let cargo: Vec<_> = cargo.iter().map(|id| id.uuid()).collect();

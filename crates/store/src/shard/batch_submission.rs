@@ -17,6 +17,7 @@ use crate::number::signed;
 use crate::shard::batch::check_fencing;
 use crate::shard::cargo_id_range::CargoIdRange;
 use crate::shard::node::Claim;
+use crate::shard::provider_file;
 
 /// How long the cancellation of a job may take.
 const CANCEL_TIMEOUT: TimeDelta = TimeDelta::hours(1);
@@ -212,6 +213,8 @@ pub async fn record_not_created(
     delay: Option<SubmissionDelay>,
     again_at: Timestamp,
 ) -> Result<(), Error> {
+    let mut tx = shard.begin().await?;
+    provider_file::queue_upload(&mut tx, batch, shard.clock.now()).await?;
     let changed = sqlx::query!(
         "update shard.batch set sent_at = null, sending_until = null, upload = null,
              enqueued_at = null, next_poll_at = $4, delay = $5,
@@ -223,9 +226,11 @@ pub async fn record_not_created(
         again_at,
         delay.map(SubmissionDelay::as_str)
     )
-    .execute(&shard.pool)
+    .execute(&mut *tx)
     .await?;
-    check_fencing(changed.rows_affected())
+    check_fencing(changed.rows_affected())?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The job was searched for and not found. The next search is at `again_at`.

@@ -49,10 +49,10 @@ pub struct ClaimedDelivery {
 pub async fn claim(
     shard: &Shard,
     claim: Claim,
-    turns: &[DeliveryClaimQuota],
+    quotas: &[DeliveryClaimQuota],
     now: Timestamp,
 ) -> Result<Vec<ClaimedDelivery>, Error> {
-    let columns = Columns::of(turns);
+    let columns = Columns::of(quotas);
     let rows = sqlx::query!(
         r#"with me as materialized (
                select 1 from shard.node
@@ -62,17 +62,17 @@ pub async fn claim(
            )
            update shard.delivery d set node = $1, epoch = $2
            from unnest($3::uuid[], $4::text[], $5::timestamptz[], $6::int[])
-               as turn (organization, host, due_from, max)
+               as quota (organization, host, due_from, max)
            cross join lateral (
                select cargo from shard.delivery
                -- Rows are compared whole, so that only the index on all three is of use. Before
                -- due_from lie dead rows, as long as an old transaction is open.
                where node is null
                    and (organization, host, due_at)
-                       >= (turn.organization, turn.host, turn.due_from)
-                   and (organization, host, due_at) <= (turn.organization, turn.host, $7)
+                       >= (quota.organization, quota.host, quota.due_from)
+                   and (organization, host, due_at) <= (quota.organization, quota.host, $7)
                    and exists (select from me)
-               order by organization, host, due_at limit turn.max for update skip locked
+               order by organization, host, due_at limit quota.max for update skip locked
            ) picked
            where d.cargo = picked.cargo
            returning d.cargo, d.organization, d.host, d.due_at, d.number, d.takeovers, d.resend"#,
@@ -109,17 +109,17 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(turns: &[DeliveryClaimQuota]) -> Self {
+    fn of(quotas: &[DeliveryClaimQuota]) -> Self {
         let mut columns = Self::default();
-        for turn in turns {
+        for quota in quotas {
             columns
                 .organizations
-                .push(turn.destination.organization.uuid());
-            columns.hosts.push(turn.destination.host.clone());
-            columns.due_from.push(turn.due_from);
+                .push(quota.destination.organization.uuid());
+            columns.hosts.push(quota.destination.host.clone());
+            columns.due_from.push(quota.due_from);
             columns
                 .max
-                .push(i32::try_from(turn.max).unwrap_or(i32::MAX));
+                .push(i32::try_from(quota.max).unwrap_or(i32::MAX));
         }
         columns
     }
@@ -150,6 +150,27 @@ pub async fn release(shard: &Shard, claim: Claim, cargo: &[CargoId]) -> Result<u
     .execute(&shard.pool)
     .await?;
     Ok(freed.rows_affected())
+}
+
+/// Releases claims without an attempt. The callbacks are due again at `due_at`.
+pub async fn postpone(
+    shard: &Shard,
+    claim: Claim,
+    cargo: &[CargoId],
+    due_at: Timestamp,
+) -> Result<(), Error> {
+    let cargo: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    sqlx::query!(
+        "update shard.delivery set node = null, epoch = null, due_at = $4
+         where cargo = any($3) and node = $1 and epoch = $2",
+        claim.node,
+        claim.epoch,
+        &cargo,
+        due_at
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
 }
 
 /// The earliest due time of the callbacks that are not claimed.

@@ -45,8 +45,9 @@ impl KeySpendings {
             keys.keys().map(|(key, month)| (key.uuid(), *month)).unzip();
         let found = sqlx::query!(
             "select s.api_key, s.month, s.held, s.spent
-             from unnest($1::uuid[], $2::date[]) as asked (api_key, month)
-             join shard.key_spending s on s.api_key = asked.api_key and s.month = asked.month",
+             from unnest($1::uuid[], $2::date[]) as requested (api_key, month)
+             join shard.key_spending s
+                 on s.api_key = requested.api_key and s.month = requested.month",
             &ids,
             &months
         )

@@ -16,6 +16,7 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::body::PackedBody;
+use crate::encryption::{ContentKind, ValueIdentity, WriteKey, WriteKeys};
 use crate::shard::account;
 use crate::shard::hold::HoldColumns;
 use crate::shard::usage;
@@ -24,7 +25,10 @@ use crate::shard::usage;
 /// server. Its accounts are locked meanwhile.
 const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// One load, as it is stored.
+/// How many values of a load are encrypted: its request, its metadata and its callback URL.
+pub const ENCRYPTED_VALUES: u64 = 3;
+
+/// One load, before it is encrypted.
 #[derive(Debug, Clone)]
 pub struct NewCargo {
     pub id: CargoId,
@@ -63,8 +67,8 @@ pub async fn find_idempotency_records(
 ) -> Result<Vec<IdempotencyRecord>, Error> {
     let rows = sqlx::query!(
         r#"select i.project, i.key, i.digest, i.cargo
-           from unnest($1::uuid[], $2::text[]) as asked (project, key)
-           join shard.idempotency i on i.project = asked.project and i.key = asked.key
+           from unnest($1::uuid[], $2::text[]) as requested (project, key)
+           join shard.idempotency i on i.project = requested.project and i.key = requested.key
            where i.created_at > $3"#,
         projects,
         keys,
@@ -169,10 +173,11 @@ pub async fn allow_slow_arrival(tx: &mut Transaction) -> Result<(), Error> {
     Ok(tx.allow_idle(LARGE_GROUP_IDLE_TIMEOUT).await?)
 }
 
-/// Writes a group of loads.
+/// Writes a group of loads, encrypted with the keys of their projects.
 pub async fn insert(
     tx: &mut Transaction,
     loads: Vec<NewCargo>,
+    keys: &WriteKeys,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut tally = UsageTally::default();
@@ -187,7 +192,7 @@ pub async fn insert(
             event: UsageEvent::Loaded,
         };
         tally.count(what, UsageAmounts::default());
-        columns.push(load);
+        columns.push(load, keys.find(project)?)?;
     }
     let delta = usage::UsageDelta::of(&tally, now);
     let bytes = columns.body.iter().map(Vec::len).sum();
@@ -310,27 +315,32 @@ impl Columns {
         }
     }
 
-    fn push(&mut self, load: NewCargo) {
+    fn push(&mut self, load: NewCargo, key: &WriteKey) -> Result<(), Error> {
+        let (project, row) = (load.project, load.id.uuid());
+        let identity = |kind| ValueIdentity { project, row, kind };
         if let Some(idempotency) = load.idempotency {
+            let digest = key.stored_digest(&idempotency.body_digest);
             self.idempotency.project.push(load.project.uuid());
             self.idempotency.key.push(idempotency.key);
-            self.idempotency
-                .digest
-                .push(idempotency.body_digest.to_vec());
+            self.idempotency.digest.push(digest);
             self.idempotency.cargo.push(load.id.uuid());
         }
         let (url, host) = load.callback.unzip();
+        let url = url.map(|url| key.encrypt_text(identity(ContentKind::CallbackUrl), url));
+        let request = load.request.encrypt(key, identity(ContentKind::Request))?;
+        let metadata = load.metadata;
+        let metadata = metadata.map(|it| key.encrypt(identity(ContentKind::RequestMetadata), it));
         self.id.push(load.id.uuid());
         self.organization.push(load.organization.uuid());
         self.project.push(load.project.uuid());
         self.api_key.push(load.key.uuid());
         self.lane.push(load.lane.0);
         self.model.push(load.model);
-        self.url.push(url);
+        self.url.push(url.transpose()?);
         self.host.push(host);
-        self.codec.push(load.request.codec);
-        self.body.push(load.request.bytes);
-        self.metadata.push(load.metadata);
+        self.codec.push(request.codec);
+        self.body.push(request.bytes);
+        self.metadata.push(metadata.transpose()?);
         self.hold.push(&load.hold);
         self.spending_key
             .push(load.spending_key.map(ApiKeyId::uuid));
@@ -338,6 +348,7 @@ impl Columns {
             *self.file_counts.entry(file.uuid()).or_default() += 1;
         }
         self.files.push(to_array_literal(&load.files));
+        Ok(())
     }
 }
 

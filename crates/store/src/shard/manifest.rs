@@ -1,5 +1,7 @@
 //! The open cargo of a batch: cargo without an outcome, with or without its request.
 
+use std::collections::HashMap;
+
 use domain::id::{ApiKeyId, BatchId, CargoId, OrganizationId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -7,6 +9,8 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::body::PackedBody;
+use crate::encryption::{ContentKind, KeyRequest, ValueIdentity};
+use crate::shard::project_keys::read_keys;
 use crate::shard::waiting::id_bounds;
 
 /// A cargo without an outcome, without its request.
@@ -43,17 +47,35 @@ pub async fn list_open(
     )
     .fetch_all(&shard.pool)
     .await?;
-    let heads = rows.into_iter().map(|row| OpenCargo {
-        cargo: row.id.into(),
-        attempt: u32::try_from(row.attempt).unwrap_or(1),
-        loaded_at: row.created_at,
-        organization: row.organization.into(),
-        project: row.project.into(),
-        key: row.api_key.into(),
-        model: row.model,
-        callback: row.callback_url.zip(row.callback_host),
+    let mut request = KeyRequest::default();
+    for row in &rows {
+        request.add_text(row.project.into(), row.callback_url.as_deref());
+    }
+    let keys = read_keys(shard, &request).await?;
+    let heads = rows.into_iter().map(|row| {
+        let identity = ValueIdentity {
+            project: row.project.into(),
+            row: row.id,
+            kind: ContentKind::CallbackUrl,
+        };
+        let url = row.callback_url;
+        // A URL that cannot be decrypted does not stop the batch: its callback fails.
+        let url = match url.map(|url| keys.decrypt_text(identity, url)) {
+            Some(Err(Error::Corrupt { .. })) => Some(String::new()),
+            url => url.transpose()?,
+        };
+        Ok(OpenCargo {
+            cargo: row.id.into(),
+            attempt: u32::try_from(row.attempt).unwrap_or(1),
+            loaded_at: row.created_at,
+            organization: row.organization.into(),
+            project: row.project.into(),
+            key: row.api_key.into(),
+            model: row.model,
+            callback: url.zip(row.callback_host),
+        })
     });
-    Ok(heads.collect())
+    heads.collect()
 }
 
 /// The stored size in bytes of the requests of some cargo.
@@ -73,22 +95,23 @@ pub async fn sum_stored_bytes(shard: &Shard, cargo: &[CargoId]) -> Result<u64, E
 }
 
 /// The stored requests of some cargo, in the same order: the first, and as many more as start
-/// within `most_bytes`.
+/// within `most_bytes`. They are decrypted. One that cannot be decrypted cannot be unpacked.
 pub async fn read_first_requests(
     shard: &Shard,
-    cargo: &[CargoId],
+    cargo: &[(CargoId, ProjectId)],
     most_bytes: i64,
 ) -> Result<Vec<(CargoId, PackedBody)>, Error> {
-    let ids: Vec<Uuid> = cargo.iter().map(|id| id.uuid()).collect();
+    let ids: Vec<Uuid> = cargo.iter().map(|(id, _)| id.uuid()).collect();
     let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         r#"select cargo as "cargo!", codec as "codec!", body as "body!" from (
                -- A length is known without the body, so what lies beyond is never read.
-               select r.cargo, r.codec, r.body, asked.place,
-                   sum(octet_length(r.body)) over (order by asked.place)
+               select r.cargo, r.codec, r.body, requested.place,
+                   sum(octet_length(r.body)) over (order by requested.place)
                        - octet_length(r.body) as before
-               from shard.request r join unnest($1::uuid[]) with ordinality as asked (cargo, place)
-                   on asked.cargo = r.cargo
+               from shard.request r
+               join unnest($1::uuid[]) with ordinality as requested (cargo, place)
+                   on requested.cargo = r.cargo
                where r.cargo = any($1) and r.cargo >= $2 and r.cargo <= $3
            ) listed
            where before < $4 order by place"#,
@@ -99,9 +122,25 @@ pub async fn read_first_requests(
     )
     .fetch_all(&shard.pool)
     .await?;
-    let packed = rows.into_iter().map(|row| {
+    let projects: HashMap<Uuid, ProjectId> = cargo
+        .iter()
+        .map(|(id, project)| (id.uuid(), *project))
+        .collect();
+    let mut request = KeyRequest::default();
+    let mut stored = Vec::with_capacity(rows.len());
+    for row in rows {
+        let project = projects.get(&row.cargo).copied();
+        let project = project.ok_or(Error::Fenced)?;
         let (codec, bytes) = (row.codec, row.body);
-        (row.cargo.into(), PackedBody { codec, bytes })
+        let body = PackedBody { codec, bytes };
+        body.add_key(project, &mut request);
+        stored.push((row.cargo, project, body));
+    }
+    let keys = read_keys(shard, &request).await?;
+    let decrypted = stored.into_iter().map(|(row, project, body)| {
+        let kind = ContentKind::Request;
+        let identity = ValueIdentity { project, row, kind };
+        Ok((row.into(), body.decrypt(&keys, identity)?))
     });
-    Ok(packed.collect())
+    decrypted.collect()
 }

@@ -20,13 +20,14 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::WorkloadClass;
-use crate::body;
 use crate::body::PackedBody;
+use crate::encryption::{ContentKind, ValueIdentity, WriteKey, WriteKeys};
 use crate::shard::failure_index::{FailureKind, NewFailures};
 use crate::shard::file::reference::EndedReferences;
 use crate::shard::hold::HoldRow;
 use crate::shard::node::Claim;
 use crate::shard::outcome::rows::{OutcomeColumns, OutcomePrice, insert};
+use crate::shard::project_keys::write_keys;
 use crate::shard::settlement::{EndedHold, SettlementGroup};
 use crate::shard::usage;
 use crate::shard::waiting::id_bounds;
@@ -36,10 +37,14 @@ mod rows;
 /// How long a large group of outcomes may take to arrive at the server.
 const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The outcome of one cargo, as it is stored.
+/// The label of a failure without a code.
+const NO_CODE_LABEL: &str = "failed";
+
+/// The outcome of one cargo, before it is encrypted.
 #[derive(Debug, Clone)]
 pub struct NewOutcome {
     pub cargo: CargoId,
+    pub project: ProjectId,
     pub attempt: u32,
     pub success: bool,
     /// Of a failure.
@@ -53,13 +58,37 @@ pub struct NewOutcome {
 }
 
 impl NewOutcome {
-    /// The label under which its error is grouped.
-    fn error_group(&self) -> Result<String, Error> {
-        let text = body::unpack(self.body.codec, self.body.bytes.clone(), "outcome")?;
+    /// The label under which its error is grouped. With encryption it is the code: a text may
+    /// repeat the request, and labels are not encrypted.
+    fn error_group(&self, key: &WriteKey) -> Result<String, Error> {
+        if !key.is_plain() {
+            let code = self.failure_code.map_or(NO_CODE_LABEL, FailureCode::as_str);
+            return Ok(code.to_owned());
+        }
+        let text = self.body.clone().unpack("outcome")?;
         Ok(failure_label::failure_label(&String::from_utf8_lossy(
             &text,
         )))
     }
+
+    fn encrypt(mut self, key: &WriteKey) -> Result<Self, Error> {
+        let identity = ValueIdentity {
+            project: self.project,
+            row: self.cargo.uuid(),
+            kind: ContentKind::Outcome,
+        };
+        self.body = self.body.encrypt(key, identity)?;
+        Ok(self)
+    }
+}
+
+/// The keys of all projects of a group, before its transaction begins.
+async fn prepare_keys(shard: &Shard, outcomes: &[NewOutcome]) -> Result<WriteKeys, Error> {
+    let keys = write_keys(shard, outcomes.iter().map(|it| (it.project, 1))).await?;
+    for outcome in outcomes {
+        keys.find(outcome.project)?;
+    }
+    Ok(keys)
 }
 
 /// The state that cargo must be in for its outcome to be stored.
@@ -76,15 +105,16 @@ pub enum ExpectedCargoState {
 /// Returns the cargo whose outcome was stored.
 pub async fn record(
     shard: &Shard,
-    standing: ExpectedCargoState,
+    expected: ExpectedCargoState,
     claim: Claim,
     outcomes: Vec<NewOutcome>,
     now: Timestamp,
 ) -> Result<Vec<CargoId>, Error> {
+    let keys = prepare_keys(shard, &outcomes).await?;
     // Acquired before the transaction, so that no task waits for a slot while it holds locks.
     let _turn = shard.outcome_group_slots.acquire().await;
     let mut tx = shard.begin().await?;
-    let batch = match standing {
+    let batch = match expected {
         ExpectedCargoState::InBatch(batch) => {
             lock_batch(&mut tx, batch, claim).await?;
             Some(batch.uuid())
@@ -104,7 +134,7 @@ pub async fn record(
     let mut books = SettlementGroup::default();
     let mut references = EndedReferences::default();
     let mut columns = OutcomeColumns::default();
-    let mut troubles = NewFailures::default();
+    let mut failures = NewFailures::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
         // The first outcome of a cargo counts, also within this group.
@@ -130,12 +160,14 @@ pub async fn record(
         if charged.is_some() {
             books.add(row.organization, row.ended_hold(settlement));
         }
+        let key = keys.find(outcome.project)?;
         if !outcome.success {
-            let (project, label) = (row.project.uuid(), outcome.error_group()?);
-            troubles.add(project, outcome.cargo.uuid(), label);
+            let (project, label) = (row.project.uuid(), outcome.error_group(key)?);
+            failures.add(project, outcome.cargo.uuid(), label);
         }
         let realtime = saving.map(|saving| saving.realtime);
-        columns.push(outcome, OutcomePrice { charged, realtime }, row);
+        let price = OutcomePrice { charged, realtime };
+        columns.push(outcome.encrypt(key)?, price, row);
     }
     let is_large = tx
         .expect_statement_bytes(columns.bytes(), LARGE_GROUP_IDLE_TIMEOUT)
@@ -145,7 +177,7 @@ pub async fn record(
         // Accounts are locked next: a process that freezes then must not hold them for long.
         tx.allow_idle(WorkloadClass::Stage.idle_limit()).await?;
     }
-    troubles.insert(&mut tx, FailureKind::Failed).await?;
+    failures.insert(&mut tx, FailureKind::Failed).await?;
     usage::append(&mut tx, &tally, now).await?;
     books.post(&mut tx, now).await?;
     references.release(&mut tx).await?;

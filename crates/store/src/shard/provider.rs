@@ -46,7 +46,7 @@ pub async fn list(shard: &Shard) -> Result<Vec<ProviderStatus>, Error> {
     )
     .fetch_all(&shard.pool)
     .await?;
-    let standings = rows.into_iter().map(|row| ProviderStatus {
+    let statuses = rows.into_iter().map(|row| ProviderStatus {
         name: row.name,
         paused_at: row.paused_at,
         reason: row.reason,
@@ -56,7 +56,7 @@ pub async fn list(shard: &Shard) -> Result<Vec<ProviderStatus>, Error> {
         max_enqueued_tokens: row.most_enqueued_tokens,
         submitting: row.submitting.map(BatchId::from),
     });
-    Ok(standings.collect())
+    Ok(statuses.collect())
 }
 
 /// The pause of a provider.

@@ -13,7 +13,9 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::body;
+use crate::body::PackedBody;
+use crate::encryption::{ContentKind, KeyRequest, ReadKeys, ValueIdentity};
+use crate::shard::project_keys::read_keys;
 
 #[derive(Debug)]
 pub struct TrackedCargo {
@@ -30,6 +32,8 @@ pub struct TrackedCargo {
     pub callback: Option<TrackedCallback>,
     pub progress: CargoProgress,
     pub metadata: Option<Vec<u8>>,
+    /// When its bodies were erased: the outcome's is empty then.
+    pub erased_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -65,7 +69,7 @@ pub async fn find(
         Row,
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
                p.paused_at, p.retry_at, l.paused_at as lane_paused_at, l.pause_reason,
-               c.attempt, c.created_at, c.returned_at, c.completed_at,
+               c.attempt, c.created_at, c.returned_at, c.completed_at, c.erased_at,
                case when c.batch is null and c.attempt > 1 then (
                    select w.due_at from shard.waiting w
                    where w.lane = c.lane and w.organization = c.organization and w.cargo = c.id
@@ -76,7 +80,7 @@ pub async fn find(
                -- In the hands of a worker it is still being sent, unless it was looked for before.
                case when b.node is null or b.looks > 0 then b.sent_at end as unknown_since,
                r.metadata,
-               o.success as "success?", o.codec as "codec?", o.body as "body?",
+               o.success as "success?", o.codec as "codec?", o.body as "bytes?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
                o.charged, o.realtime, o.failure_code,
                d.due_at as "due_at?",
@@ -98,7 +102,12 @@ pub async fn find(
     )
     .fetch_optional(&shard.reads)
     .await?;
-    row.map(TrackedCargo::try_from).transpose()
+    let Some(mut row) = row else {
+        return Ok(None);
+    };
+    let keys = read_keys(shard, &row.key_request(project)).await?;
+    row.decrypt(&keys, project, cargo)?;
+    TrackedCargo::try_from(row).map(Some)
 }
 
 /// The first cargo at or after an id, and its project.
@@ -131,6 +140,7 @@ struct Row {
     returned_at: Option<Timestamp>,
     rests_until: Option<Timestamp>,
     completed_at: Option<Timestamp>,
+    erased_at: Option<Timestamp>,
     callback_url: Option<String>,
     callback_state: String,
     callback_ended_at: Option<Timestamp>,
@@ -146,7 +156,7 @@ struct Row {
     metadata: Option<Vec<u8>>,
     success: Option<bool>,
     codec: Option<i16>,
-    body: Option<Vec<u8>>,
+    bytes: Option<Vec<u8>>,
     input_tokens: Option<i64>,
     output_tokens: Option<i64>,
     charged: Option<i64>,
@@ -184,21 +194,51 @@ impl TryFrom<Row> for TrackedCargo {
             progress: row.progress(batch_state)?,
             model: row.model,
             metadata: row.metadata,
+            erased_at: row.erased_at,
         })
     }
 }
 
 impl Row {
+    fn key_request(&self, project: ProjectId) -> KeyRequest {
+        let mut request = KeyRequest::default();
+        request.add_text(project, self.callback_url.as_deref());
+        request.add(project, self.metadata.as_deref());
+        request.add(project, self.bytes.as_deref());
+        request
+    }
+
+    fn decrypt(
+        &mut self,
+        keys: &ReadKeys,
+        project: ProjectId,
+        cargo: CargoId,
+    ) -> Result<(), Error> {
+        let row = cargo.uuid();
+        let identity = |kind| ValueIdentity { project, row, kind };
+        let url = self.callback_url.take();
+        let url = url.map(|url| keys.decrypt_text(identity(ContentKind::CallbackUrl), url));
+        self.callback_url = url.transpose()?;
+        let metadata = self.metadata.take();
+        self.metadata = keys.decrypt_json(identity(ContentKind::RequestMetadata), metadata)?;
+        if let (Some(codec), Some(bytes)) = (self.codec, self.bytes.take()) {
+            let body = PackedBody { codec, bytes };
+            let body = body.decrypt(keys, identity(ContentKind::Outcome))?;
+            (self.codec, self.bytes) = (Some(body.codec), Some(body.bytes));
+        }
+        Ok(())
+    }
+
     fn outcome(&mut self) -> Result<Option<StoredOutcome>, Error> {
         let (Some(success), Some(codec), Some(bytes)) =
-            (self.success, self.codec, self.body.take())
+            (self.success, self.codec, self.bytes.take())
         else {
             return Ok(None);
         };
         Ok(Some(StoredOutcome {
             success,
             failure_code: self.failure_code.take(),
-            body: body::unpack(codec, bytes, "outcome")?,
+            body: PackedBody { codec, bytes }.unpack("outcome")?,
             usage: TokenUsage {
                 input_tokens: unsigned(self.input_tokens),
                 output_tokens: unsigned(self.output_tokens),

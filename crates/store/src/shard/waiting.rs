@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use domain::id::{BatchId, CargoId, OrganizationId};
+use domain::id::{BatchId, CargoId, OrganizationId, ProjectId};
 use domain::lane::LaneId;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -150,28 +150,31 @@ pub struct GatherQuota {
 pub async fn pick(
     tx: &mut Transaction,
     lane: LaneId,
-    turns: &[GatherQuota],
+    quotas: &[GatherQuota],
     now: Timestamp,
 ) -> Result<Vec<(OrganizationId, CargoId)>, Error> {
-    let organizations: Vec<Uuid> = turns.iter().map(|turn| turn.organization.uuid()).collect();
-    let after: Vec<Uuid> = turns.iter().map(|turn| turn.after).collect();
-    let most = turns
+    let organizations: Vec<Uuid> = quotas
         .iter()
-        .map(|turn| i32::try_from(turn.max).unwrap_or(i32::MAX));
-    let most: Vec<i32> = most.collect();
+        .map(|quota| quota.organization.uuid())
+        .collect();
+    let after: Vec<Uuid> = quotas.iter().map(|quota| quota.after).collect();
+    let max = quotas
+        .iter()
+        .map(|quota| i32::try_from(quota.max).unwrap_or(i32::MAX));
+    let max: Vec<i32> = max.collect();
     let rows = sqlx::query!(
-        r#"select turn.organization as "organization!", picked.cargo as "cargo!"
-           from unnest($2::uuid[], $3::uuid[], $4::int[]) as turn (organization, after, most)
+        r#"select quota.organization as "organization!", picked.cargo as "cargo!"
+           from unnest($2::uuid[], $3::uuid[], $4::int[]) as quota (organization, after, max)
            cross join lateral (
                select cargo from shard.waiting
-               where lane = $1 and organization = turn.organization and cargo > turn.after
+               where lane = $1 and organization = quota.organization and cargo > quota.after
                    and (due_at is null or due_at <= $5)
-               order by cargo limit turn.most
+               order by cargo limit quota.max
            ) picked"#,
         lane.0,
         &organizations,
         &after,
-        &most,
+        &max,
         now
     )
     .fetch_all(&mut **tx)
@@ -229,14 +232,40 @@ pub async fn gather(
     }
 }
 
-/// Waiting cargo with ids in this range, with its attempt: it has missed its deadline.
+/// Waiting cargo that has missed its deadline.
+#[derive(Debug, Clone, Copy)]
+pub struct OverdueCargo {
+    pub cargo: CargoId,
+    pub project: ProjectId,
+    pub attempt: u32,
+}
+
+struct OverdueRow {
+    id: Uuid,
+    project: Uuid,
+    attempt: i32,
+}
+
+impl From<OverdueRow> for OverdueCargo {
+    fn from(row: OverdueRow) -> Self {
+        Self {
+            cargo: row.id.into(),
+            project: row.project.into(),
+            attempt: u32::try_from(row.attempt).unwrap_or(1),
+        }
+    }
+}
+
+/// Waiting cargo with ids in this range: it has missed its deadline.
 pub async fn list_overdue(
     shard: &Shard,
     ids: CargoIdRange,
     most: i64,
-) -> Result<Vec<(CargoId, u32)>, Error> {
-    let rows = sqlx::query!(
-        r#"select c.id as "id!", c.attempt as "attempt!" from shard.lane l cross join lateral (
+) -> Result<Vec<OverdueCargo>, Error> {
+    let rows = sqlx::query_as!(
+        OverdueRow,
+        r#"select c.id as "id!", c.project as "project!", c.attempt as "attempt!"
+           from shard.lane l cross join lateral (
                select cargo from shard.waiting
                where lane = l.id and cargo >= $1 and cargo < $2 order by cargo limit $3
            ) late join shard.cargo c on c.id = late.cargo
@@ -247,10 +276,7 @@ pub async fn list_overdue(
     )
     .fetch_all(&shard.pool)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.id.into(), attempt_number(row.attempt)))
-        .collect())
+    Ok(rows.into_iter().map(OverdueCargo::from).collect())
 }
 
 /// Requeued cargo that became due after `after` and has missed its deadline: its id is before
@@ -261,9 +287,11 @@ pub async fn list_returned_overdue(
     now: Timestamp,
     before: Uuid,
     most: i64,
-) -> Result<Vec<(CargoId, u32)>, Error> {
-    let rows = sqlx::query!(
-        r#"select c.id as "id!", c.attempt as "attempt!" from shard.lane l cross join lateral (
+) -> Result<Vec<OverdueCargo>, Error> {
+    let rows = sqlx::query_as!(
+        OverdueRow,
+        r#"select c.id as "id!", c.project as "project!", c.attempt as "attempt!"
+           from shard.lane l cross join lateral (
                select cargo from shard.waiting
                where lane = l.id and due_at > $1 and due_at <= $2 and cargo < $3 limit $4
            ) late join shard.cargo c on c.id = late.cargo
@@ -275,14 +303,7 @@ pub async fn list_returned_overdue(
     )
     .fetch_all(&shard.pool)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| (row.id.into(), attempt_number(row.attempt)))
-        .collect())
-}
-
-fn attempt_number(attempt: i32) -> u32 {
-    u32::try_from(attempt).unwrap_or(1)
+    Ok(rows.into_iter().map(OverdueCargo::from).collect())
 }
 
 /// Moves waiting cargo with ids in this range to another lane.

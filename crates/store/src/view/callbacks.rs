@@ -7,7 +7,9 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::encryption::{ContentKind, KeyRequest, ValueIdentity};
 use crate::number::unsigned;
+use crate::shard::project_keys::read_keys;
 
 /// Attempts at a host with the same result and the same latency class.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,12 +196,24 @@ pub async fn list_failed(
     )
     .fetch_all(&shard.reads)
     .await?;
+    let mut request = KeyRequest::default();
+    for row in &rows {
+        request.add_text(project, row.callback_url.as_deref());
+    }
+    let keys = read_keys(shard, &request).await?;
     let given_up = noted.into_iter().map(|noted| {
         let row = rows.iter().find(|row| row.id == noted.cargo);
-        FailedCallback {
+        let identity = ValueIdentity {
+            project,
+            row: noted.cargo,
+            kind: ContentKind::CallbackUrl,
+        };
+        let url = row.and_then(|row| row.callback_url.clone());
+        let url = url.map(|url| keys.decrypt_text(identity, url));
+        Ok(FailedCallback {
             cargo: noted.cargo.into(),
             host: noted.label,
-            url: row.and_then(|row| row.callback_url.clone()),
+            url: url.transpose()?,
             ended_at: row.and_then(|row| row.callback_ended_at),
             attempts: row
                 .and_then(|row| row.number)
@@ -208,7 +222,7 @@ pub async fn list_failed(
                 .and_then(|row| row.status)
                 .and_then(|status| u16::try_from(status).ok()),
             error: row.and_then(|row| row.error.clone()),
-        }
+        })
     });
-    Ok(given_up.collect())
+    given_up.collect()
 }

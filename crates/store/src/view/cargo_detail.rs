@@ -7,7 +7,9 @@ use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
-use crate::body;
+use crate::body::PackedBody;
+use crate::encryption::{ContentKind, KeyRequest, ValueIdentity};
+use crate::shard::project_keys::read_keys;
 
 #[derive(Debug)]
 pub struct CargoDetail {
@@ -62,6 +64,18 @@ pub async fn find_detail(
     let Some(row) = row else {
         return Ok(None);
     };
+    let mut request = KeyRequest::default();
+    let body = PackedBody {
+        codec: row.codec,
+        bytes: row.body,
+    };
+    body.add_key(project, &mut request);
+    let keys = read_keys(shard, &request).await?;
+    let identity = ValueIdentity {
+        project,
+        row: cargo.uuid(),
+        kind: ContentKind::Request,
+    };
     Ok(Some(CargoDetail {
         key: row.api_key.into(),
         batch: row.batch.map(BatchId::from),
@@ -74,7 +88,7 @@ pub async fn find_detail(
         callback_ended_at: row.callback_ended_at,
         next_attempt_number: row.number.and_then(|number| u32::try_from(number).ok()),
         is_resend: row.resend.unwrap_or_default(),
-        input: body::unpack(row.codec, row.body, "request")?,
+        input: body.decrypt(&keys, identity)?.unpack("request")?,
     }))
 }
 
@@ -82,24 +96,41 @@ pub async fn find_detail(
 /// project.
 pub async fn list_attempts(
     shard: &Shard,
+    project: ProjectId,
     cargo: CargoId,
     most: u32,
 ) -> Result<Vec<LoggedAttempt>, Error> {
     let rows = sqlx::query!(
-        "select number, started_at, ended_at, status, error, answer from shard.attempt
+        "select number, started_at, ended_at, status, error, answer, encrypted from shard.attempt
          where cargo = $1 order by number desc limit $2",
         cargo.uuid(),
         i64::from(most)
     )
     .fetch_all(&shard.reads)
     .await?;
-    let attempts = rows.into_iter().rev().map(|row| LoggedAttempt {
-        number: u32::try_from(row.number).unwrap_or_default(),
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        status: row.status.and_then(|status| u16::try_from(status).ok()),
-        error: row.error,
-        answer: row.answer.unwrap_or_default(),
+    let mut request = KeyRequest::default();
+    for row in rows.iter().filter(|row| row.encrypted) {
+        request.add(project, row.answer.as_deref());
+    }
+    let keys = read_keys(shard, &request).await?;
+    let identity = ValueIdentity {
+        project,
+        row: cargo.uuid(),
+        kind: ContentKind::CallbackAnswer,
+    };
+    let attempts = rows.into_iter().rev().map(|row| {
+        let answer = match row.answer {
+            Some(answer) if row.encrypted => keys.decrypt(identity, answer)?,
+            plain => plain.unwrap_or_default(),
+        };
+        Ok(LoggedAttempt {
+            number: u32::try_from(row.number).unwrap_or_default(),
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            status: row.status.and_then(|status| u16::try_from(status).ok()),
+            error: row.error,
+            answer,
+        })
     });
-    Ok(attempts.collect())
+    attempts.collect()
 }

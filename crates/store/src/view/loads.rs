@@ -46,7 +46,7 @@ pub struct LoadFilterChoices {
 /// Per hour, or per day (UTC).
 pub async fn count_by_period(
     shard: &Shard,
-    asked: LoadFilter<'_>,
+    filter: LoadFilter<'_>,
     per_day: bool,
 ) -> Result<LoadChart, Error> {
     let unit = if per_day { "day" } else { "hour" };
@@ -59,11 +59,11 @@ pub async fn count_by_period(
            group by grouping sets ((1, event), (1, event, model))
            having event = 'loaded' or grouping(model) = 1"#,
         unit,
-        asked.project.uuid(),
-        asked.from,
-        asked.to,
-        asked.model,
-        asked.key.map(ApiKeyId::uuid)
+        filter.project.uuid(),
+        filter.from,
+        filter.to,
+        filter.model,
+        filter.key.map(ApiKeyId::uuid)
     )
     .fetch_all(&shard.reads)
     .await?;
@@ -81,7 +81,7 @@ pub async fn count_by_period(
 
 pub async fn list_choices(
     shard: &Shard,
-    asked: LoadFilter<'_>,
+    filter: LoadFilter<'_>,
 ) -> Result<LoadFilterChoices, Error> {
     let rows = sqlx::query!(
         r#"select model as "model?", api_key as "key?", event as "event?",
@@ -93,11 +93,11 @@ pub async fn list_choices(
                    and ($5::text is null or model = $5)), 0)::bigint as "of_both!"
            from shard.usage where project = $1 and hour > $2::timestamptz - interval '1 hour' and hour < $3
            group by grouping sets ((model), (api_key), (event))"#,
-        asked.project.uuid(),
-        asked.from,
-        asked.to,
-        asked.key.map(ApiKeyId::uuid),
-        asked.model
+        filter.project.uuid(),
+        filter.from,
+        filter.to,
+        filter.key.map(ApiKeyId::uuid),
+        filter.model
     )
     .fetch_all(&shard.reads)
     .await?;
@@ -135,7 +135,7 @@ pub struct LoadHour {
 /// The hours of a period, newest first.
 pub async fn count_by_hour(
     shard: &Shard,
-    asked: LoadFilter<'_>,
+    filter: LoadFilter<'_>,
     most: u32,
 ) -> Result<Vec<LoadHour>, Error> {
     let rows = sqlx::query!(
@@ -145,11 +145,11 @@ pub async fn count_by_hour(
            from shard.usage
            where project = $1 and hour > $2::timestamptz - interval '1 hour' and hour < $3 and event = 'loaded'
            group by hour order by hour desc limit $6"#,
-        asked.project.uuid(),
-        asked.from,
-        asked.to,
-        asked.model,
-        asked.key.map(ApiKeyId::uuid),
+        filter.project.uuid(),
+        filter.from,
+        filter.to,
+        filter.model,
+        filter.key.map(ApiKeyId::uuid),
         i64::from(most)
     )
     .fetch_all(&shard.reads)

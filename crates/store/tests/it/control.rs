@@ -53,6 +53,7 @@ async fn new_project(control: &Control, of: &Organization, number: u64) -> Proje
         slug: format!("demo-{number}").parse().unwrap(),
         is_active: true,
         created_at: of.created_at,
+        is_erased: false,
     };
     project::create(control, &made, &Actor::console())
         .await

@@ -7,9 +7,6 @@
     reason = "a helper that fails ends its test"
 )]
 
-#[path = "../../../outbound/tests/it/support/certificates.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod certificates;
 mod control;
 mod doctor;
 mod file;

@@ -5,12 +5,11 @@
 use std::path::Path;
 
 use store::{Pool, PoolOptions, WorkloadClass};
+use test_support::certificates::TestAuthority;
 use test_support::database::TestDatabase;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-
-use crate::certificates::TestAuthority;
 
 /// The first message of a client that wants TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -84,11 +83,11 @@ fn write_pem(text: &str) -> String {
 #[tokio::test]
 async fn h5_a_certificate_is_verified() {
     let database = TestDatabase::new().await;
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let acceptor = authority.acceptor(&["localhost"]);
     let proxy = TlsProxy::start(&database, Some(acceptor)).await;
     let root = write_pem(&authority.pem());
-    let other = write_pem(&TestAuthority::new().pem());
+    let other = write_pem(&TestAuthority::generate().pem());
     let full = format!("sslmode=verify-full&sslrootcert={root}");
     assert_eq!(proxy.connect("localhost", &full).await, Ok(()));
     // The certificate is for another name: verify-ca accepts that, verify-full does not.
@@ -121,7 +120,7 @@ async fn h5_a_server_cannot_turn_tls_off() {
 #[tokio::test]
 async fn h5_a_client_certificate_is_sent() {
     let database = TestDatabase::new().await;
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let acceptor = authority.strict_acceptor(&["localhost"]);
     let proxy = TlsProxy::start(&database, Some(acceptor)).await;
     let root = write_pem(&authority.pem());

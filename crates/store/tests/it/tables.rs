@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::Executor as _;
 use store::Pool;
-use store::tables::{BerthColumn, Retention, TABLES, TableEntry};
+use store::tables::{BerthColumn, Encryption, Erasure, Retention, TABLES, TableEntry};
 use test_support::database::TestDatabase;
 
 /// A table as the database has it: whether it is partitioned, and its columns with their types.
@@ -48,6 +48,47 @@ async fn a_table_without_an_entry_is_found() {
 fn entries_are_in_order_and_there_once() {
     let names: Vec<(&str, &str)> = TABLES.iter().map(|it| (it.schema, it.name)).collect();
     assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+}
+
+#[test]
+fn text_of_customers_is_erased_except_in_the_ledger() {
+    let kept: Vec<&str> = TABLES
+        .iter()
+        .filter(|it| !it.customer_text.is_empty())
+        .filter(|it| !matches!(it.erasure, Erasure::Deleted | Erasure::Emptied))
+        .map(|it| it.name)
+        .collect();
+    assert_eq!(kept, ["posting"]);
+    // Rows that carry the id of a customer are erased, or kept on purpose.
+    let forgotten: Vec<&str> = TABLES
+        .iter()
+        .filter(|it| matches!(it.berth, BerthColumn::Id(_) | BerthColumn::Ids(_)))
+        .filter(|it| it.erasure == Erasure::NothingToErase)
+        .map(|it| it.name)
+        .collect();
+    assert_eq!(forgotten, [""; 0]);
+}
+
+#[test]
+fn contents_are_encrypted_and_names_are_not() {
+    let mut encrypted = Vec::new();
+    for entry in TABLES {
+        if let Encryption::EncryptedExcept(plain) = entry.encryption {
+            let columns = entry.customer_text.iter();
+            let columns = columns.filter(|column| !plain.contains(column));
+            encrypted.extend(columns.map(|column| format!("{}.{column}", entry.name)));
+        }
+    }
+    let expected = [
+        "attempt.answer",
+        "cargo.callback_url",
+        "file.filename",
+        "file.metadata",
+        "outcome.body",
+        "request.body",
+        "request.metadata",
+    ];
+    assert_eq!(encrypted, expected);
 }
 
 /// What the registry and the database do not agree on.

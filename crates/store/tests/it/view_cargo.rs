@@ -129,7 +129,7 @@ async fn no_page_of_the_list_reads_more_than_ten_times_what_it_shows() {
         let read = full.count_rows_read().await - before;
         assert_eq!(page.len(), 50);
         assert!(page.iter().all(|cargo| cargo.success == Some(false)));
-        assert!(read <= most, "troubles with {label:?} read {read}");
+        assert!(read <= most, "failures with {label:?} read {read}");
     }
 
     let before = full.count_rows_read().await;
@@ -161,7 +161,7 @@ async fn a_project_that_was_quiet_lately_does_not_read_what_others_loaded() {
 async fn choices_and_pictures_are_read_from_sums() {
     let full = FilledShard::new().await;
     let from = full.shard.clock.now();
-    let asked = LoadFilter {
+    let filter = LoadFilter {
         project: full.project,
         from,
         to: from + TimeDelta::days(2),
@@ -169,13 +169,13 @@ async fn choices_and_pictures_are_read_from_sums() {
         key: None,
     };
     let before = full.count_rows_read().await;
-    let columns = loads::count_by_period(&full.shard, asked, false)
+    let columns = loads::count_by_period(&full.shard, filter, false)
         .await
         .unwrap();
-    let choices = loads::list_choices(&full.shard, asked).await.unwrap();
+    let choices = loads::list_choices(&full.shard, filter).await.unwrap();
     let rare = LoadFilter {
         model: Some("rare"),
-        ..asked
+        ..filter
     };
     let hours = loads::count_by_hour(&full.shard, rare, 1000).await.unwrap();
     let read = full.count_rows_read().await - before;

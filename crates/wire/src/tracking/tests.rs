@@ -34,12 +34,13 @@ fn pending() -> TrackingResponse {
             expected_at: None,
         }),
         metadata: None,
+        erased_at: None,
     }
 }
 
 #[test]
 fn every_field_is_there_from_the_start_and_in_order() {
-    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"error_code":null,"usage":null,"cost":{"held":0,"charged":null,"realtime":null,"saved":null,"currency":"USD","scale":9},"callback":null,"waiting":{"code":"c","reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null}"#);
+    insta::assert_snapshot!(serde_json::to_string(&pending()).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"PENDING","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":null,"processing_at":null,"completed_at":null,"deadline_at":"2026-11-16T09:30:00.000000Z","success":null,"response":null,"error":null,"error_code":null,"usage":null,"cost":{"held":0,"charged":null,"realtime":null,"saved":null,"currency":"USD","scale":9},"callback":null,"waiting":{"code":"c","reason":"r","since":"2026-11-15T09:30:00.000000Z","expected_at":null},"metadata":null,"erased_at":null}"#);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn a_delivered_record() {
         metadata: raw_json(b"{\"z\":1,\"a\":1e999}".to_vec()),
         ..pending()
     };
-    insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"error_code":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":9,"charged":4,"realtime":7,"saved":3,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999}}"#);
+    insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"error_code":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":9,"charged":4,"realtime":7,"saved":3,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999},"erased_at":null}"#);
 }
 
 #[test]

@@ -87,12 +87,12 @@ impl BatchTasks {
             let name = lanes.find(shard, lane).await?.provider.clone();
             accounts.entry(name).or_default().push(lane);
         }
-        let turns = accounts.into_iter().map(|(name, lanes)| BatchClaimQuota {
+        let quotas = accounts.into_iter().map(|(name, lanes)| BatchClaimQuota {
             lanes,
             max: self.free_slots(&name, now),
             only_sent: self.deps.accounts.is_full(&name, now),
         });
-        Ok(turns.filter(|turn| turn.max > 0).collect())
+        Ok(quotas.filter(|quota| quota.max > 0).collect())
     }
 
     fn free_slots(&self, account: &str, now: Timestamp) -> usize {
@@ -194,8 +194,7 @@ impl BatchTasks {
                 Some(failure)
             }
             Some(Err(failure)) => {
-                let cause = std::error::Error::source(&failure).map(ToString::to_string);
-                tracing::warn!(stage = self.kind.name(), shard = %self.deps.shard.name, batch.id = %batch, %failure, cause, "a batch failed and will be retried");
+                tracing::warn!(stage = self.kind.name(), shard = %self.deps.shard.name, batch.id = %batch, failure = failure.diagnosis(), "a batch failed and will be retried");
                 Some(failure)
             }
             None => {
@@ -203,6 +202,10 @@ impl BatchTasks {
                 None
             }
         };
+        if matches!(failure, Some(store::Error::KeyUnavailable(_))) {
+            metrics::counter!("longshore_data_key_unavailable_total", "operation" => "batch")
+                .increment(1);
+        }
         if !matches!(failure, Some(store::Error::Fenced)) {
             metrics::counter!("longshore_stage_failures_total", "stage" => self.kind.name(), "shard" => self.deps.shard.name.to_string()).increment(1);
         }

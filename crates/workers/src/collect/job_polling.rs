@@ -116,7 +116,7 @@ impl JobPoll<'_> {
     async fn handle_failed_job(&self, reason: JobFailureReason) -> Result<usize, store::Error> {
         let claimed = self.claimed;
         let (shard, batch, now) = (claimed.shard(), &claimed.batch, claimed.claimed_at);
-        tracing::warn!(batch.id = %batch.id, ?reason, "the provider did not run a job");
+        tracing::warn!(batch.id = %batch.id, reason = reason.diagnosis(), "the provider did not run a job");
         let heads = claimed.list_open().await?;
         let timing = match reason {
             // The other items of a job with invalid lines need no backoff.
@@ -163,7 +163,7 @@ impl JobPoll<'_> {
         failure: &ProviderCallFailure,
     ) -> Result<usize, store::Error> {
         let (claimed, now) = (self.claimed, self.claimed.shard().clock.now());
-        tracing::warn!(batch.id = %claimed.batch.id, job = self.job.0, %failure, "a job could not be polled and will be tried again");
+        tracing::warn!(batch.id = %claimed.batch.id, job = self.job.0, failure = failure.diagnosis(), "a job could not be polled and will be tried again");
         if self.record.is_abandoned(now) {
             return self.abandon_job().await;
         }
@@ -179,6 +179,7 @@ impl JobPoll<'_> {
                 })
             }
             ProviderCallFailure::Refused { .. }
+            | ProviderCallFailure::UnconfirmedOutOfCredit
             | ProviderCallFailure::Indeterminate(_)
             | ProviderCallFailure::NotFound
             | ProviderCallFailure::Conflict

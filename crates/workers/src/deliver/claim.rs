@@ -1,5 +1,6 @@
 //! Claims due deliveries, then reads and unpacks their payloads as memory allows.
 
+use chrono::TimeDelta;
 use domain::batch::MAX_TAKEOVERS;
 use domain::id::CargoId;
 use domain::time::Timestamp;
@@ -10,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::DeliverStage;
 use super::send::FinishedCallback;
 use crate::callback_slots::PendingCallback;
+
+/// When a callback is tried again whose data key is unavailable.
+const KEY_RETRY_DELAY: TimeDelta = TimeDelta::seconds(15);
 
 /// Why an attempt ends without a POST.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +54,11 @@ impl UnsentDelivery {
     /// Whether another worker has this attempt now.
     fn is_lost(&self, current: Claim) -> bool {
         self.claim != current || self.lease.is_cancelled()
+    }
+
+    fn lacks_key(&self) -> bool {
+        let stored = self.stored.as_ref();
+        stored.is_some_and(|stored| stored.lacks_key)
     }
 }
 
@@ -95,6 +104,7 @@ impl DeliverStage {
         }
         self.drop_lost(now);
         self.read_contents(now).await?;
+        self.postpone_without_key(now).await?;
         let (mut chosen, mut waiting, mut ended) = (Vec::new(), Vec::new(), 0);
         for unsent in std::mem::take(&mut self.unsent) {
             let size = unsent.stored.as_ref().and_then(|it| it.unpacked_size);
@@ -134,6 +144,31 @@ impl DeliverStage {
             self.slots.release(&delivery.destination, 0, None, now);
             self.slots.forget([delivery.cargo]);
         }
+    }
+
+    /// Callbacks whose data key is unavailable wait, and hold no slot meanwhile. That is no attempt.
+    async fn postpone_without_key(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        let unsent = std::mem::take(&mut self.unsent).into_iter();
+        let (waiting, kept): (Vec<_>, Vec<_>) = unsent.partition(UnsentDelivery::lacks_key);
+        self.unsent = kept;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let cargo: Vec<_> = waiting.iter().map(|it| it.delivery.cargo).collect();
+        let (claim, due_at) = (self.lease.claim(), now + KEY_RETRY_DELAY);
+        if let Err(failure) = delivery::postpone(&self.shard, claim, &cargo, due_at).await {
+            self.unsent.extend(waiting);
+            return Err(failure);
+        }
+        let count = waiting.len();
+        tracing::warn!(shard = %self.shard.name, count, "callbacks wait because the data key of their project is unavailable");
+        metrics::counter!("longshore_data_key_unavailable_total", "operation" => "callback")
+            .increment(count as u64);
+        for UnsentDelivery { delivery, .. } in waiting {
+            self.slots.release(&delivery.destination, 0, None, now);
+            self.slots.forget([delivery.cargo]);
+        }
+        Ok(())
     }
 
     async fn read_contents(&mut self, now: Timestamp) -> Result<(), store::Error> {

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::fair_queue::FairQueue;
+use domain::fair_queueing::FairQueue;
 use domain::host_pace::HostClass;
 use domain::id::OrganizationId;
 use domain::time::Timestamp;

@@ -38,6 +38,7 @@ impl DeliverStage {
     fn keep_unrecorded(&mut self, finished: FinishedCallback, claim: Claim, now: Timestamp) {
         let FinishedCallback {
             cargo,
+            project,
             number,
             is_resend,
             started_at,
@@ -75,6 +76,7 @@ impl DeliverStage {
         self.unrecorded_claim = claim;
         self.unrecorded.push(EndedAttempt {
             cargo,
+            project,
             number,
             started_at,
             ended_at: now,
@@ -137,7 +139,7 @@ impl DeliverStage {
         let (shard, cargo) = (&self.shard, ended.cargo);
         let result = match attempt::record_with_fallback(shard, claim, ended, now).await {
             Ok(FallbackResult::WithoutLog) => "recorded without its attempt",
-            Ok(FallbackResult::Failed) => "given up",
+            Ok(FallbackResult::Failed) => "recorded as failed",
             Ok(FallbackResult::Postponed) => "postponed",
             Err(failure) if failure.is_unavailable() => return Err(failure),
             // Nothing can be written. `LostClaims` frees the claim.
@@ -146,8 +148,7 @@ impl DeliverStage {
                 "left to be freed"
             }
         };
-        let cause = std::error::Error::source(cause).map(ToString::to_string);
-        tracing::error!(shard = %shard.name, cargo.id = %cargo, result, cause, "a callback attempt could not be recorded as it was");
+        tracing::error!(shard = %shard.name, cargo.id = %cargo, result, failure = cause.diagnosis(), "a callback attempt could not be recorded as it was");
         metrics::counter!("longshore_callback_attempt_errors_total", "reason" => "not_recorded")
             .increment(1);
         Ok(())

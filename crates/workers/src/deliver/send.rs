@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::callback_signature::CallbackSigner;
 use domain::host_pace::HostAnswer;
-use domain::id::CargoId;
+use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
 use outbound::callback::{CallbackAttempt, CallbackClient};
 use store::shard::delivery::{ClaimedDelivery, Destination};
@@ -20,6 +20,8 @@ use crate::stage::Wakeup;
 #[derive(Debug)]
 pub(super) struct FinishedCallback {
     pub(super) cargo: CargoId,
+    /// None if its row was not read.
+    pub(super) project: Option<ProjectId>,
     pub(super) destination: Destination,
     pub(super) number: u32,
     pub(super) is_resend: bool,
@@ -42,6 +44,7 @@ impl FinishedCallback {
     pub(super) fn new(callback: PendingCallback, end: AttemptEnd, started_at: Timestamp) -> Self {
         Self {
             cargo: callback.cargo,
+            project: Some(callback.project),
             destination: callback.destination,
             number: callback.number,
             is_resend: callback.is_resend,
@@ -60,6 +63,7 @@ impl FinishedCallback {
     ) -> Self {
         Self {
             cargo: delivery.cargo,
+            project: None,
             destination: delivery.destination,
             number: delivery.number,
             is_resend: delivery.is_resend,

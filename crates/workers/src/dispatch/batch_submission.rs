@@ -25,6 +25,8 @@ use crate::providers::AccountShare;
 pub(super) const SUBMISSION_RETRY_DELAY: TimeDelta = TimeDelta::seconds(5);
 /// How long until a submission is tried again when the account is full.
 const FULL_RETRY_DELAY: TimeDelta = TimeDelta::seconds(30);
+/// How long until a submission is tried again after a message about missing credit.
+const NO_CREDIT_RETRY_DELAY: TimeDelta = TimeDelta::minutes(5);
 /// While other jobs are enqueued, a job has at least the limit divided by this in tokens, or is a
 /// whole batch.
 const MIN_JOB_DIVISOR: u64 = 8;
@@ -193,7 +195,7 @@ impl JobSubmission<'_> {
     ) -> Result<(), store::Error> {
         let claimed = self.claimed;
         let (batch, now) = (&claimed.batch, claimed.shard().clock.now());
-        tracing::warn!(batch.id = %batch.id, %failure, "the provider did not take a batch");
+        tracing::warn!(batch.id = %batch.id, failure = failure.diagnosis(), "the provider did not take a batch");
         match failure {
             ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit => {
                 let reason = failure.to_string();
@@ -206,6 +208,11 @@ impl JobSubmission<'_> {
                 let at = now + retry_delay(retry_after);
                 self.postpone(Some(SubmissionDelay::ProviderRefused), at)
                     .await
+            }
+            // The provider may take other batches, so this one waits alone.
+            ProviderCallFailure::UnconfirmedOutOfCredit => {
+                let delay = Some(SubmissionDelay::ProviderRefused);
+                self.postpone(delay, now + NO_CREDIT_RETRY_DELAY).await
             }
             ProviderCallFailure::TooLarge if batch.cargo.len() > 1 => halve(claimed).await,
             ProviderCallFailure::TooLarge => {

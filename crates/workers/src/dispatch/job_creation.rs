@@ -117,7 +117,8 @@ impl JobSubmission<'_> {
         }
         metrics::counter!("longshore_submissions_orphaned_total").increment(1);
         let cancelled = self.target.provider.cancel(job).await;
-        tracing::error!(batch.id = %batch, job = job.0, ?cancelled, "a job was created after the claim on its batch was lost: the job is cancelled");
+        let failure = cancelled.err().map(|failure| failure.diagnosis());
+        tracing::error!(batch.id = %batch, job = job.0, failure, "a job was created after the claim on its batch was lost: the job is cancelled");
         Err(store::Error::Fenced)
     }
 }

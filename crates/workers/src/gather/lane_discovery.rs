@@ -96,13 +96,13 @@ impl RangeWalk {
     ) -> Result<Vec<WaitingOrganization>, store::Error> {
         let (began, mut found) = (Instant::now(), Vec::new());
         while self.from < self.until && began.elapsed() < WALK_BUDGET {
-            let (asked, to) = (Instant::now(), self.from + self.range);
+            let (sent_at, to) = (Instant::now(), self.from + self.range);
             found.extend(
                 waiting::list_between(shard, lane, id::first_id_at(self.from), id::first_id_at(to))
                     .await?,
             );
             self.from = to;
-            self.range = next_range(self.range, asked.elapsed());
+            self.range = next_range(self.range, sent_at.elapsed());
         }
         Ok(found)
     }

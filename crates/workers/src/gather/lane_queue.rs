@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::fair_queue::FairQueue;
+use domain::fair_queueing::FairQueue;
 use domain::id::{CargoId, OrganizationId};
 use domain::lane::LaneId;
 use domain::time::Timestamp;

@@ -80,25 +80,25 @@ impl<'a> RealtimeRun<'a> {
         let mut unread = VecDeque::from(self.claimed.list_open().await?);
         let mut stored: VecDeque<StoredRequest> = VecDeque::new();
         let mut open: VecDeque<RealtimeRequest> = VecDeque::new();
-        let mut asked = RealtimeProgress::default();
+        let mut progress = RealtimeProgress::default();
         let mut under_way = FuturesUnordered::new();
         loop {
             if open.is_empty() && stored.is_empty() && !unread.is_empty() {
                 stored.extend(read_chunk(shard, &mut unread).await?);
             }
             let mut finished = Vec::new();
-            while !asked.is_failing
-                && Self::has_next(&mut open, &mut stored, &asked, &mut finished)
+            while !progress.is_failing
+                && Self::has_next(&mut open, &mut stored, &progress, &mut finished)
                 && let Some(place) = PermitGuard::try_acquire(self.limiter)
                 && let Some(question) = open.pop_front()
             {
-                asked.bytes_in_flight += question.bytes;
+                progress.bytes_in_flight += question.bytes;
                 under_way.push(self.send(question, place));
             }
-            asked.stored += self.store_finished(finished).await?;
+            progress.stored += self.store_finished(finished).await?;
             let Some(first) = self.claimed.run_while_leased(under_way.next()).await? else {
                 let is_done = open.is_empty() && stored.is_empty();
-                if asked.is_failing || (is_done && unread.is_empty()) {
+                if progress.is_failing || (is_done && unread.is_empty()) {
                     break;
                 }
                 if open.is_empty() {
@@ -112,24 +112,24 @@ impl<'a> RealtimeRun<'a> {
             let mut next = Some(first);
             // Answers that are ready are stored together. None waits for more to arrive.
             while let Some(answered) = next {
-                open.extend(self.handle_response(answered, &mut asked, &mut finished));
+                open.extend(self.handle_response(answered, &mut progress, &mut finished));
                 next = under_way.next().now_or_never().flatten();
             }
-            asked.stored += self.store_finished(finished).await?;
-            self.judge_account(&mut asked).await;
+            progress.stored += self.store_finished(finished).await?;
+            self.judge_account(&mut progress).await;
         }
-        Ok(asked)
+        Ok(progress)
     }
 
     /// Stops sending when the account is at fault: items of two organizations report it, or the
     /// list of models is refused too. The list is requested at most once per batch.
-    async fn judge_account(&self, asked: &mut RealtimeProgress) {
-        if asked.reports.is_empty() || asked.account_fault.is_some() {
+    async fn judge_account(&self, progress: &mut RealtimeProgress) {
+        if progress.reports.is_empty() || progress.account_fault.is_some() {
             return;
         }
-        let mut fault = asked.reports.confirmed().map(str::to_owned);
-        if fault.is_none() && !asked.is_account_checked {
-            asked.is_account_checked = true;
+        let mut fault = progress.reports.confirmed().map(str::to_owned);
+        if fault.is_none() && !progress.is_account_checked {
+            progress.is_account_checked = true;
             fault = match self.provider.list_models().await {
                 Err(
                     failure
@@ -138,8 +138,8 @@ impl<'a> RealtimeRun<'a> {
                 Ok(_) | Err(_) => None,
             };
         }
-        asked.is_failing |= fault.is_some();
-        asked.account_fault = fault;
+        progress.is_failing |= fault.is_some();
+        progress.account_fault = fault;
     }
 
     /// Whether there is a request to send now. A stored request is unpacked only when it is next
@@ -147,14 +147,16 @@ impl<'a> RealtimeRun<'a> {
     fn has_next(
         open: &mut VecDeque<RealtimeRequest>,
         stored: &mut VecDeque<StoredRequest>,
-        asked: &RealtimeProgress,
+        progress: &RealtimeProgress,
         finished: &mut Vec<FinishedCargo>,
     ) -> bool {
         while open.is_empty()
             && let Some(next) = stored.front()
         {
             let bytes = next.unpacked_len();
-            if asked.bytes_in_flight > 0 && asked.bytes_in_flight + bytes > MAX_BYTES_IN_FLIGHT {
+            if progress.bytes_in_flight > 0
+                && progress.bytes_in_flight + bytes > MAX_BYTES_IN_FLIGHT
+            {
                 return false;
             }
             match stored.pop_front().map(StoredRequest::unpack) {
@@ -181,10 +183,9 @@ impl<'a> RealtimeRun<'a> {
         let deps = &self.claimed.deps;
         let end = match media::fetch(&deps.shard, deps.objects.as_ref(), item, form).await {
             Ok(media) => {
-                let asked =
-                    self.provider
-                        .complete_item(item, self.upstream, &media, ANSWER_TIMEOUT);
-                asked.await
+                self.provider
+                    .complete_item(item, self.upstream, &media, ANSWER_TIMEOUT)
+                    .await
             }
             Err(failure) => Err(ProviderCallFailure::Unavailable {
                 why: failure.to_string(),
@@ -202,7 +203,7 @@ impl<'a> RealtimeRun<'a> {
     fn handle_response(
         &self,
         answered: RealtimeResponse<'_>,
-        asked: &mut RealtimeProgress,
+        progress: &mut RealtimeProgress,
         finished: &mut Vec<FinishedCargo>,
     ) -> Option<RealtimeRequest> {
         let RealtimeResponse {
@@ -211,14 +212,14 @@ impl<'a> RealtimeRun<'a> {
             result: end,
         } = answered;
         place.release(classify_end(&end));
-        asked.bytes_in_flight = asked.bytes_in_flight.saturating_sub(question.bytes);
+        progress.bytes_in_flight = progress.bytes_in_flight.saturating_sub(question.bytes);
         let head = &question.open_cargo;
         match end {
             Ok(ItemResult::Outcome {
                 outcome,
                 is_usage_known,
             }) => {
-                asked.consecutive_failures = 0;
+                progress.consecutive_failures = 0;
                 finished.push(FinishedCargo {
                     is_usage_known,
                     ..self.finished_cargo(question.open_cargo, outcome)
@@ -231,7 +232,7 @@ impl<'a> RealtimeRun<'a> {
                 None
             }
             Ok(ItemResult::AccountFault(why)) => {
-                asked.reports.add(head.organization, &why);
+                progress.reports.add(head.organization, &why);
                 self.count_attempt(question.open_cargo, &why, finished);
                 None
             }
@@ -239,21 +240,25 @@ impl<'a> RealtimeRun<'a> {
                 failure @ (ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit),
             ) => {
                 let why = failure.to_string();
-                asked.reports.add(head.organization, &why);
+                progress.reports.add(head.organization, &why);
                 self.count_attempt(question.open_cargo, &why, finished);
                 None
             }
             Err(failure) => {
-                tracing::debug!(provider = self.claimed.lane.provider, %failure, "a realtime request was not answered");
-                asked.consecutive_failures += 1;
-                asked.is_failing |= asked.consecutive_failures >= MAX_CONSECUTIVE_FAILURES;
+                tracing::debug!(
+                    provider = self.claimed.lane.provider,
+                    failure = failure.diagnosis(),
+                    "a realtime request was not answered"
+                );
+                progress.consecutive_failures += 1;
+                progress.is_failing |= progress.consecutive_failures >= MAX_CONSECUTIVE_FAILURES;
                 question.attempts +=
                     u32::from(!matches!(failure, ProviderCallFailure::RateLimited { .. }));
                 if question.attempts < MAX_ATTEMPTS_PER_REQUEST {
                     return Some(question);
                 }
                 // When all requests fail, the cause is the server and not this request.
-                if asked.consecutive_failures < MAX_CONSECUTIVE_FAILURES {
+                if progress.consecutive_failures < MAX_CONSECUTIVE_FAILURES {
                     self.count_attempt(question.open_cargo, &failure.to_string(), finished);
                 }
                 None

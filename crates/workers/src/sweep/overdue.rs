@@ -4,11 +4,11 @@
 use chrono::{NaiveTime, TimeDelta};
 use domain::cargo::CARGO_DEADLINE;
 use domain::id;
-use domain::id::CargoId;
 use domain::time::Timestamp;
 use store::Shard;
 use store::shard::cargo_id_range::CargoIdRange;
-use store::shard::{partition, waiting};
+use store::shard::partition;
+use store::shard::waiting::{self, OverdueCargo};
 
 use super::MAX_ROWS_PER_STATEMENT;
 
@@ -28,12 +28,12 @@ pub(super) struct OverdueCursor {
 }
 
 impl OverdueCursor {
-    /// Cargo past its deadline, with its attempt.
+    /// Cargo past its deadline.
     pub(super) async fn find_overdue(
         &mut self,
         shard: &Shard,
         now: Timestamp,
-    ) -> Result<Vec<(CargoId, u32)>, store::Error> {
+    ) -> Result<Vec<OverdueCargo>, store::Error> {
         let deadline = now - CARGO_DEADLINE;
         if self.full_search_at.is_none_or(|at| now >= at) {
             self.from = partition::list_days(shard)
@@ -59,7 +59,7 @@ impl OverdueCursor {
         &mut self,
         shard: &Shard,
         deadline: Timestamp,
-    ) -> Result<Vec<(CargoId, u32)>, store::Error> {
+    ) -> Result<Vec<OverdueCargo>, store::Error> {
         loop {
             let from = self
                 .from

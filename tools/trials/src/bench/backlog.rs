@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::progress::report_progress;
+use crate::harness::servers::postgres;
+use crate::harness::{FailureContext as _, Result, report_progress};
 
 /// Large enough to hide the overhead of a statement, small enough for its memory.
 const CARGO_PER_STATEMENT: i64 = 100_000;
@@ -81,10 +81,7 @@ impl WaitingBacklog {
         model: &'static str,
         organizations: i64,
     ) -> Result<Self> {
-        let functions = sqlx::raw_sql(CREATE_ID_FUNCTIONS)
-            .execute(&mut connection)
-            .await;
-        functions.context("creating the functions for the backlog")?;
+        postgres::execute(&mut connection, CREATE_ID_FUNCTIONS).await?;
         let lane = sqlx::query_scalar(INSERT_LANE)
             .bind(model)
             .fetch_one(&mut connection)
@@ -135,10 +132,7 @@ impl WaitingBacklog {
     /// of a fill that no caller could make.
     pub async fn wait_for_vacuum(&mut self) -> Result<()> {
         let begun = Instant::now();
-        sqlx::raw_sql("checkpoint")
-            .execute(&mut self.connection)
-            .await
-            .context("checkpoint")?;
+        postgres::execute(&mut self.connection, "checkpoint").await?;
         let busy = "select
             exists (select from pg_stat_activity where backend_type = 'autovacuum worker')
             or exists (select from pg_stat_user_tables
@@ -168,10 +162,6 @@ impl WaitingBacklog {
 
     pub async fn analyze(&mut self) -> Result<()> {
         let tables = "analyze shard.cargo, shard.request, shard.waiting, shard.account";
-        sqlx::raw_sql(tables)
-            .execute(&mut self.connection)
-            .await
-            .context("analyze")?;
-        Ok(())
+        postgres::execute(&mut self.connection, tables).await
     }
 }

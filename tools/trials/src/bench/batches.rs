@@ -19,18 +19,13 @@ use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::bench::batches::provider_jobs::ProviderJob;
 use crate::bench::batches::workload::BatchesWorkload;
 use crate::harness::checks::ledger_audit;
-use crate::harness::environment::databases::BENCH_MEMORY;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::provider_environment::ProviderEnvironment;
-use crate::harness::failure::Result;
 use crate::harness::load::callback_log;
-use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
-use crate::harness::longshored::config_files::{TrialAccount, TrialAccounts};
-use crate::harness::measurement::process_monitor::{MonitoredProcess, ProcessMonitor};
-use crate::harness::measurement::statistics::{round_to, to_f64};
-use crate::harness::progress::report_progress;
 use crate::harness::servers::postgres;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BENCH_MEMORY, ChatQuestion, Deployment, MonitoredProcess, ProcessMonitor, ProviderEnvironment,
+    QuestionLoader, Result, TrialAccount, TrialAccounts, TrialVerdict, judge, report_progress,
+    round_to, to_f64,
+};
 use crate::options::{BenchBatchesOptions, CommonOptions};
 
 const MODEL: &str = "trial-openai";
@@ -97,9 +92,8 @@ pub async fn run(common: &CommonOptions, options: &BenchBatchesOptions) -> Resul
     shape.limits.judge(&mut verdict, &jobs, &owners);
     judge_lines(&mut verdict, &jobs, callers.callback_log.count_loaded());
     judge_time(&mut verdict, &environment, &callers, &jobs).await?;
-    let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
-    let ledger =
-        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
+    let successes = || callers.callback_log.count_successes();
+    let ledger = ledger_audit::audit_charges(service, successes).await?;
     ledger.judge(&mut verdict);
     verdict.record("settings", service.database_server()?.settings_to_json());
     Ok(verdict)
@@ -118,8 +112,12 @@ async fn build_environment(
     let environment =
         ProviderEnvironment::build(common, accounts, deployment, BENCH_MEMORY).await?;
     let pace = json!({"validating_ms": 500, "running_ms": 1500, "finalizing_ms": 500});
-    let limit = json!([{"name": "enqueued_limit", "limit": shape.limits.enqueued_tokens}]);
-    for (what, value) in [("pace", pace), ("faults", limit)] {
+    let faults = json!([
+        {"name": "enqueued_limit", "limit": shape.limits.enqueued_tokens},
+        // The trial reads the input files after longshored has deleted them.
+        {"name": "delete_ignored"},
+    ]);
+    for (what, value) in [("pace", pace), ("faults", faults)] {
         let path = ACCOUNT.admin_path(what);
         environment
             .simulator
@@ -185,13 +183,11 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader, cargo: us
         .callback_log
         .summarize(callback_log::find_wrong_answer);
     sum.judge(verdict);
-    verdict
-        .record(
-            "not_acknowledged",
-            callers.callback_log.load_log.failures_by_reason(),
-        )
-        .check("every load was acknowledged", sum.loaded == cargo)
-        .check("no callback arrived twice", sum.repeated == 0);
+    judge! { verdict;
+        record "not_acknowledged" => callers.callback_log.load_log.failures_by_reason(),
+        check "every load was acknowledged" => sum.loaded == cargo,
+        check "no callback arrived twice" => sum.repeated == 0,
+    }
 }
 
 /// Workers stream jobs through the disk: peak memory must not depend on the size of a job.
@@ -207,19 +203,15 @@ fn judge_memory(
         working.push(round_to(process.peak_megabytes()?, 1));
     }
     let most = working.iter().copied().fold(0.0, f64::max);
-    verdict
-        .record(
-            "peak_megabytes",
-            json!({"serve": round_to(serve, 1), "serve_before": round_to(calm, 1), "work": working}),
-        )
-        .check_figure(
-            format!("serve grows by at most {} MB", shape.max_server_growth_megabytes),
+    judge! { verdict;
+        record "peak_megabytes" =>
+            json!({"serve": round_to(serve, 1), "serve_before": round_to(calm, 1),
+                "work": working}),
+        check_figure format!("serve grows by at most {} MB", shape.max_server_growth_megabytes) =>
             serve - calm <= shape.max_server_growth_megabytes,
-        )
-        .check_figure(
-            format!("work has at most {} MB", shape.max_worker_megabytes),
+        check_figure format!("work has at most {} MB", shape.max_worker_megabytes) =>
             most <= shape.max_worker_megabytes,
-        );
+    }
     Ok(())
 }
 
@@ -263,19 +255,14 @@ async fn judge_time(
         .call_admin("PUT", "openai/bare/pace", Some(&pace))
         .await?;
     let floor = bare_jobs::measure_seconds(&bare, jobs).await?;
-    verdict
-        .record("seconds", round_to(seconds, 1))
-        .record(
-            "cargo_per_second",
-            round_to(
-                to_f64(callers.callback_log.count_received()) / seconds.max(f64::MIN_POSITIVE),
-                0,
-            ),
-        )
-        .record("bare_jobs_seconds", round_to(floor, 1))
-        .record(
-            "to_bare_jobs",
-            round_to(seconds / floor.max(f64::MIN_POSITIVE), 1),
-        );
+    judge! { verdict;
+        record "seconds" => round_to(seconds, 1),
+        record "cargo_per_second" => round_to(
+            to_f64(callers.callback_log.count_received()) / seconds.max(f64::MIN_POSITIVE),
+            0,
+        ),
+        record "bare_jobs_seconds" => round_to(floor, 1),
+        record "to_bare_jobs" => round_to(seconds / floor.max(f64::MIN_POSITIVE), 1),
+    }
     Ok(())
 }

@@ -6,13 +6,11 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::bench::backlog::WaitingBacklog;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{BENCH_MEMORY, DatabaseLayout, SHARD};
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::measurement::cpu_usage::MeasuredProcesses;
-use crate::harness::measurement::statistics::{median, round_to, summarize};
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::servers::postgres;
+use crate::harness::{
+    BENCH_MEMORY, BaseEnvironment, DatabaseLayout, FailureContext as _, MeasuredProcesses, Result,
+    SHARD, TrialVerdict, judge, median, report_progress, round_to, summarize,
+};
 use crate::options::{BenchGatherOptions, CommonOptions};
 
 const MODEL: &str = "svc-mock";
@@ -113,24 +111,19 @@ fn build_verdict(
         verdict.check_figure(format!("{name} at most 1.3"), held);
     }
     let all_gathered = times.gathered >= options.gathered;
-    verdict
-        .record("small_milliseconds", summarize(&mut times.small))
-        .record("large_milliseconds", summarize(&mut times.large))
-        .record("after_milliseconds", summarize(&mut times.after))
-        .record(
-            "tracking_small_milliseconds",
-            summarize(&mut times.tracking_small),
-        )
-        .record(
-            "tracking_large_milliseconds",
-            summarize(&mut times.tracking_large),
-        )
-        .record("waiting", times.waiting)
-        .record("gathered", times.gathered)
-        .record("organizations", options.organizations)
-        .record("other_processes", round_to(times.other_processes, 3))
-        .record("settings", settings)
-        .check("all requested cargo was gathered", all_gathered);
+    judge! { verdict;
+        record "small_milliseconds" => summarize(&mut times.small),
+        record "large_milliseconds" => summarize(&mut times.large),
+        record "after_milliseconds" => summarize(&mut times.after),
+        record "tracking_small_milliseconds" => summarize(&mut times.tracking_small),
+        record "tracking_large_milliseconds" => summarize(&mut times.tracking_large),
+        record "waiting" => times.waiting,
+        record "gathered" => times.gathered,
+        record "organizations" => options.organizations,
+        record "other_processes" => round_to(times.other_processes, 3),
+        record "settings" => settings,
+        check "all requested cargo was gathered" => all_gathered,
+    }
     verdict
 }
 
@@ -138,10 +131,7 @@ fn build_verdict(
 async fn hold_snapshot(environment: &BaseEnvironment) -> Result<PgConnection> {
     let mut connection = environment.database_server()?.connect(SHARD).await?;
     let begin = "begin isolation level repeatable read; select from shard.waiting limit 1";
-    sqlx::raw_sql(begin)
-        .execute(&mut connection)
-        .await
-        .context("opening a transaction")?;
+    postgres::execute(&mut connection, begin).await?;
     Ok(connection)
 }
 
@@ -157,7 +147,7 @@ async fn measure_gathers(environment: &BaseEnvironment, counted: usize) -> Resul
     ];
     let report = run_for_json(environment, &verb).await?;
     let gathered = report.get("gathered").and_then(Value::as_i64);
-    let gathered = gathered.ok_or_else(|| TrialFailure::new(format!("no count in {report}")))?;
+    let gathered = gathered.context(format!("no count in {report}"))?;
     Ok((
         gathered,
         read_milliseconds(&report)?
@@ -180,7 +170,7 @@ async fn run_for_json(environment: &BaseEnvironment, verb: &[&str]) -> Result<Va
 
 fn read_milliseconds(report: &Value) -> Result<Vec<f64>> {
     let times = report.get("milliseconds").and_then(Value::as_array);
-    let times = times.ok_or_else(|| TrialFailure::new(format!("no times in {report}")))?;
+    let times = times.context(format!("no times in {report}"))?;
     Ok(times.iter().filter_map(Value::as_f64).collect())
 }
 

@@ -6,20 +6,15 @@ use serde_json::{Value, json};
 
 use crate::bench::load_variant::LoadVariant;
 use crate::bench::pgbench::PgbenchInserts;
-use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{BENCH_MEMORY, DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::load_request::{BODY_BYTES, LoadRequests};
-use crate::harness::load::closed_loop::{self, ClosedLoopLoader};
-use crate::harness::longshored::catalogue::{FREE_MODEL, PRICED_MODEL};
-use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::harness::load::closed_loop;
 use crate::harness::longshored::org_setup;
-use crate::harness::measurement::cpu_usage::MeasuredProcesses;
-use crate::harness::measurement::statistics::{median, round_to};
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BENCH_MEMORY, BODY_BYTES, BaseEnvironment, CallbackSink, ClosedLoopLoader, DatabaseLayout,
+    FREE_MODEL, FailureContext as _, LoadRequests, LongshoredProcess, LongshoredProgram,
+    MeasuredProcesses, PRICED_MODEL, Result, SHARD, SinkOptions, TrialVerdict, judge, median,
+    report_progress, round_to,
+};
 use crate::options::{BenchLoadOptions, CommonOptions};
 
 /// Loads without limits and holds, compared with bare inserts.
@@ -54,7 +49,8 @@ pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<T
     let mut variants = create_variants(
         &environment,
         options,
-        (&without_redis, &with_redis),
+        &without_redis,
+        &with_redis,
         &receiver,
     )
     .await?;
@@ -70,36 +66,34 @@ pub async fn run(common: &CommonOptions, options: &BenchLoadOptions) -> Result<T
     for number in 1..=options.rounds {
         report_progress(format!("round {number} of {}", options.rounds));
         run_round(&environment, options, &mut variants, number).await?;
-        measure_bare_inserts(&environment, &mut bare, (options, body), &mut bare_rounds).await?;
+        measure_bare_inserts(&environment, &mut bare, options, body, &mut bare_rounds).await?;
     }
     let settings = environment.database_server()?.settings_to_json();
-    let mut verdict = build_verdict(settings, options, body, (&variants, &bare_rounds));
+    let mut verdict = build_verdict(settings, options, body, &variants, &bare_rounds);
     report_progress("checking the ledger");
     let began = Instant::now();
     let checked = environment
         .longshored
         .run_to_end(&LEDGER_CHECK_COMMAND)
         .await?;
-    verdict
-        .record(
-            "ledger_check_seconds",
-            round_to(began.elapsed().as_secs_f64(), 1),
-        )
-        .check("the ledger is clean", checked.status.success());
+    judge! { verdict;
+        record "ledger_check_seconds" => round_to(began.elapsed().as_secs_f64(), 1),
+        check "the ledger is clean" => checked.status.success(),
+    }
     Ok(verdict)
 }
 
 async fn start_server(longshored: &LongshoredProgram, name: &str) -> Result<LongshoredProcess> {
     let mut process = longshored.new_process("serve", name)?;
-    process.start()?;
-    process.wait_until_ready().await?;
+    process.start_and_wait().await?;
     Ok(process)
 }
 
 async fn create_variants(
     environment: &BaseEnvironment,
     options: &BenchLoadOptions,
-    (without_redis, with_redis): (&LongshoredProcess, &LongshoredProcess),
+    without_redis: &LongshoredProcess,
+    with_redis: &LongshoredProcess,
     receiver: &CallbackSink,
 ) -> Result<Variants> {
     let longshored = &environment.longshored;
@@ -172,7 +166,8 @@ async fn run_round(
 async fn measure_bare_inserts(
     environment: &BaseEnvironment,
     bare: &mut PgbenchInserts,
-    (options, body): (&BenchLoadOptions, usize),
+    options: &BenchLoadOptions,
+    body: usize,
     bare_rounds: &mut BareInsertRounds,
 ) -> Result<()> {
     let postgres = environment.database_server()?;
@@ -206,67 +201,48 @@ async fn read_stored_body_bytes(environment: &BaseEnvironment) -> Result<usize> 
         .await
         .context("reading the size of stored bodies")?;
     let size = size.and_then(|size| usize::try_from(size).ok());
-    size.ok_or_else(|| TrialFailure::new("nothing was loaded while warming up"))
+    size.context("nothing was loaded while warming up")
 }
 
 fn build_verdict(
     settings: Value,
     options: &BenchLoadOptions,
     body: usize,
-    (variants, bare_rounds): (&Variants, &BareInsertRounds),
+    variants: &Variants,
+    bare_rounds: &BareInsertRounds,
 ) -> TrialVerdict {
     let bare = &bare_rounds.rates;
     let [plain, limited, priced, alone] = variants;
-    report_progress(format!(
-        "{:<40} loads/s  ratio   p50 ms   p99 ms",
-        "variant"
-    ));
-    for variant in variants {
-        report_progress(variant.table_row(bare));
-    }
     let mut verdict = TrialVerdict::new("bench load").judging_figures(!options.small);
     let share =
         |of: &LoadVariant, against: &LoadVariant| round_to(of.median_share_of(&against.rates), 3);
     let bare_by_round: Vec<f64> = bare.iter().map(|rate| round_to(*rate, 0)).collect();
-    verdict
-        .record("ratio", round_to(priced.median_share_of(bare), 3))
-        .record("limits_leave", share(limited, plain))
-        .record("holds_leave", share(priced, limited))
-        .record("alone_reaches", share(alone, priced))
-        .record(
-            "bare_inserts_per_second",
-            median(&mut bare.clone()).map(|rate| round_to(rate, 0)),
-        )
-        .record(
-            "variants",
-            variants
-                .each_ref()
-                .map(|variant| variant.to_json(bare))
-                .to_vec(),
-        )
-        .record("bare_by_round", bare_by_round)
-        .record("bare_shares_by_round", bare_rounds.shares.clone())
-        .record("connections", options.connections)
-        .record("organizations", options.organizations)
-        .record("seconds", options.seconds)
-        .record("request_bytes", BODY_BYTES)
-        .record("stored_bytes", body)
-        .record("settings", settings);
+    judge! { verdict;
+        record "ratio" => round_to(priced.median_share_of(bare), 3),
+        record "limits_leave" => share(limited, plain),
+        record "holds_leave" => share(priced, limited),
+        record "alone_reaches" => share(alone, priced),
+        record "bare_inserts_per_second" => median(&mut bare.clone()).map(|rate| round_to(rate, 0)),
+        record "variants" => variants.each_ref().map(|variant| variant.to_json(bare)).to_vec(),
+        record "bare_by_round" => bare_by_round,
+        record "bare_shares_by_round" => bare_rounds.shares.clone(),
+        record "connections" => options.connections,
+        record "organizations" => options.organizations,
+        record "seconds" => options.seconds,
+        record "request_bytes" => BODY_BYTES,
+        record "stored_bytes" => body,
+        record "settings" => settings,
+    }
     let failed: u64 = variants.iter().map(LoadVariant::count_failed).sum();
     verdict.check("no failed load", failed == 0);
-    verdict
-        .check_figure(
-            "without limits and holds at least half the rate of bare inserts",
+    judge! { verdict;
+        check_figure "without limits and holds at least half the rate of bare inserts" =>
             plain.median_share_of(bare) >= MIN_RATIO_TO_BARE_INSERTS,
-        )
-        .check_figure(
-            "with limits at least 60 % of the rate without",
+        check_figure "with limits at least 60 % of the rate without" =>
             limited.median_share_of(&plain.rates) >= MIN_SHARE_WITH_LIMITS,
-        )
-        .check_figure(
-            "with holds at least 80 % of the rate with limits",
+        check_figure "with holds at least 80 % of the rate with limits" =>
             priced.median_share_of(&limited.rates) >= MIN_SHARE_WITH_HOLDS,
-        );
+    }
     verdict.check_figure(
         "one organization reaches 60 % of the rate of many",
         alone.median_share_of(&priced.rates) >= MIN_SHARE_OF_ONE_ORGANIZATION,

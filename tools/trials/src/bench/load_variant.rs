@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::failure::Result;
-use crate::harness::load::closed_loop::{self, ClosedLoopLoader, LoadRound};
-use crate::harness::measurement::cpu_usage::MeasuredProcesses;
-use crate::harness::measurement::statistics::{median, percentile, round_to, summarize};
-use crate::harness::progress::report_progress;
+use crate::harness::load::closed_loop;
+use crate::harness::{
+    ClosedLoopLoader, LoadRound, MeasuredProcesses, Result, median, report_progress, round_to,
+    summarize,
+};
 
 /// What is loaded where, and the results so far.
 #[derive(Debug)]
@@ -92,20 +92,5 @@ impl LoadVariant {
             "cpu_shares_by_round": self.cpu_shares,
             "failed": self.all_rounds.failures,
         })
-    }
-
-    /// One line of the table for people.
-    pub fn table_row(&self, bare: &[f64]) -> String {
-        let rate = median(&mut self.rates.clone()).unwrap_or_default();
-        let mut milliseconds = self.all_rounds.milliseconds.clone();
-        let mut at = |thousandths| percentile(&mut milliseconds, thousandths).unwrap_or_default();
-        let (usual, slow) = (at(500), at(990));
-        format!(
-            "{:<40} {rate:>7.0} {:>6.3} {:>8.1} {:>8.1}",
-            self.name,
-            self.median_share_of(bare),
-            usual,
-            slow,
-        )
     }
 }

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::servers::postgres::TrialPostgresServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::servers::postgres;
+use crate::harness::{FailureContext as _, Result, ScratchFolder, TrialPostgresServer};
 
 const DATABASE: &str = "bare";
 /// Ids increase within each client, as the service's do: random ids would only slow it down.
@@ -31,10 +30,7 @@ impl PgbenchInserts {
         let table = "create table bare (id uuid primary key, organization uuid not null,
             project uuid not null, api_key uuid not null, model text not null,
             created_at timestamptz not null, body bytea not null)";
-        sqlx::raw_sql(table)
-            .execute(&mut connection)
-            .await
-            .context("creating the table for bare inserts")?;
+        postgres::execute(&mut connection, table).await?;
         let script = scratch.join("bare.sql");
         fs::write(&script, SCRIPT).context("writing the pgbench script")?;
         Ok(Self {
@@ -55,34 +51,16 @@ impl PgbenchInserts {
         self.run_number += 1;
         let digits = (0..size * 2).map(|_| char::from_digit(rand::random_range(0..16), 16));
         let body: String = digits.flatten().collect();
-        let pgbench = postgres.installed_program("pgbench").with_arguments([
-            "-h".to_owned(),
-            "127.0.0.1".to_owned(),
-            "-p".to_owned(),
-            postgres.port().to_string(),
-            "-U".to_owned(),
-            "postgres".to_owned(),
-            "-n".to_owned(),
-            "-M".to_owned(),
-            "prepared".to_owned(),
-            "-j".to_owned(),
-            "2".to_owned(),
-            "-c".to_owned(),
-            clients.to_string(),
-            "-T".to_owned(),
-            seconds.to_string(),
-            "-D".to_owned(),
-            "i=0".to_owned(),
-            "-D".to_owned(),
-            format!("run={}", self.run_number),
-            "-D".to_owned(),
-            format!("body=\\x{body}"),
-            "-f".to_owned(),
-            self.script.display().to_string(),
-            DATABASE.to_owned(),
-        ]);
+        let (port, run) = (postgres.port(), self.run_number);
+        let arguments = format!(
+            "-h 127.0.0.1 -p {port} -U postgres -n -M prepared -j 2 -c {clients} -T {seconds} \
+             -D i=0 -D run={run} -D body=\\x{body} -f {} {DATABASE}",
+            self.script.display()
+        );
+        let pgbench = postgres.installed_program("pgbench");
+        let pgbench = pgbench.with_arguments(arguments.split_whitespace());
         let output = pgbench.run(&self.log).await?;
-        parse_rate(&output).ok_or_else(|| TrialFailure::new(format!("no rate in: {output}")))
+        parse_rate(&output).context(format!("no rate in: {output}"))
     }
 }
 

@@ -7,21 +7,13 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::files_environment::FilesEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::files_client::{FilesClient, FilesResponse, StagedUpload};
-use crate::harness::load::load_log::LoadLog;
 use crate::harness::load::open_loop;
-use crate::harness::measurement::process_monitor::{
-    MonitoredProcess, ProcessMonitor, ReadingsByProcess,
+use crate::harness::{
+    Deployment, FailureContext as _, FilesClient, FilesEnvironment, FilesResponse, GeneratedVideo,
+    LoadLog, MonitoredProcess, PollLimits, ProcessMonitor, ReadingsByProcess, Result, StagedUpload,
+    TrialFailure, TrialVerdict, UploadContent, judge, percentile, report_progress, round_to,
+    summarize,
 };
-use crate::harness::measurement::statistics::{percentile, round_to, summarize};
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::sample_files::generated_video::GeneratedVideo;
-use crate::harness::sample_files::upload_content::UploadContent;
-use crate::harness::verdict::TrialVerdict;
 use crate::options::{BenchVideosOptions, CommonOptions};
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -174,7 +166,7 @@ fn find_client(environment: &FilesEnvironment) -> Result<&FilesClient> {
     let organizations = &environment.service.callers.organizations;
     let mut callers = organizations.iter().zip(&environment.clients);
     let found = callers.find(|(organization, _)| organization.shard == SHARD);
-    let (_, caller) = found.ok_or_else(|| TrialFailure::new("no organization is on the shard"))?;
+    let (_, caller) = found.context("no organization is on the shard")?;
     Ok(caller)
 }
 
@@ -231,21 +223,19 @@ fn judge_memory(
             );
         }
     }
-    verdict.record(
-        &format!("{name}_memory_megabytes"),
-        Value::Object(by_process),
-    );
+    judge! { verdict;
+        record &format!("{name}_memory_megabytes") => Value::Object(by_process),
+    }
 }
 
 fn judge_loads(verdict: &mut TrialVerdict, name: &str, loads: &LoadLog, from: Instant) {
     let mut taken = loads.accepted_milliseconds(from, Instant::now());
     let p99 = percentile(&mut taken, 990);
-    verdict
-        .record(&format!("{name}_load_milliseconds"), summarize(&mut taken))
-        .check_figure(
-            format!("background loads have a p99 below 500 ms ({name})"),
+    judge! { verdict;
+        record &format!("{name}_load_milliseconds") => summarize(&mut taken),
+        check_figure format!("background loads have a p99 below 500 ms ({name})") =>
             p99.is_some_and(|p99| p99 < MAX_P99_MILLISECONDS),
-        );
+    }
 }
 
 /// Seconds that the worker spent on verification, from its metrics.

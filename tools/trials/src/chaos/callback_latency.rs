@@ -7,12 +7,9 @@ use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::harness::checks::interruption::Interruption;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::load::load_log::LoadRecord;
+use crate::harness::environment::databases;
 use crate::harness::measurement::statistics;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{Interruption, LoadRecord, Result, TrialEnvironment, TrialVerdict, judge};
 
 const MAX_OTHER_CARGO_SECONDS: f64 = 5.0;
 const MAX_HELD_CARGO_SECONDS: f64 = 20.0;
@@ -85,18 +82,17 @@ impl CallbackLatency {
         };
         let held = within(&mut self.held, MAX_HELD_CARGO_SECONDS);
         let others = within(&mut self.others, MAX_OTHER_CARGO_SECONDS);
-        verdict
-            .record("held", self.held.len())
-            .record("held_seconds", statistics::summarize(&mut self.held))
-            .record("others", self.others.len())
-            .record("others_seconds", statistics::summarize(&mut self.others))
-            .record(
-                "others_seconds_since_answer",
+        judge! { verdict;
+            record "held" => self.held.len(),
+            record "held_seconds" => statistics::summarize(&mut self.held),
+            record "others" => self.others.len(),
+            record "others_seconds" => statistics::summarize(&mut self.others),
+            record "others_seconds_since_answer" =>
                 statistics::summarize(&mut self.others_since_answer),
-            )
-            .record("others_p99_by_round", json!(by_interruption))
-            .check("load to callback p99 of held cargo is at most 20 s", held)
-            .check("load to callback p99 of other cargo is at most 5 s", others);
+            record "others_p99_by_round" => json!(by_interruption),
+            check "load to callback p99 of held cargo is at most 20 s" => held,
+            check "load to callback p99 of other cargo is at most 5 s" => others,
+        }
     }
 }
 
@@ -128,7 +124,7 @@ impl CargoJourney {
         let held = &interruption.held;
         let in_lane = self.lane.is_some_and(|lane| held.lanes.contains(&lane))
             && interruption
-                .lanes_until()
+                .last_lane_held
                 .is_some_and(|until| self.loaded.began_at <= until);
         // An interrupted process answers late, or never.
         let taken = interruption.client.is_some()
@@ -142,12 +138,9 @@ impl CargoJourney {
 }
 
 async fn read_lanes(shards: &[(String, PgPool)]) -> Result<HashMap<Uuid, i32>> {
-    let mut lanes = HashMap::new();
-    for (_, pool) in shards {
-        let query = sqlx::query_as::<_, (Uuid, i32)>("select id, lane from shard.cargo");
-        lanes.extend(query.fetch_all(pool).await.context("reading lanes")?);
-    }
-    Ok(lanes)
+    let query = "select id, lane from shard.cargo";
+    let lanes: Vec<(Uuid, i32)> = databases::fetch_rows(shards, query).await?;
+    Ok(lanes.into_iter().collect())
 }
 
 pub async fn count_lanes(shards: &[(String, PgPool)]) -> Result<usize> {

@@ -16,18 +16,14 @@ use serde_json::json;
 use crate::chaos::freeze::large_loads::LargeLoads;
 use crate::chaos::freeze::process_stopper::{ProcessStopper, StopMoment};
 use crate::chaos::interruption_findings::InterruptionFindings;
-use crate::harness::checks::claim_watch::{self, LostLeases};
-use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::load::callers::ChaosCallers;
+use crate::harness::checks::claim_watch;
+use crate::harness::checks::interruption;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ChaosCallers, DatabaseLayout, Deployment, FailureContext as _, InterruptionEnd, Interruptions,
+    LongshoredProcess, LostLeases, Result, TrialEnvironment, TrialFailure, TrialVerdict, judge,
+    report_progress,
+};
 use crate::options::{ChaosInterruptionOptions, CommonOptions};
 
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -38,8 +34,9 @@ pub async fn run(
     common: &CommonOptions,
     options: &ChaosInterruptionOptions,
 ) -> Result<TrialVerdict> {
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
-    let mut environment = TrialEnvironment::start(base, Deployment::two_serve_three_work()).await?;
+    let deployment = Deployment::two_serve_three_work();
+    let mut environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let server = environment.database_server()?.pool("postgres");
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let large = LargeLoads::default();
@@ -82,21 +79,15 @@ fn judge(verdict: &mut TrialVerdict, moments: &[StopMoment], rounds: usize, larg
     let wanted = |moment| planned.iter().filter(|it| **it == moment).count();
     let in_transaction_wanted = wanted(StopMoment::IdleInTransaction);
     let in_write_wanted = wanted(StopMoment::ClientWrite);
-    verdict
-        .record(
-            "stopped",
-            json!({"idle_in_transaction": in_transaction, "client_write": in_write,
-                "at_any_moment": count(StopMoment::Any)}),
-        )
-        .record("large_loads", large.count())
-        .check(
-            format!("at least {in_transaction_wanted} were stopped idle in transaction"),
+    judge! { verdict;
+        record "stopped" => json!({"idle_in_transaction": in_transaction, "client_write": in_write,
+            "at_any_moment": count(StopMoment::Any)}),
+        record "large_loads" => large.count(),
+        check format!("at least {in_transaction_wanted} were stopped idle in transaction") =>
             in_transaction >= in_transaction_wanted,
-        )
-        .check(
-            format!("at least {in_write_wanted} were stopped in ClientWrite"),
+        check format!("at least {in_write_wanted} were stopped in ClientWrite") =>
             in_write >= in_write_wanted,
-        );
+    }
 }
 
 /// Of ten rounds, four stop a process idle in a transaction and two in `ClientWrite`.
@@ -151,7 +142,7 @@ impl FreezeRun<'_> {
     ) -> Result<StopMoment> {
         let (place, moment) = self.stop(processes, places, wanted).await?;
         let process = processes.get_mut(place);
-        let process = process.ok_or_else(|| TrialFailure::new("the process does not exist"))?;
+        let process = process.context("the process does not exist")?;
         let pid = process.child.pid().unwrap_or_default();
         let target = process.serves_callers().then_some(place);
         let target = target.filter(|place| *place < self.callers.clients.len());
@@ -202,7 +193,7 @@ impl FreezeRun<'_> {
             .await?;
         place
             .map(|place| (place, StopMoment::Any))
-            .ok_or_else(|| TrialFailure::new("there is no process to stop"))
+            .context("there is no process to stop")
     }
 }
 

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::http_client::HttpResponse;
-use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log::{LoadRecord, LoadSource};
+use crate::harness::environment::databases;
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ChaosCallers, HttpResponse, LoadRecord, LoadSource, Result, TrialEnvironment, TrialVerdict,
+    judge,
+};
 
 /// A caller gives up after this; it counts as a broken promise.
 const GIVE_UP_AFTER: Duration = Duration::from_mins(5);
@@ -109,6 +108,12 @@ impl IdempotentLoads {
         wrong
     }
 
+    /// The longest time from the first attempt to the definite answer.
+    pub fn slowest_seconds(&self) -> f64 {
+        let milliseconds = self.milliseconds.lock();
+        milliseconds.iter().copied().fold(0.0, f64::max) / 1000.0
+    }
+
     /// Checks the promises of idempotency keys; `offered` is the number of keys.
     pub async fn judge(
         &self,
@@ -128,25 +133,21 @@ impl IdempotentLoads {
         .map(|count| count.load(Ordering::Relaxed));
         let is_offered = |count| i64::try_from(offered) == Ok(count);
         let mut milliseconds = self.milliseconds.lock().clone();
-        verdict
-            .record("keys", offered)
-            .record("stored", stored.cargo)
-            .record("keys_with_several_cargo", double)
-            .record("unanswered", unanswered)
-            .record("repeats", repeats)
-            .record("replays", replays)
-            .record(
-                "load_milliseconds_with_repeats",
-                statistics::summarize(&mut milliseconds),
-            )
-            .check("every key is answered", unanswered == 0)
-            .check("no valid load is refused as invalid", refused == 0)
-            .check("one cargo per key in the responses", double == 0)
-            .check("one cargo per key in the rows", is_offered(stored.cargo))
-            .check(
-                "every key in the rows has its own cargo",
+        judge! { verdict;
+            record "keys" => offered,
+            record "stored" => stored.cargo,
+            record "keys_with_several_cargo" => double,
+            record "unanswered" => unanswered,
+            record "repeats" => repeats,
+            record "replays" => replays,
+            record "load_milliseconds_with_repeats" => statistics::summarize(&mut milliseconds),
+            check "every key is answered" => unanswered == 0,
+            check "no valid load is refused as invalid" => refused == 0,
+            check "one cargo per key in the responses" => double == 0,
+            check "one cargo per key in the rows" => is_offered(stored.cargo),
+            check "every key in the rows has its own cargo" =>
                 is_offered(stored.keys) && stored.keys_without_own_cargo == 0,
-            );
+        }
         Ok(())
     }
 }
@@ -168,9 +169,8 @@ async fn count_stored_keys(environment: &TrialEnvironment) -> Result<StoredKeys>
             count(*) - count(distinct cargo.id)
         from shard.idempotency left join shard.cargo on cargo.id = idempotency.cargo";
     let mut stored = StoredKeys::default();
-    for (_, pool) in &environment.shards {
-        let row = sqlx::query_as::<_, (i64, i64, i64)>(query).fetch_one(pool);
-        let (cargo, keys, without) = row.await.context("counting cargo and keys")?;
+    let rows: Vec<(i64, i64, i64)> = databases::fetch_rows(&environment.shards, query).await?;
+    for (cargo, keys, without) in rows {
         stored.cargo += cargo;
         stored.keys += keys;
         stored.keys_without_own_cargo += without;

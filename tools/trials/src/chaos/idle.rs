@@ -13,18 +13,13 @@ use serde_json::{Value, json};
 use crate::chaos::idle::attackers::Attackers;
 use crate::chaos::idle::paying_callers::PayingCallers;
 use crate::chaos::neighbours::steady_load::{self, LoadObservation};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::open_files;
 use crate::harness::measurement::process_memory;
-use crate::harness::measurement::statistics::{self, round_to};
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::forwarding_proxy::{ForwardingProxy, PROXY_ADDRESS};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    DatabaseLayout, FailureContext as _, ForwardingProxy, LongshoredProcess, PROXY_ADDRESS,
+    PollLimits, Result, TrialEnvironment, TrialVerdict, judge, report_progress, round_to,
+};
 use crate::options::{ChaosIdleOptions, CommonOptions, IdlePart, value_name};
 
 const ORGANIZATIONS: usize = 6;
@@ -60,10 +55,10 @@ const CONNECTION_METRICS: [(&str, &str); 5] = [
 
 pub async fn run(common: &CommonOptions, options: &ChaosIdleOptions) -> Result<TrialVerdict> {
     open_files::raise_limit(options.connections * FILES_PER_CONNECTION + OTHER_OPEN_FILES)?;
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment = steady_load::deploy("idle", ORGANIZATIONS, 1);
     let deployment = deployment.with("TRUSTED_PROXIES", &PROXY_ADDRESS.to_string());
-    let mut environment = TrialEnvironment::start(base, deployment).await?;
+    let mut environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let mut verdict = TrialVerdict::new("chaos idle");
     verdict
         .record("connections", options.connections)
@@ -87,11 +82,10 @@ const fn connection_limit(options: &ChaosIdleOptions) -> usize {
 
 async fn restart_with_limit(environment: &mut TrialEnvironment, limit: usize) -> Result<()> {
     let server = environment.processes.first_mut();
-    let server = server.ok_or_else(|| TrialFailure::new("there is no process"))?;
+    let server = server.context("there is no process")?;
     server.terminate().await?;
     server.set("MAX_CONNECTIONS", &limit.to_string());
-    server.start()?;
-    server.wait_until_ready().await
+    server.start_and_wait().await
 }
 
 /// The loads of a part in its rounds, without attackers and with them.
@@ -151,8 +145,7 @@ async fn attack(
     options: &ChaosIdleOptions,
     part: IdlePart,
 ) -> Result<AttackFindings> {
-    let pid = server.child.pid();
-    let pid = pid.ok_or_else(|| TrialFailure::new("serve has exited"))?;
+    let pid = server.child.pid().context("serve has exited")?;
     let before = server.scrape_metrics().await?;
     let files = open_files::count_open_files(pid)?;
     let attackers = Attackers::start(target, options.connections);
@@ -199,15 +192,14 @@ fn judge_loads(
         .is_some_and(|(usual, p99)| p99 < usual.max(MIN_USUAL_P99_MILLISECONDS) * MAX_P99_FACTOR);
     let is_complete = |it: &LoadObservation| it.refused.is_empty() && it.without_callback == 0;
     let are_complete = is_complete(without) && is_complete(with);
-    verdict
-        .record("without", loads_to_json(without))
-        .record("with", loads_to_json(with))
-        .record(
-            "p99_ratio",
-            p99.map(|(usual, p99)| round_to(p99 / usual, 2)),
-        )
-        .check_figure("load p99 stays below twice the usual", is_alike)
-        .check("every load is accepted and called back", are_complete);
+    judge! { verdict;
+        record "without" => loads_to_json(without),
+        record "with" => loads_to_json(with),
+        record "p99_ratio" => p99.map(|(usual, p99)| round_to(p99 / usual, 2)),
+        record "least_usual_p99_milliseconds" => MIN_USUAL_P99_MILLISECONDS,
+        check_figure "load p99 stays below twice the usual, or below 10 ms" => is_alike,
+        check "every load is accepted and called back" => are_complete,
+    }
 }
 
 fn loads_to_json(seen: &mut LoadObservation) -> Value {
@@ -242,15 +234,12 @@ fn judge_attacks(
     if part == IdlePart::Limit {
         // A few connections above the limit exist until they are closed.
         let most = connection_limit(options) * 9 / 8 + OPEN_FILES_MARGIN;
-        verdict
-            .check(
-                "the service closes connections to make room",
+        judge! { verdict;
+            check "the service closes connections to make room" =>
                 attacks.iter().all(|it| it.shed > 0.0),
-            )
-            .check(
-                "the service stays near its limit of connections",
+            check "the service stays near its limit of connections" =>
                 attacks.iter().all(|it| it.held <= most),
-            );
+        }
     } else {
         let least = least_held(options, part);
         verdict.check(

@@ -5,15 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::chaos::callback_latency::{self, CallbackLatency};
-use crate::harness::checks::claim_watch::{self, LostLeases};
-use crate::harness::checks::completion::{self, CompletionReport};
-use crate::harness::checks::interruption::{Interruption, InterruptionEnd};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::load::open_loop::OfferedRate;
+use crate::harness::checks::claim_watch;
+use crate::harness::checks::completion;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    CompletionReport, Interruption, InterruptionEnd, LostLeases, OfferedRate, Result,
+    TrialEnvironment, TrialVerdict, judge, report_progress,
+};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_TAKEOVER_TIME: Duration = Duration::from_secs(15);
@@ -75,43 +73,25 @@ impl InterruptionFindings {
             .sum();
         let duplicates = environment.callers.receipts.count_duplicates();
         let enough = f64::from(rate) * 0.99;
-        verdict
-            .record(
-                "offered_per_second",
-                statistics::round_to(offered.per_second, 1),
-            )
-            .record("lanes", self.lanes)
-            .record("rounds", self.interruptions.len())
-            .record("killed", killed.count())
-            .record("rounds_with_claims", take_ups.len())
-            .record("takeover_seconds", statistics::summarize(&mut seconds))
-            .record("lost_leases", json!(self.lost_leases))
-            .record("orphaned_claims", json!(self.orphans))
-            .record("deliveries_in_flight", in_flight)
-            .check(
-                "loads are offered at the rate",
-                offered.per_second >= enough,
-            )
-            .check("at least 12 lanes", self.lanes >= MIN_LANES)
-            .check(
-                "a process that held claims was interrupted",
-                !take_ups.is_empty(),
-            )
-            .check(
-                "its claims are taken over within 15 s",
+        judge! { verdict;
+            record "offered_per_second" => statistics::round_to(offered.per_second, 1),
+            record "lanes" => self.lanes,
+            record "rounds" => self.interruptions.len(),
+            record "killed" => killed.count(),
+            record "rounds_with_claims" => take_ups.len(),
+            record "takeover_seconds" => statistics::summarize(&mut seconds),
+            record "lost_leases" => json!(self.lost_leases),
+            record "orphaned_claims" => json!(self.orphans),
+            record "deliveries_in_flight" => in_flight,
+            check "loads are offered at the rate" => offered.per_second >= enough,
+            check "at least 12 lanes" => self.lanes >= MIN_LANES,
+            check "a process that held claims was interrupted" => !take_ups.is_empty(),
+            check "its claims are taken over within 15 s" =>
                 take_ups.iter().all(|it| *it <= MAX_TAKEOVER_TIME),
-            )
-            .check(
-                "no other process loses its lease",
-                self.lost_leases.is_empty(),
-            )
-            .check(
-                "no claim names a node and epoch that is not alive",
-                self.orphans.is_empty(),
-            )
-            .check(
-                "duplicate callbacks are at most those in flight",
+            check "no other process loses its lease" => self.lost_leases.is_empty(),
+            check "no claim names a node and epoch that is not alive" => self.orphans.is_empty(),
+            check "duplicate callbacks are at most those in flight" =>
                 duplicates <= u64::try_from(in_flight).unwrap_or(u64::MAX),
-            );
+        }
     }
 }

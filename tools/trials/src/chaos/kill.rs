@@ -2,17 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::checks::claim_watch::{self, LostLeases};
-use crate::harness::checks::completion::{self, CompletionReport};
-use crate::harness::checks::interruption::{Interruption, InterruptionEnd, Interruptions};
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::checks::claim_watch;
+use crate::harness::checks::completion;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    CompletionReport, DatabaseLayout, Interruption, InterruptionEnd, Interruptions,
+    LongshoredProcess, LostLeases, Result, TrialEnvironment, TrialFailure, TrialVerdict, judge,
+    report_progress,
+};
 use crate::options::{ChaosLoadOptions, CommonOptions};
 
 const MIN_LOADS_PER_SECOND: f64 = 200.0;
@@ -69,20 +67,16 @@ fn build_verdict(
     let taken_up = taken_up.map(|it| (it + claim_watch::POLL_INTERVAL).as_secs_f64());
     let mut taken_up: Vec<f64> = taken_up.collect();
     let worst = statistics::percentile(&mut taken_up, 990);
-    verdict
-        .record("offered_per_second", statistics::round_to(offered, 1))
-        .record("kills", kills.len())
-        .record("kills_with_claims", taken_up.len())
-        .record("takeover_seconds", statistics::summarize(&mut taken_up))
-        .check(
-            "at least 200 loads per second",
-            offered >= MIN_LOADS_PER_SECOND * 0.99,
-        )
-        .check("a process with claims was killed", !taken_up.is_empty())
-        .check(
-            "claims are taken over within 15 s at p99",
+    judge! { verdict;
+        record "offered_per_second" => statistics::round_to(offered, 1),
+        record "kills" => kills.len(),
+        record "kills_with_claims" => taken_up.len(),
+        record "takeover_seconds" => statistics::summarize(&mut taken_up),
+        check "at least 200 loads per second" => offered >= MIN_LOADS_PER_SECOND * 0.99,
+        check "a process with claims was killed" => !taken_up.is_empty(),
+        check "claims are taken over within 15 s at p99" =>
             worst.is_none_or(|worst| worst <= MAX_TAKEOVER_SECONDS),
-        );
+    }
     verdict
 }
 

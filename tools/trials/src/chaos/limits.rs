@@ -11,17 +11,12 @@ use serde_json::{Value, json};
 use crate::chaos::limits::load_burst::{LoadBurst, run_load_burst};
 use crate::chaos::limits::retry_after::RetryAfterWaits;
 use crate::chaos::process_pair::ProcessPair;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{DatabaseLayout, SHARD};
-use crate::harness::failure::Result;
-use crate::harness::http::load_request::LoadRequests;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::longshored_process::LongshoredProgram;
 use crate::harness::longshored::org_setup;
 use crate::harness::measurement::statistics;
-use crate::harness::organization::TrialOrganization;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, FREE_MODEL, LoadRequests, LongshoredProgram, Result, SHARD,
+    TrialOrganization, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosLimitsOptions, CommonOptions};
 
 /// The time of the limiter's frozen clock.
@@ -131,12 +126,11 @@ impl LimitsTrial<'_> {
     ) -> Result<()> {
         let (_, seen) = self.run_burst(pair, plan, ClockMode::Frozen, round).await?;
         let name = plan.name;
-        self.verdict
-            .record(&format!("still_{name}_{round}"), burst_to_json(&seen, plan))
-            .check(
-                format!("{name} accepts exactly its burst (round {round})"),
+        judge! { self.verdict;
+            record &format!("still_{name}_{round}") => burst_to_json(&seen, plan),
+            check format!("{name} accepts exactly its burst (round {round})") =>
                 seen.accepted == plan.burst && seen.only_expected,
-            );
+        }
         Ok(())
     }
 
@@ -155,15 +149,11 @@ impl LimitsTrial<'_> {
         // The last tokens may arrive after the last load.
         let least = (most - MAX_UNUSED_TOKENS).max(0.0);
         let name = plan.name;
-        self.verdict
-            .record(
-                &format!("ticking_{name}_{round}"),
-                burst_to_json(&seen, plan),
-            )
-            .check(
-                format!("{name} accepts its burst and the refill (round {round})"),
+        judge! { self.verdict;
+            record &format!("ticking_{name}_{round}") => burst_to_json(&seen, plan),
+            check format!("{name} accepts its burst and the refill (round {round})") =>
                 (least..=most).contains(&beyond) && seen.only_expected,
-            );
+        }
         Ok(organization)
     }
 
@@ -181,7 +171,7 @@ impl LimitsTrial<'_> {
         let name = format!("{clock} {} {round}", plan.name);
         let organization =
             org_setup::create_organization(self.longshored, &name, plan.name, SHARD).await?;
-        let seen = run_load_burst(pair, &self.loads, &organization, (plan.loads, at_least)).await?;
+        let seen = run_load_burst(pair, &self.loads, &organization, plan.loads, at_least).await?;
         report_progress(format!(
             "{name}: {} of {} accepted in {:.1} s",
             seen.accepted,
@@ -193,30 +183,23 @@ impl LimitsTrial<'_> {
 
     async fn expect_no_fallback(&mut self, pair: &ProcessPair, clock: &str) -> Result<()> {
         let fallbacks = pair.count_fallbacks().await?;
-        self.verdict
-            .record(&format!("{clock}_fallbacks"), fallbacks)
-            .check(
-                format!("Redis decided every load with a {clock} clock"),
-                fallbacks == 0.0,
-            );
+        judge! { self.verdict;
+            record &format!("{clock}_fallbacks") => fallbacks,
+            check format!("Redis decided every load with a {clock} clock") => fallbacks == 0.0,
+        }
         Ok(())
     }
 }
 
 fn judge(verdict: &mut TrialVerdict, waits: &RetryAfterWaits, wanted: u32) {
-    verdict
-        .record("waits", waits.measured)
-        .record("accepted_after_retry_after", waits.accepted)
-        .record("accepted_a_second_earlier", waits.accepted_early)
-        .check("every wait was measured", waits.measured == wanted)
-        .check(
-            "a caller that waits for Retry-After is accepted",
-            waits.accepted == waits.measured,
-        )
-        .check(
-            "no caller is accepted one second earlier",
-            waits.accepted_early == 0,
-        );
+    judge! { verdict;
+        record "waits" => waits.measured,
+        record "accepted_after_retry_after" => waits.accepted,
+        record "accepted_a_second_earlier" => waits.accepted_early,
+        check "every wait was measured" => waits.measured == wanted,
+        check "a caller that waits for Retry-After is accepted" => waits.accepted == waits.measured,
+        check "no caller is accepted one second earlier" => waits.accepted_early == 0,
+    }
 }
 
 fn burst_to_json(seen: &LoadBurst, plan: PlanUnderTest) -> Value {

@@ -12,9 +12,7 @@ use std::time::Instant;
 
 use clap::ValueEnum as _;
 
-use crate::harness::failure::Result;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{Result, TrialVerdict, report_progress};
 use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart, value_name};
 
 pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {

@@ -6,9 +6,7 @@ mod excess_load;
 
 use clap::ValueEnum as _;
 
-use crate::harness::failure::Result;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{Result, TrialVerdict, report_progress};
 use crate::options::{ChaosOverloadOptions, CommonOptions, OverloadPart, value_name};
 
 pub async fn run(common: &CommonOptions, options: &ChaosOverloadOptions) -> Result<TrialVerdict> {

@@ -6,20 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::chaos::interruption_findings::InterruptionFindings;
-use crate::harness::checks::claim_watch::{self, LostLeases};
-use crate::harness::checks::interruption::{self, InterruptionEnd, Interruptions};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::load::callers::ChaosCallers;
+use crate::harness::checks::claim_watch;
+use crate::harness::checks::interruption;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, ChaosCallers, DatabaseLayout, Deployment, FailureContext as _,
+    InterruptionEnd, Interruptions, LongshoredProcess, LostLeases, Result, SilenceDirection,
+    SilenceEnd, SilentRelay, TrialEnvironment, TrialFailure, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosInterruptionOptions, CommonOptions};
 
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -30,11 +25,6 @@ const MAX_RECOVERY: Duration = Duration::from_secs(10);
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 const RECOVERY_POLL_INTERVAL: Duration = Duration::from_millis(100);
-const DIRECTIONS: [SilenceDirection; 3] = [
-    SilenceDirection::Both,
-    SilenceDirection::ToServer,
-    SilenceDirection::ToClient,
-];
 
 pub async fn run(
     common: &CommonOptions,
@@ -42,12 +32,8 @@ pub async fn run(
 ) -> Result<TrialVerdict> {
     let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut deployment = Deployment::two_serve_three_work();
-    let mut relays = Vec::new();
-    for spec in &mut deployment.processes {
-        let relay = SilentRelay::start(base.database_server()?.address()).await?;
-        spec.relay = Some(relay.address);
-        relays.push(relay);
-    }
+    let server = base.database_server()?.address();
+    let relays = deployment.add_silent_relays(server).await?;
     let mut environment = TrialEnvironment::start(base, deployment).await?;
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));
@@ -84,12 +70,11 @@ fn judge(verdict: &mut TrialVerdict, recoveries: &[Option<Duration>]) {
         Some(statistics::round_to(it.as_secs_f64(), 2))
     });
     let seconds: Vec<Option<f64>> = seconds.collect();
-    verdict.record("recovery_seconds", json!(seconds)).check(
-        "loads work again within 10 s of the end",
-        recoveries
-            .iter()
-            .all(|it| it.is_some_and(|it| it <= MAX_RECOVERY)),
-    );
+    judge! { verdict;
+        record "recovery_seconds" => json!(seconds),
+        check "loads work again within 10 s of the end" =>
+            recoveries.iter().all(|it| it.is_some_and(|it| it <= MAX_RECOVERY)),
+    }
 }
 
 struct PartitionRun<'a> {
@@ -126,13 +111,8 @@ impl PartitionRun<'_> {
         length: Duration,
     ) -> Result<Option<Duration>> {
         let process = processes.get_mut(place).zip(self.relays.get(place));
-        let (process, relay) =
-            process.ok_or_else(|| TrialFailure::new("the process does not exist"))?;
-        let turn = (round + 2) % DIRECTIONS.len();
-        let direction = DIRECTIONS
-            .get(turn)
-            .copied()
-            .unwrap_or(SilenceDirection::Both);
+        let (process, relay) = process.context("the process does not exist")?;
+        let direction = SilenceDirection::in_turn(round);
         let target = Some(place).filter(|place| *place < self.callers.clients.len());
         let pid = process.child.pid().unwrap_or_default();
         report_progress(format!(
@@ -144,12 +124,7 @@ impl PartitionRun<'_> {
         self.interruptions.begin(pid, target);
         relay.silence(direction);
         tokio::time::sleep(length).await;
-        let aftermath = if round.is_multiple_of(2) {
-            SilenceEnd::Dropped
-        } else {
-            SilenceEnd::Resumed
-        };
-        relay.restore(aftermath);
+        relay.restore(SilenceEnd::in_turn(round));
         self.interruptions.end(InterruptionEnd::Continued);
         process.child.check_running()?;
         Ok(self.measure_recovery(target).await)

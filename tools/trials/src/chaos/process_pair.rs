@@ -1,8 +1,6 @@
 //! Two `serve` processes that share one Redis.
 
-use crate::harness::failure::Result;
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
+use crate::harness::{LongshoredProcess, LongshoredProgram, Result, ServiceClient};
 
 /// How many loads a process decided with its local buckets instead of Redis.
 const FALLBACK_METRIC: &str = "longshore_rate_limit_fallback_checks_total";

@@ -6,19 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::checks::completion;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{CONTROL, DatabaseLayout, SHARD};
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::DatabaseUrls;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::silent_relay::SilentRelay;
-use crate::harness::servers::postgres::{self, TrialPostgresServer};
-use crate::harness::servers::scratch_folder::ScratchFolder;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::servers::postgres;
+use crate::harness::{
+    BaseEnvironment, CONTROL, DatabaseLayout, DatabaseUrls, Deployment, FailureContext as _,
+    Result, SHARD, ScratchFolder, SilentRelay, TrialEnvironment, TrialFailure, TrialPostgresServer,
+    TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosPromoteOptions, CommonOptions, PrimaryDiscovery, value_name};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -79,22 +74,18 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
         others.cloned().collect::<Vec<_>>()
     });
     let others = others.unwrap_or_default();
-    verdict
-        .record("offered", offered.loads)
-        .record(
-            "offered_per_second",
-            statistics::round_to(offered.per_second, 1),
-        )
-        .record("promotions", seconds.len())
-        .record("promotion_seconds", statistics::summarize(&mut seconds))
-        .record("hosts", value_name(&options.hosts))
-        .record("answers_besides_202_and_503", json!(others))
-        .check("a primary was killed", !seconds.is_empty())
-        .check("every load is answered 202 or 503", others.is_empty())
-        .check(
-            "loads are offered at the rate",
+    judge! { verdict;
+        record "offered" => offered.loads,
+        record "offered_per_second" => statistics::round_to(offered.per_second, 1),
+        record "promotions" => seconds.len(),
+        record "promotion_seconds" => statistics::summarize(&mut seconds),
+        record "hosts" => value_name(&options.hosts),
+        record "answers_besides_202_and_503" => json!(others),
+        check "a primary was killed" => !seconds.is_empty(),
+        check "every load is answered 202 or 503" => others.is_empty(),
+        check "loads are offered at the rate" =>
             offered.per_second >= f64::from(options.rate) * 0.99,
-        );
+    }
     Ok(verdict)
 }
 
@@ -141,8 +132,7 @@ async fn run_promotions(
 
 /// The port of the killed primary, so that the list of hosts stays valid.
 fn spare_port(servers: &[TrialPostgresServer]) -> Result<u16> {
-    let dead = servers.get(1);
-    let dead = dead.ok_or_else(|| TrialFailure::new("there is no killed primary"))?;
+    let dead = servers.get(1).context("there is no killed primary")?;
     dead.remove_data()?;
     Ok(dead.port())
 }

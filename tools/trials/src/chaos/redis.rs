@@ -13,21 +13,13 @@ use crate::chaos::process_pair::ProcessPair;
 use crate::chaos::redis::redis_fault::{
     AcceptanceWindow, OVER_LIMIT, RedisFault, RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
 };
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{DatabaseLayout, SHARD};
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::load_request::LoadRequests;
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log::{LoadLog, LoadRecord, LoadSource};
 use crate::harness::load::open_loop;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::longshored::org_setup;
-use crate::harness::organization::TrialOrganization;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::servers::redis::TrialRedisServer;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, FREE_MODEL, LoadLog, LoadRecord, LoadRequests, LoadSource,
+    LongshoredProcess, PollLimits, Result, SHARD, ServiceClient, TrialFailure, TrialOrganization,
+    TrialRedisServer, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosRedisOptions, CommonOptions};
 
 const WITHIN_LIMIT_ORGANIZATIONS: usize = 4;
@@ -70,8 +62,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<
     let mut without_redis = environment.longshored.clone();
     without_redis.set("REDIS_URL", "");
     let mut process_without_redis = without_redis.new_process("serve", "without-redis")?;
-    process_without_redis.start()?;
-    process_without_redis.wait_until_ready().await?;
+    process_without_redis.start_and_wait().await?;
     let callers = Arc::new(RedisCallers {
         within_limit: modest,
         without_redis: ServiceClient::new(process_without_redis.address()),
@@ -103,10 +94,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<
     };
     let ((modest, greedy, _), episodes) = tokio::join!(loading, injection);
     let mut verdict = TrialVerdict::new("chaos redis");
-    verdict.record(
-        "offered",
-        json!({"within_limit": modest, "over_limit": greedy}),
-    );
+    judge! { verdict;
+        record "offered" => json!({"within_limit": modest, "over_limit": greedy}),
+    }
     judge(&mut verdict, &callers.load_log);
     for episode in &episodes? {
         episode.judge(&callers.load_log, &mut verdict);
@@ -135,18 +125,13 @@ fn judge(verdict: &mut TrialVerdict, loads: &LoadLog) {
     let failed = loads.count(|it| !it.is_accepted() && !is_limited(it));
     let stopped = loads.count(|it| it.source.label != OVER_LIMIT && is_limited(it));
     let refused = loads.count(|it| it.source.label == OVER_LIMIT && is_limited(it));
-    verdict
-        .record("accepted", loads.count(LoadRecord::is_accepted))
-        .record(
-            "refused",
-            json!({"over_limit": refused, "within_limit": stopped}),
-        )
-        .record("failed", failed)
-        .check("no answer but 202 and 429", failed == 0)
-        .check(
-            "only the organization over its limit is refused",
-            stopped == 0 && refused > 0,
-        );
+    judge! { verdict;
+        record "accepted" => loads.count(LoadRecord::is_accepted),
+        record "refused" => json!({"over_limit": refused, "within_limit": stopped}),
+        record "failed" => failed,
+        check "no answer but 202 and 429" => failed == 0,
+        check "only the organization over its limit is refused" => stopped == 0 && refused > 0,
+    }
 }
 
 async fn inject_faults(
@@ -162,7 +147,7 @@ async fn inject_faults(
         tokio::time::sleep(CALM_BEFORE_FAULT).await;
         report_progress(fault.name());
         let window = Duration::from_secs(options.seconds);
-        episodes.push(inject_fault(callers, redis, fault, (calm_since, window)).await?);
+        episodes.push(inject_fault(callers, redis, fault, calm_since, window).await?);
     }
     Ok(episodes)
 }
@@ -171,7 +156,8 @@ async fn inject_fault(
     callers: &RedisCallers,
     redis: &mut TrialRedisServer,
     fault: RedisFault,
-    (calm_since, window): (Instant, Duration),
+    calm_since: Instant,
+    window: Duration,
 ) -> Result<RedisFaultRecord> {
     let at = Instant::now();
     let mut opened = None;

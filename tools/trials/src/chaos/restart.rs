@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::harness::checks::completion;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    DatabaseLayout, LongshoredProcess, Result, TrialEnvironment, TrialFailure, TrialVerdict, judge,
+    report_progress,
+};
 use crate::options::{ChaosLoadOptions, CommonOptions};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -41,17 +39,15 @@ pub async fn run(common: &CommonOptions, options: &ChaosLoadOptions) -> Result<T
     let mut verdict = TrialVerdict::new("chaos restart");
     settled.judge(&callers, &mut verdict);
     let failed = callers.load_log.count_failures();
-    verdict
-        .record("offered", offered)
-        .record("failed", failed)
-        .record("restarts", stops.len())
-        .record("stop_seconds", statistics::summarize(&mut stops))
-        .check("a process was restarted", !stops.is_empty())
-        .check("no failed load", failed == 0)
-        .check(
-            "no duplicate callback",
-            callers.receipts.count_duplicates() == 0,
-        );
+    judge! { verdict;
+        record "offered" => offered,
+        record "failed" => failed,
+        record "restarts" => stops.len(),
+        record "stop_seconds" => statistics::summarize(&mut stops),
+        check "a process was restarted" => !stops.is_empty(),
+        check "no failed load" => failed == 0,
+        check "no duplicate callback" => callers.receipts.count_duplicates() == 0,
+    }
     Ok(verdict)
 }
 
@@ -66,8 +62,7 @@ async fn restart_in_turn(
         for process in processes.iter_mut() {
             tokio::time::sleep(PAUSE_BETWEEN_RESTARTS).await;
             stops.push(process.terminate().await?.as_secs_f64());
-            process.start()?;
-            process.wait_until_ready().await?;
+            process.start_and_wait().await?;
         }
     }
     Ok(stops)

@@ -4,19 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::files_environment::FilesEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::files_client::{FilesResponse, StagedUpload};
-use crate::harness::measurement::statistics::round_to;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::faulty_relay::RelayBehaviour;
-use crate::harness::sample_files::generated_video::GeneratedVideo;
-use crate::harness::sample_files::upload_content::UploadContent;
-use crate::harness::sample_files::{self, SampleFile, pdf};
-use crate::harness::servers::clamd::{ClamdLimits, eicar_test_file};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::sample_files;
+use crate::harness::sample_files::pdf;
+use crate::harness::{
+    ClamdLimits, Deployment, FilesEnvironment, FilesResponse, GeneratedVideo, PollLimits,
+    RelayBehaviour, Result, SampleFile, StagedUpload, TrialFailure, TrialVerdict, UploadContent,
+    eicar_test_file, judge, report_progress, round_to,
+};
 use crate::options::{ChaosScannerOptions, CommonOptions};
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -100,16 +94,12 @@ impl ScannerTrial {
 
     /// The file waited while the scanner was unavailable, and is ready now.
     fn judge_waited(&mut self, name: &str, meanwhile: &FilesResponse, end: &FileEnd) {
-        self.verdict
-            .record(name, end.to_json())
-            .check(
-                format!("{name}: the file waits"),
+        judge! { self.verdict;
+            record name => end.to_json(),
+            check format!("{name}: the file waits") =>
                 meanwhile.string_field("status") == "validating",
-            )
-            .check(
-                format!("{name}: the file is ready later"),
-                end.has_status("ready", ""),
-            );
+            check format!("{name}: the file is ready later") => end.has_status("ready", ""),
+        }
     }
 
     async fn truncate_answers(&mut self, name: &str, bytes: usize) -> Result<()> {
@@ -145,15 +135,10 @@ impl ScannerTrial {
             let end = wait_until_final(&upload, VERIFY_TIMEOUT).await?;
             ready += usize::from(end.has_status("ready", ""));
         }
-        self.verdict
-            .record(
-                "reloading",
-                json!({"uploads": RELOADED_UPLOADS, "ready": ready}),
-            )
-            .check(
-                "reloading: every clean file is ready",
-                ready == RELOADED_UPLOADS,
-            );
+        judge! { self.verdict;
+            record "reloading" => json!({"uploads": RELOADED_UPLOADS, "ready": ready}),
+            check "reloading: every clean file is ready" => ready == RELOADED_UPLOADS,
+        }
         Ok(())
     }
 

@@ -3,23 +3,19 @@
 pub mod environment;
 pub mod questions;
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use uuid::Uuid;
 
 use crate::chaos::server::environment::RealModelEnvironment;
 use crate::harness::checks::ledger_audit;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::environment::databases;
 use crate::harness::http::load_request;
-use crate::harness::load::callback_log::CallbackLog;
-use crate::harness::load::load_log::{LoadRecord, LoadSource};
 use crate::harness::measurement::statistics;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::request_log::RequestCounts;
-use crate::harness::servers::llama::LLAMA_SLOTS;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    CallbackLog, FailureContext as _, LLAMA_SLOTS, LoadRecord, LoadSource, PollLimits,
+    RequestCounts, Result, TrialFailure, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosServerOptions, CommonOptions};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -28,7 +24,6 @@ const TIMEOUT_PER_CARGO: Duration = Duration::from_secs(10);
 const MIN_TIMEOUT: Duration = Duration::from_mins(2);
 /// With less cargo there is no time to kill the worker too, or to grow to all slots.
 const MIN_CARGO_FOR_WORKER_KILL: usize = 100;
-const MAX_SHOWN: usize = 5;
 
 #[derive(Debug, Default)]
 struct KillCosts {
@@ -54,15 +49,14 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     let mut verdict = TrialVerdict::new("chaos server");
     judge_answers(
         &mut verdict,
-        (&environment, &callback_log),
+        &environment,
+        &callback_log,
         options.cargo,
         seconds,
     );
     judge_requests(&mut verdict, &environment, options.cargo, &costs);
-    let successes = || i64::try_from(callback_log.count_successes()).unwrap_or(i64::MAX);
-    let service = &environment.service;
-    let ledger =
-        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
+    let successes = || callback_log.count_successes();
+    let ledger = ledger_audit::audit_charges(&environment.service, successes).await?;
     ledger.judge(&mut verdict);
     Ok(verdict)
 }
@@ -75,8 +69,7 @@ async fn load_cargo(
 ) -> Result<()> {
     let callers = &environment.service.callers;
     let caller = callers.organizations.first().zip(callers.clients.first());
-    let (organization, target) =
-        caller.ok_or_else(|| TrialFailure::new("there is no caller that can load"))?;
+    let (organization, target) = caller.context("there is no caller that can load")?;
     let source = LoadSource::labelled(questions::MODEL);
     for number in 0..cargo {
         let (body, text) = questions::build_load(number, &callers.callback_url);
@@ -142,22 +135,18 @@ async fn wait_for_answers(
 /// Counts cargo with an answer and without an outcome.
 async fn count_unsaved_answers(environment: &RealModelEnvironment) -> Result<usize> {
     let mut open = environment.proxy.request_log.answered_cargo();
-    for (_, pool) in &environment.service.shards {
-        let query = "select replace(cargo::text, '-', '') from shard.outcome";
-        let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
-        let stored = rows.context("reading stored outcomes")?;
-        let stored = stored
-            .iter()
-            .filter_map(|it| u128::from_str_radix(it, 16).ok());
-        let stored: HashSet<u128> = stored.collect();
-        open.retain(|cargo| !stored.contains(cargo));
+    let query = "select cargo from shard.outcome";
+    let stored: Vec<(Uuid,)> = databases::fetch_rows(&environment.service.shards, query).await?;
+    for (cargo,) in stored {
+        open.remove(&cargo.as_u128());
     }
     Ok(open.len())
 }
 
 fn judge_answers(
     verdict: &mut TrialVerdict,
-    (environment, callback_log): (&RealModelEnvironment, &CallbackLog),
+    environment: &RealModelEnvironment,
+    callback_log: &CallbackLog,
     cargo: usize,
     seconds: f64,
 ) {
@@ -180,7 +169,6 @@ fn judge_answers(
     };
     let delivered = sum.loaded - sum.lost;
     let rate = statistics::to_f64(delivered) / seconds;
-    let shown: Vec<&String> = sum.wrong.iter().take(MAX_SHOWN).collect();
     verdict
         .record("cargo", cargo)
         .record("delivered", delivered)
@@ -197,15 +185,11 @@ fn judge_answers(
             "some answers end with max_tokens",
             stopped("max_tokens") > 0,
         )
-        .check(
+        .check_none(
             "usage and stop reason equal the server's answer",
-            sum.wrong.is_empty(),
+            "wrong",
+            &sum.wrong,
         );
-    if !shown.is_empty() {
-        verdict
-            .record("wrong", sum.wrong.len())
-            .record("examples", json!(shown));
-    }
 }
 
 fn judge_requests(
@@ -216,36 +200,27 @@ fn judge_requests(
 ) {
     let (register, slots) = (&environment.proxy.request_log, LLAMA_SLOTS as usize);
     let RequestCounts {
-        received: asked,
+        received,
         cut,
         refused: turned_away,
         ..
     } = register.counts();
-    let repeated = asked.saturating_sub(cargo);
+    let repeated = received.saturating_sub(cargo);
     let most = register.max_in_flight();
-    verdict
-        .record("max_in_flight", most)
-        .record("requests", asked)
-        .record("repeated", repeated)
-        .record("process_kills", costs.in_flight.len())
-        .record("in_flight_at_kills", costs.in_flight.clone())
-        .record("cut", cut)
-        .record("answers_not_stored_at_kill", costs.unsaved_answers)
-        .record("refused", turned_away)
-        .check(
-            "the server never has more requests than slots",
-            most <= slots,
-        )
-        .check(
-            "all slots are used",
-            cargo < MIN_CARGO_FOR_WORKER_KILL || most == slots,
-        )
-        .check(
-            "only requests without an answer are sent again",
+    judge! { verdict;
+        record "max_in_flight" => most,
+        record "requests" => received,
+        record "repeated" => repeated,
+        record "process_kills" => costs.in_flight.len(),
+        record "in_flight_at_kills" => costs.in_flight.clone(),
+        record "cut" => cut,
+        record "answers_not_stored_at_kill" => costs.unsaved_answers,
+        record "refused" => turned_away,
+        check "the server never has more requests than slots" => most <= slots,
+        check "all slots are used" => cargo < MIN_CARGO_FOR_WORKER_KILL || most == slots,
+        check "only requests without an answer are sent again" =>
             repeated == cut + costs.unsaved_answers + turned_away,
-        )
-        .check(
-            "a kill costs at most the requests in flight",
+        check "a kill costs at most the requests in flight" =>
             cut + costs.unsaved_answers <= slots * costs.in_flight.len(),
-        );
+    }
 }

@@ -9,21 +9,16 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::checks::completion;
-use crate::harness::checks::outages::ServerOutages;
-use crate::harness::checks::readiness_watch::{self, ReadinessReport};
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::http::http_client::{HttpRequest, HttpResponse};
+use crate::harness::checks::readiness_watch;
 use crate::harness::http::load_request;
-use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log::{self, LoadRecord, LoadSource};
+use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::servers::postgres::TrialPostgresServer;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ChaosCallers, DatabaseLayout, HttpRequest, HttpResponse, LoadRecord, LoadSource,
+    LongshoredProcess, ReadinessReport, Result, ServerOutages, TrialEnvironment,
+    TrialPostgresServer, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosShardOptions, CommonOptions};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -101,26 +96,23 @@ fn judge(
         .collect();
     let failed: u64 = requests.failed.values().sum();
     let elsewhere = statistics::summarize(&mut requests.other_shards_milliseconds);
-    verdict
-        .record("served", requests.served)
-        .record("refused_by_the_missing", requests.refused)
-        .record("failed", failed)
-        .record("failed_by", json!(requests.failed))
-        .record("other_shards_milliseconds", elsewhere)
-        .record("ready", json!(ready))
-        .check("no request for other shards fails", failed == 0)
-        .check(
-            "the missing shard refuses with Retry-After",
-            requests.refused > 0,
-        );
+    judge! { verdict;
+        record "served" => requests.served,
+        record "refused_by_the_missing" => requests.refused,
+        record "failed" => failed,
+        record "failed_by" => json!(requests.failed),
+        record "other_shards_milliseconds" => elsewhere,
+        record "ready" => json!(ready),
+        check "no request for other shards fails" => failed == 0,
+        check "the missing shard refuses with Retry-After" => requests.refused > 0,
+    }
     for (server, report) in reports {
         let in_time = report
             .noticed_after
             .is_some_and(|noticed| noticed <= MAX_NOTICE_DELAY);
-        verdict.check(
-            format!("/ready names {server}"),
-            in_time && report.wrong.is_empty(),
-        );
+        judge! { verdict;
+            check format!("/ready names {server}") => in_time && report.wrong.is_empty(),
+        }
     }
 }
 

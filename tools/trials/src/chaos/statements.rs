@@ -6,15 +6,11 @@ use std::time::Duration;
 
 use crate::chaos::idempotent_loads::IdempotentLoads;
 use crate::harness::checks::completion;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::{Deployment, ProcessSpec};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
 use crate::harness::load::open_loop;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::statement_relay::{StatementKind, StatementRelay};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, Deployment, ProcessSpec, Result, StatementKind,
+    StatementRelay, TrialEnvironment, TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosStatementsOptions, CommonOptions};
 
 /// How long everything may take to complete after the last fault.
@@ -85,13 +81,11 @@ fn judge_faults(relay: &StatementRelay, verdict: &mut TrialVerdict) {
         StatementKind::Other,
     ];
     let all_hit = kinds.into_iter().all(|kind| counts.was_hit_with_all(kind));
-    verdict
-        .record("statements", counts.statements())
-        .record("faults", counts.faults())
-        .record("by_kind", counts.figures())
-        .check("some statements had a fault", counts.faults() > 0)
-        .check(
-            "begin, commit and other statements had every fault",
-            all_hit || !is_long,
-        );
+    judge! { verdict;
+        record "statements" => counts.statements(),
+        record "faults" => counts.faults(),
+        record "by_kind" => counts.figures(),
+        check "some statements had a fault" => counts.faults() > 0,
+        check "begin, commit and other statements had every fault" => all_hit || !is_long,
+    }
 }

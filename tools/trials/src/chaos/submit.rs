@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use futures::future::try_join_all;
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, GRACE_SECONDS, MODELS};
@@ -19,20 +18,18 @@ use crate::chaos::submit::duplicate_submissions::SubmissionAudit;
 use crate::chaos::submit::kill_runner::KillDeps;
 use crate::chaos::submit::kill_schedule::KillSchedule;
 use crate::harness::checks::ledger_audit;
-use crate::harness::environment::provider_environment::ProviderEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::environment::databases;
 use crate::harness::load::callback_log;
 use crate::harness::load::open_loop;
-use crate::harness::load::question_loader::{ChatQuestion, QuestionLoader};
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ChatQuestion, PollLimits, ProviderEnvironment, QuestionLoader, Result, TrialVerdict, judge,
+    report_progress,
+};
 use crate::options::{ChaosSubmitOptions, CommonOptions};
 
 const LOADS_PER_SECOND: u32 = 24;
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-const MAX_SHOWN: usize = 10;
 
 pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result<TrialVerdict> {
     let mut environment = accounts::build_environment(common, options.workers).await?;
@@ -74,10 +71,8 @@ pub async fn run(common: &CommonOptions, options: &ChaosSubmitOptions) -> Result
     if !stuck.is_empty() {
         verdict.record("stuck", stuck);
     }
-    let successes = || i64::try_from(callers.callback_log.count_successes()).unwrap_or(i64::MAX);
-    let service = &environment.service;
-    let ledger =
-        ledger_audit::audit_shards(&service.longshored, &service.shards, successes).await?;
+    let successes = || callers.callback_log.count_successes();
+    let ledger = ledger_audit::audit_charges(&environment.service, successes).await?;
     ledger.judge(&mut verdict);
     Ok(verdict)
 }
@@ -139,20 +134,16 @@ async fn load_one(callers: &QuestionLoader, number: u64) {
 
 fn judge_kills(verdict: &mut TrialVerdict, plan: &KillSchedule, options: &ChaosSubmitOptions) {
     let never = plan.failpoints_never_hit();
-    verdict
-        .record("kills", plan.kill_count())
-        .record("points", plan.count_failpoints_hit())
-        .record("kills_by_provider", plan.kills_by_provider())
-        .record("never_killed", never.clone())
-        .record("missed_in_a_seed", plan.missed().to_vec())
-        .record("not_tried", plan.remaining())
-        .check(
-            format!(
-                "every failpoint killed a worker within {} min",
-                options.minutes
-            ),
+    judge! { verdict;
+        record "kills" => plan.kill_count(),
+        record "points" => plan.count_failpoints_hit(),
+        record "kills_by_provider" => plan.kills_by_provider(),
+        record "never_killed" => never.clone(),
+        record "missed_in_a_seed" => plan.missed().to_vec(),
+        record "not_tried" => plan.remaining(),
+        check format!("every failpoint killed a worker within {} min", options.minutes) =>
             never.is_empty() && plan.remaining() == 0,
-        );
+    }
 }
 
 fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader) {
@@ -160,15 +151,10 @@ fn judge_answers(verdict: &mut TrialVerdict, callers: &QuestionLoader) {
         .callback_log
         .summarize(callback_log::find_wrong_answer)
         .judge(verdict);
-    verdict
-        .record(
-            "not_acknowledged",
-            callers.callback_log.load_log.failures_by_reason(),
-        )
-        .check(
-            "every load was acknowledged",
-            callers.callback_log.load_log.count_failures() == 0,
-        );
+    judge! { verdict;
+        record "not_acknowledged" => callers.callback_log.load_log.failures_by_reason(),
+        check "every load was acknowledged" => callers.callback_log.load_log.count_failures() == 0,
+    }
 }
 
 async fn judge_submissions(
@@ -182,7 +168,6 @@ async fn judge_submissions(
         let grace = TimeDelta::seconds(GRACE_SECONDS.into());
         seen.add_account(account.name, account.is_labelled(), grace, &list)?;
     }
-    let shown: Vec<&String> = seen.duplicates.iter().take(MAX_SHOWN).collect();
     let attempts = count_attempts(environment).await?;
     verdict
         .record("submissions", seen.submissions)
@@ -193,30 +178,24 @@ async fn judge_submissions(
         .record("unlabelled_sent_again", seen.excused)
         .record("submitted_twice", seen.duplicates.len())
         .check("jobs were created", seen.jobs > 0)
-        .check("no job was submitted twice", seen.duplicates.is_empty())
+        .check_none("no job was submitted twice", "duplicates", &seen.duplicates)
         // Also if the second job was packed differently from the first.
         .check("no attempt was submitted twice", seen.items <= attempts);
-    if !shown.is_empty() {
-        verdict.record("duplicates", json!(shown));
-    }
     Ok(())
 }
 
 /// The number of attempts of all cargo: each attempt may be in one job.
 async fn count_attempts(environment: &ProviderEnvironment) -> Result<u64> {
-    let mut attempts = 0;
-    for (_, pool) in &environment.service.shards {
-        let query = "select coalesce(sum(attempt), 0)::bigint from shard.cargo";
-        let sum = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
-        attempts += u64::try_from(sum.context("counting attempts")?).unwrap_or_default();
-    }
-    Ok(attempts)
+    let query = "select coalesce(sum(attempt), 0)::bigint from shard.cargo";
+    let sums: Vec<(i64,)> = databases::fetch_rows(&environment.service.shards, query).await?;
+    let sum = sums.iter().map(|(sum,)| sum).sum::<i64>();
+    Ok(u64::try_from(sum).unwrap_or_default())
 }
 
 /// Describes how far open cargo has come and which node holds it.
 async fn describe_stuck(environment: &ProviderEnvironment) -> Result<Vec<String>> {
     let query = "
-        select format('%s: %s', count(*), how) from (
+        select format('%s: %s: %s', current_database(), count(*), how) from (
             select concat_ws(', ', lane.provider, 'attempt ' || cargo.attempt,
                 case when waiting.cargo is not null then 'waiting' end,
                 'batch ' || batch.id || ' ' || batch.state,
@@ -228,11 +207,6 @@ async fn describe_stuck(environment: &ProviderEnvironment) -> Result<Vec<String>
             left join shard.lane on lane.id = cargo.lane
             where cargo.completed_at is null) open
         group by how order by count(*) desc limit 20";
-    let mut stuck = Vec::new();
-    for (name, pool) in &environment.service.shards {
-        let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
-        let rows = rows.context("reading stuck cargo")?;
-        stuck.extend(rows.into_iter().map(|row| format!("{name}: {row}")));
-    }
-    Ok(stuck)
+    let stuck: Vec<(String,)> = databases::fetch_rows(&environment.service.shards, query).await?;
+    Ok(stuck.into_iter().map(|(text,)| text).collect())
 }

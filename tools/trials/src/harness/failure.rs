@@ -22,7 +22,7 @@ impl fmt::Display for TrialFailure {
 
 impl std::error::Error for TrialFailure {}
 
-/// Adds what the trial was doing when it failed.
+/// Adds what the trial was doing when it failed, or says what is missing.
 pub trait FailureContext<T> {
     fn context(self, what: impl fmt::Display) -> Result<T>;
 }
@@ -30,5 +30,11 @@ pub trait FailureContext<T> {
 impl<T, E: fmt::Display> FailureContext<T> for std::result::Result<T, E> {
     fn context(self, what: impl fmt::Display) -> Result<T> {
         self.map_err(|cause| TrialFailure(format!("{what}: {cause}")))
+    }
+}
+
+impl<T> FailureContext<T> for Option<T> {
+    fn context(self, what: impl fmt::Display) -> Result<T> {
+        self.ok_or_else(|| TrialFailure(what.to_string()))
     }
 }

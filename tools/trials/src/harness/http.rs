@@ -9,10 +9,10 @@ pub mod service_client;
 
 use serde_json::Value;
 
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result};
 
 /// A text field of a JSON object.
 pub fn string_field(object: &Value, field: &str) -> Result<String> {
     let text = object.get(field).and_then(Value::as_str).map(str::to_owned);
-    text.ok_or_else(|| TrialFailure::new(format!("no {field} in {object}")))
+    text.context(format!("no {field} in {object}"))
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 
 /// How long to wait, and how often to look.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Servers between the service and another server, or instead of one, that fail on command.
 
+pub mod capturing_relay;
 pub mod counting_proxy;
 pub mod faulty_relay;
 pub mod faulty_server;

@@ -6,6 +6,9 @@ pub mod pdf;
 pub mod upload_content;
 pub mod video;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::harness::sha256;
 
 /// Bytes and their declared media type.
@@ -92,6 +95,11 @@ fn decode_hex(digits: &str) -> Vec<u8> {
     hex::decode(digits).unwrap_or_default()
 }
 
+/// Decodes a base64 literal.
+fn decode_base64(text: &str) -> Vec<u8> {
+    STANDARD.decode(text).unwrap_or_default()
+}
+
 fn length_u32(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).unwrap_or(u32::MAX)
 }
@@ -109,10 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn hex_in_the_code_is_hex() {
+    fn literals_in_the_code_are_valid() {
         assert!(image::gif().starts_with(b"GIF89a\x01\0\x01\0"));
         assert!(image::jpeg().ends_with(&[0xff, 0xd9]));
         assert!(video::mp4().windows(4).any(|name| name == b"avcC"));
-        assert!(video::webm().starts_with(&[0x1a, 0x45, 0xdf, 0xa3]));
+        assert_eq!((video::mp4().len(), video::quicktime().len()), (701, 689));
+        assert_eq!((video::webm().len(), video::matroska().len()), (364, 368));
     }
 }

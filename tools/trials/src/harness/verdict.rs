@@ -2,7 +2,18 @@
 
 use std::io::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// How much of what a promise forbids a verdict shows.
+const MAX_EXAMPLES: usize = 10;
+
+/// Records figures and checks promises, one per line: `check "no failed load" => failed == 0`.
+macro_rules! judge {
+    ($verdict:expr; $($method:ident $what:expr => $value:expr),+ $(,)?) => {
+        $($verdict.$method($what, $value);)+
+    };
+}
+pub(crate) use judge;
 
 /// Figures in the order in which they were recorded, and the broken promises.
 #[derive(Debug)]
@@ -46,6 +57,20 @@ impl TrialVerdict {
     /// The same for a bound on a figure, which a short run or a debug build may exceed.
     pub fn check_figure(&mut self, what: impl Into<String>, held: bool) -> &mut Self {
         self.check(what, held || !self.judges_figures)
+    }
+
+    /// A promise that nothing was found. What was found is counted, and some of it is shown.
+    pub fn check_none(
+        &mut self,
+        what: impl Into<String>,
+        figure: &str,
+        found: &[String],
+    ) -> &mut Self {
+        if !found.is_empty() {
+            let some: Vec<&String> = found.iter().take(MAX_EXAMPLES).collect();
+            self.record(figure, json!({"count": found.len(), "some": some}));
+        }
+        self.check(what, found.is_empty())
     }
 
     /// Adds another verdict as a part: its figures under this name, its promises with this
@@ -99,6 +124,16 @@ mod tests {
             .check("in time", true);
         let expected = r#"{"name":"chaos kill","ok":false,"broken":["none lost"],"lost":1}"#;
         assert_eq!(verdict.to_json_line(), expected);
+        verdict.check_none("none", "few", &[]).check_none(
+            "none",
+            "many",
+            &["a".to_owned(), "b".to_owned()],
+        );
+        assert!(
+            verdict
+                .to_json_line()
+                .ends_with(r#""many":{"count":2,"some":["a","b"]}}"#)
+        );
     }
 
     #[test]

@@ -22,7 +22,11 @@ pub struct BenchLoadOptions {
 #[derive(Debug, Clone, Args)]
 pub struct BenchJourneyOptions {
     /// Seconds of the measured window.
-    #[arg(long, default_value_t = 60, default_value_if("small", "true", "2"))]
+    #[arg(
+        long,
+        default_value_t = 60,
+        default_value_ifs([("small", "true", "2"), ("encrypted", "true", "20")])
+    )]
     pub seconds: u64,
     #[arg(long, default_value_t = 64, default_value_if("small", "true", "8"))]
     pub connections: usize,
@@ -34,6 +38,17 @@ pub struct BenchJourneyOptions {
     /// Load for a priced model.
     #[arg(long)]
     pub priced: bool,
+    /// Compare rounds that encrypt at rest with rounds that do not, in turns.
+    #[arg(long)]
+    pub encrypted: bool,
+    /// Rounds of each in such a comparison.
+    #[arg(
+        long,
+        requires = "encrypted",
+        default_value_t = 5,
+        default_value_if("small", "true", "1")
+    )]
+    pub rounds: u32,
     /// Run for seconds, and judge no figures: for CI.
     #[arg(long)]
     pub small: bool,
@@ -126,5 +141,20 @@ mod tests {
         assert_eq!(sizes(""), (10, 5, 1000, false));
         assert_eq!(sizes("--small"), (1, 1, 20, true));
         assert_eq!(sizes("--small --rounds 2"), (1, 2, 20, true));
+    }
+
+    #[test]
+    fn rounds_of_a_comparison_are_shorter() {
+        let sizes = |arguments: &str| {
+            let command = format!("trials --longshored longshored bench journey {arguments}");
+            let options = Options::try_parse_from(command.split_whitespace()).unwrap();
+            let TrialsVerb::Bench(BenchCommand::Journey(journey)) = options.verb else {
+                panic!("{:?}", options.verb);
+            };
+            (journey.seconds, journey.rounds)
+        };
+        assert_eq!(sizes(""), (60, 5));
+        assert_eq!(sizes("--encrypted"), (20, 5));
+        assert_eq!(sizes("--small --encrypted"), (2, 1));
     }
 }

@@ -56,6 +56,10 @@ pub struct SoakOptions {
     /// No trial starts after this time.
     #[arg(long, default_value_t = 30)]
     pub minutes: u64,
+    /// Run freeze, partition, promote, statements, overload and neighbours in full size, at the
+    /// beginning of each round.
+    #[arg(long)]
+    pub full: bool,
     /// The seed of the order and the arguments of trials; random by default.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -184,4 +188,15 @@ pub enum IdlePart {
     Proxy,
     /// The service allows half as many connections.
     Limit,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosMarkersOptions {
+    /// Cargo with markers, of 20 kB each. Their job has to be larger than what a worker keeps in
+    /// memory.
+    #[arg(long, default_value_t = 400, default_value_if("small", "true", "40"))]
+    pub cargo: usize,
+    /// Little cargo: for CI.
+    #[arg(long)]
+    pub small: bool,
 }

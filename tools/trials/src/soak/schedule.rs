@@ -8,7 +8,8 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 /// Every round runs each of these once, in another order. `{seed}` and `{20-45}` are replaced
-/// by random numbers. A trial that this binary does not have is skipped.
+/// by random numbers. A trial that this binary does not have is skipped. `chaos server` is not
+/// here: it needs llama.cpp and the file of a model.
 const TRIAL_TEMPLATES: &[&str] = &[
     "chaos kill --seconds {20-45}",
     "chaos connections --seconds {20-45}",
@@ -19,6 +20,11 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos files --uploads {100-300}",
     "chaos scanner",
     "chaos store --seconds {5-12}",
+    "chaos idle --small",
+    "chaos markers --small",
+];
+/// The large trials, for a minute or two each.
+const SHORT_TEMPLATES: &[&str] = &[
     "chaos freeze --rounds {2-4} --most-seconds {10-40}",
     "chaos partition --rounds {2-4} --most-seconds {10-40}",
     "chaos promote --rounds {1-3}",
@@ -33,7 +39,16 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos neighbours --small --part poison",
     "chaos neighbours --small --part memory",
     "chaos neighbours --small --part connections",
-    "chaos idle --small",
+];
+/// The same in full size, which is their default. They take about 45 minutes together, and a
+/// whole round an hour without the submissions.
+const FULL_TEMPLATES: &[&str] = &[
+    "chaos freeze",
+    "chaos partition",
+    "chaos promote",
+    "chaos statements --seed {seed}",
+    "chaos overload",
+    "chaos neighbours",
 ];
 /// Every failpoint of a submission, once for each provider.
 const SUBMIT_TEMPLATE: &str = "chaos submit --seeds 1 --first {seed} --cargo 200 --minutes 20";
@@ -54,15 +69,11 @@ pub struct SoakSchedule {
 }
 
 impl SoakSchedule {
-    pub fn new(seed: u64, only: Option<&str>, with_submit: bool) -> Self {
+    pub fn new(seed: u64, only: Option<&str>, is_full: bool, with_submit: bool) -> Self {
         let wanted = |trial: &str| only.is_none_or(|only| trial.contains(only));
         Self {
             random: StdRng::seed_from_u64(seed),
-            trials: TRIAL_TEMPLATES
-                .iter()
-                .copied()
-                .filter(|it| wanted(it))
-                .collect(),
+            trials: round_templates(is_full).filter(|it| wanted(it)).collect(),
             round: VecDeque::new(),
             with_submit: with_submit && wanted(SUBMIT_TEMPLATE),
             submit_time: Duration::ZERO,
@@ -84,6 +95,8 @@ impl SoakSchedule {
         if self.round.is_empty() {
             let mut trials = self.trials.clone();
             trials.shuffle(&mut self.random);
+            // Trials in full size come first: a soak of two hours has time for all of them.
+            trials.sort_by_key(|trial| !FULL_TEMPLATES.contains(trial));
             self.round = trials.into();
         }
         let trial = self.round.pop_front().unwrap_or_default();
@@ -122,6 +135,16 @@ impl SoakSchedule {
     }
 }
 
+/// The trials of a round.
+fn round_templates(is_full: bool) -> impl Iterator<Item = &'static str> {
+    let large = if is_full {
+        FULL_TEMPLATES
+    } else {
+        SHORT_TEMPLATES
+    };
+    large.iter().chain(TRIAL_TEMPLATES).copied()
+}
+
 pub fn is_submit(arguments: &[String]) -> bool {
     matches_template(SUBMIT_TEMPLATE, arguments)
 }
@@ -141,28 +164,71 @@ fn placeholder_name(word: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
+
+    use crate::options::{Options, verdict_name};
+
     use super::*;
+
+    /// It needs llama.cpp and the file of a model.
+    const TRIAL_OUTSIDE_SOAKS: &str = "chaos server";
+
+    fn draw_round(is_full: bool) -> Vec<Vec<String>> {
+        let mut schedule = SoakSchedule::new(7, None, is_full, false);
+        round_templates(is_full)
+            .map(|_| schedule.draw_trial())
+            .collect()
+    }
 
     #[test]
     fn a_round_runs_every_trial_once_with_numbers_in_place_of_names() {
-        let mut schedule = SoakSchedule::new(7, None, false);
-        let mut round: Vec<_> = TRIAL_TEMPLATES
-            .iter()
-            .map(|_| schedule.draw_trial())
-            .collect();
-        for arguments in &round {
-            assert!(!arguments.join(" ").contains('{'), "{arguments:?}");
+        for is_full in [false, true] {
+            let mut round = draw_round(is_full);
+            for arguments in &round {
+                assert!(!arguments.join(" ").contains('{'), "{arguments:?}");
+            }
+            for trial in round_templates(is_full) {
+                let place = round.iter().position(|it| matches_template(trial, it));
+                round.remove(place.unwrap());
+            }
+            assert!(round.is_empty());
         }
-        for trial in TRIAL_TEMPLATES {
-            let place = round.iter().position(|it| matches_template(trial, it));
-            round.remove(place.unwrap());
+    }
+
+    #[test]
+    fn a_round_has_every_chaos_trial_of_the_command_line() {
+        let command = Options::command();
+        let chaos = command.find_subcommand("chaos").unwrap().get_subcommands();
+        let all = chaos.map(|trial| format!("chaos {}", trial.get_name()));
+        let expected: BTreeSet<String> = all.filter(|it| it != TRIAL_OUTSIDE_SOAKS).collect();
+        for is_full in [false, true] {
+            let mut round = draw_round(is_full);
+            round.push(SoakSchedule::new(7, Some("chaos submit"), is_full, true).draw_trial());
+            let names = round.into_iter().map(|arguments| {
+                let program = ["trials", "--longshored", "longshored"].map(str::to_owned);
+                let line = program.into_iter().chain(arguments);
+                verdict_name(&Options::command().try_get_matches_from(line).unwrap())
+            });
+            assert_eq!(names.collect::<BTreeSet<_>>(), expected);
         }
-        assert!(round.is_empty());
+    }
+
+    #[test]
+    fn trials_in_full_size_come_first() {
+        let round = draw_round(true);
+        let (first, others) = round.split_at(FULL_TEMPLATES.len());
+        let is_full = |arguments: &Vec<String>| {
+            let mut trials = FULL_TEMPLATES.iter();
+            trials.any(|trial| matches_template(trial, arguments))
+        };
+        assert!(first.iter().all(is_full) && !others.iter().any(is_full));
     }
 
     #[test]
     fn submissions_have_their_share_of_the_time() {
-        let mut schedule = SoakSchedule::new(7, None, true);
+        let mut schedule = SoakSchedule::new(7, None, false, true);
         let (mut submits, mut others) = (0, 0);
         for _ in 0..1000 {
             let arguments = schedule.draw_trial();
@@ -179,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_not_tried_again() {
-        let mut schedule = SoakSchedule::new(7, Some("chaos kill"), false);
+        let mut schedule = SoakSchedule::new(7, Some("chaos kill"), false, false);
         let arguments = schedule.draw_trial();
         assert_eq!(arguments[..3], ["chaos", "kill", "--seconds"]);
         schedule.remove(&arguments);
@@ -188,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same() {
-        let of = |seed| SoakSchedule::new(seed, None, true).draw_trial();
+        let of = |seed| SoakSchedule::new(seed, None, false, true).draw_trial();
         assert_eq!(of(3), of(3));
         assert_ne!(of(3), of(4));
     }

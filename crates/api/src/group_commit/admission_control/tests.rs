@@ -84,7 +84,7 @@ fn groups_grow_while_a_distant_database_takes_its_time() {
 }
 
 #[test]
-fn bytes_are_bounded_and_free_once_answered() {
+fn h4_bytes_are_bounded_and_free_once_answered() {
     let (admission, now) = empty_queue();
     let half = MAX_QUEUED_BYTES / 2;
     let admit = |bytes| admission.admit(organization(1), bytes, now);

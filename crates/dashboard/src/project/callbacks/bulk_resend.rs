@@ -74,30 +74,30 @@ fn estimate_duration(count: u64, per_second: u32) -> TimeDelta {
 
 pub(crate) async fn preview(
     within: &ProjectAccess,
-    asked: &ResendQuery,
+    params: &ResendQuery,
     now: Timestamp,
 ) -> Result<Option<ResendPreview>, PageError> {
-    if asked.resend.is_empty() {
+    if params.resend.is_empty() {
         return Ok(None);
     }
     let (since, until) = (
-        parse_timestamp(&asked.since)?,
-        parse_timestamp(&asked.until)?,
+        parse_timestamp(&params.since)?,
+        parse_timestamp(&params.until)?,
     );
     // To the second, like the form field.
     let until = until.unwrap_or(now);
     let until = until.with_nanosecond(0).unwrap_or(until);
     let first = id::first_id_at(since.unwrap_or(Timestamp::UNIX_EPOCH));
     let last = id::first_id_at(until);
-    let host = Some(asked.resend.as_str());
+    let host = Some(params.resend.as_str());
     let count = resend::count_failed(within.shard(), within.id(), host, first, last).await?;
     Ok(Some(ResendPreview {
-        host: asked.resend.clone(),
+        host: params.resend.clone(),
         since,
         until,
-        per_second: asked.rate(),
+        per_second: params.rate(),
         count,
-        estimated_duration: estimate_duration(count, asked.rate()),
+        estimated_duration: estimate_duration(count, params.rate()),
     }))
 }
 
@@ -147,7 +147,7 @@ pub(crate) async fn start(
         now,
     )
     .await?;
-    let asked = resend::NewResend {
+    let new = resend::NewResend {
         id: ResendId::new(now, within.scope.berth, rand::random()),
         organization: within.scope.organization,
         project: within.id(),
@@ -157,7 +157,7 @@ pub(crate) async fn start(
         per_second,
         started_by: within.actor().name,
     };
-    resend::start(within.shard(), &asked, now).await?;
+    resend::start(within.shard(), &new, now).await?;
     Ok(redirect_to_resends(&within))
 }
 

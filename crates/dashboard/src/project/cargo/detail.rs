@@ -123,8 +123,9 @@ impl CargoPage {
     }
 
     fn may_resend(&self) -> bool {
-        let is_completed = self.tracked.completed_at.is_some();
-        self.page.may_develop() && is_completed && self.tracked.callback.is_some()
+        let tracked = &self.tracked;
+        let can_resend = tracked.completed_at.is_some() && tracked.erased_at.is_none();
+        self.page.may_develop() && can_resend && tracked.callback.is_some()
     }
 
     /// The confirmation text if the callback was delivered before.
@@ -178,7 +179,7 @@ pub(crate) async fn page(
     if !client.is_refresh {
         record_operator_read(&state, &within, "cargo.read", id.to_string()).await?;
     }
-    let attempts = cargo_detail::list_attempts(shard, id, MAX_ATTEMPTS).await?;
+    let attempts = cargo_detail::list_attempts(shard, project, id, MAX_ATTEMPTS).await?;
     let keys = key_names::read_key_names(&state, &within).await?;
     let key = keys.get(&beside.key).cloned();
     let page = PageLayout::for_project("Cargo", NavItem::Cargo, &within, &client);
@@ -211,7 +212,7 @@ pub(crate) async fn page(
             .filter(|it| it.success)
             .map(|it| body::output(&it.body)),
         error: outcome
-            .filter(|it| !it.success)
+            .filter(|it| !it.success && tracked.erased_at.is_none())
             .map(|it| body::plain_text(&it.body)),
         metadata: tracked.metadata.as_deref().map(body::raw),
         deadline: cargo::deadline(tracked.created_at),

@@ -29,6 +29,8 @@ pub(crate) async fn input(
 ) -> Result<Response, PageError> {
     let cargo = parse_cargo_id(&within, &cargo)?;
     let found = cargo_detail::find_detail(within.shard(), within.id(), cargo).await?;
+    // An erased input is empty.
+    let found = found.filter(|found| !found.input.is_empty());
     let body = found.ok_or(PageError::NotFound)?.input;
     record_export(&state, &within, "cargo.input_exported", cargo.to_string()).await?;
     Ok(download(&format!("{cargo}-input.json"), body))
@@ -42,6 +44,7 @@ pub(crate) async fn output(
     let cargo = parse_cargo_id(&within, &cargo)?;
     let found = tracking::find(within.shard(), within.id(), cargo).await?;
     let outcome = found
+        .filter(|tracked| tracked.erased_at.is_none())
         .and_then(|tracked| tracked.outcome)
         .ok_or(PageError::NotFound)?;
     record_export(&state, &within, "cargo.output_exported", cargo.to_string()).await?;

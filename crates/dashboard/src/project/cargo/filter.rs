@@ -119,18 +119,18 @@ pub(crate) struct CargoFilter {
 
 impl CargoFilter {
     /// Ignores values that cannot be parsed.
-    pub(crate) fn parse(asked: &CargoQuery) -> Self {
+    pub(crate) fn parse(params: &CargoQuery) -> Self {
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let statuses = StatusFilter::ALL.into_iter();
         Self {
-            status: statuses.into_iter().find(|it| it.as_str() == asked.status),
-            model: given(&asked.model),
-            key: asked.key.parse().ok(),
-            host: given(&asked.host).map(with_port),
-            group: given(&asked.group),
-            from: parse_form_time(&asked.from),
-            to: parse_form_time(&asked.to),
-            before: asked.before.parse().ok(),
+            status: statuses.into_iter().find(|it| it.as_str() == params.status),
+            model: given(&params.model),
+            key: params.key.parse().ok(),
+            host: given(&params.host).map(with_port),
+            group: given(&params.group),
+            from: parse_form_time(&params.from),
+            to: parse_form_time(&params.to),
+            before: params.before.parse().ok(),
         }
     }
 
@@ -208,16 +208,16 @@ mod tests {
 
     #[test]
     fn a_link_keeps_unchanged_filters_and_drops_the_cursor() {
-        let asked = CargoQuery {
+        let params = CargoQuery {
             status: "failed".to_owned(),
             model: "a&b".to_owned(),
             before: "crg_1".to_owned(),
             ..CargoQuery::default()
         };
         let shown = [
-            asked.url_with("/c", &[]),
-            asked.url_with("/c", &[("status", ""), ("model", "")]),
-            asked.url_with("/c", &[("host", "<x>"), ("before", "crg_2")]),
+            params.url_with("/c", &[]),
+            params.url_with("/c", &[("status", ""), ("model", "")]),
+            params.url_with("/c", &[("host", "<x>"), ("before", "crg_2")]),
         ];
         assert_eq!(
             shown,
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn invalid_parameters_are_ignored() {
-        let asked = CargoQuery {
+        let params = CargoQuery {
             status: "asleep".to_owned(),
             key: "key_?".to_owned(),
             from: "yesterday".to_owned(),
@@ -248,7 +248,7 @@ mod tests {
         };
         assert_eq!(host("a.example").as_deref(), Some("a.example:443"));
         assert_eq!(host("a.example:80").as_deref(), Some("a.example:80"));
-        let filter = CargoFilter::parse(&asked);
+        let filter = CargoFilter::parse(&params);
         assert!(filter.is_time_only() && filter.from.is_none() && filter.before.is_none());
         let at = parse_form_time("2026-01-02T03:04").unwrap();
         assert_eq!(parse_form_time(&format_minute(at)), Some(at));

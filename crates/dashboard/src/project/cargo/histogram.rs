@@ -30,7 +30,7 @@ pub(crate) fn draw(
     loads: &LoadChart,
     window: &TimeWindow,
     choices: &[(String, u64)],
-    asked: &CargoQuery,
+    params: &CargoQuery,
     base: &str,
 ) -> LoadHistogram {
     let models = match window.selected {
@@ -43,7 +43,7 @@ pub(crate) fn draw(
         .collect();
     let step = window.range.step();
     let nothing = Sums::default();
-    let (mut columns, mut troubles) = (Vec::new(), Vec::new());
+    let (mut columns, mut failures) = (Vec::new(), Vec::new());
     let mut at = window.from;
     while at < window.to {
         let sums = loads.columns.get(&at).unwrap_or(&nothing);
@@ -53,9 +53,9 @@ pub(crate) fn draw(
             href: None,
             parts: Vec::new(),
         };
-        let href = || href(window, at, step, asked, base);
+        let href = || href(window, at, step, params, base);
         let failed = failure_parts(sums);
-        troubles.push(ChartColumn {
+        failures.push(ChartColumn {
             href: (!failed.is_empty()).then(href),
             parts: failed,
             ..column.clone()
@@ -81,14 +81,14 @@ pub(crate) fn draw(
     if is_drawn(OTHER_CLASS) {
         legend.push((OTHER_CLASS, "other models".to_owned()));
     }
-    let has_trouble = troubles
+    let has_failures = failures
         .iter()
         .flat_map(|column| &column.parts)
         .next()
         .is_some();
     LoadHistogram {
         loads: chart::column_chart("Loads by model over time", 96.0, &columns),
-        failures: has_trouble.then(|| chart::column_chart("Failures over time", 28.0, &troubles)),
+        failures: has_failures.then(|| chart::column_chart("Failures over time", 28.0, &failures)),
         legend,
         axis: axis(window),
     }
@@ -162,15 +162,15 @@ fn href(
     window: &TimeWindow,
     at: Timestamp,
     step: TimeDelta,
-    asked: &CargoQuery,
+    params: &CargoQuery,
     base: &str,
 ) -> String {
     let range = ("range", window.range.as_str());
     if window.selected == Some((at, at + step)) {
-        return asked.url_with(base, &[range, ("from", ""), ("to", "")]);
+        return params.url_with(base, &[range, ("from", ""), ("to", "")]);
     }
     let (from, to) = (format_minute(at), format_minute(at + step));
-    asked.url_with(base, &[range, ("from", &from), ("to", &to)])
+    params.url_with(base, &[range, ("from", &from), ("to", &to)])
 }
 
 fn axis(window: &TimeWindow) -> Vec<String> {

@@ -103,13 +103,13 @@ impl CargoListPage {
 
     /// Filters that the time and host form keeps, as hidden fields.
     fn hidden_fields(&self) -> [(&'static str, &str); 5] {
-        let asked = &self.query;
+        let params = &self.query;
         [
-            ("status", &asked.status),
-            ("model", &asked.model),
-            ("key", &asked.key),
-            ("group", &asked.group),
-            ("range", &asked.range),
+            ("status", &params.status),
+            ("model", &params.model),
+            ("key", &params.key),
+            ("group", &params.group),
+            ("range", &params.range),
         ]
     }
 
@@ -160,14 +160,14 @@ pub(crate) async fn page(
     State(state): State<DashboardState>,
     within: ProjectAccess,
     client: ClientInfo,
-    Query(asked): Query<CargoQuery>,
+    Query(params): Query<CargoQuery>,
 ) -> Result<Response, PageError> {
-    let pasted = asked.id.trim();
+    let pasted = params.id.trim();
     if let Ok(cargo) = pasted.parse::<CargoId>() {
         let to = format!("/dashboard/project/{}/cargo/{cargo}", within.project.slug);
         return Ok(Redirect::to(&to).into_response());
     }
-    let list = build_page(&state, &within, &client, &asked).await?;
+    let list = build_page(&state, &within, &client, &params).await?;
     Ok(render_page(&list))
 }
 
@@ -175,13 +175,13 @@ async fn build_page(
     state: &DashboardState,
     within: &ProjectAccess,
     client: &ClientInfo,
-    asked: &CargoQuery,
+    params: &CargoQuery,
 ) -> Result<CargoListPage, PageError> {
     let (shard, project) = (within.shard(), within.id());
-    let filter = CargoFilter::parse(asked);
+    let filter = CargoFilter::parse(params);
     let last = cargo::find_last_loaded_at(shard, project).await?;
     let window = TimeWindow::of(
-        TimeRange::parse(&asked.range),
+        TimeRange::parse(&params.range),
         &filter,
         shard.clock.now(),
         last,
@@ -206,15 +206,15 @@ async fn build_page(
     )?;
     let page = PageLayout::for_project("Cargo", NavItem::Cargo, within, client);
     let base = format!("{}/cargo", page.base());
-    let histogram = histogram::draw(&loads, &window, &choices.models, asked, &base);
+    let histogram = histogram::draw(&loads, &window, &choices.models, params, &base);
     let is_newest = filter.before.is_none() && window.selected.is_none();
     Ok(CargoListPage {
         page: if is_newest { page.live() } else { page },
         groups,
         keys,
         is_empty_project: last.is_none(),
-        is_invalid_id: !asked.id.trim().is_empty(),
-        query: asked.clone(),
+        is_invalid_id: !params.id.trim().is_empty(),
+        query: params.clone(),
         filter,
         window,
         results: found,

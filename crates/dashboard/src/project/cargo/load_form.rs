@@ -26,6 +26,8 @@ use crate::text;
 
 /// The longest request that the form is prefilled with.
 const MAX_COPY_BYTES: usize = 1 << 20;
+/// Large enough for the JSON of a cargo.
+pub(crate) const MAX_FORM_BYTES: usize = 12 << 20;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -107,7 +109,9 @@ async fn copy_request(within: &ProjectAccess, like: &str) -> Result<String, Page
     let (shard, project) = (within.shard(), within.id());
     let details = cargo_detail::find_detail(shard, project, cargo).await?;
     let tracked = tracking::find(shard, project, cargo).await?;
-    let (details, tracked) = details.zip(tracked).ok_or(PageError::NotFound)?;
+    let found = details.zip(tracked);
+    let found = found.filter(|(_, tracked)| tracked.erased_at.is_none());
+    let (details, tracked) = found.ok_or(PageError::NotFound)?;
     let mut parts = vec![("params", details.input)];
     if let Some(callback) = tracked.callback {
         let url = Value::from(callback.url).to_string();

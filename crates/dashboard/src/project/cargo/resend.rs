@@ -35,6 +35,10 @@ pub(crate) async fn resend_callback(
              without a callback_url."
                 .to_owned(),
         )),
+        ResendResult::Erased => Err(PageError::Invalid(
+            "The answer was erased by the retention of the project. It cannot be sent again."
+                .to_owned(),
+        )),
         ResendResult::NotFound => Err(PageError::NotFound),
     }
 }

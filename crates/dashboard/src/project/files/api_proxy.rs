@@ -4,6 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use domain::id::FileId;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 use store::control::audit_log::{self, AuditEvent};
 
 use crate::access::ProjectAccess;
-use crate::csrf;
 use crate::page_error::PageError;
 use crate::state::DashboardState;
 
@@ -37,12 +37,19 @@ pub(crate) async fn create(
     within: ProjectAccess,
     request: Request,
 ) -> Result<Response, PageError> {
-    let body = csrf::read_body(request.into_body(), MAX_BODY_BYTES).await?;
-    let read: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let name = read.get("filename").and_then(Value::as_str);
-    let name = name.unwrap_or_default().chars().take(200).collect();
-    record_audit(&state, &within, "file.upload_begun", name, String::new()).await?;
-    Ok(forward(&state, &within, Method::POST, "/files", Body::from(body)).await)
+    let body = request.into_body();
+    let response = forward(&state, &within, Method::POST, "/files", body).await;
+    let (parts, body) = response.into_parts();
+    let body = read_body(body).await;
+    // The entry has the id and not the name, which is encrypted elsewhere. It is written before
+    // the browser gets the grant.
+    if parts.status.is_success() {
+        let record: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let id = record.get("id").and_then(Value::as_str);
+        let id = id.unwrap_or_default().to_owned();
+        record_audit(&state, &within, "file.upload_begun", id, String::new()).await?;
+    }
+    Ok(Response::from_parts(parts, Body::from(body)))
 }
 
 pub(crate) async fn parts(
@@ -117,6 +124,12 @@ pub(super) async fn forward(
     }
 }
 
+/// The body of an answer of the API.
+async fn read_body(body: Body) -> Bytes {
+    let read = Limited::new(body, MAX_BODY_BYTES).collect().await;
+    read.map(Collected::to_bytes).unwrap_or_default()
+}
+
 /// The API's answer to a request that it refused.
 #[derive(Debug)]
 pub(super) struct ApiRefusal {
@@ -139,11 +152,8 @@ pub(super) async fn call_api(
     };
     let response = forward(state, within, method, path, Body::from(body)).await;
     let status = response.status();
-    let read = Limited::new(response.into_body(), MAX_BODY_BYTES)
-        .collect()
-        .await;
-    let bytes = read.map(Collected::to_bytes).unwrap_or_default();
-    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let body = read_body(response.into_body()).await;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() {
         return Ok(body);
     }

@@ -93,22 +93,22 @@ pub(crate) struct UsageQuery {
 }
 
 impl From<UsageQueryParams> for UsageQuery {
-    fn from(asked: UsageQueryParams) -> Self {
-        let days = asked.days.and_then(|days| days.parse().ok());
-        let model = asked.model.filter(|model| !model.is_empty());
+    fn from(params: UsageQueryParams) -> Self {
+        let days = params.days.and_then(|days| days.parse().ok());
+        let model = params.model.filter(|model| !model.is_empty());
         Self {
-            metric: match asked.show.as_deref() {
+            metric: match params.show.as_deref() {
                 Some("tokens") => UsageMetric::Tokens,
                 Some("cargo") => UsageMetric::Cargo,
                 _ => UsageMetric::Cost,
             },
-            grouping: match asked.by.as_deref() {
+            grouping: match params.by.as_deref() {
                 Some("key") => UsageGrouping::Key,
                 _ => UsageGrouping::Model,
             },
             days: days.filter(|days| DAYS.contains(days)).unwrap_or(30),
             model,
-            key: asked.key.and_then(|key| key.parse().ok()),
+            key: params.key.and_then(|key| key.parse().ok()),
             key_name: None,
         }
     }

@@ -11,6 +11,9 @@ use crate::provider::credential::ProviderCredential;
 use crate::provider::provider_error::ProviderError;
 use crate::tls::TlsSetupFailure;
 
+/// A longer text is no error code.
+const MAX_CODE_BYTES: usize = 64;
+
 /// The settings of a provider account are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderSetupFailure {
@@ -36,6 +39,9 @@ pub enum ProviderCallFailure {
     Unauthorized,
     #[error("provider account is out of credit (billing limit reached)")]
     OutOfCredit,
+    /// The message may repeat a caller's text, so it says nothing about the account.
+    #[error("refused with a message about missing credit, but without an error code for it")]
+    UnconfirmedOutOfCredit,
     /// The provider did not run the call.
     #[error("rate limited by the provider")]
     RateLimited { retry_after: Option<Duration> },
@@ -68,6 +74,17 @@ impl ProviderCallFailure {
             why: why.into(),
             retry_after: None,
         }
+    }
+
+    /// What failed, for a log: never the provider's message, which may repeat a prompt.
+    pub fn diagnosis(&self) -> String {
+        if let Self::Refused { status, code, .. } = self {
+            // Some servers write a message where others have a code.
+            let is_code = code.len() <= MAX_CODE_BYTES && !code.contains(char::is_whitespace);
+            let code = if is_code { code.as_str() } else { "no code" };
+            return format!("refused by the provider with status {status} ({code})");
+        }
+        self.to_string()
     }
 
     pub(super) fn redact(self, credential: &ProviderCredential) -> Self {
@@ -115,16 +132,19 @@ pub(super) fn from_exchange(
     }
 }
 
-/// Classifies a response with an error status.
+/// Classifies a response with an error status. With caller input, no message counts against the
+/// account.
 pub(super) fn from_response(
     status: u16,
     headers: &HeaderMap,
     body: &[u8],
     retry_safety: RetrySafety,
+    has_caller_input: bool,
 ) -> ProviderCallFailure {
     let error = ProviderError::parse(body);
     let retry_after = parse_retry_after(headers, &error);
-    if error.has_payment_code() || error.asks_for_payment() {
+    let asks_for_payment = error.asks_for_payment();
+    if error.has_payment_code() || (asks_for_payment && !has_caller_input) {
         return ProviderCallFailure::OutOfCredit;
     }
     if error.has_credential_code() {
@@ -144,6 +164,7 @@ pub(super) fn from_response(
             why: format!("status {status}"),
             retry_after,
         },
+        _ if asks_for_payment => ProviderCallFailure::UnconfirmedOutOfCredit,
         _ => ProviderCallFailure::Refused {
             status,
             message: error.message_or_default(status),
@@ -165,7 +186,34 @@ mod tests {
     use super::*;
 
     fn of(status: u16, body: &str, retry_safety: RetrySafety) -> ProviderCallFailure {
-        from_response(status, &HeaderMap::new(), body.as_bytes(), retry_safety)
+        let headers = HeaderMap::new();
+        from_response(status, &headers, body.as_bytes(), retry_safety, false)
+    }
+
+    #[test]
+    fn h2_a_message_that_may_repeat_caller_input_says_nothing_about_the_account() {
+        let headers = HeaderMap::new();
+        let judge = |status, body: &str, has_caller_input| {
+            let body = body.as_bytes();
+            from_response(status, &headers, body, RetrySafety::Safe, has_caller_input)
+        };
+        let anthropic = r#"{"error":{"type":"invalid_request_error",
+            "message":"Your credit balance is too low"}}"#;
+        let gemini = r#"{"error":{"status":"RESOURCE_EXHAUSTED",
+            "message":"please check your plan and billing"}}"#;
+        let unconfirmed = ProviderCallFailure::UnconfirmedOutOfCredit;
+        let busy = ProviderCallFailure::RateLimited { retry_after: None };
+        for (status, body, expected) in [(400, anthropic, unconfirmed), (429, gemini, busy)] {
+            let known = judge(status, body, false);
+            assert_eq!(known, ProviderCallFailure::OutOfCredit, "{body}");
+            assert_eq!(judge(status, body, true), expected, "{body}");
+        }
+        // A status or an error code counts, whatever the request carries.
+        let coded = r#"{"error":{"type":"billing_error","message":""}}"#;
+        for (status, body) in [(400, coded), (402, anthropic)] {
+            let known = judge(status, body, true);
+            assert_eq!(known, ProviderCallFailure::OutOfCredit, "{body}");
+        }
     }
 
     #[test]
@@ -231,6 +279,18 @@ mod tests {
                 "{status} {body}"
             );
         }
+    }
+
+    #[test]
+    fn a_log_does_not_repeat_the_message() {
+        let body = r#"{"error":{"message":"not allowed: a prompt","code":"invalid"}}"#;
+        let refused = of(400, body, RetrySafety::Safe);
+        insta::assert_snapshot!(refused.diagnosis(), @"refused by the provider with status 400 (invalid)");
+        let body = r#"{"error":{"message":"m","type":"not allowed: a prompt"}}"#;
+        let refused = of(400, body, RetrySafety::Safe);
+        insta::assert_snapshot!(refused.diagnosis(), @"refused by the provider with status 400 (no code)");
+        let busy = ProviderCallFailure::RateLimited { retry_after: None };
+        assert_eq!(busy.diagnosis(), busy.to_string());
     }
 
     #[test]

@@ -82,6 +82,7 @@ async fn send_chunks(
                 ProviderRequestBody::from_spool(piece),
                 RetrySafety::Safe,
             )
+            .with_caller_input()
             .header("x-goog-upload-offset", offset.to_string())
             .header("x-goog-upload-command", command);
         call.timeout = caller.timeouts.transfer;

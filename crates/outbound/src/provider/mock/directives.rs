@@ -169,7 +169,7 @@ mod tests {
 
     /// One search per prefix would take minutes.
     #[test]
-    fn nine_megabytes_of_openings_are_read_in_linear_time() {
+    fn h3_nine_megabytes_of_openings_are_read_in_linear_time() {
         let many = |text: &str| text.repeat((9 << 20) / text.len());
         for text in [
             many("[mock:"),

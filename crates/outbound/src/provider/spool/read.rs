@@ -9,12 +9,14 @@ use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use futures::stream;
 
-use super::{BLOCK_BYTES, run_blocking};
+use super::cipher::{SpoolCipher, UNIT_BYTES, stored_length, stored_offset};
+use super::{BLOCK_BYTES, Spool, run_blocking};
 
 /// A snapshot of the spool at the time of the call. Several readers may read at once.
 #[derive(Debug)]
 pub struct SpoolChunks {
     file: Arc<File>,
+    cipher: Arc<SpoolCipher>,
     on_disk: u64,
     tail: Bytes,
     position: u64,
@@ -22,14 +24,21 @@ pub struct SpoolChunks {
 }
 
 impl SpoolChunks {
-    pub(super) fn new(file: Arc<File>, on_disk: u64, tail: Bytes, from: u64, length: u64) -> Self {
-        let all = on_disk + tail.len() as u64;
+    pub(super) fn new(spool: &Spool, from: u64, length: u64) -> Self {
+        let all = spool.length();
+        let end = from.saturating_add(length).min(all);
+        let tail = if end > spool.on_disk {
+            Bytes::copy_from_slice(&spool.tail)
+        } else {
+            Bytes::new()
+        };
         Self {
-            file,
-            on_disk,
+            file: Arc::clone(&spool.file),
+            cipher: Arc::clone(&spool.cipher),
+            on_disk: spool.on_disk,
             tail,
             position: from.min(all),
-            end: from.saturating_add(length).min(all),
+            end,
         }
     }
 
@@ -54,15 +63,20 @@ impl SpoolChunks {
     }
 
     async fn read_block(&self) -> io::Result<Bytes> {
-        let (file, at) = (Arc::clone(&self.file), self.position);
-        let left = self.end.min(self.on_disk) - at;
-        let size = usize::try_from(left)
-            .unwrap_or(BLOCK_BYTES)
-            .min(BLOCK_BYTES);
+        let (file, cipher) = (Arc::clone(&self.file), Arc::clone(&self.cipher));
+        let first_unit = self.position - self.position % UNIT_BYTES as u64;
+        let end = self
+            .end
+            .min(self.on_disk)
+            .min(first_unit + BLOCK_BYTES as u64);
+        // At most a block, so the numbers fit.
+        let index = |at: u64| usize::try_from(at - first_unit).unwrap_or(BLOCK_BYTES);
+        let (from, until) = (index(self.position), index(end));
         run_blocking(move || {
-            let mut block = vec![0; size];
-            file.read_exact_at(&mut block, at)?;
-            Ok(block.into())
+            let mut stored = vec![0; stored_length(until)];
+            file.read_exact_at(&mut stored, stored_offset(first_unit))?;
+            let plain = Bytes::from(cipher.decrypt(stored)?);
+            Ok(plain.slice(from..until))
         })
         .await
     }

@@ -1,5 +1,6 @@
 //! Small and large spools, read whole, in part and by line.
 
+use bytes::Bytes;
 use futures::TryStreamExt as _;
 
 use super::*;
@@ -109,6 +110,19 @@ async fn bytes_after_a_position_are_dropped_by_truncation() {
             [&kept[..], b"more"].concat()
         );
     }
+}
+
+#[tokio::test]
+async fn the_disk_has_only_encrypted_bytes() {
+    let mut spool = spool().await;
+    let text = b"marker-prompt ".repeat(40_000);
+    spool.write(&text).await.unwrap();
+    let length = spool.file.metadata().unwrap().len();
+    let mut stored = vec![0; usize::try_from(length).unwrap()];
+    spool.file.read_exact_at(&mut stored, 0).unwrap();
+    assert!(stored.len() > BLOCK_BYTES);
+    assert!(!stored.windows(6).any(|it| it == b"marker"));
+    assert_eq!(read_all(spool.chunks()).await, text);
 }
 
 #[tokio::test]

@@ -6,13 +6,13 @@ use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider as _, JobStatus};
 use outbound::provider::client::{ProviderCallFailure, ProviderTimeouts};
 use outbound::provider::openai::OpenAi;
+use test_support::certificates::TestAuthority;
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 
 use super::{
-    TIMEOUTS, base, batch_providers, gemini, job_request, openai, options,
+    TIMEOUTS, anthropic, base, batch_providers, gemini, job_request, openai, options,
     plain_reply_with_headers, spool_items,
 };
-use crate::support::certificates::TestAuthority;
 
 fn job() -> ProviderJobId {
     ProviderJobId("batch_1".to_owned())
@@ -57,6 +57,20 @@ async fn a_creation_that_is_not_answered_in_time_is_unknown() {
         let late = ProviderCallFailure::Indeterminate("no response before the timeout".to_owned());
         assert_eq!(created, Err(late), "{provider:?}");
     }
+}
+
+#[tokio::test]
+async fn h2_a_message_pauses_no_account_where_it_may_repeat_caller_input() {
+    let body = r#"{"type":"error","error":{"type":"invalid_request_error",
+        "message":"Your credit balance is too low to access the API."}}"#;
+    let receiver = ScriptedReceiver::start([plain_reply(400, body)]).await;
+    let provider = anthropic(&base(&receiver), TIMEOUTS);
+    let spool = spool_items(&provider, &["a"]).await;
+    let created = provider.create_job(&job_request(1), &spool).await;
+    let unconfirmed = ProviderCallFailure::UnconfirmedOutOfCredit;
+    assert_eq!(created, Err(unconfirmed));
+    let polled = provider.fetch_status(&job()).await;
+    assert_eq!(polled, Err(ProviderCallFailure::OutOfCredit));
 }
 
 #[tokio::test]
@@ -220,14 +234,14 @@ async fn an_answer_without_end_is_not_read_for_ever() {
 
 #[tokio::test]
 async fn a_provider_with_a_trusted_certificate_is_accepted() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::generate();
     let acceptor = authority.acceptor(&["127.0.0.1"]);
     let receiver =
         ScriptedReceiver::listen("127.0.0.1", Some(acceptor), [plain_reply(404, "")]).await;
     let base = format!("https://127.0.0.1:{}", receiver.port());
     let known = OpenAi::new(options(&base, TIMEOUTS), authority.roots()).unwrap();
     assert_eq!(known.fetch_status(&job()).await, Ok(JobStatus::Gone));
-    let untrusted = TestAuthority::new().roots();
+    let untrusted = TestAuthority::generate().roots();
     let untrusted = OpenAi::new(options(&base, TIMEOUTS), untrusted).unwrap();
     let failed = ProviderCallFailure::Unavailable {
         why: "TLS failed".to_owned(),

@@ -22,7 +22,7 @@ fn moment() -> Timestamp {
     Timestamp::from_timestamp_micros(1_767_225_600_000_000).unwrap()
 }
 
-fn standing(name: &str, open_jobs: i64) -> ProviderStatus {
+fn provider_status(name: &str, open_jobs: i64) -> ProviderStatus {
     ProviderStatus {
         name: name.to_owned(),
         paused_at: None,
@@ -40,13 +40,13 @@ fn answers() -> Vec<ShardAnswer> {
         paused_at: Some(moment()),
         reason: Some("provider account is out of credit (billing limit reached)".to_owned()),
         retry_at: Some(moment()),
-        ..standing("openai-main", 0)
+        ..provider_status("openai-main", 0)
     };
     let north = vec![
-        standing("mock", 3),
-        standing("openai-main", 12),
-        standing("forgotten", 0),
-        standing("left-behind", 1),
+        provider_status("mock", 3),
+        provider_status("openai-main", 12),
+        provider_status("forgotten", 0),
+        provider_status("left-behind", 1),
     ];
     vec![
         ("north".to_owned(), Ok(north)),

@@ -101,12 +101,12 @@ impl ProviderOnShard {
         }
     }
 
-    pub(super) fn update(&mut self, standing: &ProviderStatus) {
-        self.paused_at = standing.paused_at.map(to_wire);
-        self.reason.clone_from(&standing.reason);
-        self.retry_at = standing.retry_at.map(to_wire);
-        self.open_jobs = standing.open_jobs;
-        self.enqueued_tokens = standing.enqueued_tokens;
+    pub(super) fn update(&mut self, status: &ProviderStatus) {
+        self.paused_at = status.paused_at.map(to_wire);
+        self.reason.clone_from(&status.reason);
+        self.retry_at = status.retry_at.map(to_wire);
+        self.open_jobs = status.open_jobs;
+        self.enqueued_tokens = status.enqueued_tokens;
     }
 
     fn state(&self) -> String {

@@ -126,7 +126,7 @@ fn models_that_it_does_not_list_are_named() {
 
 #[test]
 fn a_paused_account_is_a_warning() {
-    let standing = |paused_at| ProviderStatus {
+    let status = |paused_at| ProviderStatus {
         name: "p".to_owned(),
         paused_at,
         reason: Some("the provider rejected the credential".to_owned()),
@@ -139,14 +139,14 @@ fn a_paused_account_is_a_warning() {
     let account = account("server", "http://gpu.internal:8000/v1");
     let mut found = DependencyFindings::new("provider p");
     for listed in [
-        Some(vec![standing(Some(moment()))]),
-        Some(vec![standing(None)]),
+        Some(vec![status(Some(moment()))]),
+        Some(vec![status(None)]),
         Some(Vec::new()),
         None,
     ] {
         // The account has no share of the shard south, which does not answer.
-        let standings = vec![("north".to_owned(), listed), ("south".to_owned(), None)];
-        check_paused(&mut found, &account, &standings);
+        let statuses = vec![("north".to_owned(), listed), ("south".to_owned(), None)];
+        check_paused(&mut found, &account, &statuses);
     }
     insta::assert_snapshot!(rendered(found), @r"
     provider p

@@ -65,3 +65,19 @@ async fn h6_an_untrusted_peer_cannot_use_up_the_share_of_another_client() {
     edge.gate.add_permits(1);
     assert!(read_to_end(busy).await.ends_with("waited"));
 }
+
+#[tokio::test]
+async fn m5_a_client_cannot_choose_its_address() {
+    let (behind_proxy, direct) = (start(behind_proxy()), start(strict()));
+    let invented = ["203.0.113.9", "203.0.113.9, 192.0.2.7, 127.0.0.2"];
+    for (edge, forwarded, expected) in [
+        (&behind_proxy, &invented[..], "192.0.2.7"),
+        (&behind_proxy, &[], "127.0.0.1"),
+        (&direct, &["192.0.2.7"], "127.0.0.1"),
+    ] {
+        let answer = edge.send(&request("/address", forwarded)).await;
+        let answer = read_to_end(answer).await;
+        let expected = format!("\r\n\r\n{expected}");
+        assert!(answer.ends_with(&expected), "{forwarded:?}: {answer}");
+    }
+}

@@ -55,10 +55,12 @@ pub(super) fn start(options: Options) -> TestListener {
         flag.set();
         "quick"
     };
+    let address = |Extension(client): Extension<ClientAddress>| async move { client.0.to_string() };
     let router = Router::new()
         .route("/", axum::routing::get(|| async { "quick" }))
         .route("/wait", axum::routing::get(wait))
         .route("/authenticated", axum::routing::get(authenticated))
+        .route("/address", axum::routing::get(address))
         .route(
             "/large",
             axum::routing::get(|| async { vec![0_u8; 64 << 20] }),

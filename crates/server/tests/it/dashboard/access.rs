@@ -188,10 +188,24 @@ async fn every_response_forbids_foreign_content() {
         }
         assert_eq!(header("cache-control"), "no-store");
         assert_eq!(header("x-content-type-options"), "nosniff");
-        assert_eq!(header("strict-transport-security"), "max-age=31536000");
         assert!(
             !seen.html.contains("<script>") && !seen.html.contains(" style="),
             "{path}"
         );
+    }
+}
+
+#[tokio::test]
+async fn low_hsts_is_sent_with_every_response() {
+    let service = TestService::new().await;
+    let mut owner = Browser::operator(&service).await;
+    for path in [
+        "/dashboard/sign-in",
+        "/dashboard/account",
+        "/dashboard/project/none",
+    ] {
+        let seen = owner.get(path).await;
+        let hsts = seen.headers.get("strict-transport-security").unwrap();
+        assert_eq!(hsts, "max-age=31536000", "{path}");
     }
 }

@@ -1,11 +1,11 @@
-//! Attacks on sign-in. Each test is named after the finding of the security review that it repeats.
+//! Attacks on the dashboard. Each test is named after the finding of the security review that it repeats.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::Request;
 use chrono::TimeDelta;
 use dashboard::SignInPolicy;
+use domain::forwarded_for::ClientAddress;
 use domain::id::{OneTimeLinkId, PersonId};
 use domain::person::Role;
 use domain::secret_token::SecretToken;
@@ -17,6 +17,7 @@ use store::control::one_time_link::{self, LinkPurpose, OneTimeLink};
 use crate::dashboard::browser::{Browser, create_person, project_path};
 use crate::dashboard::people::{PASSWORD, find_link, set_up_operator};
 use crate::support::http::chat_request;
+use crate::support::server_process::run_until_logged;
 use crate::support::{Customer, TestService};
 
 /// The address of the operator that `set_up_operator` creates.
@@ -100,12 +101,12 @@ async fn h1_an_invitation_does_not_reveal_who_has_an_account() {
 
 /// Tries to sign in from this client address, and returns the status.
 async fn sign_in_from(browser: &mut Browser, source: &str, password: &str) -> u16 {
-    let source: SocketAddr = source.parse().unwrap();
+    let source = ClientAddress(source.parse().unwrap());
     let mut form = url::form_urlencoded::Serializer::new(String::new());
     form.extend_pairs([("email", VICTIM), ("password", password)]);
     let request = Request::post("/dashboard/sign-in")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .extension(ConnectInfo(source));
+        .extension(source);
     browser.request(request, form.finish()).await.status
 }
 
@@ -132,16 +133,16 @@ async fn m1_a_stranger_does_not_lock_an_owner_out() {
     // All addresses of an IPv6 network are one source.
     let mut statuses = Vec::new();
     for host in 1..=40 {
-        let source = format!("[2001:db8::{host:x}]:443");
+        let source = format!("2001:db8::{host:x}");
         statuses.push(sign_in_from(&mut browser, &source, "guess guess guess").await);
     }
     assert_eq!(statuses.iter().filter(|status| **status == 401).count(), 5);
-    let own = "192.0.2.1:443";
+    let own = "192.0.2.1";
     assert_eq!(sign_in_from(&mut browser, own, PASSWORD).await, 303);
 
     // From many sources together, the account has its own bound; it ends.
     for host in 1..=30 {
-        let source = format!("198.51.100.{host}:443");
+        let source = format!("198.51.100.{host}");
         for _ in 0..5 {
             sign_in_from(&mut browser, &source, "guess guess guess").await;
         }
@@ -256,6 +257,30 @@ async fn m3_while_single_sign_on_is_down_a_console_link_lets_an_operator_in() {
 }
 
 #[tokio::test]
+async fn m8_a_loop_of_pages_is_refused_and_other_people_continue() {
+    let service = TestService::new().await;
+    let person = Browser::operator(&service).await;
+    let mut person = person.with_request_limit(&service, 3);
+    let mut other = Browser::operator(&service).await.at_dashboard_of(&person);
+    let page = "/dashboard/account";
+    for _ in 0..3 {
+        assert_eq!(person.get(page).await.status, 200);
+    }
+    let refused = person.get(page).await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.headers.get("retry-after").unwrap(), "20");
+    let text = "Too many requests. Wait 20 seconds and try again.";
+    assert!(refused.html.contains(text), "{}", refused.html);
+    let form = person.post_form("/dashboard/sign-out", &[]).await;
+    assert_eq!(form.status, 429);
+    assert_eq!(other.get(page).await.status, 200);
+
+    service.clock.advance(Duration::from_secs(20));
+    assert_eq!(person.get(page).await.status, 200);
+    assert_eq!(person.get(page).await.status, 429);
+}
+
+#[tokio::test]
 async fn low_failed_sign_ins_are_in_the_audit_log() {
     let service = TestService::new().await;
     let mut ada = set_up_operator(&service).await;
@@ -299,4 +324,14 @@ async fn low_reads_of_operators_and_exports_are_in_the_audit_log() {
         assert_eq!(owner.get(&path).await.status, 200, "{path}");
         assert!(owner.get(&audit).await.html.contains(action), "{action}");
     }
+}
+
+#[tokio::test]
+async fn low_a_start_without_a_terminal_logs_no_setup_link() {
+    let written = run_until_logged("No users exist yet").await;
+    assert!(
+        written.contains("longshored admin person setup"),
+        "{written}"
+    );
+    assert!(!written.contains("pass="), "{written}");
 }

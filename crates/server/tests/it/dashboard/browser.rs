@@ -30,6 +30,8 @@ use crate::support::signing::signing_roots;
 use crate::support::{Customer, TestService};
 
 pub(crate) const PUBLIC_URL: &str = "https://dash.example";
+/// More than any test sends but those of the limit.
+const REQUEST_LIMIT: u32 = 100_000;
 
 /// Calls the API in-process, as the server does.
 #[derive(Debug)]
@@ -55,7 +57,8 @@ pub(crate) fn dashboard_router(
     identity_provider: Option<Arc<dyn IdentityProvider>>,
 ) -> Router {
     let shards = vec![service.north.clone(), service.south.clone()];
-    dashboard_router_on(service, shards, identity_provider, SignInPolicy::default())
+    let policy = SignInPolicy::default();
+    dashboard_router_on(service, shards, identity_provider, policy, REQUEST_LIMIT)
 }
 
 fn dashboard_router_on(
@@ -63,6 +66,7 @@ fn dashboard_router_on(
     shards: Vec<Arc<Shard>>,
     identity_provider: Option<Arc<dyn IdentityProvider>>,
     sign_in: SignInPolicy,
+    requests_per_minute: u32,
 ) -> Router {
     dashboard::router(&DashboardState::new(DashboardDeps {
         control: service.control.clone(),
@@ -80,11 +84,12 @@ fn dashboard_router_on(
         options: Options {
             public_url: PUBLIC_URL.to_owned(),
             store_origin: Some("https://store.example".to_owned()),
-            trusted_proxies: Vec::new(),
             setup_plan: Plan::Pro,
             batch_linger: chrono::TimeDelta::zero(),
             sign_in,
             signing_roots: Some(signing_roots()),
+            retention_days: 30,
+            requests_per_minute,
         },
     }))
 }
@@ -130,7 +135,7 @@ impl Browser {
     /// The same browser, whose pages read from these shards.
     pub(crate) fn with_shards(self, service: &TestService, shards: Vec<Arc<Shard>>) -> Self {
         Self {
-            router: dashboard_router_on(service, shards, None, SignInPolicy::default()),
+            router: dashboard_router_on(service, shards, None, <_>::default(), REQUEST_LIMIT),
             ..self
         }
     }
@@ -139,7 +144,24 @@ impl Browser {
     pub(crate) fn with_sign_in_policy(self, service: &TestService, policy: SignInPolicy) -> Self {
         let shards = vec![service.north.clone(), service.south.clone()];
         Self {
-            router: dashboard_router_on(service, shards, None, policy),
+            router: dashboard_router_on(service, shards, None, policy, REQUEST_LIMIT),
+            ..self
+        }
+    }
+
+    /// The same browser, whose dashboard answers so many requests per person and minute.
+    pub(crate) fn with_request_limit(self, service: &TestService, limit: u32) -> Self {
+        let shards = vec![service.north.clone(), service.south.clone()];
+        Self {
+            router: dashboard_router_on(service, shards, None, <_>::default(), limit),
+            ..self
+        }
+    }
+
+    /// The same browser at the dashboard process of another one.
+    pub(crate) fn at_dashboard_of(self, other: &Self) -> Self {
+        Self {
+            router: other.router.clone(),
             ..self
         }
     }

@@ -11,6 +11,7 @@ use sqlx::ConnectOptions as _;
 use store::Shard;
 
 use crate::dashboard::browser::{Browser, project_path};
+use crate::support::encryption::environment_master_keys;
 use crate::support::{Customer, TestService};
 
 /// Ten times a page of fifty for one query; a list of failures also counts their groups.
@@ -90,7 +91,8 @@ async fn no_page_reads_more_than_ten_times_what_it_shows() {
     // One connection, so that its reads are in the statistics when the test asks for them.
     let url = service.north.pool.connect_options().to_url_lossy();
     let clock = service.north.clock.clone();
-    let north = Arc::new(Shard::connect_lazily("north", url.as_str(), 1, clock).unwrap());
+    let north = Shard::connect_lazily("north", url.as_str(), 1, clock).unwrap();
+    let north = Arc::new(north.with_master_keys(environment_master_keys()));
     insert_rows(&north, &customer).await;
     let owner = Browser::member(&service, &customer, Role::Owner).await;
     let mut owner = owner.with_shards(&service, vec![north.clone(), service.south.clone()]);

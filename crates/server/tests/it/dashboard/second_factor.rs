@@ -221,7 +221,12 @@ async fn sensitive_changes_ask_for_the_password_again() {
         "/keys/rotate",
         "/key-lifetime",
         "/members/invite",
+        "/members/withdraw",
         "/callbacks/resend",
+        "/settings/callbacks/end-previous",
+        "/settings/activate",
+        "/settings/deactivate",
+        "/settings/retention",
     ] {
         assert!(paths.iter().any(|path| path.ends_with(part)), "{part}");
     }
@@ -247,4 +252,9 @@ async fn sensitive_changes_ask_for_the_password_again() {
     // Reading stays possible without it.
     service.clock.advance(Duration::from_mins(11));
     assert_eq!(ada.get(&keys).await.status, 200);
+    // So does stopping a leaked key.
+    let id = customer.key_id.to_string();
+    let deactivate = format!("{keys}/deactivate");
+    let seen = ada.post_form(&deactivate, &[("key", &id)]).await;
+    assert_eq!((seen.status, seen.location), (303, keys));
 }

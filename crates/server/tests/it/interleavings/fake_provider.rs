@@ -304,4 +304,12 @@ impl BatchProvider for NodeBatchProvider {
         mark(true);
         self.reply("cancel", decision).await
     }
+
+    async fn delete_file(&self, _: &ProviderFileId) -> Result<(), ProviderCallFailure> {
+        Ok(())
+    }
+
+    async fn delete_job(&self, _: &ProviderJobId) -> Result<(), ProviderCallFailure> {
+        Ok(())
+    }
 }

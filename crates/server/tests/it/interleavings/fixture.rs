@@ -16,6 +16,7 @@ use domain::time::Clock as _;
 use outbound::provider::mock::MockProvider;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, Decode, PgConnection, Postgres, Type};
+use store::encryption::WriteKeys;
 use store::shard::credit::{self, Payment, PaymentDirection};
 use store::shard::load::{self, NewCargo};
 use store::shard::node::session_name;
@@ -289,7 +290,8 @@ impl InterleavingFixture {
             }
         }
         account::write(&mut tx, &[account]).await.unwrap();
-        load::insert(&mut tx, loads, self.clock().now())
+        let keys = WriteKeys::plain([customer.project]);
+        load::insert(&mut tx, loads, &keys, self.clock().now())
             .await
             .unwrap();
         tx.commit().await.unwrap();

@@ -50,7 +50,8 @@ pub(super) struct Scheduler<'a> {
 impl<'a> Scheduler<'a> {
     pub(super) fn new(
         fixture: &'a InterleavingFixture,
-        (plan, random): (SeedPlan, StdRng),
+        plan: SeedPlan,
+        random: StdRng,
         log: Arc<EventLog>,
         receiver: Arc<RecordingReceiver>,
         customers: Vec<SeedCustomer>,

@@ -26,6 +26,7 @@ use super::operation::{
 use crate::support::claims::claim_gathered;
 use crate::support::credit::priced_model;
 use crate::support::http::{AppResponse, send};
+use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
 
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -41,7 +42,8 @@ pub(super) struct LedgerModelFixture {
 
 impl LedgerModelFixture {
     pub(super) async fn new() -> Self {
-        let service = TestService::new().await;
+        // The model reads outcomes as they are stored.
+        let service = Box::pin(TestService::build(TestLimits::default(), None, None)).await;
         let mut lanes = Vec::new();
         for test_model in &TEST_MODELS {
             let model = match test_model.price() {
@@ -171,6 +173,8 @@ impl LedgerModelFixture {
     ) -> Result<Vec<GeneratedOutcome>, Error> {
         let outcomes = record.outcomes.iter().map(|outcome| NewOutcome {
             cargo: outcome.cargo,
+            // Only encryption needs it, and that is off here.
+            project: uuid::Uuid::nil().into(),
             attempt: outcome.attempt,
             success: outcome.success,
             failure_code: None,

@@ -184,7 +184,7 @@ async fn wait_for_pause(
 }
 
 #[tokio::test]
-async fn the_items_of_one_organization_pause_no_account() {
+async fn h2_the_items_of_one_organization_pause_no_account() {
     let mut fixture = ProviderFixture::start().await;
     let receiver = CallbackReceiver::new().await;
     for provider in BATCH_PROVIDERS {
@@ -205,7 +205,7 @@ async fn the_items_of_one_organization_pause_no_account() {
 }
 
 #[tokio::test]
-async fn the_items_of_two_organizations_pause_an_account_by_error_code() {
+async fn h2_the_items_of_two_organizations_pause_an_account_by_error_code() {
     let mut fixture = ProviderFixture::start().await;
     let receiver = CallbackReceiver::new().await;
     for (provider, reason) in [

@@ -45,6 +45,7 @@ pub(super) async fn key(
         slug,
         is_active: true,
         created_at: now,
+        is_erased: false,
     };
     project::create(control, &row, &Actor::console())
         .await

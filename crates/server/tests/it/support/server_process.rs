@@ -26,12 +26,7 @@ impl ServerProcess {
     /// Starts it on a new database, with these settings in addition to those that it needs.
     pub(crate) async fn start(additional: EnvironmentVariables) -> Self {
         let database = TestDatabase::new().await;
-        let mut settings = vec![
-            ("SVC_DATABASE_URL", database.url()),
-            ("SVC_DATABASE_CONNECTIONS", "6".to_owned()),
-            ("SVC_LISTEN", "127.0.0.1:0".to_owned()),
-            ("SVC_METRICS_LISTEN", "127.0.0.1:0".to_owned()),
-        ];
+        let mut settings = needed_settings(&database);
         settings.extend(additional);
         run_command(&settings, "migrate").await;
         let made = run_admin(&settings, "organization create Demo --plan pro").await;
@@ -78,6 +73,35 @@ impl ServerProcess {
     }
 }
 
+/// Starts `longshored all` on a new database, ends it once it has logged this text, and returns
+/// all that it wrote.
+pub(crate) async fn run_until_logged(text: &str) -> String {
+    let database = TestDatabase::new().await;
+    let settings = needed_settings(&database);
+    run_command(&settings, "migrate").await;
+    let mut child = command(&settings).arg("all").spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut written = String::new();
+    let read = async {
+        while !written.contains(text) {
+            written += &lines.next_line().await.unwrap().unwrap();
+        }
+    };
+    tokio::time::timeout(WAIT_TIMEOUT, read).await.unwrap();
+    child.start_kill().unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    written + &String::from_utf8_lossy(&output.stdout)
+}
+
+fn needed_settings(database: &TestDatabase) -> EnvironmentVariables {
+    vec![
+        ("SVC_DATABASE_URL", database.url()),
+        ("SVC_DATABASE_CONNECTIONS", "6".to_owned()),
+        ("SVC_LISTEN", "127.0.0.1:0".to_owned()),
+        ("SVC_METRICS_LISTEN", "127.0.0.1:0".to_owned()),
+    ]
+}
+
 fn command(settings: &EnvironmentVariables) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshored"));
     command
@@ -89,13 +113,13 @@ fn command(settings: &EnvironmentVariables) -> Command {
     command
 }
 
-async fn run_admin(settings: &EnvironmentVariables, line: &str) -> Value {
+pub(crate) async fn run_admin(settings: &EnvironmentVariables, line: &str) -> Value {
     let output = run_command(settings, &format!("admin --json {line}")).await;
     serde_json::from_slice(&output).unwrap()
 }
 
 /// Runs a command and returns its output.
-async fn run_command(settings: &EnvironmentVariables, line: &str) -> Vec<u8> {
+pub(crate) async fn run_command(settings: &EnvironmentVariables, line: &str) -> Vec<u8> {
     let output = command(settings).args(line.split(' ')).output();
     let output = output.await.unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -103,7 +127,7 @@ async fn run_command(settings: &EnvironmentVariables, line: &str) -> Vec<u8> {
     output.stdout
 }
 
-fn text_field(answer: &Value, field: &str) -> String {
+pub(crate) fn text_field(answer: &Value, field: &str) -> String {
     answer[field].as_str().unwrap().to_owned()
 }
 

@@ -69,6 +69,7 @@ pub(super) async fn schedule_retry(
         project: row.project,
         host: row.host,
         usage_key: None,
+        has_zero_retention: false,
     });
     Ok(put_off.collect())
 }
@@ -92,9 +93,11 @@ pub(super) async fn end_callback(
     let closed: Vec<Uuid> = hosts.keys().copied().collect();
     let (first, last) = id_bounds(&closed);
     let rows = sqlx::query!(
-        "update shard.cargo set callback_state = $1, callback_ended_at = $2
-         where id = any($3) and id >= $4 and id <= $5
-         returning id, project, api_key, model",
+        r#"update shard.cargo c set callback_state = $1, callback_ended_at = $2
+           where c.id = any($3) and c.id >= $4 and c.id <= $5
+           returning c.id, c.project, c.api_key, c.model, exists (
+               select from shard.retention r where r.project = c.project and r.days = 0
+           ) as "has_zero_retention!""#,
         end.state,
         now,
         &closed,
@@ -108,6 +111,7 @@ pub(super) async fn end_callback(
         project: row.project,
         host: hosts.remove(&row.id).unwrap_or_default(),
         usage_key: Some(usage_key(row.project, row.api_key, row.model, end.event)),
+        has_zero_retention: row.has_zero_retention,
     });
     Ok(ended.collect())
 }
@@ -128,7 +132,9 @@ pub(super) async fn record_redelivery(
                  where id = any($2) and id >= $3 and id <= $4 for no key update) before
            where c.id = before.id and c.id >= $3 and c.id <= $4
            returning c.id, c.project, c.api_key, c.model,
-               before.callback_state <> 'delivered' as "is_news!""#,
+               before.callback_state <> 'delivered' as "is_news!", exists (
+                   select from shard.retention r where r.project = c.project and r.days = 0
+               ) as "has_zero_retention!""#,
         now,
         &closed,
         first,
@@ -144,6 +150,7 @@ pub(super) async fn record_redelivery(
         usage_key: row
             .is_news
             .then(|| usage_key(row.project, row.api_key, row.model, event)),
+        has_zero_retention: row.has_zero_retention,
     });
     Ok(ended.collect())
 }
@@ -178,6 +185,7 @@ pub(super) async fn close_resend(
         project: row.project,
         host: row.host,
         usage_key: None,
+        has_zero_retention: false,
     });
     Ok(left.collect())
 }

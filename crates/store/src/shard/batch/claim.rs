@@ -39,23 +39,23 @@ pub struct BatchClaimQuota {
 #[derive(Debug, Default)]
 struct QuotaColumns {
     lanes: Vec<i32>,
-    turn_of_lane: Vec<i32>,
+    quota_of_lane: Vec<i32>,
     numbers: Vec<i32>,
-    most: Vec<i32>,
+    max: Vec<i32>,
     only_sent: Vec<bool>,
 }
 
 impl QuotaColumns {
-    fn of(turns: &[BatchClaimQuota]) -> Self {
+    fn of(quotas: &[BatchClaimQuota]) -> Self {
         let mut columns = Self::default();
-        for (number, turn) in (0_i32..).zip(turns) {
-            columns.lanes.extend(turn.lanes.iter().map(|lane| lane.0));
-            columns.turn_of_lane.resize(columns.lanes.len(), number);
+        for (number, quota) in (0_i32..).zip(quotas) {
+            columns.lanes.extend(quota.lanes.iter().map(|lane| lane.0));
+            columns.quota_of_lane.resize(columns.lanes.len(), number);
             columns.numbers.push(number);
             columns
-                .most
-                .push(i32::try_from(turn.max).unwrap_or(i32::MAX));
-            columns.only_sent.push(turn.only_sent);
+                .max
+                .push(i32::try_from(quota.max).unwrap_or(i32::MAX));
+            columns.only_sent.push(quota.only_sent);
         }
         columns
     }
@@ -97,10 +97,10 @@ pub async fn list_due_lanes(
 pub async fn claim_gathered(
     shard: &Shard,
     claim: Claim,
-    turns: &[BatchClaimQuota],
+    quotas: &[BatchClaimQuota],
     now: Timestamp,
 ) -> Result<Vec<ClaimedBatchRow>, Error> {
-    let turns = QuotaColumns::of(turns);
+    let quotas = QuotaColumns::of(quotas);
     let claimed = sqlx::query_scalar!(
         "with me as materialized (
              select 1 from shard.node
@@ -109,17 +109,18 @@ pub async fn claim_gathered(
              for key share
          ), free as materialized (
              select picked.id
-             from unnest($6::int[], $7::int[], $8::bool[]) as turn (number, most, only_sent)
+             from unnest($6::int[], $7::int[], $8::bool[]) as quota (number, max, only_sent)
              cross join lateral (
                  select b.id from shard.batch b
                  where b.state in ('gathered', 'submitting') and b.node is null
                      and (b.next_poll_at is null or b.next_poll_at <= $3)
                      and b.lane in (
-                         select way.lane from unnest($4::int[], $5::int[]) as way (lane, turn)
-                         where way.turn = turn.number)
-                     and (not turn.only_sent
+                         select of_quota.lane
+                         from unnest($4::int[], $5::int[]) as of_quota (lane, number)
+                         where of_quota.number = quota.number)
+                     and (not quota.only_sent
                          or b.sent_at is not null or b.cancel_wanted_at is not null)
-                 order by b.gathered_at, b.id limit turn.most for update of b skip locked
+                 order by b.gathered_at, b.id limit quota.max for update of b skip locked
              ) picked
              where exists (select from me)
          )
@@ -129,11 +130,11 @@ pub async fn claim_gathered(
         claim.node,
         claim.epoch,
         now,
-        &turns.lanes,
-        &turns.turn_of_lane,
-        &turns.numbers,
-        &turns.most,
-        &turns.only_sent
+        &quotas.lanes,
+        &quotas.quota_of_lane,
+        &quotas.numbers,
+        &quotas.max,
+        &quotas.only_sent
     )
     .fetch_all(&shard.pool)
     .await?;
@@ -144,10 +145,10 @@ pub async fn claim_gathered(
 pub async fn claim_running(
     shard: &Shard,
     claim: Claim,
-    turns: &[BatchClaimQuota],
+    quotas: &[BatchClaimQuota],
     now: Timestamp,
 ) -> Result<Vec<ClaimedBatchRow>, Error> {
-    let turns = QuotaColumns::of(turns);
+    let quotas = QuotaColumns::of(quotas);
     let claimed = sqlx::query_scalar!(
         "with me as materialized (
              select 1 from shard.node
@@ -155,14 +156,15 @@ pub async fn claim_running(
                  and seen_until > clock_timestamp()
              for key share
          ), free as materialized (
-             select picked.id from unnest($6::int[], $7::int[]) as turn (number, most)
+             select picked.id from unnest($6::int[], $7::int[]) as quota (number, max)
              cross join lateral (
                  select b.id from shard.batch b
                  where b.state = 'running' and b.node is null and b.next_poll_at <= $3
                      and b.lane in (
-                         select way.lane from unnest($4::int[], $5::int[]) as way (lane, turn)
-                         where way.turn = turn.number)
-                 order by b.next_poll_at limit turn.most for update of b skip locked
+                         select of_quota.lane
+                         from unnest($4::int[], $5::int[]) as of_quota (lane, number)
+                         where of_quota.number = quota.number)
+                 order by b.next_poll_at limit quota.max for update of b skip locked
              ) picked
              where exists (select from me)
          )
@@ -171,10 +173,10 @@ pub async fn claim_running(
         claim.node,
         claim.epoch,
         now,
-        &turns.lanes,
-        &turns.turn_of_lane,
-        &turns.numbers,
-        &turns.most
+        &quotas.lanes,
+        &quotas.quota_of_lane,
+        &quotas.numbers,
+        &quotas.max
     )
     .fetch_all(&shard.pool)
     .await?;

@@ -7,7 +7,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::shard::file::find::find;
-use crate::shard::file::row::{FileRow, UploadPart, files};
+use crate::shard::file::row::{FileRow, UploadPart, files, read_file, read_files};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadCompletion {
@@ -48,8 +48,8 @@ pub async fn complete(
     )
     .fetch_optional(&shard.pool)
     .await?;
-    if let Some(row) = row {
-        return Ok(UploadCompletion::ValidationStarted(row.try_into()?));
+    if let Some(started) = read_file(shard, row).await? {
+        return Ok(UploadCompletion::ValidationStarted(started));
     }
     let found = find(shard, project, file).await?;
     Ok(found.map_or(UploadCompletion::NotFound, UploadCompletion::NotUploading))
@@ -67,5 +67,5 @@ pub async fn find_with_verdict(shard: &Shard, ids: &[FileId]) -> Result<Vec<File
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(FileRow::try_from).collect()
+    read_files(shard, rows).await
 }

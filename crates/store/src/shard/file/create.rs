@@ -9,9 +9,11 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::encryption::{ContentKind, ValueIdentity, WriteKey};
 use crate::number::signed;
 use crate::shard::file::row::{FileRow, files};
 use crate::shard::object;
+use crate::shard::project_keys::write_keys;
 use crate::shard::storage::{self, StorageChange};
 
 #[derive(Debug, Clone)]
@@ -36,6 +38,9 @@ pub enum FileCreation {
     Refused(StorageRefusal),
 }
 
+/// How many values of a file are encrypted: its name and its metadata.
+const ENCRYPTED_VALUES: u64 = 2;
+
 /// Locks the organization's storage row, so that concurrent calls are counted one by one.
 pub async fn create(
     shard: &Shard,
@@ -43,6 +48,8 @@ pub async fn create(
     quota: StorageQuota,
     now: Timestamp,
 ) -> Result<FileCreation, Error> {
+    let keys = write_keys(shard, [(new.project, ENCRYPTED_VALUES)]).await?;
+    let texts = FileTexts::of(new, keys.find(new.project)?)?;
     let mut tx = shard.begin().await?;
     let organization = new.organization.uuid();
     let stored = storage::lock(&mut tx, organization).await?;
@@ -65,7 +72,7 @@ pub async fn create(
     }
     let change = StorageChange::of(organization, 1, signed(bytes));
     change.write(&mut tx).await?;
-    let file = insert(&mut tx, new, object, now).await?;
+    let file = insert(&mut tx, new, &texts, object, now).await?;
     tx.commit().await?;
     Ok(match object {
         Some(_) => FileCreation::Duplicate(file),
@@ -84,9 +91,39 @@ async fn count_open_sessions(tx: &mut Transaction, project: ProjectId) -> Result
     Ok(u64::try_from(open).unwrap_or_default())
 }
 
+/// Name and metadata as they are stored.
+struct FileTexts {
+    filename: String,
+    filename_encrypted: Option<Vec<u8>>,
+    metadata: Option<Vec<u8>>,
+}
+
+impl FileTexts {
+    fn of(new: &NewFile, key: &WriteKey) -> Result<Self, Error> {
+        if key.is_plain() {
+            return Ok(Self {
+                filename: new.filename.clone(),
+                filename_encrypted: None,
+                metadata: new.metadata.clone(),
+            });
+        }
+        let (project, row) = (new.project, new.id.uuid());
+        let identity = |kind| ValueIdentity { project, row, kind };
+        let name = new.filename.clone().into_bytes();
+        let metadata = new.metadata.clone();
+        let metadata = metadata.map(|it| key.encrypt(identity(ContentKind::FileMetadata), it));
+        Ok(Self {
+            filename: String::new(),
+            filename_encrypted: Some(key.encrypt(identity(ContentKind::Filename), name)?),
+            metadata: metadata.transpose()?,
+        })
+    }
+}
+
 async fn insert(
     tx: &mut Transaction,
     new: &NewFile,
+    texts: &FileTexts,
     object: Option<Uuid>,
     now: Timestamp,
 ) -> Result<FileRow, Error> {
@@ -101,8 +138,9 @@ async fn insert(
         "f as (
              insert into shard.file (id, organization, project, status, kind, media_type, filename,
                  size_bytes, sha256, scan_status, ttl_seconds, expires_at, metadata, created_at,
-                 part_checksums, staged, object)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+                 part_checksums, staged, object, filename_encrypted)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                 $18)
              returning *
          )",
         new.id.uuid(),
@@ -111,21 +149,26 @@ async fn insert(
         status,
         new.declared.media_type.kind().as_str(),
         new.declared.media_type.as_str(),
-        new.filename,
+        texts.filename,
         signed(new.declared.size_bytes),
         &new.declared.sha256.0[..],
         scan_status,
         i32::try_from(new.ttl_seconds).unwrap_or(i32::MAX),
         object.map(|_| expires_at(now, new.ttl_seconds)),
-        new.metadata.as_deref(),
+        texts.metadata.as_deref(),
         now,
         checksums.as_deref(),
         object.is_none(),
-        object
+        object,
+        texts.filename_encrypted.as_deref()
     )
     .fetch_one(&mut **tx)
     .await?;
-    row.try_into()
+    Ok(FileRow {
+        filename: new.filename.clone(),
+        metadata: new.metadata.clone(),
+        ..FileRow::try_from(row)?
+    })
 }
 
 /// Records the object store's id of the multipart upload. False when the row has one already or is

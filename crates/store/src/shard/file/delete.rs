@@ -8,6 +8,7 @@ use crate::Error;
 use crate::Shard;
 use crate::Transaction;
 use crate::shard::file::expire::{self, ReadyFile};
+use crate::shard::file::find::find;
 use crate::shard::file::row::{FileRow, corrupt, files};
 use crate::shard::file::upload_session;
 use crate::shard::storage;
@@ -38,6 +39,10 @@ pub async fn delete(
     force: bool,
     now: Timestamp,
 ) -> Result<FileDeletion, Error> {
+    // Before the transaction: the master key may take long.
+    let Some(before) = find(shard, project, file).await? else {
+        return Ok(FileDeletion::NotFound);
+    };
     let mut tx = shard.begin().await?;
     storage::lock_owners(&mut tx, &[file.uuid()]).await?;
     let found = files!(
@@ -51,7 +56,11 @@ pub async fn delete(
         tx.rollback().await?;
         return Ok(FileDeletion::NotFound);
     };
-    let mut file = FileRow::try_from(found)?;
+    let mut file = FileRow {
+        filename: before.filename,
+        metadata: before.metadata,
+        ..FileRow::try_from(found)?
+    };
     if file.status == FileStatus::Ready && file.refs > 0 && !force {
         tx.rollback().await?;
         return Ok(FileDeletion::InUse);

@@ -6,7 +6,7 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::shard::file::row::{FileRow, files};
+use crate::shard::file::row::{FileRow, files, read_file, read_files};
 
 /// Which files to list. None matches all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub async fn find(
     )
     .fetch_optional(&shard.pool)
     .await?;
-    row.map(FileRow::try_from).transpose()
+    read_file(shard, row).await
 }
 
 /// At most `limit` files, all older than `before`. Each pair of status and kind is one index scan
@@ -67,7 +67,7 @@ pub async fn list(
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(FileRow::try_from).collect()
+    read_files(shard, rows).await
 }
 
 /// The same for every status and kind: one index scan.
@@ -87,5 +87,5 @@ async fn list_all(
     )
     .fetch_all(&shard.pool)
     .await?;
-    rows.into_iter().map(FileRow::try_from).collect()
+    read_files(shard, rows).await
 }

@@ -8,6 +8,12 @@ use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
 use crate::Error;
+use crate::Shard;
+use crate::encryption::{ContentKind, KeyRequest, ReadKeys, ValueIdentity};
+use crate::shard::project_keys::read_keys;
+
+/// The name of a file whose project was erased.
+const ERASED_FILENAME: &str = "erased";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRow {
@@ -78,6 +84,7 @@ pub(super) struct Row {
     pub(super) status: String,
     pub(super) media_type: String,
     pub(super) filename: String,
+    pub(super) filename_encrypted: Option<Vec<u8>>,
     pub(super) size_bytes: i64,
     pub(super) sha256: Vec<u8>,
     pub(super) scan_status: String,
@@ -110,6 +117,7 @@ macro_rules! files {
                 + r#"
                select f.id as "id!", f.organization as "organization!", f.project as "project!",
                    f.status as "status!", f.media_type as "media_type!", f.filename as "filename!",
+                   f.filename_encrypted,
                    f.size_bytes as "size_bytes!", f.sha256 as "sha256!", f.scan_status as "scan_status!",
                    f.failure_reason, f.ttl_seconds as "ttl_seconds!", f.expires_at,
                    f.pinned as "pinned!", f.refs as "refs!", f.metadata, f.created_at as "created_at!",
@@ -123,6 +131,46 @@ macro_rules! files {
 }
 pub(super) use files;
 
+/// The files of some rows, decrypted. Never in a transaction: the master key may take long.
+pub(super) async fn read_files(shard: &Shard, rows: Vec<Row>) -> Result<Vec<FileRow>, Error> {
+    let mut request = KeyRequest::default();
+    for row in &rows {
+        let project = row.project.into();
+        request.add(project, row.filename_encrypted.as_deref());
+        request.add(project, row.metadata.as_deref());
+    }
+    let keys = read_keys(shard, &request).await?;
+    let files = rows.into_iter();
+    let files = files.map(|row| FileRow::try_from(row.decrypt(&keys)?));
+    files.collect()
+}
+
+/// The file of one row, if there is one.
+pub(super) async fn read_file(shard: &Shard, row: Option<Row>) -> Result<Option<FileRow>, Error> {
+    let mut files = read_files(shard, row.into_iter().collect()).await?;
+    Ok(files.pop())
+}
+
+impl Row {
+    fn decrypt(mut self, keys: &ReadKeys) -> Result<Self, Error> {
+        let (project, row) = (self.project.into(), self.id);
+        let identity = |kind| ValueIdentity { project, row, kind };
+        // An erased project still has to end its files.
+        let is_readable = |value: &Vec<u8>| !keys.is_destroyed(project, value);
+        if let Some(name) = self.filename_encrypted.take() {
+            self.filename = if is_readable(&name) {
+                keys.decrypt_to_text(identity(ContentKind::Filename), name)?
+            } else {
+                ERASED_FILENAME.to_owned()
+            };
+        }
+        let metadata = self.metadata.take().filter(is_readable);
+        self.metadata = keys.decrypt_json(identity(ContentKind::FileMetadata), metadata)?;
+        Ok(self)
+    }
+}
+
+/// Name and metadata are not decrypted.
 impl TryFrom<Row> for FileRow {
     type Error = Error;
 

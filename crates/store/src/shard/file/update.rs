@@ -6,8 +6,10 @@ use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
+use crate::encryption::{ContentKind, ValueIdentity};
 use crate::shard::file::find::find;
-use crate::shard::file::row::{FileRow, files};
+use crate::shard::file::row::{FileRow, files, read_file};
+use crate::shard::project_keys::write_keys;
 
 /// None leaves a property as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +40,19 @@ pub async fn update(
     change: &FileChange,
     now: Timestamp,
 ) -> Result<FileChangeResult, Error> {
+    let metadata = match &change.metadata {
+        Some(metadata) => {
+            let keys = write_keys(shard, [(project, 1)]).await?;
+            let identity = ValueIdentity {
+                project,
+                row: file.uuid(),
+                kind: ContentKind::FileMetadata,
+            };
+            let key = keys.find(project)?;
+            Some(key.encrypt(identity, metadata.clone())?)
+        }
+        None => None,
+    };
     let ttl = change.ttl_seconds;
     let row = files!(
         "f as (
@@ -51,13 +66,13 @@ pub async fn update(
         project.uuid(),
         ttl.map(|ttl| i32::try_from(ttl).unwrap_or(i32::MAX)),
         ttl.map(|ttl| expires_at(now, ttl)),
-        change.metadata.as_deref(),
+        metadata.as_deref(),
         change.pinned
     )
     .fetch_optional(&shard.pool)
     .await?;
-    if let Some(row) = row {
-        return Ok(FileChangeResult::Done(row.try_into()?));
+    if let Some(changed) = read_file(shard, row).await? {
+        return Ok(FileChangeResult::Done(changed));
     }
     let found = find(shard, project, file).await?;
     Ok(found.map_or(FileChangeResult::NotFound, |_| FileChangeResult::WrongState))

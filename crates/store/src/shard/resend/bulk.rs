@@ -95,9 +95,9 @@ pub async fn count_failed(
 ///
 /// If a running resend covers the same callbacks, no second one is started, so a double click
 /// sends nothing twice.
-pub async fn start(shard: &Shard, asked: &NewResend, now: Timestamp) -> Result<u64, Error> {
+pub async fn start(shard: &Shard, new: &NewResend, now: Timestamp) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
-    let lock = format!("longshore.resend {} {}", asked.project.uuid(), asked.host);
+    let lock = format!("longshore.resend {} {}", new.project.uuid(), new.host);
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended($1, 0)) as locked",
         lock
@@ -108,10 +108,10 @@ pub async fn start(shard: &Shard, asked: &NewResend, now: Timestamp) -> Result<u
         "select total from shard.resend
          where project = $1 and host = $2 and state = 'running' and first <= $3 and last >= $4
          limit 1",
-        asked.project.uuid(),
-        asked.host,
-        asked.first,
-        asked.last
+        new.project.uuid(),
+        new.host,
+        new.first,
+        new.last
     )
     .fetch_optional(&mut *tx)
     .await?;
@@ -126,15 +126,15 @@ pub async fn start(shard: &Shard, asked: &NewResend, now: Timestamp) -> Result<u
          where project = $3 and kind = 'callback_failed' and label = $4
              and cargo >= $5 and cargo <= $6
          returning total",
-        asked.id.uuid(),
-        asked.organization.uuid(),
-        asked.project.uuid(),
-        asked.host,
-        asked.first,
-        asked.last,
-        i32::try_from(asked.per_second.clamp(1, resend::MAX_RESENDS_PER_SECOND)).unwrap_or(1),
+        new.id.uuid(),
+        new.organization.uuid(),
+        new.project.uuid(),
+        new.host,
+        new.first,
+        new.last,
+        i32::try_from(new.per_second.clamp(1, resend::MAX_RESENDS_PER_SECOND)).unwrap_or(1),
         now,
-        asked.started_by
+        new.started_by
     )
     .fetch_one(&mut *tx)
     .await?;

@@ -5,6 +5,7 @@ use domain::resend;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
+use super::remove_erased;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
@@ -55,6 +56,7 @@ pub async fn step(shard: &Shard, now: Timestamp) -> Result<Option<usize>, Error>
     let per_second = u32::try_from(due.per_second).unwrap_or(1);
     let most = resend::next_second_count(unsigned(due.sent), per_second);
     let sent = queue_next(&mut tx, &due, most, now).await?;
+    remove_erased(&mut tx, &sent).await?;
     let count = u64::try_from(sent.len()).unwrap_or_default();
     sqlx::query!(
         "update shard.resend set position = coalesce($2, position), sent = sent + $3, next_at = $4,

@@ -211,14 +211,14 @@ async fn the_longest_lifetime_of_an_organization_ends_old_and_new_keys() {
     assert_eq!(limit(Some(90)).await, Some(0));
     let of = key_policy::find_max_key_days(control, organization.id);
     assert_eq!(of.await.unwrap(), Some(90));
-    for (number, asked, expected) in [
+    for (number, requested, expected) in [
         (3, None, in_days(90)),
         (4, in_days(10), in_days(10)),
         (5, in_days(400), in_days(90)),
     ] {
         let new = ApiKeyRow {
             id: ApiKeyId::new(now, project.id.berth(), number.into()),
-            expires_at: asked,
+            expires_at: requested,
             ..old.clone()
         };
         let stored = api_key::create(control, &new, digest(number), &by).await;

@@ -50,18 +50,19 @@ async fn every_corruption_is_found_and_named() {
             "storage",
         ),
     ] {
-        let yard = FileFixture::new().await;
-        yard.session(project(1), text(2, 10)).await;
-        let file = yard.ready(project(1), text(1, 10)).await;
-        yard.load(project(1), &[file.id]).await.unwrap();
-        yard.assert_no_faults().await;
+        let fixture = FileFixture::new().await;
+        fixture.session(project(1), text(2, 10)).await;
+        let file = fixture.ready(project(1), text(1, 10)).await;
+        fixture.load(project(1), &[file.id]).await.unwrap();
+        fixture.assert_no_faults().await;
         let statement = statement.to_owned();
-        yard.shard
+        fixture
+            .shard
             .pool
             .execute(AssertSqlSafe(statement.clone()))
             .await
             .unwrap();
-        let faults = audit::check(&yard.shard).await.unwrap();
+        let faults = audit::check(&fixture.shard).await.unwrap();
         let names: BTreeSet<&str> = faults
             .iter()
             .map(|fault| fault.invariant.as_str())

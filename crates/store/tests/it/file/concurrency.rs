@@ -17,7 +17,7 @@ const RUN_TIME: Duration = Duration::from_secs(4);
 const PROJECTS: u64 = 3;
 
 struct ConcurrentOperations {
-    yard: Arc<FileFixture>,
+    fixture: Arc<FileFixture>,
     open: Mutex<Vec<CargoId>>,
     done: AtomicBool,
     steps: AtomicU64,
@@ -31,27 +31,28 @@ impl ConcurrentOperations {
     }
 
     async fn step(&self, what: u64) -> Result<(), Error> {
-        let (yard, shard) = (&self.yard, &self.yard.shard);
+        let (fixture, shard) = (&self.fixture, &self.fixture.shard);
         let of = project(self.draw(PROJECTS));
         match what {
             0 => {
                 let content = u8::try_from(self.draw(6)).unwrap_or_default();
-                let created = yard.create(of, text(content, 10), UNLIMITED).await;
+                let created = fixture.create(of, text(content, 10), UNLIMITED).await;
                 if let FileCreation::Session(file) = created {
-                    file::complete(shard, of, file.id, None, yard.now()).await?;
+                    file::complete(shard, of, file.id, None, fixture.now()).await?;
                 }
             }
             1 => {
                 let claimed =
-                    file::claim(shard, yard.claim, FileSizeClass::Small, 4, yard.now()).await?;
+                    file::claim(shard, fixture.claim, FileSizeClass::Small, 4, fixture.now())
+                        .await?;
                 for claimed in claimed {
-                    let (file, now) = (&claimed.file, yard.now());
+                    let (file, now) = (&claimed.file, fixture.now());
                     if self.draw(8) == 0 {
                         let (flaw, scan) =
                             (FileFailureReason::MalwareDetected, ScanStatus::Infected);
-                        file::fail(shard, file.id, yard.claim, flaw, scan).await?;
+                        file::fail(shard, file.id, fixture.claim, flaw, scan).await?;
                     } else {
-                        file::publish(shard, file, yard.claim, FileStructure::Text, now).await?;
+                        file::publish(shard, file, fixture.claim, FileStructure::Text, now).await?;
                     }
                 }
             }
@@ -65,7 +66,7 @@ impl ConcurrentOperations {
                 // In any order: the lock sorts them.
                 let turn = usize::try_from(self.draw(8)).unwrap_or_default() % named.len().max(1);
                 named.rotate_left(turn);
-                if let Some(cargo) = yard.load(of, &named).await? {
+                if let Some(cargo) = fixture.load(of, &named).await? {
                     self.open.lock().await.push(cargo);
                 }
             }
@@ -75,18 +76,18 @@ impl ConcurrentOperations {
                     let left = open.len().saturating_sub(7);
                     open.split_off(left)
                 };
-                yard.finish(&ended).await?;
+                fixture.finish(&ended).await?;
             }
             6 => {
                 let files = file::list(shard, of, FileFilter::default(), None, 20).await?;
                 let which = usize::try_from(self.draw(20)).unwrap_or_default();
                 if let Some(file) = files.get(which) {
-                    yard.delete(file, self.draw(3) == 0).await;
+                    fixture.delete(file, self.draw(3) == 0).await;
                 }
             }
             _ => {
                 let quarter = Duration::from_secs(u64::from(TTL) / 40);
-                let now = yard.database.clock.advance(quarter);
+                let now = fixture.database.clock.advance(quarter);
                 file::expire(shard, now, 20).await?;
                 file::fail_abandoned(shard, now - quarter * 8, 20).await?;
                 for (id, _) in file::list_staged(shard, None, 5).await? {
@@ -103,7 +104,7 @@ impl ConcurrentOperations {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_operations_never_deadlock_and_every_count_is_right() {
     let storm = Arc::new(ConcurrentOperations {
-        yard: FileFixture::new().await,
+        fixture: FileFixture::new().await,
         open: Mutex::default(),
         done: AtomicBool::new(false),
         steps: AtomicU64::new(0),
@@ -127,14 +128,14 @@ async fn concurrent_operations_never_deadlock_and_every_count_is_right() {
     for (what, steps) in tasks.join_all().await {
         assert!(steps > 3, "operation {what} ran only {steps} times");
     }
-    storm.yard.assert_no_faults().await;
+    storm.fixture.assert_no_faults().await;
     // In the end no file is referenced.
     let rest: Vec<_> = storm.open.lock().await.drain(..).collect();
-    storm.yard.finish(&rest).await.unwrap();
-    storm.yard.assert_no_faults().await;
+    storm.fixture.finish(&rest).await.unwrap();
+    storm.fixture.assert_no_faults().await;
     let named = "select count(*) from shard.file where refs <> 0";
     let named: i64 = sqlx::query_scalar(named)
-        .fetch_one(&storm.yard.shard.pool)
+        .fetch_one(&storm.fixture.shard.pool)
         .await
         .unwrap();
     assert_eq!(named, 0);

@@ -17,21 +17,21 @@ async fn at_once(
 }
 
 fn create(
-    yard: &Arc<FileFixture>,
+    fixture: &Arc<FileFixture>,
     number: u64,
     content: u64,
     size: u64,
     quota: StorageQuota,
 ) -> impl Future<Output = FileCreation> + Send + 'static + use<> {
-    let yard = Arc::clone(yard);
+    let fixture = Arc::clone(fixture);
     let declared = text(u8::try_from(content).unwrap(), size);
-    async move { yard.create(project(number), declared, quota).await }
+    async move { fixture.create(project(number), declared, quota).await }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_hundred_creates_at_once_exactly_twenty_are_sessions() {
-    let yard = FileFixture::new().await;
-    let created = at_once((0..100).map(|number| create(&yard, 1, number, 5, UNLIMITED))).await;
+    let fixture = FileFixture::new().await;
+    let created = at_once((0..100).map(|number| create(&fixture, 1, number, 5, UNLIMITED))).await;
     let refused = FileCreation::Refused(StorageRefusal::TooManySessions);
     assert_eq!(created.iter().filter(|it| **it == refused).count(), 80);
     let sessions = created
@@ -40,37 +40,38 @@ async fn of_a_hundred_creates_at_once_exactly_twenty_are_sessions() {
     assert_eq!(sessions.count(), 20);
     // Another project has a separate limit, and a session that ends makes room for one.
     assert!(matches!(
-        create(&yard, 2, 1, 5, UNLIMITED).await,
+        create(&fixture, 2, 1, 5, UNLIMITED).await,
         FileCreation::Session(_)
     ));
     let one = created.iter().find_map(|it| match it {
         FileCreation::Session(file) => Some(file),
         FileCreation::Duplicate(_) | FileCreation::Refused(_) => None,
     });
-    yard.delete(one.unwrap(), false).await;
+    fixture.delete(one.unwrap(), false).await;
     assert!(matches!(
-        create(&yard, 1, 1, 5, UNLIMITED).await,
+        create(&fixture, 1, 1, 5, UNLIMITED).await,
         FileCreation::Session(_)
     ));
-    assert_eq!(create(&yard, 1, 1, 5, UNLIMITED).await, refused);
-    yard.assert_no_faults().await;
+    assert_eq!(create(&fixture, 1, 1, 5, UNLIMITED).await, refused);
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quota_is_filled_to_the_byte_and_never_passed() {
-    let yard = FileFixture::new().await;
+    let fixture = FileFixture::new().await;
     let bytes = StorageQuota {
         files: None,
         bytes: Some(100),
     };
     // Five projects of one organization; 33 sessions of 3 bytes fit into 100 bytes.
-    let created = at_once((0..60).map(|number| create(&yard, number % 5, number, 3, bytes))).await;
+    let created =
+        at_once((0..60).map(|number| create(&fixture, number % 5, number, 3, bytes))).await;
     let sessions = created
         .iter()
         .filter(|it| matches!(it, FileCreation::Session(_)));
     assert_eq!(sessions.count(), 33);
     assert_eq!(
-        yard.stored(organization(0)).await,
+        fixture.stored(organization(0)).await,
         StorageUsage {
             files: 33,
             bytes: 99
@@ -81,11 +82,11 @@ async fn a_quota_is_filled_to_the_byte_and_never_passed() {
         stored: 99,
     };
     assert_eq!(
-        create(&yard, 9, 0, 2, bytes).await,
+        create(&fixture, 9, 0, 2, bytes).await,
         FileCreation::Refused(refused)
     );
     assert!(matches!(
-        create(&yard, 9, 0, 1, bytes).await,
+        create(&fixture, 9, 0, 1, bytes).await,
         FileCreation::Session(_)
     ));
     // Another organization, by files.
@@ -94,17 +95,17 @@ async fn a_quota_is_filled_to_the_byte_and_never_passed() {
         bytes: None,
     };
     let created =
-        at_once((0..40).map(|number| create(&yard, 100 + number % 5, number, 3, files))).await;
+        at_once((0..40).map(|number| create(&fixture, 100 + number % 5, number, 3, files))).await;
     let refused = FileCreation::Refused(StorageRefusal::TooManyFiles { most: 7 });
     assert_eq!(created.iter().filter(|it| **it == refused).count(), 33);
-    yard.assert_no_faults().await;
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
-    let yard = FileFixture::new().await;
-    let first = yard.ready(project(1), text(1, 10)).await;
-    let FileCreation::Duplicate(second) = create(&yard, 1, 1, 10, UNLIMITED).await else {
+    let fixture = FileFixture::new().await;
+    let first = fixture.ready(project(1), text(1, 10)).await;
+    let FileCreation::Duplicate(second) = create(&fixture, 1, 1, 10, UNLIMITED).await else {
         panic!("no duplicate")
     };
     assert_ne!(second.id, first.id);
@@ -115,7 +116,7 @@ async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
     assert_eq!(second.expires_at, first.expires_at);
     assert!(!second.staged && second.refs == 0);
     assert_eq!(
-        yard.stored(organization(0)).await,
+        fixture.stored(organization(0)).await,
         StorageUsage {
             files: 2,
             bytes: 10
@@ -132,7 +133,7 @@ async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
         (project(1), png),
         (project(2), text(1, 10)),
     ] {
-        yard.session(in_project, declared).await;
+        fixture.session(in_project, declared).await;
     }
     // A duplicate needs no bytes, so a full quota does not refuse it.
     let full = StorageQuota {
@@ -140,39 +141,42 @@ async fn bytes_that_the_project_has_are_ready_at_once_and_stored_once() {
         bytes: Some(1),
     };
     assert!(matches!(
-        create(&yard, 1, 1, 10, full).await,
+        create(&fixture, 1, 1, 10, full).await,
         FileCreation::Duplicate(_)
     ));
-    yard.assert_no_faults().await;
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn what_could_not_be_granted_was_never_there() {
-    let yard = FileFixture::new().await;
-    let file = yard.session(project(1), text(1, 10)).await;
-    file::retract(&yard.shard, file.id).await.unwrap();
-    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
-    let found = file::find(&yard.shard, file.project, file.id).await;
+    let fixture = FileFixture::new().await;
+    let file = fixture.session(project(1), text(1, 10)).await;
+    file::retract(&fixture.shard, file.id).await.unwrap();
+    assert_eq!(
+        fixture.stored(organization(0)).await,
+        StorageUsage::default()
+    );
+    let found = file::find(&fixture.shard, file.project, file.id).await;
     assert_eq!(found.unwrap(), None);
     // Only a session is retracted.
-    let ready = yard.ready(project(1), text(1, 10)).await;
-    file::retract(&yard.shard, ready.id).await.unwrap();
-    assert_eq!(yard.find(&ready).await, ready);
-    yard.assert_no_faults().await;
+    let ready = fixture.ready(project(1), text(1, 10)).await;
+    file::retract(&fixture.shard, ready.id).await.unwrap();
+    assert_eq!(fixture.find(&ready).await, ready);
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn an_upload_is_noted_once() {
-    let yard = FileFixture::new().await;
-    let file = yard.session(project(1), text(1, 10)).await;
-    let keep = |upload: &'static str| file::record_upload(&yard.shard, file.id, upload);
+    let fixture = FileFixture::new().await;
+    let file = fixture.session(project(1), text(1, 10)).await;
+    let keep = |upload: &'static str| file::record_upload(&fixture.shard, file.id, upload);
     assert!(keep("one").await.unwrap());
     assert!(!keep("two").await.unwrap());
-    assert_eq!(yard.find(&file).await.upload.as_deref(), Some("one"));
-    let late = yard.session(project(1), text(2, 10)).await;
-    yard.delete(&late, false).await;
+    assert_eq!(fixture.find(&file).await.upload.as_deref(), Some("one"));
+    let late = fixture.session(project(1), text(2, 10)).await;
+    fixture.delete(&late, false).await;
     assert!(
-        !file::record_upload(&yard.shard, late.id, "three")
+        !file::record_upload(&fixture.shard, late.id, "three")
             .await
             .unwrap()
     );

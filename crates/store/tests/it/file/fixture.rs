@@ -11,6 +11,7 @@ use domain::model::ModelKind;
 use domain::outcome::TokenUsage;
 use domain::storage_quota::{StorageQuota, StorageUsage};
 use domain::time::{Clock as _, Timestamp};
+use store::encryption::WriteKeys;
 use store::shard::file::{
     self, FileCreation, FileDeletion, FileRow, FileSizeClass, NewFile, PublishResult,
     UploadCompletion,
@@ -52,7 +53,7 @@ impl FileFixture {
             via: domain::route::InferenceMode::Batch,
         };
         let lane = lane::ensure(&shard, &wanted).await.unwrap();
-        let yard = Self {
+        let fixture = Self {
             database,
             claim: claim.unwrap(),
             lane,
@@ -60,10 +61,10 @@ impl FileFixture {
             made: AtomicU64::new(0),
         };
         for number in 0..4 {
-            let opened = account::open(&yard.shard, organization(number), yard.now());
+            let opened = account::open(&fixture.shard, organization(number), fixture.now());
             opened.await.unwrap();
         }
-        Arc::new(yard)
+        Arc::new(fixture)
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -208,7 +209,8 @@ impl FileFixture {
             tx.rollback().await?;
             return Ok(None);
         }
-        load::insert(&mut tx, vec![cargo], now).await?;
+        let keys = WriteKeys::plain([project]);
+        load::insert(&mut tx, vec![cargo], &keys, now).await?;
         tx.commit().await?;
         Ok(Some(id))
     }
@@ -216,9 +218,9 @@ impl FileFixture {
     /// Stores outcomes for waiting cargo.
     pub(super) async fn finish(&self, cargo: &[CargoId]) -> Result<usize, Error> {
         let outcomes = cargo.iter().map(|cargo| outcome(*cargo));
-        let (standing, claim) = (ExpectedCargoState::Waiting, self.claim);
+        let (expected, claim) = (ExpectedCargoState::Waiting, self.claim);
         let outcomes = outcomes.collect();
-        let stored = outcome::record(&self.shard, standing, claim, outcomes, self.now()).await?;
+        let stored = outcome::record(&self.shard, expected, claim, outcomes, self.now()).await?;
         Ok(stored.len())
     }
 
@@ -235,6 +237,8 @@ pub(super) fn connect(database: &TestDatabase, connections: u32) -> Arc<Shard> {
 pub(super) fn outcome(cargo: CargoId) -> NewOutcome {
     NewOutcome {
         cargo,
+        // Only encryption needs it, and that is off here.
+        project: Uuid::nil().into(),
         attempt: 1,
         success: true,
         failure_code: None,

@@ -10,7 +10,7 @@ use store::shard::file::{self, FileChange, FileChangeResult, FileFilter, FileRow
 use crate::file::fixture::{FileFixture, connect, owner, project, text};
 
 /// Files of every status and kind, in a mixed order.
-async fn create_mixed_files(yard: &FileFixture) -> Vec<FileRow> {
+async fn create_mixed_files(fixture: &FileFixture) -> Vec<FileRow> {
     let mut files = Vec::new();
     for number in 0..45_u8 {
         let media_type = [MediaType::Png, MediaType::Pdf, MediaType::Mp4][usize::from(number % 3)];
@@ -19,33 +19,33 @@ async fn create_mixed_files(yard: &FileFixture) -> Vec<FileRow> {
             ..text(number, 10)
         };
         let file = match number / 3 % 5 {
-            0 => yard.session(project(1), declared).await,
-            1 => yard.validating(project(1), declared).await,
-            2 => yard.ready(project(1), declared).await,
+            0 => fixture.session(project(1), declared).await,
+            1 => fixture.validating(project(1), declared).await,
+            2 => fixture.ready(project(1), declared).await,
             3 => {
-                let file = yard.session(project(1), declared).await;
-                yard.delete(&file, false).await;
+                let file = fixture.session(project(1), declared).await;
+                fixture.delete(&file, false).await;
                 file
             }
             _ => {
-                let file = yard.ready(project(1), declared).await;
-                yard.delete(&file, false).await;
+                let file = fixture.ready(project(1), declared).await;
+                fixture.delete(&file, false).await;
                 file
             }
         };
-        yard.database.clock.advance(Duration::from_millis(1));
-        files.push(yard.find(&file).await);
+        fixture.database.clock.advance(Duration::from_millis(1));
+        files.push(fixture.find(&file).await);
     }
     // Files of another project are never listed.
-    yard.session(project(2), text(1, 10)).await;
+    fixture.session(project(2), text(1, 10)).await;
     files.reverse();
     files
 }
 
 #[tokio::test]
 async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
-    let yard = FileFixture::new().await;
-    let files = create_mixed_files(&yard).await;
+    let fixture = FileFixture::new().await;
+    let files = create_mixed_files(&fixture).await;
     let statuses = FileStatus::ALL.iter().copied().map(Some).chain([None]);
     for status in statuses {
         for kind in FileKind::ALL.iter().copied().map(Some).chain([None]) {
@@ -60,7 +60,7 @@ async fn every_filter_lists_all_of_its_files_newest_first_without_gaps() {
                 loop {
                     let before = listed.last().map(|file| file.id);
                     let filter = FileFilter { status, kind };
-                    let page = file::list(&yard.shard, project(1), filter, before, limit).await;
+                    let page = file::list(&fixture.shard, project(1), filter, before, limit).await;
                     let page = page.unwrap();
                     assert!(page.len() <= usize::try_from(limit).unwrap());
                     if page.is_empty() {
@@ -97,7 +97,7 @@ async fn count_rows_read(connection: &mut store::DatabaseSession) -> i64 {
 
 #[tokio::test]
 async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
-    let yard = FileFixture::new().await;
+    let fixture = FileFixture::new().await;
     let (of, organization) = (project(1), owner(project(1)));
     let fill = format!(
         "insert into shard.file (id, organization, project, status, kind, media_type, filename,
@@ -118,11 +118,13 @@ async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
         FileFailureReason::ChecksumMismatch.as_str()
     );
     // Filled without the deadlines of the pool: on a busy machine it takes longer than a query may.
-    let mut writer = PgConnection::connect(&yard.database.url()).await.unwrap();
+    let mut writer = PgConnection::connect(&fixture.database.url())
+        .await
+        .unwrap();
     writer.execute(AssertSqlSafe(fill)).await.unwrap();
     writer.close().await.unwrap();
     // One connection, so that its counters are complete.
-    let shard = connect(&yard.database, 1);
+    let shard = connect(&fixture.database, 1);
     let middle = Some(FileId::from_uuid(uuid::Uuid::from_u128(u128::MAX / 2)));
     let image = Some(FileKind::Image);
     for (status, kind, before) in [
@@ -156,13 +158,13 @@ async fn a_page_of_a_hundred_thousand_files_reads_no_more_than_its_walks() {
 
 #[tokio::test]
 async fn what_lives_can_be_changed_and_what_ended_cannot() {
-    let yard = FileFixture::new().await;
-    let ready = yard.ready(project(1), text(1, 10)).await;
-    let now = yard.database.clock.advance(Duration::from_secs(100));
+    let fixture = FileFixture::new().await;
+    let ready = fixture.ready(project(1), text(1, 10)).await;
+    let now = fixture.database.clock.advance(Duration::from_secs(100));
     let change = |file: FileRow, change: FileChange| {
-        let yard = &yard;
+        let fixture = &fixture;
         async move {
-            let changed = file::update(&yard.shard, file.project, file.id, &change, now).await;
+            let changed = file::update(&fixture.shard, file.project, file.id, &change, now).await;
             changed.unwrap()
         }
     };
@@ -187,12 +189,12 @@ async fn what_lives_can_be_changed_and_what_ended_cannot() {
         change(ready.clone(), FileChange::default()).await,
         FileChangeResult::Done(expected)
     );
-    let session = yard.session(project(1), text(2, 10)).await;
+    let session = fixture.session(project(1), text(2, 10)).await;
     let FileChangeResult::Done(changed) = change(session.clone(), all.clone()).await else {
         panic!("not changed")
     };
     assert_eq!((changed.ttl_seconds, changed.expires_at), (7200, None));
-    yard.delete(&session, false).await;
+    fixture.delete(&session, false).await;
     assert_eq!(
         change(session.clone(), all.clone()).await,
         FileChangeResult::WrongState

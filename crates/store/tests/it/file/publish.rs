@@ -12,102 +12,118 @@ use crate::file::fixture::{FileFixture, TTL, UNLIMITED, organization, project, t
 
 #[tokio::test]
 async fn a_published_file_lives_from_then_on() {
-    let yard = FileFixture::new().await;
-    let file = yard.validating(project(1), text(1, 10)).await;
+    let fixture = FileFixture::new().await;
+    let file = fixture.validating(project(1), text(1, 10)).await;
     // Changed during the scan.
     let change = FileChange {
         ttl_seconds: Some(2 * TTL),
         ..FileChange::default()
     };
-    let changed = file::update(&yard.shard, file.project, file.id, &change, yard.now());
+    let changed = file::update(
+        &fixture.shard,
+        file.project,
+        file.id,
+        &change,
+        fixture.now(),
+    );
     changed.await.unwrap();
-    let now = yard
+    let now = fixture
         .database
         .clock
         .advance(std::time::Duration::from_mins(1));
     assert_eq!(
-        yard.publish(&file).await,
+        fixture.publish(&file).await,
         PublishResult::Ready {
             is_new_object: true
         }
     );
-    let ready = yard.find(&file).await;
+    let ready = fixture.find(&file).await;
     assert_eq!(ready.status, FileStatus::Ready);
     assert_eq!(ready.scan_status, ScanStatus::Clean);
     assert_eq!(ready.expires_at, Some(expires_at(now, 2 * TTL)));
     assert_eq!(ready.object, Some(file.id));
     // Only once.
-    assert_eq!(yard.publish(&file).await, PublishResult::Fenced);
+    assert_eq!(fixture.publish(&file).await, PublishResult::Fenced);
     assert_eq!(
-        yard.stored(organization(0)).await,
+        fixture.stored(organization(0)).await,
         StorageUsage {
             files: 1,
             bytes: 10
         }
     );
-    yard.assert_no_faults().await;
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test]
 async fn a_claim_that_is_gone_publishes_and_fails_nothing() {
-    let yard = FileFixture::new().await;
-    let file = yard.validating(project(1), text(1, 10)).await;
+    let fixture = FileFixture::new().await;
+    let file = fixture.validating(project(1), text(1, 10)).await;
     let before = Claim {
-        epoch: yard.claim.epoch - 1,
-        ..yard.claim
+        epoch: fixture.claim.epoch - 1,
+        ..fixture.claim
     };
-    let published = file::publish(&yard.shard, &file, before, FileStructure::Text, yard.now());
+    let published = file::publish(
+        &fixture.shard,
+        &file,
+        before,
+        FileStructure::Text,
+        fixture.now(),
+    );
     assert_eq!(published.await.unwrap(), PublishResult::Fenced);
     let (flaw, scan) = (FileFailureReason::MalwareDetected, ScanStatus::Infected);
-    let failed = file::fail(&yard.shard, file.id, before, flaw, scan);
+    let failed = file::fail(&fixture.shard, file.id, before, flaw, scan);
     assert!(!failed.await.unwrap());
-    let failed = file::fail(&yard.shard, file.id, yard.claim, flaw, scan);
+    let failed = file::fail(&fixture.shard, file.id, fixture.claim, flaw, scan);
     assert!(failed.await.unwrap());
-    let failed = yard.find(&file).await;
+    let failed = fixture.find(&file).await;
     assert_eq!(
         (failed.status, failed.failure_reason),
         (FileStatus::Failed, Some(flaw))
     );
     assert_eq!(failed.scan_status, scan);
-    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
-    yard.assert_no_faults().await;
+    assert_eq!(
+        fixture.stored(organization(0)).await,
+        StorageUsage::default()
+    );
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_that_publish_the_same_bytes_have_one_object() {
-    let yard = FileFixture::new().await;
+    let fixture = FileFixture::new().await;
     for content in 0..20 {
-        let one = yard.validating(project(1), text(content, 10)).await;
-        let other = yard.validating(project(1), text(content, 10)).await;
-        let (one_way, other_way) = tokio::join!(yard.publish(&one), yard.publish(&other));
+        let one = fixture.validating(project(1), text(content, 10)).await;
+        let other = fixture.validating(project(1), text(content, 10)).await;
+        let (one_way, other_way) = tokio::join!(fixture.publish(&one), fixture.publish(&other));
         let mut own = [one_way, other_way].map(|published| match published {
             PublishResult::Ready { is_new_object } => is_new_object,
             PublishResult::Fenced => panic!("not published"),
         });
         own.sort_unstable();
         assert_eq!(own, [false, true]);
-        let (one, other) = (yard.find(&one).await, yard.find(&other).await);
+        let (one, other) = (fixture.find(&one).await, fixture.find(&other).await);
         assert_eq!(one.object, other.object);
         let stored = u64::from(content) + 1;
         let expected = StorageUsage {
             files: 2 * stored,
             bytes: 10 * stored,
         };
-        assert_eq!(yard.stored(organization(0)).await, expected);
+        assert_eq!(fixture.stored(organization(0)).await, expected);
     }
-    yard.assert_no_faults().await;
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_deleted_while_it_is_published_ends_one_way() {
-    let yard = FileFixture::new().await;
+    let fixture = FileFixture::new().await;
     for content in 0..40 {
-        let file = yard.validating(project(1), text(content, 10)).await;
-        let (published, deleted) = tokio::join!(yard.publish(&file), yard.delete(&file, false));
+        let file = fixture.validating(project(1), text(content, 10)).await;
+        let (published, deleted) =
+            tokio::join!(fixture.publish(&file), fixture.delete(&file, false));
         let FileDeletion::Done { gone_object, .. } = deleted else {
             panic!("not deleted: {deleted:?}")
         };
-        let after = yard.find(&file).await;
+        let after = fixture.find(&file).await;
         match published {
             PublishResult::Ready {
                 is_new_object: true,
@@ -126,26 +142,29 @@ async fn a_file_that_is_deleted_while_it_is_published_ends_one_way() {
             } => panic!("no other file had these bytes"),
         }
     }
-    assert_eq!(yard.stored(organization(0)).await, StorageUsage::default());
-    yard.assert_no_faults().await;
+    assert_eq!(
+        fixture.stored(organization(0)).await,
+        StorageUsage::default()
+    );
+    fixture.assert_no_faults().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_duplicate_of_the_last_file_is_ready_only_with_its_bytes() {
-    let yard = FileFixture::new().await;
+    let fixture = FileFixture::new().await;
     let (mut duplicates, mut sessions) = (0, 0);
     for content in 0..60 {
-        let last = yard
+        let last = fixture
             .ready(project(u64::from(content)), text(content, 10))
             .await;
-        let creating = Arc::clone(&yard);
+        let creating = Arc::clone(&fixture);
         let creating = tokio::spawn(async move {
             let again = text(content, 10);
             creating
                 .create(project(u64::from(content)), again, UNLIMITED)
                 .await
         });
-        let (deleted, created) = tokio::join!(yard.delete(&last, false), creating);
+        let (deleted, created) = tokio::join!(fixture.delete(&last, false), creating);
         let FileDeletion::Done { gone_object, .. } = deleted else {
             panic!("not deleted: {deleted:?}")
         };
@@ -162,11 +181,11 @@ async fn a_duplicate_of_the_last_file_is_ready_only_with_its_bytes() {
         }
     }
     assert_eq!(duplicates + sessions, 60);
-    yard.assert_no_faults().await;
-    let gone = object::list_gone(&yard.shard, 100).await.unwrap();
+    fixture.assert_no_faults().await;
+    let gone = object::list_gone(&fixture.shard, 100).await.unwrap();
     assert_eq!(gone.len(), sessions);
     for gone in gone {
-        object::delete(&yard.shard, gone).await.unwrap();
+        object::delete(&fixture.shard, gone).await.unwrap();
     }
-    yard.assert_no_faults().await;
+    fixture.assert_no_faults().await;
 }

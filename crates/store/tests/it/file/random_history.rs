@@ -31,7 +31,7 @@ const QUOTA: StorageQuota = StorageQuota {
 };
 
 struct RandomHistory {
-    yard: Arc<FileFixture>,
+    fixture: Arc<FileFixture>,
     oracle: FileOracle,
     random: u64,
 }
@@ -43,14 +43,14 @@ async fn rows_never_differ_from_the_oracle_over_a_random_history() {
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one("a seed"));
     eprintln!("LONGSHORE_MODEL_SEED={seed}");
     let mut history = RandomHistory {
-        yard: FileFixture::new().await,
+        fixture: FileFixture::new().await,
         oracle: FileOracle::default(),
         random: seed,
     };
     for done in 1..=OPERATIONS {
         history.step().await;
         for number in [0, 1] {
-            let stored = history.yard.stored(organization(number)).await;
+            let stored = history.fixture.stored(organization(number)).await;
             let expected = history.oracle.stored(organization(number));
             assert_eq!(stored, expected, "seed {seed}, after {done} operations");
         }
@@ -101,7 +101,7 @@ impl RandomHistory {
         let content = self.draw(usize::try_from(CONTENTS).unwrap());
         let declared = text(u8::try_from(content).unwrap(), 10 + content as u64);
         let expected = self.oracle.admit(of, &declared, QUOTA);
-        let created = self.yard.create(of, declared, QUOTA).await;
+        let created = self.fixture.create(of, declared, QUOTA).await;
         match created {
             FileCreation::Session(file) => {
                 assert_eq!(expected, Ok(None));
@@ -118,8 +118,8 @@ impl RandomHistory {
 
     async fn complete(&mut self) {
         let Some(which) = self.file() else { return };
-        let (now, entry) = (self.yard.now(), &mut self.oracle.files[which]);
-        let done = file::complete(&self.yard.shard, entry.project, entry.id, None, now).await;
+        let (now, entry) = (self.fixture.now(), &mut self.oracle.files[which]);
+        let done = file::complete(&self.fixture.shard, entry.project, entry.id, None, now).await;
         let begun = matches!(done.unwrap(), UploadCompletion::ValidationStarted(_));
         assert_eq!(begun, entry.status == FileStatus::Uploading);
         if begun {
@@ -129,13 +129,13 @@ impl RandomHistory {
 
     async fn claim(&mut self) {
         let most = 1 + self.draw(6);
-        let (yard, limit) = (&self.yard, i64::try_from(most).unwrap());
+        let (fixture, limit) = (&self.fixture, i64::try_from(most).unwrap());
         let claimed = file::claim(
-            &yard.shard,
-            yard.claim,
+            &fixture.shard,
+            fixture.claim,
             FileSizeClass::Small,
             limit,
-            yard.now(),
+            fixture.now(),
         )
         .await;
         let waits =
@@ -163,8 +163,8 @@ impl RandomHistory {
         let Some((which, file)) = self.claimed() else {
             return;
         };
-        let published = self.yard.publish(&file).await;
-        let now = self.yard.now();
+        let published = self.fixture.publish(&file).await;
+        let now = self.fixture.now();
         let entry = &mut self.oracle.files[which];
         entry.claimed = None;
         if entry.status != FileStatus::Validating {
@@ -192,7 +192,7 @@ impl RandomHistory {
             return;
         };
         let (flaw, scan) = (FileFailureReason::MagicByteMismatch, ScanStatus::Pending);
-        let failed = file::fail(&self.yard.shard, file.id, self.yard.claim, flaw, scan).await;
+        let failed = file::fail(&self.fixture.shard, file.id, self.fixture.claim, flaw, scan).await;
         let entry = &mut self.oracle.files[which];
         assert_eq!(failed.unwrap(), entry.status == FileStatus::Validating);
         entry.claimed = None;
@@ -205,8 +205,9 @@ impl RandomHistory {
         let Some((which, file)) = self.claimed() else {
             return;
         };
-        let (yard, entry) = (&self.yard, &mut self.oracle.files[which]);
-        let back = file::reschedule(&yard.shard, file.id, yard.claim, yard.now(), true).await;
+        let (fixture, entry) = (&self.fixture, &mut self.oracle.files[which]);
+        let back =
+            file::reschedule(&fixture.shard, file.id, fixture.claim, fixture.now(), true).await;
         assert_eq!(back.unwrap(), entry.status == FileStatus::Validating);
         entry.claimed = None;
     }
@@ -214,8 +215,8 @@ impl RandomHistory {
     async fn delete(&mut self) {
         let Some(which) = self.file() else { return };
         let force = self.draw(3) == 0;
-        let (now, entry) = (self.yard.now(), self.oracle.files[which].clone());
-        let shard = &self.yard.shard;
+        let (now, entry) = (self.fixture.now(), self.oracle.files[which].clone());
+        let shard = &self.fixture.shard;
         let deleted = file::delete(shard, entry.project, entry.id, force, now)
             .await
             .unwrap();
@@ -246,11 +247,11 @@ impl RandomHistory {
         }
         named.sort_unstable();
         named.dedup();
-        let now = self.yard.now();
+        let now = self.fixture.now();
         let entries = named.iter().map(|which| &self.oracle.files[*which]);
         let may = entries.clone().all(|entry| entry.can_be_referenced(now));
         let ids: Vec<_> = entries.map(|entry| entry.id).collect();
-        let cargo = self.yard.load(of, &ids).await.unwrap();
+        let cargo = self.fixture.load(of, &ids).await.unwrap();
         assert_eq!(cargo.is_some(), may);
         if let Some(cargo) = cargo {
             for which in &named {
@@ -264,9 +265,9 @@ impl RandomHistory {
         let left = self.oracle.open.len().saturating_sub(self.draw(4));
         let ended = self.oracle.open.split_off(left);
         let cargo: Vec<CargoId> = ended.iter().map(|(cargo, _)| *cargo).collect();
-        assert_eq!(self.yard.finish(&cargo).await.unwrap(), cargo.len());
+        assert_eq!(self.fixture.finish(&cargo).await.unwrap(), cargo.len());
         // A repeated outcome counts once.
-        assert_eq!(self.yard.finish(&cargo).await.unwrap(), 0);
+        assert_eq!(self.fixture.finish(&cargo).await.unwrap(), 0);
         for which in ended.iter().flat_map(|(_, named)| named) {
             self.oracle.files[*which].refs -= 1;
         }
@@ -274,8 +275,8 @@ impl RandomHistory {
 
     async fn expire(&mut self) {
         let by = Duration::from_secs(self.draw(usize::try_from(TTL / 2).unwrap()) as u64);
-        let now = self.yard.database.clock.advance(by);
-        let (count, mut gone) = file::expire(&self.yard.shard, now, 1000).await.unwrap();
+        let now = self.fixture.database.clock.advance(by);
+        let (count, mut gone) = file::expire(&self.fixture.shard, now, 1000).await.unwrap();
         let files = 0..self.oracle.files.len();
         let late: Vec<_> = files
             .filter(|which| self.oracle.files[*which].is_due_to_expire(now))
@@ -291,8 +292,8 @@ impl RandomHistory {
     }
 
     async fn abandon(&mut self) {
-        let before = self.yard.now() - Duration::from_secs(TTL.into());
-        let mut ended = file::fail_abandoned(&self.yard.shard, before, 1000)
+        let before = self.fixture.now() - Duration::from_secs(TTL.into());
+        let mut ended = file::fail_abandoned(&self.fixture.shard, before, 1000)
             .await
             .unwrap();
         let mut expected = Vec::new();
@@ -315,8 +316,9 @@ impl RandomHistory {
             pinned: [None, Some(true), Some(false)][self.draw(3)],
             metadata: None,
         };
-        let (now, entry) = (self.yard.now(), &mut self.oracle.files[which]);
-        let changed = file::update(&self.yard.shard, entry.project, entry.id, &change, now).await;
+        let (now, entry) = (self.fixture.now(), &mut self.oracle.files[which]);
+        let changed =
+            file::update(&self.fixture.shard, entry.project, entry.id, &change, now).await;
         if matches!(entry.status, FileStatus::Failed | FileStatus::Expired) {
             assert_eq!(changed.unwrap(), FileChangeResult::WrongState);
             return;
@@ -327,7 +329,7 @@ impl RandomHistory {
 
     /// Does the cleanup of sweep, and retracts a session.
     async fn clean(&mut self) {
-        let shard = &self.yard.shard;
+        let shard = &self.fixture.shard;
         for gone in object::list_gone(shard, 3).await.unwrap() {
             object::delete(shard, gone).await.unwrap();
         }
@@ -339,17 +341,17 @@ impl RandomHistory {
             .any(|(_, named)| named.contains(&which));
         let entry = &self.oracle.files[which];
         if entry.status == FileStatus::Uploading && !named && which + 1 == self.oracle.files.len() {
-            file::retract(&self.yard.shard, entry.id).await.unwrap();
+            file::retract(&self.fixture.shard, entry.id).await.unwrap();
             self.oracle.files.pop();
         }
     }
 
     /// Compares every row, and checks every invariant.
     async fn compare(&self) {
-        self.yard.assert_no_faults().await;
+        self.fixture.assert_no_faults().await;
         for number in PROJECTS {
             let all = FileFilter::default();
-            let listed = file::list(&self.yard.shard, project(number), all, None, 100_000).await;
+            let listed = file::list(&self.fixture.shard, project(number), all, None, 100_000).await;
             let listed: Vec<_> = listed.unwrap().iter().map(OracleFile::of).collect();
             assert_eq!(listed, self.oracle.list(project(number)));
         }

@@ -13,6 +13,7 @@ use domain::outcome::TokenUsage;
 use domain::time::Clock as _;
 use sqlx::AssertSqlSafe;
 use sqlx::Executor as _;
+use store::encryption::WriteKeys;
 use store::shard::credit::{Payment, PaymentDirection};
 use store::shard::key_spending::KeySpendings;
 use store::shard::load::NewCargo;
@@ -179,7 +180,9 @@ impl LedgerFixture {
             spending.place_hold(hold.amount, Money(i64::MAX)).unwrap();
         }
         rows.write(&mut tx).await.unwrap();
-        load::insert(&mut tx, vec![cargo], now).await.unwrap();
+        let keys = WriteKeys::plain([cargo.project]);
+        let loaded = load::insert(&mut tx, vec![cargo], &keys, now).await;
+        loaded.unwrap();
         tx.commit().await.unwrap();
         id
     }
@@ -187,6 +190,8 @@ impl LedgerFixture {
     pub(crate) async fn finish(&self, cargo: &[CargoId], success: bool) {
         let outcomes = cargo.iter().map(|cargo| NewOutcome {
             cargo: *cargo,
+            // Only encryption needs it, and that is off here.
+            project: Uuid::nil().into(),
             attempt: 1,
             success,
             failure_code: None,

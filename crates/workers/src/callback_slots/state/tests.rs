@@ -158,7 +158,7 @@ fn another_organizations_first_contact_with_a_failing_host_counts_as_failing() {
 }
 
 #[test]
-fn payloads_take_only_the_memory_of_their_class() {
+fn h4_payloads_take_only_the_memory_of_their_class() {
     let mut state = state(100, 10);
     let (dead, quick) = (destination(1, "dead"), destination(2, "quick"));
     call(&mut state, &dead, TIMEOUT, 1);

@@ -8,8 +8,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::bench::batches::provider_jobs::ProviderJob;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::environment::databases;
+use crate::harness::{Result, TrialVerdict, judge};
 
 /// As in `providers.toml`.
 #[derive(Debug, Clone, Copy)]
@@ -51,46 +51,33 @@ impl BenchAccountLimits {
         }
         let share = self.enqueued_tokens / 2;
         let failed = jobs.iter().filter(|job| job.state != "completed").count();
-        verdict
-            .record("jobs", jobs.len())
-            .record(
-                "limits",
-                json!({"job_items": self.job_items, "job_bytes": self.job_bytes,
-                    "enqueued_tokens": self.enqueued_tokens, "share_of_a_shard": share}),
-            )
-            .record(
-                "largest_job",
-                json!({"items": items, "bytes": bytes, "tokens": tokens}),
-            )
-            .record(
-                "most_enqueued_tokens",
-                json!({"account": of_all, "shards": by_shard}),
-            )
-            .record("jobs_not_completed", failed)
-            .check("jobs were created", !jobs.is_empty())
-            .check("no job has too many items", items <= self.job_items)
-            .check("no job has too many bytes", bytes <= self.job_bytes)
-            .check(
-                "the account never has too many tokens enqueued",
+        judge! { verdict;
+            record "jobs" => jobs.len(),
+            record "limits" => json!({"job_items": self.job_items, "job_bytes": self.job_bytes,
+                "enqueued_tokens": self.enqueued_tokens, "share_of_a_shard": share}),
+            record "largest_job" => json!({"items": items, "bytes": bytes, "tokens": tokens}),
+            record "most_enqueued_tokens" => json!({"account": of_all, "shards": by_shard}),
+            record "jobs_not_completed" => failed,
+            check "jobs were created" => !jobs.is_empty(),
+            check "no job has too many items" => items <= self.job_items,
+            check "no job has too many bytes" => bytes <= self.job_bytes,
+            check "the account never has too many tokens enqueued" =>
                 of_all <= self.enqueued_tokens,
-            )
-            .check(
-                "no shard ever has more than its share enqueued",
+            check "no shard ever has more than its share enqueued" =>
                 by_shard.values().all(|tokens| *tokens <= share),
-            )
-            .check("the provider refused no job", failed == 0);
+            check "the provider refused no job" => failed == 0,
+        }
     }
 }
 
 /// The shard of each batch.
 pub async fn find_batch_shards(shards: &[(String, PgPool)]) -> Result<HashMap<u128, String>> {
-    let mut owners = HashMap::new();
-    for (name, pool) in shards {
-        let batches = sqlx::query_scalar::<_, Uuid>("select id from shard.batch");
-        let batches = batches.fetch_all(pool).await.context("reading batches")?;
-        owners.extend(batches.iter().map(|id| (id.as_u128(), name.clone())));
-    }
-    Ok(owners)
+    let query = "select id, current_database()::text from shard.batch";
+    let owners: Vec<(Uuid, String)> = databases::fetch_rows(shards, query).await?;
+    Ok(owners
+        .into_iter()
+        .map(|(id, shard)| (id.as_u128(), shard))
+        .collect())
 }
 
 /// The maximum of tokens in jobs that had been created and had not ended, at any time.

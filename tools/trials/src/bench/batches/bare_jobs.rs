@@ -6,8 +6,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::bench::batches::provider_client::BenchProviderClient;
 use crate::bench::batches::provider_jobs::ProviderJob;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::string_field;
+use crate::harness::{Result, TrialFailure, string_field};
 
 /// As many as two shards submit at the same time.
 const MAX_CONCURRENT_JOBS: usize = 16;

@@ -6,10 +6,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::load::question_loader::QuestionLoader;
-use crate::harness::measurement::statistics::{median, round_to};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    FailureContext as _, QuestionLoader, Result, TrialVerdict, judge, median, round_to,
+};
 
 /// Indexes in the list of organizations; both are on the first shard.
 pub const BUSY_ORGANIZATION: usize = 0;
@@ -29,8 +28,7 @@ pub async fn judge(
         .cargo_of(LATE_ORGANIZATION)
         .first()
         .copied();
-    let late =
-        late.ok_or_else(|| TrialFailure::new("the late organization's load was not acknowledged"))?;
+    let late = late.context("the late organization's load was not acknowledged")?;
     let rows = read_batches(pool, late).await?;
     let busy: HashSet<u128> = callers
         .callback_log
@@ -44,27 +42,17 @@ pub async fn judge(
         .copied()
         .unwrap_or(f64::NAN);
     let of_busy = median(&mut seconds(BUSY_ORGANIZATION)).unwrap_or(f64::NAN);
-    verdict
-        .record("busy_organization_cargo", busy.len())
-        .record("batches_before_the_latecomer", stands.batches_before)
-        .record("busy_organization_cargo_left", stands.busy_cargo_after)
-        .record("latecomer_seconds_to_callback", round_to(waited, 2))
-        .record(
-            "busy_organization_median_seconds_to_callback",
-            round_to(of_busy, 2),
-        )
-        .check(
-            "the latecomer's cargo is in the next batch",
+    judge! { verdict;
+        record "busy_organization_cargo" => busy.len(),
+        record "batches_before_the_latecomer" => stands.batches_before,
+        record "busy_organization_cargo_left" => stands.busy_cargo_after,
+        record "latecomer_seconds_to_callback" => round_to(waited, 2),
+        record "busy_organization_median_seconds_to_callback" => round_to(of_busy, 2),
+        check "the latecomer's cargo is in the next batch" =>
             stands.was_gathered && stands.batches_before == 0,
-        )
-        .check(
-            "the latecomer had a backlog to overtake",
-            stands.busy_cargo_after > 0,
-        )
-        .check(
-            "the latecomer is faster than the busy organization's median",
-            waited <= of_busy,
-        );
+        check "the latecomer had a backlog to overtake" => stands.busy_cargo_after > 0,
+        check "the latecomer is faster than the busy organization's median" => waited <= of_busy,
+    }
     Ok(())
 }
 

@@ -1,14 +1,10 @@
 //! A client of the simulated provider: files and batches over HTTP.
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::Request;
 use serde_json::{Value, json};
 
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::http_client::HttpClient;
-use crate::harness::http::string_field;
-use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::{FailureContext as _, HttpClient, Result, SimulatorProcess, string_field};
 
 const FORM_BOUNDARY: &str = "trial-5b0c2a77d1";
 
@@ -30,21 +26,12 @@ impl BenchProviderClient {
     }
 
     async fn send(&self, method: &str, path: &str, kind: &str, body: Bytes) -> Result<Bytes> {
-        let url = format!("{}/{path}", self.base_url);
-        let failed = |why: String| TrialFailure::new(format!("{method} {url}: {why}"));
         let request = Request::builder()
             .method(method)
-            .uri(&url)
+            .uri(format!("{}/{path}", self.base_url))
             .header("authorization", format!("Bearer {}", self.api_key))
-            .header("content-type", kind)
-            .body(Full::new(body));
-        let request = request.map_err(|error| failed(error.to_string()))?;
-        let reply = self.http.send(request).await;
-        let reply = reply.map_err(|error| failed(error.to_string()))?;
-        if !reply.is_success() {
-            return Err(failed(format!("{} {}", reply.status, reply.text())));
-        }
-        Ok(reply.body)
+            .header("content-type", kind);
+        Ok(self.http.call(request, body).await?.body)
     }
 
     async fn send_for_json(
@@ -55,8 +42,7 @@ impl BenchProviderClient {
         body: Bytes,
     ) -> Result<Value> {
         let answer = self.send(method, path, kind, body).await?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| TrialFailure::new(format!("{path}: {error}")))
+        serde_json::from_slice(&answer).context(path)
     }
 
     pub async fn fetch_batch(&self, id: &str) -> Result<Value> {

@@ -7,11 +7,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::bench::batches::provider_client::BenchProviderClient;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::string_field;
-use crate::harness::longshored::config_files::TrialAccount;
-use crate::harness::servers::simulator_process::SimulatorProcess;
 use crate::harness::sha256;
+use crate::harness::{Result, SimulatorProcess, TrialAccount, TrialFailure, string_field};
 
 /// The bytes of a line per token.
 const BYTES_PER_TOKEN: u64 = 4;

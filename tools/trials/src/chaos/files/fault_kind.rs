@@ -1,7 +1,5 @@
 //! The kinds of faults of an upload.
 
-use std::fmt;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UploadFaultKind {
     #[default]
@@ -40,57 +38,41 @@ pub enum UploadFaultKind {
     OverwrittenPart,
 }
 
-/// The order of uploads, repeated.
-const SEQUENCE: [UploadFaultKind; 41] = [
-    UploadFaultKind::Plain,
-    UploadFaultKind::CompletedTwice,
-    UploadFaultKind::Overwritten,
-    UploadFaultKind::Plain,
-    UploadFaultKind::WrongBytes,
-    UploadFaultKind::Replayed,
-    UploadFaultKind::Multipart,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Abandoned,
-    UploadFaultKind::CompletedNearAbandon,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Deleted,
-    UploadFaultKind::HalfForm,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Duplicate,
-    UploadFaultKind::CompletedTwice,
-    UploadFaultKind::ExpiredGrant,
-    UploadFaultKind::Overwritten,
-    UploadFaultKind::Plain,
-    UploadFaultKind::WrongType,
-    UploadFaultKind::SwappedParts,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Replayed,
-    UploadFaultKind::Infected,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Deleted,
-    UploadFaultKind::Refreshed,
-    UploadFaultKind::MissingPart,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Abandoned,
-    UploadFaultKind::CompletedNearAbandon,
-    UploadFaultKind::Plain,
-    UploadFaultKind::Overwritten,
-    UploadFaultKind::WrongBytes,
-    UploadFaultKind::OverwrittenPart,
-    UploadFaultKind::Plain,
-    UploadFaultKind::CompletedTwice,
-    UploadFaultKind::Duplicate,
-    UploadFaultKind::Plain,
-    UploadFaultKind::HalfForm,
-    UploadFaultKind::Replayed,
+/// How often each occurs in as many uploads as all counts together.
+const COUNTS: [(UploadFaultKind, usize); 18] = [
+    (UploadFaultKind::Plain, 12),
+    (UploadFaultKind::WrongBytes, 2),
+    (UploadFaultKind::WrongType, 1),
+    (UploadFaultKind::Infected, 1),
+    (UploadFaultKind::HalfForm, 2),
+    (UploadFaultKind::CompletedTwice, 3),
+    (UploadFaultKind::Overwritten, 3),
+    (UploadFaultKind::Replayed, 3),
+    (UploadFaultKind::Deleted, 2),
+    (UploadFaultKind::CompletedNearAbandon, 2),
+    (UploadFaultKind::Abandoned, 2),
+    (UploadFaultKind::Duplicate, 2),
+    (UploadFaultKind::Refreshed, 1),
+    (UploadFaultKind::ExpiredGrant, 1),
+    (UploadFaultKind::Multipart, 1),
+    (UploadFaultKind::SwappedParts, 1),
+    (UploadFaultKind::MissingPart, 1),
+    (UploadFaultKind::OverwrittenPart, 1),
 ];
+const ALL_COUNTS: usize = 41;
+/// The steps from one upload to the next in this table: all of its places are visited in turn.
+const STEP: usize = 17;
 
 impl UploadFaultKind {
     pub fn nth(turn: usize) -> Self {
-        SEQUENCE
-            .get(turn % SEQUENCE.len())
-            .copied()
-            .unwrap_or_default()
+        let mut place = turn * STEP % ALL_COUNTS;
+        for (kind, count) in COUNTS {
+            if place < count {
+                return kind;
+            }
+            place -= count;
+        }
+        Self::default()
     }
 
     /// Whether the file is too large for a single form.
@@ -102,8 +84,16 @@ impl UploadFaultKind {
     }
 }
 
-impl fmt::Display for UploadFaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_occurs_as_often_as_the_table_says() {
+        for (kind, count) in COUNTS {
+            let turns = 0..ALL_COUNTS;
+            let found = turns.filter(|turn| UploadFaultKind::nth(*turn) == kind);
+            assert_eq!(found.count(), count, "{kind:?}");
+        }
     }
 }

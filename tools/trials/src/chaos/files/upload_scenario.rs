@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::chaos::files::fault_kind::UploadFaultKind;
-use crate::harness::http::files_client::{self, FilesClient, FilesResponse};
-use crate::harness::sample_files::generated_video::GeneratedVideo;
-use crate::harness::sample_files::upload_content::UploadContent;
-use crate::harness::sample_files::{self, SampleFile};
+use crate::harness::http::files_client;
+use crate::harness::sample_files;
 use crate::harness::servers::clamd;
+use crate::harness::{FilesClient, FilesResponse, GeneratedVideo, SampleFile, UploadContent};
 
 mod parts;
 
@@ -49,6 +48,10 @@ pub struct UploadRecord {
     pub details: String,
 }
 
+/// How the file must end, and the last responses. If the store refuses the upload, the error says
+/// why, and the file must not be ready.
+type ScenarioResult = Result<(ExpectedEnd, String), String>;
+
 /// An upload session. It began at `opened_at` or later.
 struct UploadSession<'a> {
     client: &'a FilesClient,
@@ -72,7 +75,8 @@ pub async fn run_scenario(caller: &FilesClient, place: usize, number: usize) -> 
         Err(response) => record.details = response.summary(),
         Ok(session) => {
             record.file_id = Some(session.file_id.clone());
-            let (expected, note) = session.run(fault).await;
+            let ended = session.run(fault).await;
+            let (expected, note) = ended.unwrap_or_else(|refused| (ExpectedEnd::NotReady, refused));
             record.details = note;
             // The sweep cannot tell a slow caller from a missing one.
             let completed = session
@@ -149,26 +153,23 @@ async fn open_session(
 }
 
 impl UploadSession<'_> {
-    async fn run(&self, fault: UploadFaultKind) -> (ExpectedEnd, String) {
+    async fn run(&self, fault: UploadFaultKind) -> ScenarioResult {
         match fault {
             UploadFaultKind::Plain | UploadFaultKind::Multipart => self.upload_and_complete().await,
             UploadFaultKind::WrongType | UploadFaultKind::Infected => {
-                let (_, note) = self.upload_and_complete().await;
-                (ExpectedEnd::NotReady, note)
+                let (_, note) = self.upload_and_complete().await?;
+                Ok((ExpectedEnd::NotReady, note))
             }
             UploadFaultKind::WrongBytes => {
-                let stored = self
-                    .client
-                    .post_form(&self.grant, self.altered_bytes())
-                    .await;
+                let stored = self.post_form(self.altered_bytes()).await;
                 let (_, note) = self.complete_until_final(&json!({})).await;
-                (ExpectedEnd::NotReady, format!("stored {stored:?}; {note}"))
+                Ok((ExpectedEnd::NotReady, format!("stored {stored:?}; {note}")))
             }
             UploadFaultKind::HalfForm => {
                 let cut =
                     files_client::post_half_form(&self.grant, &self.content.all_bytes()).await;
                 let (_, note) = self.complete_until_final(&json!({})).await;
-                (ExpectedEnd::NotReady, format!("cut {cut:?}; {note}"))
+                Ok((ExpectedEnd::NotReady, format!("cut {cut:?}; {note}")))
             }
             UploadFaultKind::CompletedTwice => self.complete_twice().await,
             UploadFaultKind::Overwritten => self.overwrite_while_validating().await,
@@ -176,20 +177,17 @@ impl UploadSession<'_> {
             UploadFaultKind::Deleted => self.delete_while_validating().await,
             UploadFaultKind::CompletedNearAbandon => self.complete_near_abandon().await,
             UploadFaultKind::Abandoned => {
-                let uploaded = self.client.upload_all(&self.grant, &self.content).await;
-                (ExpectedEnd::NotReady, format!("uploaded {uploaded:?}"))
+                let uploaded = self.upload().await;
+                Ok((ExpectedEnd::NotReady, format!("uploaded {uploaded:?}")))
             }
             UploadFaultKind::Duplicate => self.upload_duplicate().await,
             UploadFaultKind::Refreshed => self.refresh_grant().await,
             UploadFaultKind::ExpiredGrant => {
                 tokio::time::sleep(GRANT_LIFETIME + Duration::from_secs(2)).await;
-                let stored = self
-                    .client
-                    .post_form(&self.grant, self.content.all_bytes())
-                    .await;
+                let stored = self.post_form(self.content.all_bytes()).await;
                 let response = self.client.complete_file(&self.file_id, &json!({})).await;
                 let note = format!("stored {stored:?}; {}", response.summary());
-                (ExpectedEnd::NotReady, note)
+                Ok((ExpectedEnd::NotReady, note))
             }
             UploadFaultKind::SwappedParts | UploadFaultKind::MissingPart => {
                 self.complete_with_bad_parts(fault).await
@@ -198,11 +196,18 @@ impl UploadSession<'_> {
         }
     }
 
-    async fn upload_and_complete(&self) -> (ExpectedEnd, String) {
-        match self.client.upload_all(&self.grant, &self.content).await {
-            Ok(listed) => self.complete_until_final(&listed).await,
-            Err(refused) => (ExpectedEnd::NotReady, refused),
-        }
+    /// Posts these bytes with the grant; returns the status.
+    async fn post_form(&self, bytes: bytes::Bytes) -> Result<u16, String> {
+        self.client.post_form(&self.grant, bytes).await
+    }
+
+    async fn upload(&self) -> Result<Value, String> {
+        self.client.upload_all(&self.grant, &self.content).await
+    }
+
+    async fn upload_and_complete(&self) -> ScenarioResult {
+        let listed = self.upload().await?;
+        Ok(self.complete_until_final(&listed).await)
     }
 
     /// Calls `complete` until the file has reached its final status.
@@ -226,69 +231,51 @@ impl UploadSession<'_> {
         }
     }
 
-    async fn complete_twice(&self) -> (ExpectedEnd, String) {
-        if let Err(refused) = self.client.upload_all(&self.grant, &self.content).await {
-            return (ExpectedEnd::NotReady, refused);
-        }
+    async fn complete_twice(&self) -> ScenarioResult {
+        self.upload().await?;
         let body = json!({});
         let ((expected, first), (_, second)) = tokio::join!(
             self.complete_until_final(&body),
             self.complete_until_final(&body)
         );
-        (expected, format!("{first}; {second}"))
+        Ok((expected, format!("{first}; {second}")))
     }
 
-    async fn overwrite_while_validating(&self) -> (ExpectedEnd, String) {
-        if let Err(refused) = self.client.upload_all(&self.grant, &self.content).await {
-            return (ExpectedEnd::NotReady, refused);
-        }
+    async fn overwrite_while_validating(&self) -> ScenarioResult {
+        self.upload().await?;
         let again = async {
             let mut statuses = Vec::new();
             for _ in 0..3 {
-                statuses.push(
-                    self.client
-                        .post_form(&self.grant, self.altered_bytes())
-                        .await,
-                );
-                statuses.push(
-                    self.client
-                        .post_form(&self.grant, self.content.all_bytes())
-                        .await,
-                );
+                statuses.push(self.post_form(self.altered_bytes()).await);
+                statuses.push(self.post_form(self.content.all_bytes()).await);
             }
             statuses
         };
         let body = json!({});
         let ((expected, note), statuses) = tokio::join!(self.complete_until_final(&body), again);
-        (expected, format!("{note}; {statuses:?}"))
+        Ok((expected, format!("{note}; {statuses:?}")))
     }
 
-    async fn replay_grant(&self) -> (ExpectedEnd, String) {
+    async fn replay_grant(&self) -> ScenarioResult {
         for _ in 0..2 {
-            if let Err(refused) = self.client.upload_all(&self.grant, &self.content).await {
-                return (ExpectedEnd::NotReady, refused);
-            }
+            self.upload().await?;
         }
         let ended = self.complete_until_final(&json!({})).await;
         // These bytes stay in staging, without a row, until they are swept.
-        let _ = self.client.upload_all(&self.grant, &self.content).await;
-        ended
+        let _ = self.upload().await;
+        Ok(ended)
     }
 
-    async fn delete_while_validating(&self) -> (ExpectedEnd, String) {
-        if let Err(refused) = self.client.upload_all(&self.grant, &self.content).await {
-            return (ExpectedEnd::NotReady, refused);
-        }
+    async fn delete_while_validating(&self) -> ScenarioResult {
+        self.upload().await?;
         let delete = async {
             tokio::time::sleep(Duration::from_millis(rand::random_range(0..120))).await;
             self.delete_until_answered().await
         };
         let body = json!({});
         let ((_, note), response) = tokio::join!(self.complete_until_final(&body), delete);
-        (
-            ExpectedEnd::NotReady,
-            format!("{note}; {}", response.summary()),
-        )
+        let note = format!("{note}; {}", response.summary());
+        Ok((ExpectedEnd::NotReady, note))
     }
 
     async fn delete_until_answered(&self) -> FilesResponse {
@@ -301,19 +288,17 @@ impl UploadSession<'_> {
         }
     }
 
-    async fn complete_near_abandon(&self) -> (ExpectedEnd, String) {
-        if let Err(refused) = self.client.upload_all(&self.grant, &self.content).await {
-            return (ExpectedEnd::NotReady, refused);
-        }
+    async fn complete_near_abandon(&self) -> ScenarioResult {
+        self.upload().await?;
         let spread = Duration::from_millis(rand::random_range(0..2000));
         let at = self.opened_at + BEFORE_ABANDON + spread;
         tokio::time::sleep_until(at.into()).await;
         let (_, note) = self.complete_until_final(&json!({})).await;
-        (ExpectedEnd::AnyEnd, note)
+        Ok((ExpectedEnd::AnyEnd, note))
     }
 
-    async fn upload_duplicate(&self) -> (ExpectedEnd, String) {
-        let (expected, note) = self.upload_and_complete().await;
+    async fn upload_duplicate(&self) -> ScenarioResult {
+        let first = self.upload_and_complete().await;
         let (again, gone) = tokio::join!(self.client.create_file(&self.content), async {
             tokio::time::sleep(Duration::from_millis(rand::random_range(0..20))).await;
             self.delete_until_answered().await
@@ -329,25 +314,19 @@ impl UploadSession<'_> {
                 self.client.complete_file(&id, &listed).await;
             }
         }
-        let note = format!(
-            "{expected:?} {note}; {}; {}",
-            again.summary(),
-            gone.summary()
-        );
-        (ExpectedEnd::NotReady, note)
+        let note = format!("{first:?}; {}; {}", again.summary(), gone.summary());
+        Ok((ExpectedEnd::NotReady, note))
     }
 
-    async fn refresh_grant(&self) -> (ExpectedEnd, String) {
+    async fn refresh_grant(&self) -> ScenarioResult {
         let response = self.client.refresh_parts(&self.file_id).await;
         let upload = if response.status == 200 {
             response.upload_grant()
         } else {
             &self.grant
         };
-        match self.client.upload_all(upload, &self.content).await {
-            Ok(listed) => self.complete_until_final(&listed).await,
-            Err(refused) => (ExpectedEnd::NotReady, refused),
-        }
+        let listed = self.client.upload_all(upload, &self.content).await?;
+        Ok(self.complete_until_final(&listed).await)
     }
 
     fn altered_bytes(&self) -> bytes::Bytes {

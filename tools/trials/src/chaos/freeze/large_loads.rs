@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::callers::ChaosCallers;
 use crate::harness::load::open_loop;
-use crate::harness::longshored::catalogue::FREE_MODEL;
+use crate::harness::{ChaosCallers, FREE_MODEL, ServiceClient};
 
 /// Just below the limit of the service.
 const BODY_BYTES: usize = 9 << 20;

@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::longshored::longshored_process::LongshoredProcess;
 use crate::harness::measurement::tcp_ports;
-use crate::harness::servers::postgres::TRIALS_APPLICATION_NAME;
+use crate::harness::{FailureContext as _, LongshoredProcess, Result, TRIALS_APPLICATION_NAME};
 
 const CATCH_TIMEOUT: Duration = Duration::from_secs(45);
 /// Bytes on their way to the server arrive within this time.
@@ -211,6 +209,5 @@ impl BackendActivity {
 }
 
 fn process_at(processes: &[LongshoredProcess], place: usize) -> Result<&LongshoredProcess> {
-    let process = processes.get(place);
-    process.ok_or_else(|| TrialFailure::new("the process does not exist"))
+    processes.get(place).context("the process does not exist")
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chaos::neighbours::steady_load::{self, LoadObservation, LoadWindow, SteadyLoad};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::http::http_client::ConnectionReuse;
-use crate::harness::longshored::catalogue::PRICED_MODEL;
+use crate::harness::{ConnectionReuse, PRICED_MODEL, ServiceClient, TrialEnvironment};
 
 #[derive(Debug)]
 pub(super) struct PayingCallers {
@@ -19,9 +17,9 @@ pub(super) struct PayingCallers {
 impl PayingCallers {
     pub(super) fn new(environment: &TrialEnvironment, target: SocketAddr) -> Self {
         let load = |reuse| {
+            let client = ServiceClient::with_reuse(target, reuse);
             let members = steady_load::members(environment);
-            let receipts = &environment.callback_sink.receipts;
-            SteadyLoad::with_reuse(reuse, target, members, &[PRICED_MODEL], receipts)
+            SteadyLoad::with_client(client, environment, members, &[PRICED_MODEL])
         };
         Self {
             keep_alive: load(ConnectionReuse::KeepAlive),

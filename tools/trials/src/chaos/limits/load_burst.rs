@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::chaos::process_pair::ProcessPair;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::load_request::LoadRequests;
-use crate::harness::load::load_log::{self, LoadLog, LoadRecord, LoadSource};
-use crate::harness::organization::TrialOrganization;
+use crate::harness::load::load_log;
+use crate::harness::{
+    FailureContext as _, LoadLog, LoadRecord, LoadRequests, LoadSource, Result, TrialOrganization,
+};
 
 /// Each connection always has one load in flight.
 const CONNECTIONS_PER_PROCESS: usize = 64;
@@ -34,7 +34,8 @@ pub async fn run_load_burst(
     pair: &Arc<ProcessPair>,
     loads: &Arc<LoadRequests>,
     organization: &TrialOrganization,
-    (count, at_least): (u64, Duration),
+    count: u64,
+    at_least: Duration,
 ) -> Result<LoadBurst> {
     let (next, log) = (Arc::new(AtomicU64::new(0)), Arc::new(LoadLog::default()));
     let begun = Instant::now();

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chaos::process_pair::ProcessPair;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::http_client::HttpResponse;
-use crate::harness::http::load_request::LoadRequests;
-use crate::harness::organization::TrialOrganization;
+use crate::harness::{
+    FailureContext as _, HttpResponse, LoadRequests, Result, TrialFailure, TrialOrganization,
+};
 
 /// The time in which the Free plan refills one token.
 const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
@@ -80,7 +79,7 @@ impl RetryingCaller<'_> {
         self.number += 1;
         let turn = usize::try_from(self.number).unwrap_or_default() % self.pair.clients.len();
         let target = self.pair.clients.get(turn);
-        let target = target.ok_or_else(|| TrialFailure::new("no process is running"))?;
+        let target = target.context("no process is running")?;
         let request = self.loads.build(self.organization, self.number);
         target.send(request).await.context("loading")
     }

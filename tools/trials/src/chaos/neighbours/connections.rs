@@ -11,14 +11,11 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::http_client::ConnectionReuse;
-use crate::harness::longshored::catalogue::FREE_MODEL;
 use crate::harness::measurement::statistics;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ConnectionReuse, DatabaseLayout, FREE_MODEL, FailureContext as _, Result, ServiceClient,
+    TrialEnvironment, TrialVerdict, judge,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 const ORGANIZATIONS: usize = 6;
@@ -64,26 +61,19 @@ pub async fn run(
     let open_files = options
         .open_files
         .or(options.choose_size(None, Some(SMALL_OPEN_FILES)));
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let mut deployment = steady_load::deploy("connections", ORGANIZATIONS, 1);
     if let Some(server) = deployment.processes.first_mut() {
         server.open_files = open_files;
     }
-    let environment = TrialEnvironment::start(base, deployment).await?;
+    let environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let mut members = steady_load::members(&environment);
     let holder = members.pop();
-    let holder =
-        holder.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
+    let holder = holder.context("there is no organization that can load")?;
     let serving = environment.server()?.address();
-    let receipts = &environment.callback_sink.receipts;
     // A keep-alive connection already has its file descriptor.
-    let others = SteadyLoad::with_reuse(
-        ConnectionReuse::PerRequest,
-        serving,
-        members,
-        &[FREE_MODEL],
-        receipts,
-    );
+    let client = ServiceClient::with_reuse(serving, ConnectionReuse::PerRequest);
+    let others = SteadyLoad::with_client(client, &environment, members, &[FREE_MODEL]);
     let length = Duration::from_secs(options.choose_size(15, 4));
     let calm = others.load_for(LOADS_PER_SECOND, length).await;
 
@@ -112,17 +102,12 @@ pub async fn run(
     });
     let mut seconds = held.closed_after_seconds();
     let closed = seconds.len();
-    verdict
-        .record(
-            "connections_half_open",
-            json!({"count": count, "opened": opened, "closed": closed,
-                "closed_after_seconds": statistics::summarize(&mut seconds),
-                "open_files_allowed": open_files}),
-        )
-        .check_figure(
-            "connections: load p99 stays within twice the usual and 500 ms",
-            is_alike,
-        );
+    judge! { verdict;
+        record "connections_half_open" => json!({"count": count, "opened": opened, "closed": closed,
+            "closed_after_seconds": statistics::summarize(&mut seconds),
+            "open_files_allowed": open_files}),
+        check_figure "connections: load p99 stays within twice the usual and 500 ms" => is_alike,
+    }
     if !options.small {
         let name = format!(
             "connections: the service ends every half-open request within {} s",

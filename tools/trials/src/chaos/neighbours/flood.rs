@@ -10,18 +10,13 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::{DatabaseLayout, SHARD};
 use crate::harness::environment::org_factory;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::longshored::config_files::TrialProviderAccount;
-use crate::harness::measurement::statistics::{round_to, to_f64};
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
 use crate::harness::servers::postgres;
-use crate::harness::servers::simulator_process::SimulatorProcess;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, FailureContext as _, PollLimits, Result, SHARD,
+    SimulatorProcess, TrialEnvironment, TrialFailure, TrialProviderAccount, TrialVerdict, judge,
+    report_progress, round_to, to_f64,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 const MODEL: &str = "slow-server";
@@ -79,10 +74,8 @@ pub async fn run(
     let environment = &mut environment;
     let mut members = steady_load::members(environment);
     let latecomers = members.split_off(1);
-    let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server()?.address();
-    let flooding = SteadyLoad::new(serving, members, &[MODEL], receipts);
-    let latecomers = SteadyLoad::new(serving, latecomers, &[MODEL], receipts);
+    let flooding = SteadyLoad::new(environment, members, &[MODEL])?;
+    let latecomers = SteadyLoad::new(environment, latecomers, &[MODEL])?;
 
     let calm = measure_baseline(&latecomers).await?;
     environment.stop_workers().await?;
@@ -99,32 +92,24 @@ pub async fn run(
     let journey = load_latecomer(environment, &latecomers, within * 3 / 2).await?;
     drop(simulator);
 
-    verdict
-        .record(
-            "flood",
-            json!({
-                "cargo": count,
-                "waiting_at_load": left,
-                "seconds_without": round_to(calm, 2),
-                "seconds_with": round_to(journey.seconds_to_callback, 2),
-                "allowed_seconds": within.as_secs(),
-                "batches_gathered_at_load": journey.batches_at_load,
-                "batches_between_load_and_own": journey.batches_between,
-                "answers_between_load_and_own": journey.answers_between,
-            }),
-        )
-        .check(
-            "flood: the latecomer's cargo is in the next batch",
+    judge! { verdict;
+        record "flood" => json!({
+            "cargo": count,
+            "waiting_at_load": left,
+            "seconds_without": round_to(calm, 2),
+            "seconds_with": round_to(journey.seconds_to_callback, 2),
+            "allowed_seconds": within.as_secs(),
+            "batches_gathered_at_load": journey.batches_at_load,
+            "batches_between_load_and_own": journey.batches_between,
+            "answers_between_load_and_own": journey.answers_between,
+        }),
+        check "flood: the latecomer's cargo is in the next batch" =>
             journey.is_called_back && journey.batches_between == 0,
-        )
-        .check(
-            format!("flood: at most {MAX_BATCHES_AHEAD} batches are gathered ahead of it"),
+        check format!("flood: at most {MAX_BATCHES_AHEAD} batches are gathered ahead of it") =>
             journey.batches_at_load <= i64::from(MAX_BATCHES_AHEAD),
-        )
-        .check(
-            format!("flood: its callback arrives within {} s", within.as_secs()),
+        check format!("flood: its callback arrives within {} s", within.as_secs()) =>
             journey.is_called_back && journey.seconds_to_callback <= within.as_secs_f64(),
-        );
+    }
     Ok(())
 }
 
@@ -193,8 +178,7 @@ async fn create_flood(
     let before = Instant::now();
     let first = flooding.cargo_between(LoadWindow { from, before });
     let first = first.first().copied();
-    let first =
-        first.ok_or_else(|| TrialFailure::new("the flood's first load was not accepted"))?;
+    let first = first.context("the flood's first load was not accepted")?;
     let server = environment.database_server()?;
     let mut connection = org_factory::connect_with_copy_function(server, SHARD).await?;
     let copied = sqlx::query_scalar::<_, i64>(COPY_CARGO)
@@ -235,7 +219,7 @@ async fn load_latecomer(
     let window = LoadWindow { from, before };
     let cargo = latecomers.cargo_between(window);
     let cargo = cargo.first().copied();
-    let cargo = cargo.ok_or_else(|| TrialFailure::new("the latecomer's load was not accepted"))?;
+    let cargo = cargo.context("the latecomer's load was not accepted")?;
     latecomers.wait_for_callbacks(within).await;
     let seen = latecomers.observe(window, None);
     Ok(LatecomerResult {

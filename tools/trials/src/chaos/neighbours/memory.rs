@@ -7,16 +7,10 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, LoadingOrganization, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::measurement::statistics::round_to;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    DatabaseLayout, FREE_MODEL, FailureContext as _, PollLimits, Result, ServiceClient,
+    TrialEnvironment, TrialVerdict, judge, report_progress, round_to,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 const FILLER_TEXT: &str = "lorem ipsum dolor sit amet ";
@@ -36,15 +30,15 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment = steady_load::deploy("memory", ORGANIZATIONS, 1);
-    let mut environment = TrialEnvironment::start(base, deployment).await?;
+    let mut environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let mut members = steady_load::members(&environment);
     let large = members.pop();
-    let large = large.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
+    let large = large.context("there is no organization that can load")?;
     let serving = environment.server()?.address();
     let receipts = std::sync::Arc::clone(&environment.callback_sink.receipts);
-    let others = SteadyLoad::new(serving, members, &[FREE_MODEL], &receipts);
+    let others = SteadyLoad::new(&environment, members, &[FREE_MODEL])?;
     let length = Duration::from_secs(options.choose_size(15, 4));
     let calm = others.load_for(LOADS_PER_SECOND, length).await;
     others.wait_for_callbacks(SETTLE_TIMEOUT).await;
@@ -75,22 +69,14 @@ pub async fn run(
     let serve = environment.server()?.peak_megabytes()?;
     let (mut without, mut with) = (others.observe(calm, None), others.observe(disturbed, None));
     steady_load::judge_slowdown(verdict, "memory", &mut without, &mut with);
-    verdict
-        .record(
-            "memory_loads",
-            json!({"count": count, "called_back": came, "seconds": round_to(seconds, 1),
-                "work_peak_megabytes": round_to(work, 1),
-                "serve_peak_megabytes": round_to(serve, 1)}),
-        )
-        .check(
-            format!("memory: work stays below {MAX_MEGABYTES} MB"),
-            work < MAX_MEGABYTES,
-        )
-        .check(
-            format!("memory: serve stays below {MAX_MEGABYTES} MB"),
-            serve < MAX_MEGABYTES,
-        )
-        .check("memory: every large load is called back", came == count);
+    judge! { verdict;
+        record "memory_loads" => json!({"count": count, "called_back": came,
+            "seconds": round_to(seconds, 1), "work_peak_megabytes": round_to(work, 1),
+            "serve_peak_megabytes": round_to(serve, 1)}),
+        check format!("memory: work stays below {MAX_MEGABYTES} MB") => work < MAX_MEGABYTES,
+        check format!("memory: serve stays below {MAX_MEGABYTES} MB") => serve < MAX_MEGABYTES,
+        check "memory: every large load is called back" => came == count,
+    }
     Ok(())
 }
 

@@ -6,15 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::measurement::statistics::round_to;
-use crate::harness::polling::PollLimits;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    DatabaseLayout, FREE_MODEL, FailureContext as _, PollLimits, Result, ServiceClient,
+    TrialEnvironment, TrialFailure, TrialVerdict, judge, round_to,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 const DIRECTIVE: &str = "[mock:";
@@ -33,16 +28,15 @@ pub async fn run(
     options: &ChaosNeighboursOptions,
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment = steady_load::deploy("poison", ORGANIZATIONS, 1);
-    let environment = TrialEnvironment::start(base, deployment).await?;
+    let environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let mut members = steady_load::members(&environment);
     let poisoner = members.pop();
-    let poisoner =
-        poisoner.ok_or_else(|| TrialFailure::new("there is no organization that can load"))?;
+    let poisoner = poisoner.context("there is no organization that can load")?;
     let receipts = &environment.callback_sink.receipts;
     let serving = environment.server()?.address();
-    let others = SteadyLoad::new(serving, members, &[FREE_MODEL], receipts);
+    let others = SteadyLoad::new(&environment, members, &[FREE_MODEL])?;
     let length = Duration::from_secs(options.choose_size(15, 6));
     let calm = others.load_for(LOADS_PER_SECOND, length).await;
 
@@ -72,17 +66,12 @@ pub async fn run(
         &mut others.observe(calm, None),
         &mut with,
     );
-    verdict
-        .record(
-            "poison_cargo",
+    judge! { verdict;
+        record "poison_cargo" =>
             json!({"bytes": bytes, "called_back": called_back, "seconds": round_to(seconds, 2)}),
-        )
-        .check(
-            format!(
-                "poison: the others never wait more than {MAX_SILENCE} s for the next callback"
-            ),
+        check format!("poison: the others never wait more than {MAX_SILENCE} s for a callback") =>
             silence <= MAX_SILENCE,
-        )
-        .check("poison: the poison cargo has its callback", called_back);
+        check "poison: the poison cargo has its callback" => called_back,
+    }
     Ok(())
 }

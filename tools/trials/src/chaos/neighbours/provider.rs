@@ -7,15 +7,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::chaos::neighbours::steady_load::{self, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::config_files::TrialProviderAccount;
-use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
-use crate::harness::servers::simulator_process::SimulatorProcess;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, FREE_MODEL, FaultyServer, Result, ServerFault,
+    SimulatorProcess, TrialEnvironment, TrialProviderAccount, TrialVerdict,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 /// The models of the healthy organizations.
@@ -56,10 +51,8 @@ pub async fn run(
     let environment = TrialEnvironment::start(base, deployment).await?;
     let mut members = steady_load::members(&environment);
     let faulty_members = members.split_off(ORGANIZATIONS / 2);
-    let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server()?.address();
-    let healthy = SteadyLoad::new(serving, members, &HEALTHY_MODELS, receipts);
-    let faulty = SteadyLoad::new(serving, faulty_members, &FAULTY_MODELS, receipts);
+    let healthy = SteadyLoad::new(&environment, members, &HEALTHY_MODELS)?;
+    let faulty = SteadyLoad::new(&environment, faulty_members, &FAULTY_MODELS)?;
 
     let length = Duration::from_secs(options.choose_size(20, 4));
     let calm = healthy.load_for(LOADS_PER_SECOND, length).await;

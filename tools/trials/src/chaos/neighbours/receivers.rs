@@ -10,15 +10,11 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::chaos::neighbours::steady_load::{self, LoadWindow, LoadingOrganization, SteadyLoad};
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::measurement::statistics::{self, percentile, round_to};
-use crate::harness::progress::report_progress;
-use crate::harness::relays::faulty_server::{FaultyServer, ServerFault};
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    DatabaseLayout, FREE_MODEL, FailureContext as _, FaultyServer, Result, ServerFault,
+    TrialEnvironment, TrialVerdict, judge, percentile, report_progress, round_to,
+};
 use crate::options::{ChaosNeighboursOptions, CommonOptions};
 
 /// The share of the healthy callbacks that must be sent.
@@ -71,19 +67,17 @@ pub async fn run(
     verdict: &mut TrialVerdict,
 ) -> Result<()> {
     let size = options.choose_size(FULL_SIZE, SMALL_SIZE);
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
     let deployment =
         steady_load::deploy("receivers", size.organizations, 1).with("DELIVERY_SLOTS", size.slots);
-    let environment = TrialEnvironment::start(base, deployment).await?;
+    let environment =
+        TrialEnvironment::build(common, DatabaseLayout::SingleShard, deployment).await?;
     let servers =
         [ServerFault::Hang, ServerFault::Drip, ServerFault::Refuse].map(FaultyServer::start);
     let servers = servers.into_iter().collect::<Result<Vec<_>>>()?;
     let (faulty, healthy) = split_members(&environment, &servers);
-    let receipts = &environment.callback_sink.receipts;
-    let serving = environment.server()?.address();
     let faulty_count = faulty.len();
-    let faulty = SteadyLoad::new(serving, faulty, &[FREE_MODEL], receipts);
-    let healthy = SteadyLoad::new(serving, healthy, &[FREE_MODEL], receipts);
+    let faulty = SteadyLoad::new(&environment, faulty, &[FREE_MODEL])?;
+    let healthy = SteadyLoad::new(&environment, healthy, &[FREE_MODEL])?;
 
     report_progress("only healthy receivers");
     let calm = healthy
@@ -113,30 +107,22 @@ pub async fn run(
     steady_load::judge_slowdown(verdict, "receivers", &mut without, &mut with);
     let length = disturbed.before - disturbed.from;
     let rate = statistics::rate_per_second(with.callback_seconds.len(), length);
-    let pool = environment.first_shard()?;
+    let (pool, wanted) = (environment.first_shard()?, size.callbacks_per_second);
     let mut due_without = measure_due_to_sent(pool, &healthy, calm).await?;
     let mut due_with = measure_due_to_sent(pool, &healthy, disturbed).await?;
-    verdict
-        .record(
-            "receivers_due_to_sent_seconds",
+    judge! { verdict;
+        record "receivers_due_to_sent_seconds" =>
             json!({"without": statistics::summarize(&mut due_without),
                 "with": statistics::summarize(&mut due_with)}),
-        )
-        .record("receivers_organizations", size.organizations)
-        .record("receivers_faulty", faulty_count)
-        .record("receivers_faulty_loads", faulty.cargo_between(burst).len())
-        .record("receivers_healthy_per_second", round_to(rate, 1))
-        .check_figure(
-            format!("receivers: due to sent p99 is below {MAX_DUE_TO_SENT} s"),
+        record "receivers_organizations" => size.organizations,
+        record "receivers_faulty" => faulty_count,
+        record "receivers_faulty_loads" => faulty.cargo_between(burst).len(),
+        record "receivers_healthy_per_second" => round_to(rate, 1),
+        check_figure format!("receivers: due to sent p99 is below {MAX_DUE_TO_SENT} s") =>
             percentile(&mut due_with, 990).is_some_and(|p99| p99 < MAX_DUE_TO_SENT),
-        )
-        .check_figure(
-            format!(
-                "receivers: {} healthy callbacks per second",
-                size.callbacks_per_second
-            ),
-            rate >= f64::from(size.callbacks_per_second) * MIN_CALLBACK_SHARE,
-        );
+        check_figure format!("receivers: {wanted} healthy callbacks per second") =>
+            rate >= f64::from(wanted) * MIN_CALLBACK_SHARE,
+    }
     Ok(())
 }
 

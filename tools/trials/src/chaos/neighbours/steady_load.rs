@@ -2,28 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::callbacks::receipts::CallbackReceipts;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::http_client::{ConnectionReuse, HttpRequest};
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceClient;
-use crate::harness::load::load_log::{LoadLog, LoadSource};
 use crate::harness::load::open_loop;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::longshored::config_files::{self, TrialProviderAccount, TrialProviderModel};
-use crate::harness::measurement::statistics::{self, percentile, round_to};
-use crate::harness::organization::TrialOrganization;
-use crate::harness::polling::PollLimits;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::longshored::config_files;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    BaseEnvironment, CallbackReceipts, Deployment, FREE_MODEL, FailureContext as _, HttpRequest,
+    LoadLog, LoadSource, PollLimits, Result, ServiceClient, TrialEnvironment, TrialFailure,
+    TrialOrganization, TrialProviderAccount, TrialProviderModel, TrialVerdict, judge, percentile,
+    round_to,
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How much a machine that is busy with a neighbour may add to the p99.
@@ -92,34 +86,27 @@ pub struct SteadyLoad {
 }
 
 impl SteadyLoad {
-    /// Loads for each model in turn, on keep-alive connections.
+    /// Loads for each model in turn, on keep-alive connections to the first server.
     pub fn new(
-        serving: SocketAddr,
+        environment: &TrialEnvironment,
         members: Vec<LoadingOrganization>,
         models: &[&'static str],
-        receipts: &Arc<CallbackReceipts>,
-    ) -> Arc<Self> {
-        Self::with_reuse(
-            ConnectionReuse::KeepAlive,
-            serving,
-            members,
-            models,
-            receipts,
-        )
+    ) -> Result<Arc<Self>> {
+        let client = ServiceClient::new(environment.server()?.address());
+        Ok(Self::with_client(client, environment, members, models))
     }
 
-    pub fn with_reuse(
-        reach: ConnectionReuse,
-        serving: SocketAddr,
+    pub fn with_client(
+        client: ServiceClient,
+        environment: &TrialEnvironment,
         members: Vec<LoadingOrganization>,
         models: &[&'static str],
-        receipts: &Arc<CallbackReceipts>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            client: ServiceClient::with_reuse(serving, reach),
+            client,
             organizations: members,
             models: models.to_vec(),
-            receipts: Arc::clone(receipts),
+            receipts: Arc::clone(&environment.callback_sink.receipts),
             log: LoadLog::default(),
         })
     }
@@ -289,21 +276,17 @@ pub fn judge_slowdown(
     calm: &mut LoadObservation,
     disturbed: &mut LoadObservation,
 ) {
-    verdict.record(
-        name,
-        json!({"without": calm.to_json(), "with": disturbed.to_json()}),
-    );
+    judge! { verdict;
+        record name => json!({"without": calm.to_json(), "with": disturbed.to_json()}),
+    }
     let (without, with) = (calm.callback_p99(), disturbed.callback_p99());
     let is_alike = without.zip(with).is_some_and(|(without, with)| {
         with <= without.mul_add(MAX_P99_FACTOR, MAX_P99_EXTRA_SECONDS)
     });
-    verdict
-        .check_figure(
-            format!("{name}: load to callback p99 stays within twice the usual and 2 s"),
+    judge! { verdict;
+        check_figure format!("{name}: load to callback p99 stays within twice the usual and 2 s") =>
             is_alike,
-        )
-        .check(
-            format!("{name}: every load is accepted and called back"),
+        check format!("{name}: every load is accepted and called back") =>
             disturbed.without_callback == 0 && disturbed.refused.is_empty(),
-        );
+    }
 }

@@ -5,15 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::harness::callbacks::callback_sink;
 use crate::harness::checks::completion;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::{Deployment, ProcessSpec};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    DatabaseLayout, Deployment, FailureContext as _, ProcessSpec, Result, TrialEnvironment,
+    TrialVerdict, judge, report_progress,
+};
 use crate::options::{ChaosOverloadOptions, CommonOptions};
 
 /// Where Debian installs the library that shifts the clock of a process.
@@ -42,8 +39,7 @@ pub(super) async fn run(
 ) -> Result<TrialVerdict> {
     let library = FAKETIME_LIBRARIES.iter().map(PathBuf::from);
     let library = library.into_iter().find(|path| path.exists());
-    let library =
-        library.ok_or_else(|| TrialFailure::new("libfaketime is missing: run ./dev deps"))?;
+    let library = library.context("libfaketime is missing: run ./dev deps")?;
     let library = library.display().to_string();
     let mut deployment = Deployment::new([
         process_with_shifted_clock("serve", "serve-ahead", "+600s", &library),
@@ -58,8 +54,8 @@ pub(super) async fn run(
         retry_delay = SMALL_RETRY_DELAY_SECONDS;
         deployment = deployment.with("CALLBACK_RETRY_DELAYS", &format!("{retry_delay:.0},120"));
     }
-    let base = BaseEnvironment::build_for_chaos(common, DatabaseLayout::SharedServer).await?;
-    let environment = TrialEnvironment::start(base, deployment).await?;
+    let layout = DatabaseLayout::SharedServer;
+    let environment = TrialEnvironment::build(common, layout, deployment).await?;
 
     let length = Duration::from_secs(options.seconds);
     let load = open_loop::load_each_in_turn(&environment.callers);
@@ -75,13 +71,11 @@ pub(super) async fn run(
     let all_off = all_off.into_iter().all(|(offset, sign)| {
         (offset - sign * CLOCK_OFFSET_SECONDS).abs() < CLOCK_OFFSET_TOLERANCE_SECONDS
     });
-    verdict
-        .record("database_ahead_seconds", offsets)
-        .check("the clocks were off", all_off)
-        .check(
-            "every load was accepted",
-            environment.callers.load_log.count_failures() == 0,
-        );
+    judge! { verdict;
+        record "database_ahead_seconds" => offsets,
+        check "the clocks were off" => all_off,
+        check "every load was accepted" => environment.callers.load_log.count_failures() == 0,
+    }
     judge_ids(&environment, now, length, &mut verdict);
     judge_schedule(&environment, retry_delay, &mut verdict);
     Ok(verdict)
@@ -160,22 +154,14 @@ fn judge_schedule(environment: &TrialEnvironment, retry_delay: f64, verdict: &mu
     let within = |values: &[f64], least: f64, most: f64| {
         values.iter().all(|value| (least..=most).contains(value))
     };
-    verdict
-        .record("callback_seconds", statistics::summarize(&mut first))
-        .record("retry_seconds", statistics::summarize(&mut retries))
-        .record("retries", retries.len())
-        .check(
-            "no callback is early or late",
-            within(
-                &first,
-                MOCK_DELAY - ACKNOWLEDGEMENT_SECONDS,
-                MOCK_DELAY + MAX_LATE_SECONDS,
-            ),
-        )
-        .check(
-            "no retry is early or late",
-            missing_retries == 0
-                && !retries.is_empty()
-                && within(&retries, retry_delay - 0.1, retry_delay + MAX_LATE_SECONDS),
-        );
+    judge! { verdict;
+        record "callback_seconds" => statistics::summarize(&mut first),
+        record "retry_seconds" => statistics::summarize(&mut retries),
+        record "retries" => retries.len(),
+        check "no callback is early or late" =>
+            within(&first, MOCK_DELAY - ACKNOWLEDGEMENT_SECONDS, MOCK_DELAY + MAX_LATE_SECONDS),
+        check "no retry is early or late" => missing_retries == 0
+            && !retries.is_empty()
+            && within(&retries, retry_delay - 0.1, retry_delay + MAX_LATE_SECONDS),
+    }
 }

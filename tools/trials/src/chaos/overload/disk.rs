@@ -4,19 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::harness::checks::completion;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::{Deployment, ProcessSpec};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
+use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
-use crate::harness::measurement::statistics::{self, round_to};
-use crate::harness::progress::report_progress;
-use crate::harness::servers::postgres::TrialPostgresServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
-use crate::harness::servers::small_disk::SmallDisk;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, Deployment, FailureContext as _, LoadLog, LoadRecord,
+    ProcessSpec, Result, ScratchFolder, SmallDisk, TrialEnvironment, TrialPostgresServer,
+    TrialVerdict, judge, report_progress, round_to,
+};
 use crate::options::{ChaosOverloadOptions, CommonOptions};
 
 const DISK_MEGABYTES: u64 = 320;
@@ -94,7 +89,7 @@ async fn fill_and_free(
     let freed = Instant::now();
     report_progress("the disk has space again");
     let postgres = environment.postgres.first_mut();
-    let postgres = postgres.ok_or_else(|| TrialFailure::new("no database server is running"))?;
+    let postgres = postgres.context("no database server is running")?;
     // A server that could not write its log has exited: its supervisor starts it again.
     let restarted = !postgres.child.is_running();
     if restarted {
@@ -128,23 +123,17 @@ fn judge(verdict: &mut TrialVerdict, loads: &LoadLog, outage: DiskOutage) {
         .map(|load| load.ended_at() - outage.server_up_at)
         .min();
     let seconds = |duration: Option<Duration>| duration.map(|it| round_to(it.as_secs_f64(), 2));
-    verdict
-        .record("full_answers", load_log::count_answers(&meanwhile))
-        .record("refused_milliseconds", statistics::summarize(&mut refusals))
-        .record("first_refusal_after_seconds", seconds(first))
-        .record("works_after_seconds", seconds(works))
-        .record("server_was_restarted", outage.was_restarted)
-        .check(
-            "loads were refused while the disk was full",
-            first.is_some(),
-        )
-        .check(
-            "loads are refused while the disk is full",
+    judge! { verdict;
+        record "full_answers" => load_log::count_answers(&meanwhile),
+        record "refused_milliseconds" => statistics::summarize(&mut refusals),
+        record "first_refusal_after_seconds" => seconds(first),
+        record "works_after_seconds" => seconds(works),
+        record "server_was_restarted" => outage.was_restarted,
+        check "loads were refused while the disk was full" => first.is_some(),
+        check "loads are refused while the disk is full" =>
             noticed.is_empty() || noticed.iter().any(LoadRecord::is_refused),
-        )
-        .check("every answer is 202 or 503", others.count() == 0)
-        .check(
-            "loads are accepted again within 10 s",
+        check "every answer is 202 or 503" => others.count() == 0,
+        check "loads are accepted again within 10 s" =>
             !afterwards.is_empty() && afterwards.iter().all(LoadRecord::is_accepted),
-        );
+    }
 }

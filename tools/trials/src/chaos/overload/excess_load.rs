@@ -13,17 +13,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::harness::checks::completion;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::{Deployment, ProcessSpec};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
+use crate::harness::load::load_log;
 use crate::harness::load::open_loop;
-use crate::harness::measurement::statistics::{self, percentile, round_to};
-use crate::harness::progress::report_progress;
-use crate::harness::relays::slow_relay::SlowRelay;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    BaseEnvironment, DatabaseLayout, Deployment, LoadLog, LoadRecord, ProcessSpec, Result,
+    SlowRelay, TrialEnvironment, TrialVerdict, judge, percentile, report_progress, round_to,
+};
 use crate::options::{ChaosOverloadOptions, CommonOptions};
 
 const ADDED_LATENCY: Duration = Duration::from_millis(200);
@@ -88,7 +84,7 @@ pub(super) async fn run(
     report_progress(format!(
         "the service sustains {sustained:.0} loads per second"
     ));
-    let phases = offer_phases(&environment, &numbers, (sustained, options)).await;
+    let phases = offer_phases(&environment, &numbers, sustained, options).await;
     report_progress("waiting for completion");
     let settled = completion::wait_for_completion(&environment, SETTLE_TIMEOUT).await?;
 
@@ -130,7 +126,8 @@ async fn measure_sustained_rate(
 async fn offer_phases(
     environment: &TrialEnvironment,
     numbers: &Arc<AtomicU64>,
-    (sustained, options): (f64, &ChaosOverloadOptions),
+    sustained: f64,
+    options: &ChaosOverloadOptions,
 ) -> OverloadPhases {
     let one = |_| {
         let callers = Arc::clone(&environment.callers);
@@ -197,30 +194,21 @@ fn judge(verdict: &mut TrialVerdict, loads: &LoadLog, phases: OverloadPhases, su
     let others = flood
         .iter()
         .filter(|load| !load.is_accepted() && !load.is_refused());
-    verdict
-        .record("offered_per_second", round_to(offered, 1))
-        .record("goodput_per_second", round_to(goodput, 1))
-        .record("goodput_ratio", round_to(goodput / sustained.max(1.0), 3))
-        .record("answers", load_log::count_answers(&flood))
-        .record(
-            "accepted_milliseconds",
-            statistics::summarize(&mut accepted),
-        )
-        .record("refused_milliseconds", statistics::summarize(&mut refusals))
-        .record(
-            "slow_refusals_by_second",
-            slow_refusals_by_second(&flood, phases),
-        )
-        .check_figure(
-            "goodput is at least 80 % of the sustained rate",
+    judge! { verdict;
+        record "offered_per_second" => round_to(offered, 1),
+        record "goodput_per_second" => round_to(goodput, 1),
+        record "goodput_ratio" => round_to(goodput / sustained.max(1.0), 3),
+        record "answers" => load_log::count_answers(&flood),
+        record "accepted_milliseconds" => statistics::summarize(&mut accepted),
+        record "refused_milliseconds" => statistics::summarize(&mut refusals),
+        record "slow_refusals_by_second" => slow_refusals_by_second(&flood, phases),
+        check_figure "goodput is at least 80 % of the sustained rate" =>
             goodput >= sustained * MIN_GOODPUT_RATIO,
-        )
-        .check_figure("some loads were refused", !refusals.is_empty())
-        .check_figure(
-            "refusals take at most 100 ms at p99",
+        check_figure "some loads were refused" => !refusals.is_empty(),
+        check_figure "refusals take at most 100 ms at p99" =>
             slow_refusal.is_some_and(|slow| slow <= MAX_REFUSAL_MILLISECONDS),
-        )
-        .check("every answer is 202 or 503", others.count() == 0);
+        check "every answer is 202 or 503" => others.count() == 0,
+    }
     judge_recovery(verdict, loads, phases);
 }
 
@@ -262,15 +250,11 @@ fn judge_recovery(verdict: &mut TrialVerdict, loads: &LoadLog, phases: OverloadP
         _ => false,
     };
     let last_refusal = last_refusal.map(|after| round_to(after.as_secs_f64(), 2));
-    verdict
-        .record("calm_milliseconds", statistics::summarize(&mut before))
-        .record(
-            "normal_milliseconds",
-            statistics::summarize(&mut late_milliseconds),
-        )
-        .record("last_refusal_after_seconds", last_refusal)
-        .check_figure(
-            "latency and acceptance are normal again within 10 s",
+    judge! { verdict;
+        record "calm_milliseconds" => statistics::summarize(&mut before),
+        record "normal_milliseconds" => statistics::summarize(&mut late_milliseconds),
+        record "last_refusal_after_seconds" => last_refusal,
+        check_figure "latency and acceptance are normal again within 10 s" =>
             !late.is_empty() && late.iter().all(LoadRecord::is_accepted) && is_quick,
-        );
+    }
 }

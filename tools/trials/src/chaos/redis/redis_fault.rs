@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::load::load_log::{self, LoadLog, LoadRecord};
-use crate::harness::measurement::statistics::{
-    self, percentile, round_to, summarize, to_milliseconds,
+use crate::harness::load::load_log;
+use crate::harness::measurement::statistics;
+use crate::harness::{
+    LoadLog, LoadRecord, TrialVerdict, judge, percentile, round_to, summarize, to_milliseconds,
 };
-use crate::harness::verdict::TrialVerdict;
 
 /// The label of an organization far below its limit.
 pub const WITHIN_LIMIT: &str = "within limit";
@@ -109,16 +109,15 @@ impl RedisFaultRecord {
         let around = (self.calm_from, first.1 + FIRST_CALLS_WINDOW.1);
         let without_redis = LatencyComparison::between(loads, around.0, around.1).without_redis;
         let slowest = percentile(&mut [without_redis, calm.with_redis.clone()].concat(), 1000);
-        verdict
-            .record(&format!("{name}_calm_milliseconds"), calm.summary())
-            .record(&format!("{name}_first_milliseconds"), at_first.summary())
+        judge! { verdict;
+            record &format!("{name}_calm_milliseconds") => calm.summary(),
+            record &format!("{name}_first_milliseconds") => at_first.summary(),
             // A third of the first calls waits, so the 90th percentile does not depend on
             // chance.
-            .check(
-                format!("{name}: the first calls wait at most for the Redis budget"),
+            check format!("{name}: the first calls wait at most for the Redis budget") =>
                 percentile(&mut at_first.with_redis, 900)
                     <= slowest.map(|most| most + REDIS_BUDGET_MILLISECONDS),
-            );
+        }
         if self.fault.outage_duration().is_none() {
             return;
         }
@@ -127,16 +126,12 @@ impl RedisFaultRecord {
             return;
         };
         let mut open = LatencyComparison::between(loads, opened.max(first.1), self.restored_at);
-        verdict
-            .record(
-                &format!("{name}_noticed_after_milliseconds"),
+        judge! { verdict;
+            record &format!("{name}_noticed_after_milliseconds") =>
                 round_to(to_milliseconds(opened - self.injected_at), 0),
-            )
-            .record(&format!("{name}_open_milliseconds"), open.summary())
-            .check(
-                format!("{name}: no call waits once the breaker is open"),
-                open.is_similar(),
-            );
+            record &format!("{name}_open_milliseconds") => open.summary(),
+            check format!("{name}: no call waits once the breaker is open") => open.is_similar(),
+        }
     }
 
     /// How much the organization over its limit got, and when its limit held again.
@@ -165,33 +160,18 @@ impl RedisFaultRecord {
         } else {
             MAX_WINDOW_ERROR
         };
-        verdict
-            .record(&format!("{name}_extra"), round_to(extra, 1))
-            .record(
-                &format!("{name}_exact_after_seconds"),
-                round_to(late.as_secs_f64(), 2),
-            )
-            .record(
-                &format!("{name}_window"),
+        judge! { verdict;
+            record &format!("{name}_extra") => round_to(extra, 1),
+            record &format!("{name}_exact_after_seconds") => round_to(late.as_secs_f64(), 2),
+            record &format!("{name}_window") =>
                 json!({"beyond_the_refill": round_to(error, 1), "tries": self.windows.len()}),
-            )
-            .record(
-                &format!("{name}_fallbacks_after_return"),
-                self.fallbacks_after_restore,
-            )
+            record &format!("{name}_fallbacks_after_return") => self.fallbacks_after_restore,
             // A token may have been about to enter the bucket when the fault happened.
-            .check(
-                format!("{name}: at most one extra burst for each fault"),
+            check format!("{name}: at most one extra burst for each fault") =>
                 extra <= FREE_PLAN_BURST * faults + 1.0,
-            )
-            .check(
-                format!("{name}: limits are exact again within 5 s"),
-                late <= MAX_EXACT_DELAY,
-            )
-            .check(
-                format!("{name}: then only the refill is accepted"),
-                error.abs() <= slack,
-            );
+            check format!("{name}: limits are exact again within 5 s") => late <= MAX_EXACT_DELAY,
+            check format!("{name}: then only the refill is accepted") => error.abs() <= slack,
+        }
     }
 }
 

@@ -2,15 +2,12 @@
 //! process.
 
 use crate::chaos::server::questions;
-use crate::harness::environment::base_environment::BaseEnvironment;
-use crate::harness::environment::databases::DatabaseLayout;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::longshored::config_files::{self, TrialProviderAccount, TrialProviderModel};
-use crate::harness::progress::report_progress;
-use crate::harness::relays::counting_proxy::CountingProxy;
-use crate::harness::servers::llama::{self, LlamaServer};
+use crate::harness::longshored::config_files;
+use crate::harness::servers::llama;
+use crate::harness::{
+    BaseEnvironment, CountingProxy, DatabaseLayout, Deployment, LlamaServer, Result,
+    TrialEnvironment, TrialProviderAccount, TrialProviderModel, report_progress,
+};
 use crate::options::{ChaosServerOptions, CommonOptions};
 
 const POSTGRES_MEMORY: &str = "128MB";

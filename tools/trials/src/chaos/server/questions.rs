@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::relays::request_log::ModelAnswer;
+use crate::harness::ModelAnswer;
 
 /// The model's name for callers.
 pub const MODEL: &str = "trial-smollm2";

@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::environment::databases::CHAOS_MEMORY;
-use crate::harness::environment::deployment::Deployment;
-use crate::harness::environment::provider_environment::ProviderEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::longshored::config_files::{TrialAccount, TrialAccounts};
-use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::{
+    CHAOS_MEMORY, Deployment, ProviderEnvironment, Result, SimulatorProcess, TrialAccount,
+    TrialAccounts,
+};
 use crate::options::CommonOptions;
 
 const ORGANIZATIONS: usize = 8;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result, TrialFailure};
 
 /// The submissions of all accounts.
 #[derive(Debug, Default)]
@@ -29,8 +29,7 @@ impl SubmissionAudit {
         grace: TimeDelta,
         list: &Value,
     ) -> Result<()> {
-        let list = list.as_array();
-        let list = list.ok_or_else(|| TrialFailure::new("the submissions are not a list"))?;
+        let list = list.as_array().context("the submissions are not a list")?;
         let mut first: HashMap<String, DateTime<Utc>> = HashMap::new();
         for one in list {
             self.submissions += 1;

@@ -10,10 +10,9 @@ use uuid::Uuid;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, account_faults};
 use crate::chaos::submit::kill_schedule::{KillSchedule, PlannedKill};
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::longshored::longshored_process::LongshoredProcess;
-use crate::harness::progress::report_progress;
-use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::{
+    FailureContext as _, LongshoredProcess, Result, SimulatorProcess, report_progress,
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A worker that is alive after this is killed, and its failpoint is tried again later.

@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::harness::callbacks::receipts::CallbackReceipts;
-use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::relays::listener;
+use crate::harness::{FailureContext as _, Result};
 
 /// Where a sink listens, how it answers and what it keeps.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::interruption::{HeldClaims, Interruptions};
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::polling::PollLimits;
+use crate::harness::environment::databases;
+use crate::harness::{FailureContext as _, PollLimits, Result};
 
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A sweeper frees such claims; it does not run all the time.
@@ -139,7 +139,7 @@ pub async fn wait_for_no_orphans(shards: &[(String, PgPool)]) -> Result<Vec<Stri
 
 async fn find_orphans(shards: &[(String, PgPool)]) -> Result<Vec<String>> {
     let query = "
-        select format('%s %s', count(*), kind) from (
+        select format('%s: %s %s', current_database(), count(*), kind) from (
             select 'lane' as kind, node, epoch from shard.lane
             union all select 'batch', node, epoch from shard.batch
             union all select 'delivery', node, epoch from shard.delivery
@@ -149,13 +149,8 @@ async fn find_orphans(shards: &[(String, PgPool)]) -> Result<Vec<String>> {
             where alive.node = claim.node and alive.epoch = claim.epoch
               and alive.dead_at is null and alive.seen_until > clock_timestamp())
         group by kind order by kind";
-    let mut found = Vec::new();
-    for (name, pool) in shards {
-        let rows = sqlx::query_scalar::<_, String>(query).fetch_all(pool).await;
-        let rows = rows.context("reading orphaned claims")?;
-        found.extend(rows.into_iter().map(|row| format!("{name}: {row}")));
-    }
-    Ok(found)
+    let found: Vec<(String,)> = databases::fetch_rows(shards, query).await?;
+    Ok(found.into_iter().map(|(text,)| text).collect())
 }
 
 #[cfg(test)]

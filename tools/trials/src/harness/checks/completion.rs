@@ -9,15 +9,12 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::harness::checks::ledger_audit::{self, TrialLedgerAudit};
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::http::load_request;
-use crate::harness::load::callers::ChaosCallers;
-use crate::harness::load::load_log::LoadRecord;
 use crate::harness::measurement::statistics;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::{
+    ChaosCallers, FailureContext as _, LoadRecord, PollLimits, Result, TrialEnvironment,
+    TrialVerdict, judge, report_progress,
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the rows may take after the callbacks.
@@ -25,8 +22,6 @@ const ROW_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of cargo that are checked over HTTP; all are counted by SQL.
 const TRACKING_SAMPLE: usize = 100;
 const MAX_CONCURRENT_LOOKUPS: usize = 8;
-/// How many wrong tracking statuses a verdict shows.
-const MAX_SHOWN: usize = 20;
 
 #[derive(Debug)]
 pub struct CompletionReport {
@@ -94,23 +89,15 @@ impl CompletionReport {
         let lost = self
             .loaded
             .saturating_sub(self.received.min(self.delivered));
-        verdict
-            .record("loaded", self.loaded)
-            .record("delivered", self.delivered)
-            .record("duplicates", receipts.count_duplicates())
-            .record("lost", lost)
-            .record(
-                "worst_gap_seconds",
-                worst.map(|worst| statistics::round_to(worst, 2)),
-            )
-            .record("gap_seconds", statistics::summarize(&mut gaps))
-            .record("unsuccessful", receipts.count_unsuccessful())
-            .record("not_acknowledged", callers.load_log.failures_by_reason());
-        if !self.mistracked.is_empty() {
-            let shown: Vec<String> = self.mistracked.iter().take(MAX_SHOWN).cloned().collect();
-            verdict
-                .record("mistracked", self.mistracked.len())
-                .record("mistracked_examples", shown);
+        judge! { verdict;
+            record "loaded" => self.loaded,
+            record "delivered" => self.delivered,
+            record "duplicates" => receipts.count_duplicates(),
+            record "lost" => lost,
+            record "worst_gap_seconds" => worst.map(|worst| statistics::round_to(worst, 2)),
+            record "gap_seconds" => statistics::summarize(&mut gaps),
+            record "unsuccessful" => receipts.count_unsuccessful(),
+            record "not_acknowledged" => callers.load_log.failures_by_reason(),
         }
         if !self.stuck.is_empty() {
             verdict.record("stuck", self.stuck.clone());
@@ -118,9 +105,10 @@ impl CompletionReport {
         verdict
             .check("something was loaded", self.loaded > 0)
             .check("every acknowledged cargo is delivered", lost == 0)
-            .check(
+            .check_none(
                 "tracking reports callback_delivered",
-                self.mistracked.is_empty(),
+                "mistracked",
+                &self.mistracked,
             )
             .check(
                 "no outcome failed because of the faults",
@@ -211,11 +199,11 @@ async fn describe_stuck(
                 case when delivery.cargo is not null then 'delivery '
                     || case when delivery.node is null then 'free' else 'claimed' end end,
                 case when node.dead_at is null then 'by a live node' else 'by a dead node' end) as how
-            from unnest($1) asked
-            left join shard.cargo on cargo.id = asked
-            left join shard.waiting on waiting.cargo = asked
+            from unnest($1) requested
+            left join shard.cargo on cargo.id = requested
+            left join shard.waiting on waiting.cargo = requested
             left join shard.batch on batch.id = cargo.batch
-            left join shard.delivery on delivery.cargo = asked
+            left join shard.delivery on delivery.cargo = requested
             left join shard.node on node.node = coalesce(delivery.node, batch.node)
             where cargo.callback_state is distinct from 'delivered') stuck
         group by how order by count(*) desc";

@@ -4,10 +4,8 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::harness::environment::files_environment::FilesEnvironment;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::environment::databases;
+use crate::harness::{FilesEnvironment, Result, TrialVerdict, report_progress};
 
 const MAX_CONCURRENT_DOWNLOADS: usize = 8;
 
@@ -25,26 +23,21 @@ pub struct FilesAudit {
 
 impl FilesAudit {
     pub fn judge(&self, verdict: &mut TrialVerdict) {
-        let some: Vec<&String> = self.wrong.iter().take(10).collect();
         verdict
             .record("ready", self.ready)
             .record("files_check", self.report.clone())
             .check("some files are ready", self.ready > 0)
-            .check(
+            .check_none(
                 "every ready file has the declared bytes",
-                self.wrong.is_empty(),
+                "wrong_bytes",
+                &self.wrong,
             )
-            .check(
+            .check_none(
                 "the stored counts equal the sums of the rows",
-                self.miscounted.is_empty(),
+                "miscounted",
+                &self.miscounted,
             )
             .check("admin files check finds nothing", self.is_clean);
-        if !self.wrong.is_empty() {
-            verdict.record("wrong_bytes", json!(some));
-        }
-        if !self.miscounted.is_empty() {
-            verdict.record("miscounted", json!(self.miscounted));
-        }
     }
 }
 
@@ -84,12 +77,7 @@ pub async fn audit_files(environment: &FilesEnvironment) -> Result<FilesAudit> {
 async fn read_ready_files(environment: &FilesEnvironment) -> Result<Vec<Row>> {
     let query = "select id, organization, sha256, size_bytes from shard.file
         where status = 'ready'";
-    let mut rows = Vec::new();
-    for (_, pool) in &environment.service.shards {
-        let here = sqlx::query_as::<_, Row>(query).fetch_all(pool).await;
-        rows.extend(here.context("reading ready files")?);
-    }
-    Ok(rows)
+    databases::fetch_rows(&environment.service.shards, query).await
 }
 
 /// What is wrong with a file's bytes, as its caller downloads them.
@@ -140,13 +128,6 @@ async fn find_miscounted(environment: &FilesEnvironment) -> Result<Vec<String>> 
             where gone_at is null group by organization) object using (organization)
         where coalesce(storage.files, 0) <> coalesce(file.files, 0)
            or coalesce(storage.bytes, 0) <> coalesce(file.bytes, 0) + coalesce(object.bytes, 0)";
-    let mut found = Vec::new();
-    for (_, pool) in &environment.service.shards {
-        let here: Vec<String> = sqlx::query_scalar(query)
-            .fetch_all(pool)
-            .await
-            .context("counting stored files")?;
-        found.extend(here);
-    }
-    Ok(found)
+    let found: Vec<(String,)> = databases::fetch_rows(&environment.service.shards, query).await?;
+    Ok(found.into_iter().map(|(text,)| text).collect())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::harness::longshored::longshored_process::LongshoredProcess;
+use crate::harness::LongshoredProcess;
 
 /// After an interruption, a process may still discover that it lost its lease.
 const REJOIN_GRACE: Duration = Duration::from_secs(8);
@@ -85,10 +85,6 @@ impl Interruption {
     /// How long its claims stayed with it, if it had any.
     pub fn takeover_time(&self) -> Option<Duration> {
         Some(self.last_held?.saturating_duration_since(self.began_at))
-    }
-
-    pub fn lanes_until(&self) -> Option<Instant> {
-        self.last_lane_held
     }
 }
 

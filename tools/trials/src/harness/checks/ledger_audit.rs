@@ -5,12 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::longshored::longshored_process::LongshoredProgram;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::verdict::TrialVerdict;
+use crate::harness::environment::databases;
+use crate::harness::{PollLimits, Result, TrialEnvironment, TrialVerdict, judge, report_progress};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The service also stores cargo whose load got no response; it ends like any other cargo.
@@ -28,7 +24,7 @@ pub struct TrialLedgerAudit {
 }
 
 /// Sums over all shards.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 struct LedgerSums {
     /// Cargo that is not completed or whose callback is open.
     open: i64,
@@ -46,31 +42,29 @@ struct LedgerSums {
 
 /// Waits until no cargo is open, then reads the ledger.
 pub async fn audit_environment(environment: &TrialEnvironment) -> Result<TrialLedgerAudit> {
-    let billed = || i64::try_from(environment.callers.receipts.count_billed()).unwrap_or(i64::MAX);
-    audit_shards(&environment.longshored, &environment.shards, billed).await
+    audit_charges(environment, || environment.callers.receipts.count_billed()).await
 }
 
-/// The same for any service; `received` counts the different priced successes.
-pub async fn audit_shards(
-    longshored: &LongshoredProgram,
-    shards: &[(String, PgPool)],
-    received: impl Fn() -> i64,
+/// The same with another count of the different priced successes.
+pub async fn audit_charges(
+    environment: &TrialEnvironment,
+    received: impl Fn() -> u64,
 ) -> Result<TrialLedgerAudit> {
     let limits = PollLimits::new(OPEN_CARGO_TIMEOUT, POLL_INTERVAL);
-    let read = async || read_sums(shards).await;
+    let read = async || read_sums(&environment.shards).await;
     let rows = limits.read_until(|rows| rows.open == 0, read).await?;
     report_progress(format!(
         "{} outcomes charged; checking the ledger",
         rows.settled
     ));
     let verb = ["admin", "ledger", "check", "--json"];
-    let checked = longshored.run_to_end(&verb).await?;
+    let checked = environment.longshored.run_to_end(&verb).await?;
     let report = serde_json::from_str(&checked.stdout)
         .unwrap_or_else(|_| json!(format!("{}{}", checked.stdout, checked.stderr)));
     Ok(TrialLedgerAudit {
         is_clean: checked.status.success(),
         report,
-        received: received(),
+        received: i64::try_from(received()).unwrap_or(i64::MAX),
         rows,
     })
 }
@@ -78,27 +72,26 @@ pub async fn audit_shards(
 impl TrialLedgerAudit {
     pub fn judge(&self, verdict: &mut TrialVerdict) {
         let rows = self.rows;
-        verdict
-            .record("settled", rows.settled)
-            .record("priced_received", self.received)
-            .record("charged_nanodollars", rows.charged)
-            .record("held_nanodollars", rows.held)
-            .record("ledger", self.report.clone())
-            .check("no cargo is left open", rows.open == 0)
-            .check("some cargo was charged for", rows.settled > 0)
-            .check("the ledger is clean", self.is_clean)
-            .check(
-                "exactly the priced cargo with a successful callback was charged",
+        judge! { verdict;
+            record "settled" => rows.settled,
+            record "priced_received" => self.received,
+            record "charged_nanodollars" => rows.charged,
+            record "held_nanodollars" => rows.held,
+            record "ledger" => self.report.clone(),
+            check "no cargo is left open" => rows.open == 0,
+            check "some cargo was charged for" => rows.settled > 0,
+            check "the ledger is clean" => self.is_clean,
+            check "exactly the priced cargo with a successful callback was charged" =>
                 rows.settled == self.received,
-            )
-            .check("free cargo is not charged", rows.free_charged == 0)
-            .check("no hold is left", (rows.held, rows.holding) == (0, 0));
+            check "free cargo is not charged" => rows.free_charged == 0,
+            check "no hold is left" => (rows.held, rows.holding) == (0, 0),
+        }
     }
 }
 
 async fn read_sums(shards: &[(String, PgPool)]) -> Result<LedgerSums> {
     let query = "
-        select array[open, settled, charged, free_charged, held, holding]
+        select open, settled, charged, free_charged, account.held, holding
         from (select
                 count(*) filter (where completed_at is null or callback_state = 'open') as open,
                 count(*) filter (where charged > 0) as settled,
@@ -109,18 +102,13 @@ async fn read_sums(shards: &[(String, PgPool)]) -> Result<LedgerSums> {
                 count(*) filter (where held > 0 or tokens_reserved > 0) as holding
             from shard.account) account";
     let mut sum = LedgerSums::default();
-    for (_, pool) in shards {
-        let row = sqlx::query_scalar::<_, Vec<i64>>(query).fetch_one(pool);
-        let row = row.await.context("reading the sums of the ledger")?;
-        let [open, settled, charged, free_charged, held, holding] = row.as_slice() else {
-            return Err(TrialFailure::new("the query returned unexpected columns"));
-        };
-        sum.open += open;
-        sum.settled += settled;
-        sum.charged += charged;
-        sum.free_charged += free_charged;
-        sum.held += held;
-        sum.holding += holding;
+    for row in databases::fetch_rows::<LedgerSums>(shards, query).await? {
+        sum.open += row.open;
+        sum.settled += row.settled;
+        sum.charged += row.charged;
+        sum.free_charged += row.free_charged;
+        sum.held += row.held;
+        sum.holding += row.holding;
     }
     Ok(sum)
 }

@@ -6,18 +6,19 @@ use sqlx::PgPool;
 
 use crate::harness::environment::databases::{self, CHAOS_MEMORY, DatabaseLayout};
 use crate::harness::environment::org_factory;
-use crate::harness::failure::Result;
-use crate::harness::longshored::longshored_process::{DatabaseUrls, LongshoredProgram};
 use crate::harness::longshored::org_setup;
-use crate::harness::organization::TrialOrganization;
-use crate::harness::progress::report_progress;
-use crate::harness::servers::postgres::{self, TrialPostgresServer};
-use crate::harness::servers::redis::TrialRedisServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::servers::postgres;
+use crate::harness::{
+    DatabaseUrls, FailureContext as _, LongshoredProgram, Result, ScratchFolder, TrialOrganization,
+    TrialPostgresServer, TrialRedisServer, report_progress,
+};
 use crate::options::CommonOptions;
 
 /// More organizations than this are copied by SQL, if there is one shard.
 const MAX_CREATED_ORGANIZATIONS: usize = 20;
+
+/// One master key: the bytes 0 to 31.
+const MASTER_KEYS: &str = "trial AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 
 /// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
@@ -81,6 +82,16 @@ impl BaseEnvironment {
             postgres,
             scratch,
         })
+    }
+
+    /// Gives the service a master key and switches encryption on, before its processes start.
+    pub async fn enable_encryption(&mut self) -> Result<()> {
+        let path = self.scratch.join("master-keys");
+        std::fs::write(&path, MASTER_KEYS).context("writing the file of master keys")?;
+        let path = path.display().to_string();
+        self.longshored.set("MASTER_KEY_FILE", &path);
+        let enable = ["admin", "encryption", "enable"];
+        self.longshored.run(&enable).await.map(|_| ())
     }
 
     /// The only database server, or the first one.

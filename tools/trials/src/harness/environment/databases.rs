@@ -1,10 +1,10 @@
 //! The databases of a trial, and how they are distributed over servers.
 
-use sqlx::PgPool;
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, PgPool};
 
-use crate::harness::failure::Result;
-use crate::harness::longshored::longshored_process::DatabaseUrls;
-use crate::harness::servers::postgres::{self, TrialPostgresServer};
+use crate::harness::servers::postgres;
+use crate::harness::{DatabaseUrls, FailureContext as _, Result, TrialPostgresServer};
 
 pub const CONTROL: &str = "control";
 /// The name of the only shard in a single-shard layout.
@@ -59,4 +59,17 @@ pub async fn create_databases(
         shards: urls,
     };
     Ok((urls, shards))
+}
+
+/// The rows of a query on every shard.
+pub async fn fetch_rows<T>(shards: &[(String, PgPool)], query: &'static str) -> Result<Vec<T>>
+where
+    T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+{
+    let mut rows = Vec::new();
+    for (name, pool) in shards {
+        let here = sqlx::query_as::<_, T>(query).fetch_all(pool).await;
+        rows.extend(here.context(format!("reading rows of {name}"))?);
+    }
+    Ok(rows)
 }

@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::harness::callbacks::callback_sink::SinkOptions;
-use crate::harness::longshored::catalogue::{self, FREE_MODEL, PRICED_MODEL};
+use crate::harness::longshored::catalogue;
+use crate::harness::relays::silent_relay::SilentRelay;
+use crate::harness::{FREE_MODEL, PRICED_MODEL, Result, SinkOptions};
 
 const DEFAULT_ORGANIZATIONS: usize = 20;
 /// Most cargo is priced; some is free, so that batches contain both.
@@ -127,6 +128,18 @@ impl Deployment {
     pub const fn with_organizations(mut self, count: usize) -> Self {
         self.organizations = count;
         self
+    }
+
+    /// Puts a relay between each process and the database server; returns them in the order of
+    /// the processes.
+    pub async fn add_silent_relays(&mut self, server: SocketAddr) -> Result<Vec<SilentRelay>> {
+        let mut relays = Vec::new();
+        for process in &mut self.processes {
+            let relay = SilentRelay::start(server).await?;
+            process.relay = Some(relay.address);
+            relays.push(relay);
+        }
+        Ok(relays)
     }
 
     /// The workers are created and not started.

@@ -8,23 +8,27 @@ use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::{CHAOS_MEMORY, DatabaseLayout};
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::files_client::FilesClient;
-use crate::harness::http::http_client::HttpClient;
-use crate::harness::longshored::catalogue::FREE_MODEL;
-use crate::harness::polling::PollLimits;
-use crate::harness::progress::report_progress;
-use crate::harness::relays::faulty_relay::FaultyRelay;
-use crate::harness::sample_files::SampleFile;
-use crate::harness::sample_files::upload_content::UploadContent;
-use crate::harness::servers::clamd::TrialClamdServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
-use crate::harness::servers::seaweedfs::TrialSeaweedServer;
+use crate::harness::{
+    FREE_MODEL, FailureContext as _, FaultyRelay, FilesClient, HttpClient, PollLimits, Result,
+    SampleFile, ScratchFolder, TrialClamdServer, TrialSeaweedServer, UploadContent,
+    report_progress,
+};
 use crate::options::CommonOptions;
 
 /// The service probes store and scanner before it accepts files.
 const FILES_READY_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(100));
+
+/// The servers of a trial with files, before the service starts.
+#[derive(Debug)]
+pub struct FilesServers {
+    pub base: BaseEnvironment,
+    store_relay: FaultyRelay,
+    scanner_relay: FaultyRelay,
+    object_store: TrialSeaweedServer,
+    scanner: TrialClamdServer,
+    scratch: Arc<ScratchFolder>,
+}
 
 /// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
@@ -41,9 +45,8 @@ pub struct FilesEnvironment {
     _scratch: Arc<ScratchFolder>,
 }
 
-impl FilesEnvironment {
-    /// A file can become ready when this returns.
-    pub async fn build(common: &CommonOptions, mut deployment: Deployment) -> Result<Self> {
+impl FilesServers {
+    pub async fn start(common: &CommonOptions) -> Result<Self> {
         let scratch = Arc::new(ScratchFolder::new()?);
         report_progress("starting SeaweedFS and clamd");
         // It takes longest to start.
@@ -60,19 +63,37 @@ impl FilesEnvironment {
         }
         let scanner_url = format!("tcp://{}", to_scanner.address);
         base.longshored.set("SCANNER", &scanner_url);
+        Ok(Self {
+            base,
+            store_relay: to_store,
+            scanner_relay: to_scanner,
+            object_store: objects,
+            scanner,
+            scratch,
+        })
+    }
+}
+
+impl FilesEnvironment {
+    pub async fn build(common: &CommonOptions, deployment: Deployment) -> Result<Self> {
+        Self::start(FilesServers::start(common).await?, deployment).await
+    }
+
+    /// A file can become ready when this returns.
+    pub async fn start(servers: FilesServers, mut deployment: Deployment) -> Result<Self> {
         deployment.models = vec![FREE_MODEL.to_owned()];
-        let service = TrialEnvironment::start(base, deployment).await?;
+        let service = TrialEnvironment::start(servers.base, deployment).await?;
         let (http, address) = (HttpClient::default(), service.server()?.address());
         let organizations = service.callers.organizations.iter();
         let clients = organizations.map(|it| FilesClient::new(http.clone(), address, &it.api_key));
         let environment = Self {
             clients: clients.collect(),
+            store_relay: servers.store_relay,
+            scanner_relay: servers.scanner_relay,
+            object_store: servers.object_store,
+            scanner: servers.scanner,
+            _scratch: servers.scratch,
             service,
-            store_relay: to_store,
-            scanner_relay: to_scanner,
-            object_store: objects,
-            scanner,
-            _scratch: scratch,
         };
         environment.wait_until_files_work().await?;
         Ok(environment)
@@ -80,7 +101,7 @@ impl FilesEnvironment {
 
     pub fn first_client(&self) -> Result<&FilesClient> {
         let first = self.clients.first();
-        first.ok_or_else(|| TrialFailure::new("there is no client that can upload"))
+        first.context("there is no client that can upload")
     }
 
     async fn wait_until_files_work(&self) -> Result<()> {

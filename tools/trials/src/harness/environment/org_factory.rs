@@ -8,9 +8,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::harness::environment::databases::{CONTROL, SHARD};
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::organization::TrialOrganization;
-use crate::harness::servers::postgres::TrialPostgresServer;
+use crate::harness::servers::postgres;
+use crate::harness::{
+    FailureContext as _, Result, TrialFailure, TrialOrganization, TrialPostgresServer,
+};
 
 /// The id of the `number`th copy: the time and the berth of the original, then the number.
 const CREATE_COPY_ID_FUNCTION: &str = "
@@ -108,10 +109,7 @@ pub async fn connect_with_copy_function(
     database: &str,
 ) -> Result<PgConnection> {
     let mut connection = server.connect(database).await?;
-    let function = sqlx::raw_sql(CREATE_COPY_ID_FUNCTION)
-        .execute(&mut connection)
-        .await;
-    function.context("creating the function to copy ids")?;
+    postgres::execute(&mut connection, CREATE_COPY_ID_FUNCTION).await?;
     Ok(connection)
 }
 

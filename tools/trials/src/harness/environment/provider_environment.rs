@@ -5,9 +5,7 @@ use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::Deployment;
 use crate::harness::environment::trial_environment::TrialEnvironment;
-use crate::harness::failure::Result;
-use crate::harness::longshored::config_files::TrialAccounts;
-use crate::harness::servers::simulator_process::SimulatorProcess;
+use crate::harness::{Result, SimulatorProcess, TrialAccounts};
 use crate::options::CommonOptions;
 
 /// Fields drop in this order: users first, then what they use.

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use sqlx::PgPool;
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::load::callers::ChaosCallers;
-use crate::harness::longshored::longshored_process::{LongshoredProcess, LongshoredProgram};
-use crate::harness::servers::postgres::{self, TrialPostgresServer};
-use crate::harness::servers::redis::TrialRedisServer;
-use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::servers::postgres;
+use crate::harness::{
+    CallbackSink, ChaosCallers, FailureContext as _, LongshoredProcess, LongshoredProgram, Result,
+    ScratchFolder, TrialPostgresServer, TrialRedisServer,
+};
 use crate::options::CommonOptions;
 
 /// Fields drop in this order: users first, then what they use.
@@ -31,16 +29,25 @@ pub struct TrialEnvironment {
 }
 
 impl TrialEnvironment {
+    /// New servers with the memory of a chaos trial, and these processes.
+    pub async fn build(
+        common: &CommonOptions,
+        layout: DatabaseLayout,
+        deployment: Deployment,
+    ) -> Result<Self> {
+        let base = BaseEnvironment::build_for_chaos(common, layout).await?;
+        Self::start(base, deployment).await
+    }
+
     /// Two processes that run `all`.
     pub async fn build_default(common: &CommonOptions, layout: DatabaseLayout) -> Result<Self> {
-        let base = BaseEnvironment::build_for_chaos(common, layout).await?;
         let mut deployment = Deployment::two_all();
         // The trial removes one database server at a time: a busy machine must not lose Redis
         // as well.
         if layout == DatabaseLayout::ServerPerDatabase {
             deployment = deployment.with_long_redis_budget();
         }
-        Self::start(base, deployment).await
+        Self::build(common, layout, deployment).await
     }
 
     /// Creates organizations and starts the processes; those that serve callers accept traffic
@@ -74,19 +81,17 @@ impl TrialEnvironment {
 
     pub fn first_shard(&self) -> Result<&PgPool> {
         let first = self.shards.first().map(|(_, pool)| pool);
-        first.ok_or_else(|| TrialFailure::new("there is no shard"))
+        first.context("there is no shard")
     }
 
     /// The first process that serves callers.
     pub fn server(&self) -> Result<&LongshoredProcess> {
-        let first = self.processes.first();
-        first.ok_or_else(|| TrialFailure::new("there is no process"))
+        self.processes.first().context("there is no process")
     }
 
     /// The first worker.
     pub fn worker(&self) -> Result<&LongshoredProcess> {
-        let first = self.workers().next();
-        first.ok_or_else(|| TrialFailure::new("there is no worker"))
+        self.workers().next().context("there is no worker")
     }
 
     pub fn workers(&self) -> impl Iterator<Item = &LongshoredProcess> {

@@ -13,12 +13,9 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::harness::failure::Result;
 use crate::harness::http::http_client::{HttpClient, HttpRequest, HttpResponse};
-use crate::harness::polling::PollLimits;
-use crate::harness::sample_files::unique_hex;
-use crate::harness::sample_files::upload_content::UploadContent;
 use crate::harness::sha256;
+use crate::harness::{PollLimits, Result, UploadContent, unique_hex};
 
 /// The error says why there is no response, or not the expected one.
 pub type FilesResult<T> = std::result::Result<T, String>;

@@ -15,6 +15,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderValue};
+use hyper::http::request::Builder;
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::harness::http::body_search::find_cargo_id;
-use crate::harness::sha256::StreamingSha256;
+use crate::harness::{FailureContext as _, Result, StreamingSha256, TrialFailure};
 
 /// Longer than any response may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -114,9 +115,22 @@ impl HttpClient {
     pub async fn fetch_digest(&self, url: &str) -> io::Result<(u16, StreamingSha256)> {
         let request = Request::get(url).body(Full::default());
         let request = request.map_err(io::Error::other)?;
-        let (host, mut digest) = (request_host(&request)?, StreamingSha256::new());
+        let (host, mut digest) = (request_host(&request)?, StreamingSha256::default());
         let response = self.exchange(&host, request, Some(&mut digest)).await?;
         Ok((response.status, digest))
+    }
+
+    /// Sends one request that must succeed.
+    pub async fn call(&self, request: Builder, body: impl Into<Bytes>) -> Result<HttpResponse> {
+        let request = request.body(Full::new(body.into()));
+        let request = request.context("building a request")?;
+        let what = format!("{} {}", request.method(), request.uri());
+        let response = self.send(request).await.context(&what)?;
+        if response.is_success() {
+            return Ok(response);
+        }
+        let (status, text) = (response.status, response.text());
+        Err(TrialFailure::new(format!("{what}: {status} {text}")))
     }
 
     pub fn close_idle_connections(&self) {

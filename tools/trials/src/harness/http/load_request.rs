@@ -8,8 +8,8 @@ use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use rand::RngExt as _;
 
+use crate::harness::TrialOrganization;
 use crate::harness::http::http_client::HttpRequest;
-use crate::harness::organization::TrialOrganization;
 
 pub const BODY_BYTES: usize = 1024;
 const LOAD_PATH: &str = "/cargo/load";

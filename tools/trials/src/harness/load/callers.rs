@@ -3,12 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
-use crate::harness::callbacks::receipts::CallbackReceipts;
-use crate::harness::http::load_request::LoadRequests;
-use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::load_log::LoadLog;
-use crate::harness::organization::TrialOrganization;
+use crate::harness::{
+    CallbackReceipts, CallbackSink, LoadRequests, ServiceClient, TrialOrganization,
+};
 
 /// The state of the load generator.
 #[derive(Debug)]

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::harness::callbacks::receipts::CallbackReceipts;
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::load_request::LoadRequests;
 use crate::harness::measurement::statistics;
-use crate::harness::organization::TrialOrganization;
+use crate::harness::{
+    CallbackReceipts, FailureContext as _, LoadRequests, Result, TrialOrganization,
+};
 use fast_connection::{FastConnection, ParsedResponse};
 
 /// How long a connection waits while enough cargo are in flight.

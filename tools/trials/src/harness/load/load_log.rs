@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::harness::http::http_client::{HttpRequest, HttpResponse};
-use crate::harness::http::service_client::ServiceClient;
 use crate::harness::measurement::statistics;
+use crate::harness::{HttpRequest, HttpResponse, ServiceClient};
 
 /// What a load belongs to.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,13 +6,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::harness::callbacks::callback_sink::CallbackSink;
-use crate::harness::http::http_client::HttpRequest;
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceClient;
 use crate::harness::load::callback_log::CallbackLog;
 use crate::harness::load::load_log::{LoadRecord, LoadSource};
-use crate::harness::organization::TrialOrganization;
+use crate::harness::{CallbackSink, HttpRequest, ServiceClient, TrialOrganization};
 
 #[derive(Debug)]
 pub struct QuestionLoader {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::{FailureContext as _, Result};
 
 /// The price of every priced model.
 pub const PRICE: &str = "price = { batch = { input = \"0.10\", output = \"0.40\" } }\n";
@@ -64,19 +64,4 @@ fn catalogue_toml() -> String {
         );
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_catalogue_has_the_models_that_are_loaded_for() {
-        let text = catalogue_toml();
-        let models = all_models();
-        assert!(models.len() >= 12);
-        for model in models {
-            assert_eq!(text.matches(&format!("id = \"{model}\"")).count(), 1);
-        }
-    }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::longshored::catalogue::PRICE;
+use crate::harness::{FailureContext as _, Result};
 
 /// A provider's account.
 #[derive(Debug)]

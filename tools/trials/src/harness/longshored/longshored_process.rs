@@ -4,17 +4,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::harness::failure::{Result, TrialFailure};
 use crate::harness::http::service_client;
 use crate::harness::longshored::catalogue;
 use crate::harness::longshored::licence::TrialLicence;
 use crate::harness::longshored::metrics::ScrapedMetrics;
 use crate::harness::measurement::process_memory;
-use crate::harness::polling::PollLimits;
-use crate::harness::servers::child_process::{ChildProgram, ProgramOutput};
-use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
-use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{
+    ChildProgram, ChildServer, FailureContext as _, PollLimits, ProgramOutput, Result,
+    ScratchFolder, TrialFailure,
+};
 use crate::options::CommonOptions;
 
 const START_LIMITS: PollLimits =
@@ -42,16 +41,25 @@ impl DatabaseUrls {
     /// The same databases on another port of this machine.
     #[must_use]
     pub fn with_port(&self, port: u16) -> Self {
-        let moved = |url: &str| {
+        self.map(|url| {
             let (server, database) = url.rsplit_once('/').unwrap_or((url, ""));
             let (host, _) = server.rsplit_once(':').unwrap_or((server, ""));
             format!("{host}:{port}/{database}")
-        };
+        })
+    }
+
+    /// The same databases with these parameters of the connection.
+    #[must_use]
+    pub fn with_parameters(&self, parameters: &str) -> Self {
+        self.map(|url| format!("{url}?{parameters}"))
+    }
+
+    fn map(&self, change: impl Fn(&str) -> String) -> Self {
         let shards = self.shards.iter();
         Self {
-            control: moved(&self.control),
+            control: change(&self.control),
             shards: shards
-                .map(|(name, url)| (name.clone(), moved(url)))
+                .map(|(name, url)| (name.clone(), change(url)))
                 .collect(),
         }
     }
@@ -92,7 +100,7 @@ impl LongshoredProgram {
     }
 
     /// The same for an environment variable that is not a setting.
-    fn set_env_var(&mut self, name: &str, value: &str) {
+    pub fn set_env_var(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
@@ -177,8 +185,7 @@ impl LongshoredProcess {
 
     /// The most memory that it has had so far.
     pub fn peak_megabytes(&self) -> Result<f64> {
-        let pid = self.child.pid();
-        let pid = pid.ok_or_else(|| TrialFailure::new("a process has exited"))?;
+        let pid = self.child.pid().context("a process has exited")?;
         process_memory::peak_resident_megabytes(pid)
     }
 
@@ -211,6 +218,12 @@ impl LongshoredProcess {
         let listens = listens.map(|(name, address)| (name.to_owned(), address.to_string()));
         program.environment.extend(listens);
         self.child.spawn(&program)
+    }
+
+    /// Starts it; it accepts traffic when this returns.
+    pub async fn start_and_wait(&mut self) -> Result<()> {
+        self.start()?;
+        self.wait_until_ready().await
     }
 
     /// Waits until it accepts traffic.
@@ -254,5 +267,8 @@ mod tests {
         let moved = databases.with_port(13_000);
         assert_eq!(moved.control, url(13_000, "control"));
         assert_eq!(moved.shards, [("north".to_owned(), url(13_000, "north"))]);
+        let encrypted = moved.with_parameters("sslmode=require");
+        let expected = "postgres://postgres@127.0.0.1:13000/control?sslmode=require";
+        assert_eq!(encrypted.control, expected);
     }
 }

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::http::load_request;
-use crate::harness::http::service_client::ServiceClient;
+use crate::harness::{FailureContext as _, Result, ServiceClient, TrialFailure};
 
 /// One response of `/metrics`.
 #[derive(Debug)]

@@ -3,10 +3,8 @@
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::string_field;
 use crate::harness::longshored::longshored_process::LongshoredProgram;
-use crate::harness::organization::TrialOrganization;
+use crate::harness::{FailureContext as _, Result, TrialOrganization, string_field};
 
 /// Enough to hide the time that starting a process takes.
 const MAX_CONCURRENT_COMMANDS: usize = 4;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::Sub;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result};
 
 /// Linux counts in hundredths of a second on every platform we use.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -56,8 +56,7 @@ pub fn ended_children_cpu_seconds() -> Result<f64> {
 fn read_process_stat(pid: u32) -> Result<ProcessStat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"));
     let text = text.context(format!("reading /proc/{pid}/stat"))?;
-    parse_process_stat(&text)
-        .ok_or_else(|| TrialFailure::new(format!("cannot parse /proc/{pid}/stat")))
+    parse_process_stat(&text).context(format!("cannot parse /proc/{pid}/stat"))
 }
 
 fn parse_process_stat(text: &str) -> Option<ProcessStat> {
@@ -83,7 +82,7 @@ pub struct MachineCpuTime {
 impl MachineCpuTime {
     pub fn read() -> Result<Self> {
         let text = fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
-        parse_machine_cpu_time(&text).ok_or_else(|| TrialFailure::new("cannot parse /proc/stat"))
+        parse_machine_cpu_time(&text).context("cannot parse /proc/stat")
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::measurement::cpu_time::{self, MachineCpuTime};
 use crate::harness::measurement::statistics::round_to;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result, TrialFailure};
 
 /// The open files of a process; each connection is one.
 pub fn count_open_files(pid: u32) -> Result<usize> {
@@ -29,24 +29,4 @@ pub fn raise_limit(needed: usize) -> Result<()> {
         maximum: most,
     };
     setrlimit(Resource::Nofile, limit).context("raising the limit of open files")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use super::*;
-
-    #[test]
-    fn a_socket_is_an_open_file() {
-        let listeners = [(); 50].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        assert!(count_open_files(std::process::id()).unwrap() >= listeners.len());
-    }
-
-    #[test]
-    fn the_limit_of_the_trial_becomes_the_hard_limit() {
-        raise_limit(1).unwrap();
-        let limit = getrlimit(Resource::Nofile);
-        assert_eq!(limit.current, limit.maximum);
-    }
 }

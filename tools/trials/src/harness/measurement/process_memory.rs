@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result};
 
 /// Megabytes that are resident now.
 pub fn resident_megabytes(pid: u32) -> Result<f64> {
@@ -17,8 +17,7 @@ pub fn peak_resident_megabytes(pid: u32) -> Result<f64> {
 fn read_status_field(pid: u32, field: &str) -> Result<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status"));
     let text = text.context(format!("reading /proc/{pid}/status"))?;
-    parse_megabytes(&text, field)
-        .ok_or_else(|| TrialFailure::new(format!("cannot parse /proc/{pid}/status")))
+    parse_megabytes(&text, field).context(format!("cannot parse /proc/{pid}/status"))
 }
 
 fn parse_megabytes(text: &str, field: &str) -> Option<f64> {

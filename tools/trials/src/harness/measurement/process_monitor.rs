@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::measurement::cpu_time;
 use crate::harness::measurement::process_memory;
 use crate::harness::measurement::statistics::round_to;

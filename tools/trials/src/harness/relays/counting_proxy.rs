@@ -1,7 +1,6 @@
 //! A proxy between the service and the model's server: forwards every call and logs the
 //! requests.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,10 +16,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
-use crate::harness::http::http_client::{ConnectionReuse, HttpClient};
 use crate::harness::relays::listener;
 use crate::harness::relays::request_log::{RequestEnd, RequestLog};
+use crate::harness::{ConnectionReuse, HttpClient, Result};
 
 /// A slow model on a busy machine takes minutes.
 const ANSWER_TIMEOUT: Duration = Duration::from_hours(1);
@@ -68,31 +66,17 @@ struct ProxyTarget {
     client: HttpClient,
 }
 
-/// The connection closes without a response.
-#[derive(Debug)]
-struct NoAnswer;
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no answer")
-    }
-}
-
-impl std::error::Error for NoAnswer {}
-
 impl ProxyTarget {
-    async fn forward(
-        &self,
-        request: Request<Incoming>,
-    ) -> std::result::Result<Response<Full<Bytes>>, NoAnswer> {
+    /// After an error, the connection closes without a response.
+    async fn forward(&self, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
         let id = request.headers().get("x-request-id");
         let id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();
         // The service also asks for health and models, by GET.
         let is_question = request.method() == Method::POST;
         let question = is_question.then(|| self.request_log.begin_request(id));
         let (head, body) = request.into_parts();
-        let body = body.collect().await.map_err(|_| NoAnswer)?.to_bytes();
-        let request = Request::from_parts(head, Full::new(body));
+        let body = body.collect().await.map_err(io::Error::other)?;
+        let request = Request::from_parts(head, Full::new(body.to_bytes()));
         let host = self.address.to_string();
         let answered = match self.client.send_to(&host, request).await {
             Ok(answered) => answered,
@@ -101,14 +85,14 @@ impl ProxyTarget {
                 if let Some(question) = question.filter(|_| is_unreachable) {
                     question.end(RequestEnd::NotReceived);
                 }
-                return Err(NoAnswer);
+                return Err(error);
             }
         };
         if let Some(question) = question {
             question.end(RequestEnd::from_response(answered.status, &answered.body));
         }
         let mut response = Response::new(Full::new(answered.body));
-        *response.status_mut() = StatusCode::from_u16(answered.status).map_err(|_| NoAnswer)?;
+        *response.status_mut() = StatusCode::from_u16(answered.status).map_err(io::Error::other)?;
         *response.headers_mut() = answered.headers;
         Ok(response)
     }

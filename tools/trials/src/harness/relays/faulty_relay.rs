@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::relays::listener;
 
 const CHUNK_BYTES: usize = 64 * 1024;

@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::relays::listener;
+use crate::harness::{FailureContext as _, Result};
 
 const LISTEN_BACKLOG: u32 = 4096;
 const DRIP_INTERVAL: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::relays::listener;
 use crate::harness::relays::narrow_socket;
 

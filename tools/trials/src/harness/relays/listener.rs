@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::{FailureContext as _, Result};
 use crate::harness::servers::free_port;
+use crate::harness::{FailureContext as _, Result};
 
 /// Out of file descriptors, the next accept may succeed.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);

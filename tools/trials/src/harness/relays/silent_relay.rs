@@ -12,7 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::relays::listener;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -26,6 +26,15 @@ pub enum SilenceDirection {
 }
 
 impl SilenceDirection {
+    /// Each direction in turn.
+    pub const fn in_turn(number: usize) -> Self {
+        match number % 3 {
+            0 => Self::ToClient,
+            1 => Self::Both,
+            _ => Self::ToServer,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Both => "both directions",
@@ -43,6 +52,16 @@ pub enum SilenceEnd {
     /// They stay silent for the client and are closed for the server, as if a firewall had
     /// dropped its state. New connections work.
     Dropped,
+}
+
+impl SilenceEnd {
+    /// Each in turn.
+    pub const fn in_turn(number: usize) -> Self {
+        match number % 2 {
+            0 => Self::Dropped,
+            _ => Self::Resumed,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::relays::listener;
 
 /// Small, so that connections share the bandwidth evenly.
@@ -67,8 +67,8 @@ impl SlowRelay {
             bytes_per_second,
             free_at: Mutex::new(Instant::now()),
         });
-        let way = Arc::clone(&link);
-        let relay = move |client| relay_connection(client, server, Arc::clone(&way));
+        let shared = Arc::clone(&link);
+        let relay = move |client| relay_connection(client, server, Arc::clone(&shared));
         let (address, serving) = listener::serve_on_free_port("a slow relay", relay).await?;
         Ok(Self {
             address,
@@ -86,7 +86,7 @@ impl SlowRelay {
     }
 }
 
-async fn relay_connection(client: TcpStream, server: SocketAddr, way: Arc<SlowLink>) {
+async fn relay_connection(client: TcpStream, server: SocketAddr, link: Arc<SlowLink>) {
     let Ok(server) = TcpStream::connect(server).await else {
         return;
     };
@@ -97,21 +97,21 @@ async fn relay_connection(client: TcpStream, server: SocketAddr, way: Arc<SlowLi
     let (under_way, arriving) = mpsc::channel(MAX_CHUNKS_IN_FLIGHT);
     let answers = async {
         tokio::join!(
-            delay_answers(from_server, under_way, &way),
+            delay_answers(from_server, under_way, &link),
             forward_when_due(arriving, to_client),
         );
     };
     // If either side closes, all three end; bytes in flight are lost.
     tokio::select! {
-        () = throttle(from_client, to_server, &way) => {}
+        () = throttle(from_client, to_server, &link) => {}
         () = answers => {}
     }
 }
 
-async fn throttle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &SlowLink) {
+async fn throttle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, link: &SlowLink) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {
-        tokio::time::sleep_until(way.reserve(length)).await;
+        tokio::time::sleep_until(link.reserve(length)).await;
         let bytes = chunk.get(..length).unwrap_or_default();
         if to.write_all(bytes).await.is_err() {
             return;
@@ -122,11 +122,11 @@ async fn throttle(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, way: &SlowLin
 async fn delay_answers(
     mut from: OwnedReadHalf,
     under_way: mpsc::Sender<(Instant, Vec<u8>)>,
-    way: &SlowLink,
+    link: &SlowLink,
 ) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {
-        let due = Instant::now() + way.delay();
+        let due = Instant::now() + link.delay();
         let bytes = chunk.get(..length).unwrap_or_default().to_vec();
         if under_way.send((due, bytes)).await.is_err() {
             return;

@@ -8,16 +8,18 @@
 mod session;
 mod statement;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::harness::failure::Result;
+use crate::harness::Result;
 use crate::harness::relays::listener;
 use session::RelaySession;
 pub use statement::StatementKind;
@@ -43,67 +45,65 @@ pub enum StatementFault {
 }
 
 impl StatementFault {
-    const ALL: [&'static str; 4] = ["failed", "hung", "answer_lost_silent", "answer_lost_closed"];
+    const NAMES: [&'static str; 4] = ["failed", "hung", "answer_lost_silent", "answer_lost_closed"];
 
-    const fn index(self) -> usize {
+    const fn name(self) -> &'static str {
+        let [failed, hung, silent, closed] = Self::NAMES;
         match self {
-            Self::Fail { .. } | Self::FailAndClose => 0,
-            Self::Hang => 1,
-            Self::LoseAnswer => 2,
-            Self::LoseAnswerAndClose => 3,
+            Self::Fail { .. } | Self::FailAndClose => failed,
+            Self::Hang => hung,
+            Self::LoseAnswer => silent,
+            Self::LoseAnswerAndClose => closed,
         }
     }
 }
 
-/// How many statements had which fault, by their kind.
+/// How many statements of each kind were seen, and how many had which fault.
 #[derive(Debug, Default)]
-pub struct StatementCounts {
-    seen: [AtomicU64; StatementKind::ALL.len()],
-    faults: [[AtomicU64; StatementFault::ALL.len()]; StatementKind::ALL.len()],
-}
+pub struct StatementCounts(Mutex<BTreeMap<&'static str, BTreeMap<&'static str, u64>>>);
 
 impl StatementCounts {
     fn record(&self, kind: StatementKind, fault: Option<StatementFault>) {
-        if let Some(seen) = self.seen.get(kind.index()) {
-            seen.fetch_add(1, Ordering::Relaxed);
-        }
-        let faults = self.faults.get(kind.index());
-        if let Some(fault) = fault
-            && let Some(count) = faults.and_then(|faults| faults.get(fault.index()))
-        {
-            count.fetch_add(1, Ordering::Relaxed);
+        let mut counts = self.0.lock();
+        let counts = counts.entry(kind.name()).or_default();
+        *counts.entry("seen").or_default() += 1;
+        if let Some(fault) = fault {
+            *counts.entry(fault.name()).or_default() += 1;
         }
     }
 
     /// The number of statements while faults were on.
     pub fn statements(&self) -> u64 {
-        let seen = self.seen.iter();
-        seen.map(|count| count.load(Ordering::Relaxed)).sum()
+        self.sum(|name| name == "seen")
     }
 
     pub fn faults(&self) -> u64 {
-        let counts = self.faults.iter().flatten();
-        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+        self.sum(|name| name != "seen")
+    }
+
+    fn sum(&self, is_counted: fn(&str) -> bool) -> u64 {
+        let counts = self.0.lock();
+        let counts = counts.values().flatten();
+        counts
+            .filter(|(name, _)| is_counted(name))
+            .map(|(_, count)| count)
+            .sum()
     }
 
     /// Whether every fault hit statements of this kind.
     pub fn was_hit_with_all(&self, kind: StatementKind) -> bool {
-        let faults = self.faults.get(kind.index());
-        faults.is_some_and(|faults| faults.iter().all(|count| count.load(Ordering::Relaxed) > 0))
+        let counts = self.0.lock();
+        let counts = counts.get(kind.name());
+        counts.is_some_and(|it| {
+            StatementFault::NAMES
+                .iter()
+                .all(|name| it.contains_key(name))
+        })
     }
 
     /// By kind and fault, for the verdict.
     pub fn figures(&self) -> Value {
-        let kinds = StatementKind::ALL.iter().zip(&self.seen).zip(&self.faults);
-        let kinds = kinds.map(|((kind, seen), faults)| {
-            let mut figures = Map::new();
-            figures.insert("seen".to_owned(), json!(seen.load(Ordering::Relaxed)));
-            for (name, count) in StatementFault::ALL.iter().zip(faults) {
-                figures.insert((*name).to_owned(), json!(count.load(Ordering::Relaxed)));
-            }
-            (kind.name().to_owned(), Value::Object(figures))
-        });
-        Value::Object(kinds.collect())
+        json!(*self.0.lock())
     }
 }
 

@@ -5,13 +5,11 @@
 
 use bytes::Bytes;
 
+use crate::harness::StreamingSha256;
 use crate::harness::sample_files::video;
-use crate::harness::sha256::StreamingSha256;
 
 /// Bytes that are generated at once for the digest.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// How long the single frame is shown.
-const DURATION_SECONDS: u32 = 60;
 
 #[derive(Debug, Clone)]
 pub struct GeneratedVideo {
@@ -28,14 +26,13 @@ pub struct GeneratedVideo {
 impl GeneratedVideo {
     /// A video of exactly `size` bytes, at least a few thousand.
     pub fn new(size: u64) -> Self {
-        let mut head = video::file_header(b"isom\0\0\x02\0isomiso2avc1mp41");
-        let frame_at = super::length_u32(&head) + 16;
-        let index = video::moov_box(frame_at, DURATION_SECONDS);
+        let mut head = video::file_header(video::MP4_TYPE);
+        let index = video::index(super::length_u32(&head) + 16);
         let media = size - (length_u64(&head) + length_u64(&index));
         // The long form of a box: 1, its name, and eight bytes of length.
         head.extend_from_slice(b"\0\0\0\x01mdat");
         head.extend_from_slice(&media.to_be_bytes());
-        head.extend(video::frame_sample());
+        head.extend_from_slice(video::FRAME);
         Self {
             size,
             seed: rand::random(),
@@ -78,7 +75,7 @@ impl GeneratedVideo {
     }
 
     pub fn sha256(&self) -> String {
-        let mut digest = StreamingSha256::new();
+        let mut digest = StreamingSha256::default();
         let mut from = 0;
         while from < self.size {
             digest.update(&self.part(from, BLOCK_BYTES));

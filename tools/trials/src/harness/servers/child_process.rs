@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result, TrialFailure};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -195,7 +195,7 @@ impl ChildProcess {
 
     fn send_signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| TrialFailure::new("the process id is out of range"))?;
+        let pid = pid.context("the process id is out of range")?;
         kill_process(pid, signal).context(format!("signalling {}", self.name))
     }
 

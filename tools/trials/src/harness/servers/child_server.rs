@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::{ChildProcess, ChildProgram};
+use crate::harness::{FailureContext as _, PollLimits, Result, TrialFailure};
 
 /// How many lines of the log an error shows.
 const LOG_TAIL_LINES: usize = 50;
@@ -104,7 +103,7 @@ impl ChildServer {
 
     fn running(&self) -> Result<&ChildProcess> {
         let process = self.process.as_ref();
-        process.ok_or_else(|| TrialFailure::new(format!("{} is not running", self.name)))
+        process.context(format!("{} is not running", self.name))
     }
 
     /// The process, for a caller that ends it in another way.

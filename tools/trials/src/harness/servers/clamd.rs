@@ -8,12 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::ChildProgram;
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, PollLimits, Result};
 
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(20));
@@ -58,7 +57,7 @@ impl TrialClamdServer {
         // Debian's AppArmor profile depends on the path of the binary.
         let installed = ["/usr/sbin/clamd", "/usr/local/sbin/clamd"];
         let installed = installed.iter().find(|path| Path::new(path).exists());
-        let installed = installed.ok_or_else(|| TrialFailure::new("clamd is not installed"))?;
+        let installed = installed.context("clamd is not installed")?;
         fs::copy(installed, folder.join("clamd")).context("copying clamd")?;
         let mut made = Self {
             child: ChildServer::new("clamd", scratch.join("scanner.log"), START_LIMITS),
@@ -121,28 +120,4 @@ async fn run_command(address: SocketAddr, command: &str) -> Result<String> {
     answer
         .context("sending a command to clamd")?
         .context("sending a command to clamd")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_scanner_is_frozen_thawed_reloaded_and_started_again() {
-        let scratch = ScratchFolder::new().unwrap();
-        let mut scanner = TrialClamdServer::create(&scratch).await.unwrap();
-        assert_eq!(run_command(scanner.address, "PING").await.unwrap(), "PONG");
-        scanner.child.stop().unwrap();
-        let ping = tokio::time::timeout(
-            Duration::from_millis(50),
-            run_command(scanner.address, "PING"),
-        );
-        assert!(ping.await.is_err());
-        scanner.child.resume().unwrap();
-        scanner.reload().await.unwrap();
-        scanner.child.kill();
-        assert!(run_command(scanner.address, "PING").await.is_err());
-        scanner.start(ClamdLimits::SmallFile).await.unwrap();
-        assert_eq!(run_command(scanner.address, "PING").await.unwrap(), "PONG");
-    }
 }

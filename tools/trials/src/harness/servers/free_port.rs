@@ -4,7 +4,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use crate::harness::failure::{Result, TrialFailure};
+use crate::harness::{Result, TrialFailure};
 
 const MIN_PORT: u16 = 12_000;
 const DEFAULT_FIRST_EPHEMERAL_PORT: u16 = 32_768;

@@ -3,17 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::Request;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::http::http_client::HttpClient;
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::ChildProgram;
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{HttpClient, PollLimits, Result};
 use crate::options::ChaosServerOptions;
 
 /// Requests that it answers at the same time.
@@ -50,24 +46,11 @@ impl LlamaServer {
 
     /// Waits until it accepts requests.
     pub async fn wait_until_ready(&mut self) -> Result<()> {
-        let (web, url) = (
+        let (http, url) = (
             HttpClient::default(),
             format!("http://{}/health", self.address),
         );
-        let health = async || {
-            let request = Request::get(&url).body(Full::new(Bytes::new()));
-            let reply = web
-                .send(request.context("building a health request")?)
-                .await;
-            match reply {
-                Ok(reply) if reply.is_success() => Ok(()),
-                Ok(reply) => Err(TrialFailure::new(format!(
-                    "the health check answered {}",
-                    reply.status
-                ))),
-                Err(error) => Err(TrialFailure::new(error.to_string())),
-            }
-        };
+        let health = async || http.call(Request::get(&url), "").await.map(drop);
         self.child.wait_until_answering(health).await
     }
 }

@@ -1,6 +1,7 @@
 //! PostgreSQL servers for one trial, as durable as in production.
 
 pub mod standby;
+pub mod tls;
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,12 +14,11 @@ use serde_json::{Map, Value};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection, PgPool};
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::{ChildProgram, UnixUser};
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, PollLimits, Result};
 
 /// Tells the trial's own connections from the service's.
 pub const TRIALS_APPLICATION_NAME: &str = "trials";
@@ -186,11 +186,13 @@ impl TrialPostgresServer {
 
     pub async fn checkpoint(&self) -> Result<()> {
         let mut connection = self.connect("postgres").await?;
-        sqlx::raw_sql("checkpoint")
-            .execute(&mut connection)
-            .await
-            .context("checkpoint")?;
-        Ok(())
+        execute(&mut connection, "checkpoint").await
+    }
+
+    /// Ends the current segment of the write-ahead log: the whole log is in files then.
+    pub async fn switch_wal(&self) -> Result<()> {
+        let mut connection = self.connect("postgres").await?;
+        execute(&mut connection, "select pg_switch_wal()").await
     }
 
     /// The position of the write-ahead log, in bytes.
@@ -224,8 +226,13 @@ impl Drop for TrialPostgresServer {
 
 /// The only server, or the first one.
 pub fn first_server(servers: &[TrialPostgresServer]) -> Result<&TrialPostgresServer> {
-    let first = servers.first();
-    first.ok_or_else(|| TrialFailure::new("no database server is running"))
+    servers.first().context("no database server is running")
+}
+
+/// Runs statements without parameters.
+pub async fn execute(connection: &mut PgConnection, statements: &'static str) -> Result<()> {
+    let done = sqlx::raw_sql(statements).execute(connection).await;
+    done.context(statements).map(drop)
 }
 
 /// The server's clock, which timestamps the rows.
@@ -286,9 +293,7 @@ fn unprivileged_user(scratch: &ScratchFolder) -> Result<Option<UnixUser>> {
     }
     let users = fs::read_to_string("/etc/passwd").context("reading the list of users")?;
     let user = find_user("postgres", &users);
-    let user = user.ok_or_else(|| {
-        TrialFailure::new("PostgreSQL does not run as root, and there is no user postgres")
-    })?;
+    let user = user.context("PostgreSQL does not run as root, and there is no user postgres")?;
     Ok(Some(user))
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::ChildProgram;
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, PollLimits, Result, TrialFailure};
 
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(10));
@@ -96,36 +95,4 @@ async fn run_command(address: SocketAddr, command: &str) -> Result<String> {
     Err(TrialFailure::new(format!(
         "Redis answered {command}: {answer}"
     )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_server_is_frozen_thawed_and_comes_back_empty() {
-        let scratch = ScratchFolder::new().unwrap();
-        let mut redis = TrialRedisServer::create(&scratch).await.unwrap();
-        run_command(redis.address, "SET place example")
-            .await
-            .unwrap();
-        redis.child.stop().unwrap();
-        let ping = tokio::time::timeout(
-            Duration::from_millis(50),
-            run_command(redis.address, "PING"),
-        );
-        assert!(ping.await.is_err());
-        redis.child.resume().unwrap();
-        assert_eq!(redis.count_keys().await.unwrap(), 1);
-        redis.child.kill();
-        assert!(run_command(redis.address, "PING").await.is_err());
-        redis.start().await.unwrap();
-        assert_eq!(redis.count_keys().await.unwrap(), 0);
-        run_command(redis.address, "SET place example")
-            .await
-            .unwrap();
-        assert_eq!(redis.count_keys().await.unwrap(), 1);
-        redis.flush_all().await.unwrap();
-        assert_eq!(redis.count_keys().await.unwrap(), 0);
-    }
 }

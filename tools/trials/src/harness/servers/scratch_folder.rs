@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::harness::failure::{FailureContext as _, Result};
+use crate::harness::{FailureContext as _, Result};
 
 #[derive(Debug)]
 pub struct ScratchFolder {

@@ -4,14 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::harness::failure::{FailureContext as _, Result};
-use crate::harness::http::http_client::HttpClient;
-use crate::harness::http::s3_bucket::S3Bucket;
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::ChildProgram;
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, HttpClient, PollLimits, Result, S3Bucket};
 
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(100));

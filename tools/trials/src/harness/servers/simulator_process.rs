@@ -4,18 +4,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::Request;
 use serde_json::Value;
 
-use crate::harness::failure::{Result, TrialFailure};
-use crate::harness::http::http_client::HttpClient;
-use crate::harness::polling::PollLimits;
 use crate::harness::servers::child_process::ChildProgram;
 use crate::harness::servers::child_server::ChildServer;
 use crate::harness::servers::free_port;
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, HttpClient, PollLimits, Result};
 
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(20), Duration::from_millis(20));
@@ -72,13 +68,6 @@ async fn call_admin(
     let url = format!("http://{address}/admin/{path}");
     let body = body.map(ToString::to_string).unwrap_or_default();
     let request = Request::builder().method(method).uri(&url);
-    let request = request.body(Full::new(Bytes::from(body)));
-    let failed = |why: String| TrialFailure::new(format!("{method} {url}: {why}"));
-    let request = request.map_err(|error| failed(error.to_string()))?;
-    let reply = http.send(request).await;
-    let reply = reply.map_err(|error| failed(error.to_string()))?;
-    if !reply.is_success() {
-        return Err(failed(format!("{} {}", reply.status, reply.text())));
-    }
-    serde_json::from_slice(&reply.body).map_err(|error| failed(error.to_string()))
+    let reply = http.call(request, body).await?;
+    serde_json::from_slice(&reply.body).context(format!("{method} {url}"))
 }

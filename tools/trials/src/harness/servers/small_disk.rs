@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::{FailureContext as _, Result, TrialFailure};
 
 const CHUNK_BYTES: usize = 1 << 20;
 

@@ -2,22 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{ExpectedEnd, MEBIBYTE, UploadSession};
+use super::{ExpectedEnd, MEBIBYTE, ScenarioResult, UploadSession};
 use crate::chaos::files::fault_kind::UploadFaultKind;
 
 impl UploadSession<'_> {
-    pub(super) async fn complete_with_bad_parts(
-        &self,
-        fault: UploadFaultKind,
-    ) -> (ExpectedEnd, String) {
-        let uploaded = if fault == UploadFaultKind::MissingPart {
-            self.upload_first_part().await
+    pub(super) async fn complete_with_bad_parts(&self, fault: UploadFaultKind) -> ScenarioResult {
+        let mut listed = if fault == UploadFaultKind::MissingPart {
+            self.upload_first_part().await?
         } else {
-            self.client.upload_all(&self.grant, &self.content).await
-        };
-        let mut listed = match uploaded {
-            Ok(listed) => listed,
-            Err(refused) => return (ExpectedEnd::NotReady, refused),
+            self.upload().await?
         };
         if let Some([first, second]) = listed
             .get_mut("parts")
@@ -31,7 +24,7 @@ impl UploadSession<'_> {
             }
         }
         let (_, note) = self.complete_until_final(&listed).await;
-        (ExpectedEnd::NotReady, note)
+        Ok((ExpectedEnd::NotReady, note))
     }
 
     /// Uploads the first part and lists a second part that does not exist.
@@ -46,11 +39,8 @@ impl UploadSession<'_> {
         Ok(json!({"parts": [second, first]}))
     }
 
-    pub(super) async fn overwrite_part_while_validating(&self) -> (ExpectedEnd, String) {
-        let listed = match self.client.upload_all(&self.grant, &self.content).await {
-            Ok(listed) => listed,
-            Err(refused) => return (ExpectedEnd::NotReady, refused),
-        };
+    pub(super) async fn overwrite_part_while_validating(&self) -> ScenarioResult {
+        let listed = self.upload().await?;
         let part = self.grant.pointer("/parts/0").unwrap_or(&Value::Null);
         let mut bytes = self.content.part(0, 16 * MEBIBYTE).to_vec();
         if let Some(last) = bytes.last_mut() {
@@ -59,6 +49,6 @@ impl UploadSession<'_> {
         let again = self.client.put_part(&self.grant, part, bytes.into());
         let ((_, note), again) = tokio::join!(self.complete_until_final(&listed), again);
         // Either write may be first; a ready file has the declared bytes.
-        (ExpectedEnd::AnyEnd, format!("{note}; {again:?}"))
+        Ok((ExpectedEnd::AnyEnd, format!("{note}; {again:?}")))
     }
 }

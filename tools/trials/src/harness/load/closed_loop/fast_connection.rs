@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-use crate::harness::http::body_search::find_bytes;
+use crate::harness::find_bytes;
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 

@@ -13,23 +13,12 @@ pub enum StatementKind {
 }
 
 impl StatementKind {
-    pub const ALL: [Self; 4] = [Self::Begin, Self::Commit, Self::Rollback, Self::Other];
-
     pub const fn name(self) -> &'static str {
         match self {
             Self::Begin => "begin",
             Self::Commit => "commit",
             Self::Rollback => "rollback",
             Self::Other => "other",
-        }
-    }
-
-    pub(super) const fn index(self) -> usize {
-        match self {
-            Self::Begin => 0,
-            Self::Commit => 1,
-            Self::Rollback => 2,
-            Self::Other => 3,
         }
     }
 

@@ -6,13 +6,12 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::AssertSqlSafe;
 
-use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
 use crate::harness::measurement::cpu_time;
-use crate::harness::polling::PollLimits;
-use crate::harness::servers::postgres::{TrialPostgresServer, new_child};
+use crate::harness::servers::postgres::{TrialPostgresServer, execute, new_child};
 use crate::harness::servers::scratch_folder::ScratchFolder;
+use crate::harness::{FailureContext as _, PollLimits, Result, TrialFailure};
 
 const ATTACH_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(50));
@@ -38,19 +37,10 @@ impl TrialPostgresServer {
         }
         let mut copy = primary.installed_program("pg_basebackup");
         copy.user = primary.user;
-        let (folder, from) = (data.display().to_string(), primary.port.to_string());
-        let copy = copy
-            .with_arguments([
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &from,
-                "-U",
-                "postgres",
-                "-D",
-                &folder,
-            ])
-            .with_arguments(["-R", "-X", "stream", "-c", "fast"]);
+        let (folder, from) = (data.display(), primary.port);
+        let arguments =
+            format!("-h 127.0.0.1 -p {from} -U postgres -D {folder} -R -X stream -c fast");
+        let copy = copy.with_arguments(arguments.split_whitespace());
         copy.run(&scratch.join(format!("basebackup-{name}")))
             .await?;
         // After its promotion it must not wait for a standby that does not exist yet.
@@ -152,11 +142,6 @@ impl TrialPostgresServer {
     pub fn remove_data(&self) -> Result<()> {
         fs::remove_dir_all(&self.data_folder).context("removing the data of a killed primary")
     }
-}
-
-async fn execute(connection: &mut PgConnection, statement: &'static str) -> Result<()> {
-    let done = sqlx::raw_sql(statement).execute(connection).await;
-    done.context(statement).map(|_| ())
 }
 
 fn signal_processes(name: &str, pids: &[String]) -> Result<()> {

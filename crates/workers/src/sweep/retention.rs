@@ -1,0 +1,24 @@
+//! Erases the bodies of cargo that is past the retention of its project.
+
+use domain::time::Timestamp;
+use store::shard::retention::{self, MAX_CARGO_PER_STEP};
+
+use super::{MINUTE, SweepStage};
+
+impl SweepStage {
+    /// One transaction for the project that waits longest, and one for the queue. Returns how many
+    /// cargo were erased.
+    pub(super) async fn erase_bodies(&mut self, now: Timestamp) -> Result<u64, store::Error> {
+        let walked = retention::walk(&self.shard, now).await?;
+        let (examined, queued) =
+            retention::erase_queued(&self.shard, self.erasures_from, now).await?;
+        if examined < MAX_CARGO_PER_STEP {
+            // Rows before this are dead. Once a minute the search starts at the oldest again.
+            self.erasures_from = now - MINUTE;
+        }
+        let erased = u64::try_from(walked + queued).unwrap_or(u64::MAX);
+        let shard = self.shard.name.to_string();
+        metrics::counter!("longshore_cargo_erased_total", "shard" => shard).increment(erased);
+        Ok(erased)
+    }
+}

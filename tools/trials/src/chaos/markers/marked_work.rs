@@ -1,0 +1,148 @@
+//! Cargo and a file whose contents have markers, until everything about them is stored.
+
+use std::time::{Duration, Instant};
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::chaos::markers::marker::Markers;
+use crate::chaos::markers::marker_receiver::MarkerReceiver;
+use crate::chaos::neighbours::steady_load;
+use crate::harness::environment::base_environment::BaseEnvironment;
+use crate::harness::environment::files_environment::FilesEnvironment;
+use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
+use crate::harness::http::load_request;
+use crate::harness::http::service_client::ServiceClient;
+use crate::harness::longshored::config_files::TrialProviderAccount;
+use crate::harness::polling::PollLimits;
+use crate::harness::sample_files::SampleFile;
+use crate::harness::sample_files::upload_content::UploadContent;
+use crate::harness::servers::simulator_process::SimulatorProcess;
+
+/// The account whose answers repeat the question, and the account that rejects every job. Each has
+/// a model of the same name.
+const ANSWERING: &str = "answering";
+const REJECTING: &str = "rejecting";
+const ACCOUNT_LIMITS: &str = "linger_seconds = 1, grace_seconds = 12";
+/// How long the answering account lets its first calls wait. Meanwhile the worker has the file of
+/// the job open.
+const STALL_SECONDS: u32 = 1;
+const STALLED_CALLS: u32 = 2;
+const SETTLE_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_mins(1), Duration::from_millis(50));
+
+/// Accounts at the simulator, for a service that is not started yet.
+pub(super) fn set_accounts(base: &mut BaseEnvironment, simulator: &SimulatorProcess) -> Result<()> {
+    let accounts = [ANSWERING, REJECTING].map(|name| TrialProviderAccount {
+        name,
+        kind: "openai",
+        base_url: format!("http://{}/openai/v1", simulator.address),
+        shard: None,
+        limits: ACCOUNT_LIMITS.to_owned(),
+        has_credential: true,
+    });
+    steady_load::set_accounts(base, &accounts)
+}
+
+#[derive(Debug)]
+pub(super) struct MarkedWork<'a> {
+    pub environment: &'a FilesEnvironment,
+    pub simulator: &'a SimulatorProcess,
+    pub markers: &'a Markers,
+    /// How many cargo are answered. One more is rejected.
+    pub cargo: usize,
+}
+
+impl MarkedWork<'_> {
+    /// Loads everything, and waits until all callbacks are recorded.
+    pub(super) async fn run(&self) -> Result<()> {
+        self.set_faults().await?;
+        let receiver = MarkerReceiver::start(&self.markers.callback_answer).await?;
+        self.upload_file().await?;
+        for number in 0..self.cargo {
+            let question = self.markers.question(number);
+            self.load(ANSWERING, &question, &receiver).await?;
+        }
+        self.load(REJECTING, "Refuse this.", &receiver).await?;
+        let expected = self.cargo + 1;
+        SETTLE_LIMITS
+            .wait_until(|| receiver.count() >= expected)
+            .await;
+        self.wait_for_attempts(expected).await
+    }
+
+    async fn set_faults(&self) -> Result<()> {
+        let stall = json!([{"name": "stall", "seconds": STALL_SECONDS, "times": STALLED_CALLS}]);
+        let reject = json!([{"name": "validation_failed", "message": self.markers.provider_error}]);
+        for (account, faults) in [(ANSWERING, stall), (REJECTING, reject)] {
+            let path = format!("openai/{account}/faults");
+            self.simulator
+                .call_admin("PUT", &path, Some(&faults))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn load(&self, model: &str, question: &str, receiver: &MarkerReceiver) -> Result<()> {
+        let body = json!({
+            "params": {
+                "model": model,
+                "max_tokens": 64,
+                "messages": [{"role": "user", "content": question}],
+            },
+            "metadata": {"note": self.markers.metadata},
+            "callback_url": format!("{}?token={}", receiver.url(), self.markers.url_query),
+        });
+        let organization = self.environment.service.callers.organizations.first();
+        let organization =
+            organization.ok_or_else(|| TrialFailure::new("nothing can be loaded"))?;
+        let client = ServiceClient::new(self.environment.service.server()?.address());
+        let request = load_request::load(organization, body.to_string());
+        let answer = client.send(request).await.context("loading")?;
+        if answer.cargo_id().is_none() {
+            let text = format!("a load was refused: {} {}", answer.status, answer.text());
+            return Err(TrialFailure::new(text));
+        }
+        Ok(())
+    }
+
+    async fn upload_file(&self) -> Result<()> {
+        let client = self.environment.first_client()?;
+        let content = UploadContent::from(SampleFile::nth(0));
+        let declared: Value = json!({
+            "filename": format!("{}.jpg", self.markers.filename),
+            "media_type": content.media_type,
+            "size_bytes": content.size,
+            "sha256": content.sha256,
+            "metadata": {"note": self.markers.file_metadata},
+        });
+        let begun = Instant::now();
+        let created = client.send(Method::POST, "/files", Some(&declared)).await;
+        let staged = client.stage_session(&created, begun, &content).await;
+        let completed = staged.map_err(TrialFailure::new)?.complete().await;
+        if !matches!(completed.status, 200 | 202) {
+            let text = format!("a file was not completed: {}", completed.summary());
+            return Err(TrialFailure::new(text));
+        }
+        Ok(())
+    }
+
+    /// The answer of a receiver is stored after the callback.
+    async fn wait_for_attempts(&self, expected: usize) -> Result<()> {
+        let pool = self.environment.service.first_shard()?;
+        let count = async || {
+            let attempts = "select count(*) from shard.attempt where answer is not null";
+            let attempts = sqlx::query_scalar::<_, i64>(attempts).fetch_one(pool).await;
+            let attempts = attempts.context("counting callback attempts")?;
+            Ok(usize::try_from(attempts).unwrap_or_default())
+        };
+        let counted = SETTLE_LIMITS
+            .read_until(|count| *count >= expected, count)
+            .await?;
+        if counted < expected {
+            let text = format!("{counted} of {expected} callbacks were recorded");
+            return Err(TrialFailure::new(text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The markers of a run: one text for each kind of content, in no other run and in no program.
+
+use crate::harness::sha256;
+
+/// Makes the job of a batch larger than what its worker keeps in memory.
+const PROMPT_BYTES: usize = 20_000;
+/// The simulator's answer begins with so many digits of the question's SHA-256.
+const ANSWER_DIGITS: usize = 16;
+
+/// Letters and digits only: escaped in JSON or in a URL, they are the same.
+#[derive(Debug)]
+pub(super) struct Markers {
+    pub prompt: String,
+    /// In the answer alone: the provider computes it.
+    answer: String,
+    pub metadata: String,
+    pub url_query: String,
+    pub callback_answer: String,
+    pub provider_error: String,
+    pub filename: String,
+    pub file_metadata: String,
+}
+
+impl Markers {
+    pub(super) fn draw() -> Self {
+        let run = format!("zq{:016x}", rand::random::<u64>());
+        let prompt = format!("{run}prompt");
+        let digest = sha256::sha256_hex(prompt_text(&prompt, 0).as_bytes());
+        Self {
+            answer: digest.chars().take(ANSWER_DIGITS).collect(),
+            metadata: format!("{run}metadata"),
+            url_query: format!("{run}query"),
+            callback_answer: format!("{run}callbackanswer"),
+            provider_error: format!("{run}providererror"),
+            filename: format!("{run}filename"),
+            file_metadata: format!("{run}filemetadata"),
+            prompt,
+        }
+    }
+
+    /// The question of the `number`th cargo.
+    pub(super) fn question(&self, number: usize) -> String {
+        prompt_text(&self.prompt, number)
+    }
+
+    /// Every marker with the kind of content that has it.
+    pub(super) fn list(&self) -> [(&'static str, &str); 8] {
+        [
+            ("prompt", &self.prompt),
+            ("answer", &self.answer),
+            ("metadata", &self.metadata),
+            ("callback URL", &self.url_query),
+            ("callback answer", &self.callback_answer),
+            ("provider error", &self.provider_error),
+            ("file name", &self.filename),
+            ("file metadata", &self.file_metadata),
+        ]
+    }
+}
+
+fn prompt_text(marker: &str, number: usize) -> String {
+    format!("{marker} {number} {}", "x".repeat(PROMPT_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_not_in_the_question() {
+        let markers = Markers::draw();
+        assert_eq!(markers.answer.len(), ANSWER_DIGITS);
+        assert!(!markers.question(0).contains(&markers.answer));
+        assert!(markers.question(0).contains(&markers.prompt));
+    }
+}
