@@ -6,10 +6,12 @@ use domain::lane::{Lane, LaneId};
 use parking_lot::RwLock;
 use store::Shard;
 use store::shard::lane;
+use store::single_flight::SingleFlight;
 
 #[derive(Debug, Default)]
 pub(crate) struct LaneIdCache {
     ids: RwLock<HashMap<Lane, LaneId>>,
+    creation: SingleFlight,
 }
 
 impl LaneIdCache {
@@ -18,11 +20,12 @@ impl LaneIdCache {
         shard: &Shard,
         wanted: Lane,
     ) -> Result<LaneId, store::Error> {
-        if let Some(id) = self.ids.read().get(&wanted) {
-            return Ok(*id);
-        }
-        let id = lane::ensure(shard, &wanted).await?;
-        self.ids.write().insert(wanted, id);
-        Ok(id)
+        let known = || self.ids.read().get(&wanted).copied();
+        let create = async {
+            let id = lane::ensure(shard, &wanted).await?;
+            self.ids.write().insert(wanted.clone(), id);
+            Ok(id)
+        };
+        self.creation.get_or_read(known, create).await
     }
 }

@@ -32,6 +32,8 @@ pub mod tables;
 
 pub mod concurrency_slots;
 
+pub mod single_flight;
+
 pub mod view;
 
 pub use error::Error;

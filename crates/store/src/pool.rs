@@ -39,7 +39,7 @@ use connect::PooledConnection;
 use intercept::Interceptor;
 
 /// A caller waits this long for a connection, connecting included.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
+pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
 /// A connection that was idle for longer is pinged before it is used.
 const MAX_UNCHECKED_IDLE: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer is closed.

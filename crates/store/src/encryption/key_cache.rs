@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::encryption::envelope::DataKey;
 use crate::encryption::key_set::WriteKey;
+use crate::single_flight::SingleFlight;
 
 /// After this time a key is compared with its row again: a key that was destroyed or replaced is
 /// no longer used.
@@ -34,6 +35,8 @@ pub(crate) struct KeyCache {
     pub(crate) master_keys: Option<Arc<dyn MasterKeys>>,
     state: Mutex<CacheState>,
     unwrap_slots: Semaphore,
+    /// For the first read of whether encryption is on.
+    pub(crate) first_read: SingleFlight,
 }
 
 #[derive(Debug)]
@@ -73,6 +76,7 @@ impl KeyCache {
                 failure: None,
             }),
             unwrap_slots: Semaphore::new(MAX_CONCURRENT_UNWRAPS),
+            first_read: SingleFlight::default(),
         }
     }
 

@@ -179,12 +179,20 @@ async fn is_enabled(shard: &Shard, now: Timestamp) -> Result<bool, Error> {
     if let (Some(is_enabled), false) = (known, is_due) {
         return Ok(is_enabled);
     }
-    match rows::is_enabled(shard).await {
-        Ok(is_enabled) => {
-            shard.keys.set_enabled(is_enabled, now);
-            Ok(is_enabled)
+    let read = async {
+        let is_enabled = rows::is_enabled(shard).await?;
+        shard.keys.set_enabled(is_enabled, now);
+        Ok(is_enabled)
+    };
+    match known {
+        Some(known) => Ok(read.await.unwrap_or(known)),
+        None => {
+            shard
+                .keys
+                .first_read
+                .get_or_read(|| shard.keys.was_enabled(), read)
+                .await
         }
-        Err(failure) => known.ok_or(failure),
     }
 }
 
