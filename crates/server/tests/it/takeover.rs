@@ -5,6 +5,8 @@ use std::time::Duration;
 use sqlx::types::Uuid;
 use store::shard::node;
 use test_support::callback_receiver::CallbackReceiver;
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
 use workers::lease::Lease;
 use workers::stage::{Stage as _, StepResult};
 
@@ -107,8 +109,12 @@ async fn a_task_that_has_ended_does_not_own_a_later_claim() {
         .unwrap();
     // A task polls the batch and releases it. The stage has not seen the end of the task.
     let collect = &mut service.worker_sets[0].collect;
+    let tasks = Handle::current().metrics();
+    let others = tasks.num_alive_tasks();
     collect.advance(now).await.unwrap();
-    while count_claimed(&service).await > 0 {}
+    while count_claimed(&service).await > 0 || tasks.num_alive_tasks() > others {
+        yield_now().await;
+    }
 
     claim_without_an_answer(&service).await;
     let collect = &mut service.worker_sets[0].collect;
