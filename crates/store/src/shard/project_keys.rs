@@ -92,18 +92,20 @@ async fn find_write_keys(
 /// Makes sure that the cache has the key for new values of a project. A load does so before it is
 /// queued, so that its group waits for no master key.
 pub async fn prepare_write_key(shard: &Shard, project: ProjectId) -> Result<(), Error> {
-    let now = shard.clock.now();
-    if matches!(is_enabled(shard, now).await, Ok(false))
-        || shard.keys.take_fresh(project, 0, now).is_some()
-    {
-        return Ok(());
-    }
-    match write_keys(shard, [(project, 0)]).await {
-        Ok(keys) => keys.find(project).map(|_| ()),
+    match find_write_key(shard, project).await {
         // The group says what to do when the database does not answer.
         Err(failure) if failure.is_unavailable() => Ok(()),
-        Err(failure) => Err(failure),
+        found => found,
     }
+}
+
+async fn find_write_key(shard: &Shard, project: ProjectId) -> Result<(), Error> {
+    let now = shard.clock.now();
+    if !is_enabled(shard, now).await? || shard.keys.take_fresh(project, 0, now).is_some() {
+        return Ok(());
+    }
+    let keys = write_keys(shard, [(project, 0)]).await?;
+    keys.find(project).map(|_| ())
 }
 
 /// The keys for so many new values of each project, from the cache alone.
