@@ -10,6 +10,7 @@ bench journey --encrypted
 bench gather
 bench batches
 bench videos
+bench routes
 bench pages
 chaos kill --release
 chaos connections --release

@@ -99,6 +99,14 @@ FIGURES = {
         "loads p99 in ms: without files, one, all at once":
             "idle_load_milliseconds.p99 one_load_milliseconds.p99 many_load_milliseconds.p99",
     },
+    "bench routes": {
+        "cargo by way: batch, flex, realtime": "cargo_by_way.batch cargo_by_way.flex cargo_by_way.realtime",
+        "minutes to callback, p50 and max, with a day":
+            "minutes_to_callback.day.p50 minutes_to_callback.day.max",
+        "the same with two hours": "minutes_to_callback.two_hours.p50 minutes_to_callback.two_hours.max",
+        "the same with ten minutes": "minutes_to_callback.ten_minutes.p50 minutes_to_callback.ten_minutes.max",
+        "cost above the cheapest, %": "extra_cost_percent",
+    },
     "bench pages": {
         "cargo, rounds, pages": "cargo rounds pages",
         "the slowest page": "slowest",

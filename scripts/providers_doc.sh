@@ -29,7 +29,7 @@ providers_doc() {
         'ok +credential +read from the file ' 'openai-main.*open' 'claude-north.*open' 'claude-south.*open' \
         'gemini-main.*open' 'our-vllm.*open' '^gpt-5-mini: "success":true' '^claude: "success":true' \
         '^gemini-flash: "success":true' '^qwen: "success":true'
-    [[ $(grep -cE 'ok +reachable .*answers and accepts the credential' "$SCRATCH/pasted.log") == 5 ]] ||
+    [[ $(grep -cE 'ok +reachable .*answers and accepts the credential' "$SCRATCH/pasted.log") == 7 ]] ||
         fail_docs "not every account accepts its credential"
     say "every account of docs/providers.md works as pasted"
 }
@@ -91,5 +91,7 @@ providers_commands() {
         -e "s|http://gpu.internal:8000|$simulator/server|" \
         -e "/^kind = \"openai\"/a base_url = \"$simulator/openai/v1\"" \
         -e "/^kind = \"anthropic\"/a base_url = \"$simulator/anthropic\"" \
+        -e "s|https://RESOURCE.openai.azure.com|$simulator/azure|" \
+        -e "/^kind = \"groq\"/a base_url = \"$simulator/groq/openai/v1\"" \
         -e "/^kind = \"gemini\"/a base_url = \"$simulator/gemini\""
 }

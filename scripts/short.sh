@@ -11,6 +11,7 @@ bench journey --small --encrypted
 bench gather --small
 bench batches --small
 bench videos --small
+bench routes --small
 bench pages --small
 chaos kill --seconds 15
 chaos connections --seconds 15 --rate 40

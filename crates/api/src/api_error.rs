@@ -61,7 +61,7 @@ impl ApiError {
         location: [&'static str; STEPS],
         msg: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let loc = location.map(LocationStep::Key).to_vec();
+        let loc = location.map(LocationStep::key).to_vec();
         Self::validation(vec![ValidationError {
             kind: "value_error",
             loc,

@@ -17,6 +17,8 @@ use domain::id::{CargoId, FileId};
 use domain::idempotency::IdempotencyKey;
 use domain::key_spending::SpendingCap;
 use domain::lane::LaneId;
+use domain::response_shape::ResponseShape;
+use domain::time::Timestamp;
 use parking_lot::Mutex;
 use store::Shard;
 use store::body::PackedBody;
@@ -69,6 +71,13 @@ pub(crate) struct PreparedLoad {
     pub(crate) files: Vec<FileId>,
     /// The plan's monthly quota, unless the account has one of its own.
     pub(crate) monthly_tokens: Option<u64>,
+    pub(crate) response_shape: ResponseShape,
+    /// The warnings of the load as JSON, if there are any.
+    pub(crate) warnings: Option<Vec<u8>>,
+    /// The caller's deadline.
+    pub(crate) deadline_at: Option<Timestamp>,
+    /// Why the load takes its way, if there was a choice.
+    pub(crate) route_reason: Option<&'static str>,
 }
 
 impl PreparedLoad {

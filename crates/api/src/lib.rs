@@ -30,6 +30,8 @@ pub mod api_keys;
 
 mod lane_id_cache;
 
+mod lane_state_cache;
+
 pub mod node_heartbeat;
 
 pub mod rate_limit;

@@ -5,6 +5,7 @@
 
 use axum::http::StatusCode;
 use domain::callback_url::{AllowedSchemes, CallbackUrl};
+use domain::load_warning::LoadWarning;
 use domain::params::Params;
 use serde::de::{DeserializeSeed as _, IgnoredAny};
 use serde_json::Deserializer;
@@ -12,11 +13,29 @@ use serde_json::Deserializer;
 use crate::api_error::ApiError;
 use crate::validation_errors::ValidationErrors;
 
+mod block_fields;
+mod block_kind;
+mod blocks;
 mod body;
+mod cache_control;
+mod chat_extensions;
+mod deadline;
+mod json_value;
 mod messages;
+mod names;
+mod nested_vendor_fields;
+mod output_config;
 mod params;
+mod provider_options;
 mod reader;
+mod system;
+mod thinking;
+mod tools;
+mod unknown_fields;
 mod values;
+mod vendor_fields;
+
+pub(crate) use crate::load_validation::deadline::RequestedDeadline;
 
 /// The limits of this installation on a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +53,9 @@ pub(crate) struct ValidLoad {
     pub callback: Option<CallbackUrl>,
     /// The text of a JSON object, unchanged.
     pub metadata: Option<String>,
+    pub deadline: Option<RequestedDeadline>,
+    /// Fields that have no effect.
+    pub warnings: Vec<LoadWarning>,
 }
 
 pub(crate) fn parse_load(body: &[u8], rules: &LoadRules) -> Result<ValidLoad, ApiError> {
@@ -52,6 +74,8 @@ pub(crate) fn parse_load(body: &[u8], rules: &LoadRules) -> Result<ValidLoad, Ap
         .and_then(|value| json.end().map(|()| value));
     let value = value.map_err(|error| json_error(text, &error))?;
     let load = value.required_here(&mut faults, reader::NOT_AN_OBJECT);
+    let warnings = faults.take_warnings();
+    let load = load.map(|load| ValidLoad { warnings, ..load });
     faults.into_result(load).map_err(ApiError::validation)
 }
 
@@ -69,6 +93,9 @@ fn bad_request(detail: String) -> ApiError {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod extension_tests;
 
 #[cfg(test)]
 mod properties;

@@ -25,6 +25,7 @@ use crate::audit_log_reader::AuditLogReader;
 use crate::files::{FileService, FilesState};
 use crate::group_commit::LoadWriter;
 use crate::lane_id_cache::LaneIdCache;
+use crate::lane_state_cache::LaneStateCache;
 use crate::load_validation::LoadRules;
 use crate::node_heartbeat::NodeHeartbeat;
 use crate::rate_limit::{RateLimiter, RateLimiterOptions, RouteLimiter, RouteLimits};
@@ -104,6 +105,7 @@ pub(crate) struct ShardHandle {
     pub(crate) shard: Arc<Shard>,
     pub(crate) writer: LoadWriter,
     pub(crate) lanes: LaneIdCache,
+    pub(crate) lane_states: LaneStateCache,
     pub(crate) probe: ShardProbe,
 }
 
@@ -132,6 +134,7 @@ impl App {
                     shard,
                     writer,
                     lanes: LaneIdCache::default(),
+                    lane_states: LaneStateCache::default(),
                     probe: ShardProbe::default(),
                 },
             )

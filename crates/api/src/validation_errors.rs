@@ -1,25 +1,48 @@
-//! Collects validation errors, so that a caller sees all of them at once.
+//! Collects validation errors and warnings, so that a caller sees all of them at once.
 
 use std::borrow::Cow;
 
+use domain::load_warning::{LoadWarning, WarningCode};
 use wire::error_body::{LocationStep, ValidationError};
 
 /// More errors do not help the caller, and a hostile body could have millions.
 const MAX_REPORTED_ERRORS: usize = 100;
+/// Warnings are stored with the cargo.
+pub(crate) const MAX_REPORTED_WARNINGS: usize = 20;
 
-/// The errors found so far, and the location in the request that is being read.
+/// The errors and warnings found so far, and the location in the request that is being read.
 #[derive(Debug)]
 pub(crate) struct ValidationErrors {
     location: Vec<LocationStep>,
     errors: Vec<ValidationError>,
+    warnings: Vec<LoadWarning>,
 }
 
 impl ValidationErrors {
     pub(crate) fn at(place: impl IntoIterator<Item = &'static str>) -> Self {
         Self {
-            location: place.into_iter().map(LocationStep::Key).collect(),
+            location: place.into_iter().map(LocationStep::key).collect(),
             errors: Vec::new(),
+            warnings: Vec::new(),
         }
+    }
+
+    /// A second list at the same location, for a field that may turn out not to matter.
+    pub(crate) fn separate(&self) -> Self {
+        Self {
+            location: self.location.clone(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Adds the errors and warnings of a separate list.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let errors = MAX_REPORTED_ERRORS.saturating_sub(self.errors.len());
+        self.errors.extend(other.errors.into_iter().take(errors));
+        let warnings = MAX_REPORTED_WARNINGS.saturating_sub(self.warnings.len());
+        self.warnings
+            .extend(other.warnings.into_iter().take(warnings));
     }
 
     /// Calls `read` one step deeper in the request.
@@ -48,7 +71,31 @@ impl ValidationErrors {
         kind: &'static str,
         msg: impl Into<Cow<'static, str>>,
     ) {
-        self.within(LocationStep::Key(key), |faults| faults.add(kind, msg));
+        self.within(LocationStep::key(key), |faults| faults.add(kind, msg));
+    }
+
+    /// Adds a warning about the field at the current location.
+    pub(crate) fn warn(&mut self, code: WarningCode, message: impl Into<String>) {
+        if self.warnings.len() < MAX_REPORTED_WARNINGS {
+            self.warnings.push(LoadWarning {
+                field: self.field_path(),
+                code,
+                message: message.into(),
+            });
+        }
+    }
+
+    /// The current location below the body, such as `params.messages.0.name`.
+    fn field_path(&self) -> String {
+        let steps = self.location.iter().skip(1).map(|step| match step {
+            LocationStep::Key(key) => key.to_string(),
+            LocationStep::Index(index) => index.to_string(),
+        });
+        steps.collect::<Vec<_>>().join(".")
+    }
+
+    pub(crate) fn take_warnings(&mut self) -> Vec<LoadWarning> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// The value that was read, if there were no errors.
@@ -67,7 +114,7 @@ mod tests {
     #[test]
     fn errors_know_their_location() {
         let mut faults = ValidationErrors::at(["body", "params"]);
-        faults.within(LocationStep::Key("messages"), |faults| {
+        faults.within(LocationStep::key("messages"), |faults| {
             faults.within(LocationStep::Index(2), |faults| {
                 faults.add_at("role", "missing", "Field required");
             });
@@ -81,6 +128,34 @@ mod tests {
     #[test]
     fn without_errors_the_value_is_returned() {
         assert_eq!(ValidationErrors::at(["body"]).into_result(Some(7)), Ok(7));
+    }
+
+    #[test]
+    fn warnings_name_the_path_of_their_field() {
+        let mut faults = ValidationErrors::at(["body"]);
+        for index in 0..MAX_REPORTED_WARNINGS + 5 {
+            faults.within(LocationStep::Index(index), |faults| {
+                let name = LocationStep::name("seen".to_owned());
+                faults.within(name, |faults| faults.warn(WarningCode::UnknownField, "no"));
+            });
+        }
+        let warnings = faults.take_warnings();
+        assert_eq!(warnings.len(), MAX_REPORTED_WARNINGS);
+        assert_eq!(warnings[7].field, "7.seen");
+        assert_eq!(faults.into_result(Some(7)), Ok(7));
+    }
+
+    #[test]
+    fn a_separate_list_counts_only_if_it_is_merged() {
+        let mut faults = ValidationErrors::at(["body"]);
+        let mut ignored = faults.separate();
+        ignored.add("value_error", "no");
+        let mut counted = faults.separate();
+        counted.add_at("params", "missing", "Field required");
+        drop(ignored);
+        faults.merge(counted);
+        let json = serde_json::to_string(&faults.into_result(Some(())).unwrap_err()).unwrap();
+        insta::assert_snapshot!(json, @r#"[{"type":"missing","loc":["body","params"],"msg":"Field required"}]"#);
     }
 
     #[test]

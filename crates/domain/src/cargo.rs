@@ -13,7 +13,8 @@ use chrono::TimeDelta;
 use crate::batch;
 use crate::time::Timestamp;
 
-/// The target. At the deadline, cargo that is not at a provider fails.
+/// The target, unless the caller sets an earlier deadline. At the deadline, cargo that is not at a
+/// provider fails.
 pub const CARGO_DEADLINE: TimeDelta = TimeDelta::hours(24);
 /// A job with cargo of this age is cancelled at its provider. No cargo is submitted after the
 /// deadline, so from this age on no provider works on it.
@@ -101,6 +102,12 @@ pub fn deadline(loaded_at: Timestamp) -> Timestamp {
     loaded_at + CARGO_DEADLINE
 }
 
+/// The caller's deadline, or the usual one. A caller cannot extend it.
+pub fn deadline_of(loaded_at: Timestamp, requested: Option<Timestamp>) -> Timestamp {
+    let usual = deadline(loaded_at);
+    requested.map_or(usual, |requested| requested.min(usual))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
@@ -130,6 +137,15 @@ mod tests {
         COMPLETED -> callback_failed
         callback_failed -> callback_delivered
         ");
+    }
+
+    #[test]
+    fn a_caller_can_shorten_the_deadline_only() {
+        let loaded_at = Timestamp::UNIX_EPOCH;
+        let at = |hours| loaded_at + TimeDelta::hours(hours);
+        assert_eq!(deadline_of(loaded_at, None), at(24));
+        assert_eq!(deadline_of(loaded_at, Some(at(2))), at(2));
+        assert_eq!(deadline_of(loaded_at, Some(at(30))), at(24));
     }
 
     #[test]

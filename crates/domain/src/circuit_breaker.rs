@@ -60,6 +60,13 @@ impl CircuitBreaker {
         self.open.is_some()
     }
 
+    /// Until when no call may be made, if that is in the future.
+    pub fn open_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.open
+            .map(|open| open.until)
+            .filter(|until| *until > now)
+    }
+
     /// The probe was begun.
     pub const fn begin_probe(&mut self) {
         if let Some(open) = &mut self.open {
@@ -103,6 +110,15 @@ impl CircuitBreaker {
     }
 }
 
+/// When one of many requests is tried again that wait until the same time: up to a quarter later,
+/// so that they do not all come at once. `seed` is the request's own, such as its id.
+pub fn spread_retry(until: Timestamp, now: Timestamp, seed: u128) -> Timestamp {
+    const PARTS: u128 = 1000;
+    let part = i32::try_from(seed % PARTS).unwrap_or_default();
+    let quarter = (until - now).max(FIRST_BACKOFF) / 4;
+    until + quarter / 1000 * part
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +155,16 @@ mod tests {
         assert_eq!(breaker.allowance(at(6)), Allowance::Nothing);
         assert_eq!(breaker.record_answer(), BreakerChange::Closed);
         assert_eq!(breaker.allowance(at(6)), Allowance::Any);
+    }
+
+    #[test]
+    fn requests_that_wait_for_the_same_time_are_spread_over_a_quarter_more() {
+        let spread = |seed| (spread_retry(at(40), at(0), seed) - at(0)).num_milliseconds();
+        assert_eq!([0, 500, 999].map(spread), [40_000, 45_000, 49_990]);
+        let shortest = spread_retry(at(0), at(0), 999) - at(0);
+        assert_eq!(shortest, TimeDelta::microseconds(1_248_750));
+        assert_eq!(open_breaker().open_until(at(4)), Some(at(5)));
+        assert_eq!(open_breaker().open_until(at(5)), None);
     }
 
     #[test]

@@ -3,16 +3,22 @@
 //! It is placed with the load and settled or released with the outcome. It keeps the price of the
 //! load: a later price of the model does not change it.
 
+use crate::features::PromptCaching;
 use crate::file::{FileStructure, ReferencedFile};
-use crate::model::{InputBounds, Model, Price, SVC_MOCK};
+use crate::model::{InputBounds, Model, SVC_MOCK};
 use crate::money::Money;
-use crate::outcome::TokenUsage;
-use crate::params::Params;
+use crate::params::cache_control::CacheTtl;
+use crate::params::content::{ContentBlock, SystemBlock, SystemPrompt};
+use crate::params::{ChatParams, Params};
+use crate::price::{CacheWriting, Price};
+use crate::token_buckets::{TokenBuckets, TokenUsage};
 
-/// A price is for so many tokens.
-const TOKENS_PER_PRICE: i128 = 1_000_000;
 /// Tokens that a provider may add to each text: roles, separators, start and end.
 const OVERHEAD_TOKENS_PER_TEXT: u64 = 8;
+/// The longest prompt that a provider adds to a request with tools.
+const HIDDEN_TOOL_PROMPT_TOKENS: u64 = 900;
+/// The longest prompt that a provider adds to a request with an output format.
+const HIDDEN_FORMAT_PROMPT_TOKENS: u64 = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hold {
@@ -34,40 +40,46 @@ pub struct Settlement {
 }
 
 impl Hold {
-    /// A token has at least one byte, so its bytes bound the tokens of a text. The model's bounds
-    /// for images, pages and seconds bound the tokens of a file. `files` has an entry for each
-    /// reference of the load: a file that is referenced twice is read twice.
+    /// The dearest that can happen: the most tokens, each at the highest rate that can apply to it.
+    /// `files` has an entry for each reference of the load: a file that is referenced twice is read
+    /// twice.
     pub fn of(params: &Params, model: &Model, files: &[ReferencedFile]) -> Self {
         if model.id == SVC_MOCK {
             return Self::default();
         }
         let context = model.context.unwrap_or(u64::MAX);
-        let most = match params {
-            Params::Chat(chat) => TokenUsage {
-                input_tokens: files
-                    .iter()
-                    .map(|file| model.bounds.max_file_tokens(file))
-                    .fold(
-                        max_text_tokens(chat.text_bytes(), chat.messages.len() + 1),
-                        u64::saturating_add,
-                    )
-                    .min(context),
-                output_tokens: u64::from(chat.max_tokens),
-            },
+        let (most, writing) = match params {
+            Params::Chat(chat) => {
+                let most = TokenUsage {
+                    input_tokens: files
+                        .iter()
+                        .map(|file| model.bounds.max_file_tokens(file))
+                        .fold(max_chat_text_tokens(chat), u64::saturating_add)
+                        .min(context),
+                    // Providers refuse a smaller maximum, so encoders raise it.
+                    output_tokens: u64::from(chat.max_tokens.max(model.features.min_output)),
+                };
+                (most, cache_writing(chat, model))
+            }
             // Each text is read separately.
-            Params::Embedding(embedding) => TokenUsage {
-                input_tokens: embedding
-                    .input_text
-                    .texts()
-                    .iter()
-                    .map(|text| max_text_tokens(text.len(), 1).min(context))
-                    .fold(0, u64::saturating_add),
-                output_tokens: 0,
-            },
+            Params::Embedding(embedding) => {
+                let most = TokenUsage {
+                    input_tokens: embedding
+                        .input_text
+                        .texts()
+                        .iter()
+                        .map(|text| max_text_tokens(text.len(), 1).min(context))
+                        .fold(0, u64::saturating_add),
+                    output_tokens: 0,
+                };
+                (most, CacheWriting::None)
+            }
         };
         let price = model.prices.map(|prices| prices.batch);
         Self {
-            amount: price.map_or(Money::ZERO, |price| price.max_cost(most)),
+            amount: price.map_or(Money::ZERO, |price| {
+                price.max_cost(most.input_tokens, most.output_tokens, writing)
+            }),
             price,
             tokens: most.total(),
         }
@@ -79,7 +91,7 @@ impl Hold {
     }
 
     /// Charges the usage, and never more than was held.
-    pub fn settle(&self, usage: TokenUsage) -> Settlement {
+    pub fn settle(&self, usage: TokenBuckets) -> Settlement {
         let worth = self
             .price
             .map_or(Money::ZERO, |price| price.rounded_cost(usage));
@@ -94,31 +106,6 @@ impl Hold {
     /// Failed and cancelled work costs nothing.
     pub fn release(&self) -> Settlement {
         Settlement::default()
-    }
-}
-
-impl Price {
-    /// In millionths of a nano-dollar, so nothing is rounded.
-    fn exact_cost(self, usage: TokenUsage) -> i128 {
-        let part = |tokens: u64, price: Money| i128::from(tokens).saturating_mul(price.0.into());
-        part(usage.input_tokens, self.input).saturating_add(part(usage.output_tokens, self.output))
-    }
-
-    fn max_cost(self, usage: TokenUsage) -> Money {
-        to_money(
-            self.exact_cost(usage)
-                .saturating_add(TOKENS_PER_PRICE - 1)
-                .div_euclid(TOKENS_PER_PRICE),
-        )
-    }
-
-    /// The only place that rounds a charge.
-    pub fn rounded_cost(self, usage: TokenUsage) -> Money {
-        to_money(
-            self.exact_cost(usage)
-                .saturating_add(TOKENS_PER_PRICE / 2)
-                .div_euclid(TOKENS_PER_PRICE),
-        )
     }
 }
 
@@ -138,13 +125,48 @@ impl InputBounds {
     }
 }
 
-/// The most tokens of so many bytes in so many texts.
+/// A token has at least one byte, so its bytes bound the tokens of a text.
 fn max_text_tokens(bytes: usize, texts: usize) -> u64 {
     to_u64(bytes).saturating_add(to_u64(texts).saturating_mul(OVERHEAD_TOKENS_PER_TEXT))
 }
 
-fn to_money(nanos: i128) -> Money {
-    Money(i64::try_from(nanos).unwrap_or(i64::MAX))
+/// The most tokens of a chat without its files: messages, system prompt, tools, schemas and the
+/// prompts that a provider adds for them.
+fn max_chat_text_tokens(chat: &ChatParams) -> u64 {
+    let texts = chat.messages.len() + 1 + chat.tools.len();
+    let tools = if chat.tools.is_empty() {
+        0
+    } else {
+        HIDDEN_TOOL_PROMPT_TOKENS
+    };
+    let format = chat
+        .output_format()
+        .map_or(0, |_| HIDDEN_FORMAT_PROMPT_TOKENS);
+    max_text_tokens(chat.text_bytes(), texts)
+        .saturating_add(tools)
+        .saturating_add(format)
+}
+
+/// For how long the provider may cache the prompt. Marks count only if some route sends them.
+fn cache_writing(chat: &ChatParams, model: &Model) -> CacheWriting {
+    if model.features.caching == PromptCaching::Automatic {
+        return CacheWriting::None;
+    }
+    let system = chat.system.iter().flat_map(SystemPrompt::blocks);
+    let blocks = chat
+        .blocks()
+        .flat_map(|block| std::iter::once(block).chain(block.nested()));
+    let marks = chat
+        .cache_control
+        .into_iter()
+        .chain(system.filter_map(SystemBlock::cache_control))
+        .chain(chat.tools.iter().filter_map(|tool| tool.cache_control))
+        .chain(blocks.filter_map(ContentBlock::cache_control));
+    let longest = marks.map(|mark| match mark.ttl() {
+        CacheTtl::FiveMinutes => CacheWriting::Minutes,
+        CacheTtl::OneHour => CacheWriting::Hour,
+    });
+    longest.max().unwrap_or_default()
 }
 
 fn to_u64(count: usize) -> u64 {

@@ -3,6 +3,7 @@
 
 use crate::model::{Model, ModelKind};
 use crate::route::{InferenceMode, Route};
+use crate::route_choice::{self, LoadSituation, RouteReason};
 
 /// What identifies a lane within its shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,8 +28,21 @@ impl Lane {
         }
     }
 
-    /// The lane of a new load.
-    pub fn for_load(model: &Model, shard: &str) -> Self {
+    /// The lane of a load without a deadline on a model without flex.
+    pub fn preferred(model: &Model, shard: &str) -> Self {
         Self::of(model, model.routes.preferred(shard))
+    }
+
+    /// The lane of a new load, and why it takes that way if there was a choice.
+    pub fn for_load(
+        model: &Model,
+        shard: &str,
+        situation: &LoadSituation,
+    ) -> (Self, Option<RouteReason>) {
+        if !situation.has_deadline && !route_choice::has_choice(model, shard, false) {
+            return (Self::preferred(model, shard), None);
+        }
+        let choice = route_choice::choose(model, shard, situation);
+        (Self::of(model, choice.route), Some(choice.reason))
     }
 }

@@ -25,6 +25,10 @@ pub mod oidc;
 
 pub mod money;
 
+pub mod price;
+
+pub mod load_warning;
+
 pub mod suggestion;
 
 pub mod error_chain;
@@ -33,7 +37,33 @@ pub mod route;
 
 pub mod model;
 
+pub mod effort;
+
+pub mod route_choice;
+
 pub mod params;
+
+pub mod features;
+
+pub mod field_refusal;
+
+pub mod schema_dialect;
+
+pub mod conversation_rules;
+
+pub mod feature_check;
+
+pub mod token_buckets;
+
+pub mod response_shape;
+
+pub mod model_answer;
+
+pub mod tenant_hash;
+
+pub mod thinking_signature;
+
+pub mod provider_options;
 
 pub mod callback_url;
 

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::money::Money;
+use chrono::NaiveDate;
+
+use crate::features::Features;
+use crate::price::Price;
+use crate::provider_options::AllowedOptions;
 use crate::route::{InferenceMode, Route, Routes};
 
 /// Chat takes messages, embedding takes texts.
@@ -60,14 +64,8 @@ pub enum MockBehaviour {
     Fail(String),
 }
 
-/// What a million tokens cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Price {
-    pub input: Money,
-    pub output: Money,
-}
-
-/// What callers pay for a batch, and what the same work costs in realtime.
+/// What callers pay: the batch price, by whatever way the cargo goes. The other prices are for
+/// comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prices {
     pub batch: Price,
@@ -96,6 +94,12 @@ pub struct Model {
     pub prices: Option<Prices>,
     pub bounds: InputBounds,
     pub mock_behaviour: MockBehaviour,
+    /// What all routes have in common.
+    pub features: Features,
+    /// The `provider_options` that callers may send.
+    pub allowed_options: AllowedOptions,
+    /// When the provider stops serving the model, if that is known.
+    pub retires_at: Option<NaiveDate>,
 }
 
 impl Model {
@@ -103,12 +107,7 @@ impl Model {
     pub fn plain(id: &str, provider: &str, kind: ModelKind) -> Self {
         Self {
             id: id.to_owned(),
-            routes: Routes::from(Route {
-                provider: provider.to_owned(),
-                upstream_model: id.to_owned(),
-                via: InferenceMode::Batch,
-                shards: Vec::new(),
-            }),
+            routes: Routes::from(Route::plain(provider, id, InferenceMode::Batch)),
             kind,
             capabilities: Vec::new(),
             context: None,
@@ -116,12 +115,25 @@ impl Model {
             prices: None,
             bounds: InputBounds::default(),
             mock_behaviour: MockBehaviour::Echo,
+            features: Features::plain(),
+            allowed_options: AllowedOptions::new(),
+            retires_at: None,
         }
     }
 
     /// The realtime price, if it is known.
     pub fn realtime(&self) -> Option<Price> {
         self.prices.and_then(|prices| prices.realtime)
+    }
+
+    /// What the provider bills us by a route. Where the catalogue does not say it, we assume that
+    /// we pay what the model costs by the same way.
+    pub fn cost_by(&self, route: &Route) -> Option<Price> {
+        let own = || match route.via {
+            InferenceMode::Batch | InferenceMode::Flex => self.prices.map(|prices| prices.batch),
+            InferenceMode::Realtime => self.realtime(),
+        };
+        route.cost.or_else(own)
     }
 }
 
@@ -154,5 +166,38 @@ impl Catalogue {
 
     pub fn models(&self) -> impl Iterator<Item = &Model> {
         self.models.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::Money;
+
+    #[test]
+    fn a_route_without_a_cost_costs_what_the_model_costs_by_the_same_way() {
+        let price = |dollars: i64| Price::flat(Money(dollars), Money(dollars));
+        let model = Model {
+            prices: Some(Prices {
+                batch: price(1),
+                realtime: Some(price(2)),
+            }),
+            ..Model::plain("m", "mock", ModelKind::Chat)
+        };
+        let route = |via, cost| Route {
+            cost,
+            ..Route::plain("p", "theirs", via)
+        };
+        for (via, expected) in [
+            (InferenceMode::Batch, price(1)),
+            (InferenceMode::Flex, price(1)),
+            (InferenceMode::Realtime, price(2)),
+        ] {
+            assert_eq!(model.cost_by(&route(via, None)), Some(expected));
+            let stated = route(via, Some(price(7)));
+            assert_eq!(model.cost_by(&stated), Some(price(7)));
+        }
+        let free = Model::plain("m", "mock", ModelKind::Chat);
+        assert_eq!(free.cost_by(&route(InferenceMode::Batch, None)), None);
     }
 }

@@ -1,19 +1,32 @@
-//! A caller's request to a model: the contract's `params`, validated.
+//! A caller's request to a model: the contract's `params` and our superset of it, validated.
 //!
 //! This document is the same in the API, in the row and on the way to a provider, so it is
 //! serialized here.
 
-use std::collections::BTreeSet;
+pub mod cache_control;
+pub mod content;
+pub mod thinking;
+pub mod tools;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::file;
 use crate::id::FileId;
 use crate::model::ModelKind;
+use crate::params::cache_control::CacheControl;
+use crate::params::content::{ChatMessage, ContentBlock, SystemPrompt};
+use crate::params::thinking::{OutputConfig, OutputFormat, Thinking};
+use crate::params::tools::{Tool, ToolChoice};
 
-/// A validated request: chat or embedding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost every request is a chat, and none is kept in large numbers"
+)]
 pub enum Params {
     Chat(ChatParams),
     Embedding(EmbeddingParams),
@@ -25,7 +38,7 @@ pub struct ChatParams {
     pub max_tokens: u32,
     pub messages: Vec<ChatMessage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system: Option<String>,
+    pub system: Option<SystemPrompt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,15 +47,34 @@ pub struct ChatParams {
     pub top_k: Option<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_config: Option<OutputConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
+    /// Caches the prompt up to its last block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_control: Option<CacheControl>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u32>,
+    /// Fields for one kind of provider, by the name of the kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub provider_options: BTreeMap<String, Map<String, Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddingParams {
     pub model: String,
     pub input_text: InputText,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_type: Option<EmbeddingInputType>,
 }
 
-/// One text, or several that get one vector each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum InputText {
@@ -50,32 +82,15 @@ pub enum InputText {
     Many(Vec<String>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChatMessage {
-    pub role: String,
-    pub content: MessageContent,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum MessageContent {
-    Text(String),
-    Blocks(Vec<ContentBlock>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum ContentBlock {
-    Text { text: String },
-    Image { source: FileSource },
-    Document { source: FileSource },
-    Video { source: FileSource },
-}
-
-/// A reference to a stored file, with the id as the caller wrote it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileSource {
-    pub file_id: String,
+/// What the vectors are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbeddingInputType {
+    Query,
+    Document,
+    Similarity,
+    Classification,
+    Clustering,
 }
 
 impl Params {
@@ -93,7 +108,8 @@ impl Params {
         }
     }
 
-    /// The bytes of the longest input that is read at once: a whole chat, or one text.
+    /// The bytes of the longest text that the model reads at once: a chat as a whole, texts of an
+    /// embedding one by one.
     pub fn longest_input_bytes(&self) -> usize {
         match self {
             Self::Chat(chat) => chat.text_bytes(),
@@ -104,7 +120,7 @@ impl Params {
         }
     }
 
-    /// Every reference to a file, in order, with the kind that the file must have.
+    /// The referenced files in reading order, those in results of tools included.
     pub fn file_references(&self) -> impl Iterator<Item = (file::FileKind, &str)> {
         let messages = match self {
             Self::Chat(chat) => chat.messages.as_slice(),
@@ -113,10 +129,11 @@ impl Params {
         messages
             .iter()
             .flat_map(|message| message.content.blocks())
+            .flat_map(|block| std::iter::once(block).chain(block.nested()))
             .filter_map(ContentBlock::file_reference)
     }
 
-    /// The ids of the referenced files, each once. Malformed ids are skipped.
+    /// The distinct file ids. An id that cannot be parsed is left out: there is no such file.
     pub fn file_ids(&self) -> BTreeSet<FileId> {
         let named = self.file_references();
         named.filter_map(|(_, id)| id.parse().ok()).collect()
@@ -124,48 +141,70 @@ impl Params {
 }
 
 impl ChatParams {
-    /// How long its texts are in bytes, system prompt and roles included.
+    /// The bytes of everything that the model reads as text: roles, messages, the system prompt,
+    /// tools and schemas. Files do not count.
     pub fn text_bytes(&self) -> usize {
         let said = self.messages.iter().map(|message| {
-            message.role.len() + message.content.texts().map(str::len).sum::<usize>()
+            let blocks = message.content.blocks().iter();
+            let whole = match &message.content {
+                content::MessageContent::Text(text) => text.len(),
+                content::MessageContent::Blocks(_) => 0,
+            };
+            message.role.len() + whole + blocks.map(ContentBlock::text_bytes).sum::<usize>()
         });
-        self.system.as_ref().map_or(0, String::len) + said.sum::<usize>()
+        self.system_bytes() + said.sum::<usize>() + self.schema_bytes()
     }
-}
 
-impl MessageContent {
-    pub fn blocks(&self) -> &[ContentBlock] {
-        match self {
-            Self::Text(_) => &[],
-            Self::Blocks(blocks) => blocks,
+    fn system_bytes(&self) -> usize {
+        match &self.system {
+            None => 0,
+            Some(SystemPrompt::Text(text)) => text.len(),
+            Some(SystemPrompt::Blocks(blocks)) => {
+                blocks.iter().map(|block| block.text().len()).sum()
+            }
         }
     }
 
-    /// Its texts, in order.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let whole = match self {
-            Self::Text(text) => Some(text.as_str()),
-            Self::Blocks(_) => None,
-        };
-        whole
-            .into_iter()
-            .chain(self.blocks().iter().filter_map(|block| match block {
-                ContentBlock::Text { text } => Some(text.as_str()),
-                ContentBlock::Image { .. }
-                | ContentBlock::Document { .. }
-                | ContentBlock::Video { .. } => None,
-            }))
+    /// The bytes of tools and of the schema of the answer.
+    pub fn schema_bytes(&self) -> usize {
+        let tools = self.tools.iter().map(|tool| {
+            let description = tool.description.as_ref().map_or(0, String::len);
+            tool.name.len() + description + content::json_bytes(&tool.input_schema)
+        });
+        let format = self.output_format().map_or(0, |format| {
+            let OutputFormat::JsonSchema { schema, .. } = format;
+            content::json_bytes(schema)
+        });
+        tools.sum::<usize>() + format
     }
-}
 
-impl ContentBlock {
-    fn file_reference(&self) -> Option<(file::FileKind, &str)> {
-        match self {
-            Self::Text { .. } => None,
-            Self::Image { source } => Some((file::FileKind::Image, &source.file_id)),
-            Self::Document { source } => Some((file::FileKind::Document, &source.file_id)),
-            Self::Video { source } => Some((file::FileKind::Video, &source.file_id)),
-        }
+    pub fn output_format(&self) -> Option<&OutputFormat> {
+        self.output_config.as_ref()?.format.as_ref()
+    }
+
+    /// The blocks of all messages, without those inside results of tools.
+    pub fn blocks(&self) -> impl Iterator<Item = &ContentBlock> {
+        self.messages
+            .iter()
+            .flat_map(|message| message.content.blocks())
+    }
+
+    /// Whether the request uses a field or block whose answer goes beyond the contract: tools,
+    /// thinking or `output_config`. Only its answer may contain more than the contract says.
+    pub fn is_extended(&self) -> bool {
+        !self.tools.is_empty()
+            || self.tool_choice.is_some()
+            || self.thinking.is_some()
+            || self.output_config.is_some()
+            || self.blocks().any(|block| {
+                matches!(
+                    block,
+                    ContentBlock::ToolUse { .. }
+                        | ContentBlock::ToolResult { .. }
+                        | ContentBlock::Thinking { .. }
+                        | ContentBlock::RedactedThinking { .. }
+                )
+            })
     }
 }
 

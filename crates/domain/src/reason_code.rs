@@ -51,6 +51,9 @@ reason_codes! {
         ServerProcessing "server_processing" "the model's server is working on it",
         ServerUnavailable "server_unavailable"
             "the model's server does not answer right now; retrying soon",
+        FlexProcessing "flex_processing" "the provider is working on it at the flex tier",
+        FlexCapacity "flex_capacity"
+            "the provider has no spare capacity for the flex tier right now; retrying soon",
     }
 
     /// Why a cargo failed. The description says what happened and what to do next.
@@ -72,7 +75,7 @@ reason_codes! {
         BatchRejected "batch_rejected"
             "The provider rejected each batch with this cargo, and `error` is its message. Load it again, or choose another model.",
         DeadlineExceeded "deadline_exceeded"
-            "No provider had the cargo 24 hours after its load. Load it again, or choose another model.",
+            "No provider had the cargo at its deadline, which is 24 hours after its load unless the load sets an earlier one. Load it again, or choose another model.",
         ModelUnavailable "model_unavailable"
             "The model is no longer served. Load again with another model.",
         ProcessingInterrupted "processing_interrupted"
@@ -126,6 +129,8 @@ mod tests {
         batch_cancelling
         server_processing
         server_unavailable
+        flex_processing
+        flex_capacity
         ");
         let failures: Vec<_> = FailureCode::ALL.iter().map(|it| it.as_str()).collect();
         insta::assert_snapshot!(failures.join("\n"), @"

@@ -1,33 +1,49 @@
 //! Routes: the providers that serve a model, and which one a cargo takes next.
+//!
+//! `route_choice` chooses between batch, flex and realtime for deadlines of callers.
 
 use chrono::TimeDelta;
 
-/// From this age on, a cargo takes a realtime route, if there is one.
+use crate::features::Features;
+use crate::price::Price;
+
+/// From this age on, a cargo takes a flex or realtime route, if there is one.
 pub const REALTIME_FALLBACK_AGE: TimeDelta = TimeDelta::hours(20);
 
 /// A job that takes longer than this counts as stuck: its open cargo moves to batches of another
 /// account, if there is one. Two accounts can be tried before the realtime fallback.
 pub const SLOW_JOB_TIMEOUT: TimeDelta = TimeDelta::hours(10);
 
-/// Whether a provider takes cargo as a batch job, or one request at a time.
+/// Whether a provider takes cargo as a batch job, or one request at a time, and at which tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InferenceMode {
     Batch,
+    /// One request at a time at the batch price, when the provider has spare capacity.
+    Flex,
     Realtime,
 }
 
 impl InferenceMode {
+    pub const ALL: [Self; 3] = [Self::Batch, Self::Flex, Self::Realtime];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Batch => "batch",
+            Self::Flex => "flex",
             Self::Realtime => "realtime",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Batch, Self::Realtime]
-            .into_iter()
-            .find(|via| via.as_str() == text)
+        Self::ALL.into_iter().find(|via| via.as_str() == text)
+    }
+
+    /// Whether each cargo is a request of its own.
+    pub const fn is_single_request(self) -> bool {
+        match self {
+            Self::Batch => false,
+            Self::Flex | Self::Realtime => true,
+        }
     }
 }
 
@@ -41,9 +57,34 @@ pub struct Route {
     pub via: InferenceMode,
     /// The shards that it serves; empty means all.
     pub shards: Vec<String>,
+    pub api: ChatApi,
+    pub features: Features,
+    /// What the provider bills us for this model by this way, if it is known.
+    pub cost: Option<Price>,
+}
+
+/// The API by which a provider of the `OpenAI` kind is asked for a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum ChatApi {
+    #[default]
+    Completions,
+    Responses,
 }
 
 impl Route {
+    /// A route for plain text by Chat Completions, whose cost is not known.
+    pub fn plain(provider: &str, upstream_model: &str, via: InferenceMode) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            upstream_model: upstream_model.to_owned(),
+            via,
+            shards: Vec::new(),
+            api: ChatApi::Completions,
+            features: Features::plain(),
+            cost: None,
+        }
+    }
+
     pub fn serves(&self, shard: &str) -> bool {
         self.shards.is_empty() || self.shards.iter().any(|it| it == shard)
     }
@@ -63,6 +104,13 @@ impl Routes {
 
     pub fn iter(&self) -> impl Iterator<Item = &Route> {
         std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// What every route can do.
+    pub fn common_features(&self) -> Features {
+        let first = self.first.features.clone();
+        let others = self.others.iter();
+        others.fold(first, |common, route| common.common_with(&route.features))
     }
 
     pub fn find(&self, provider: &str, via: InferenceMode) -> Option<&Route> {
@@ -90,23 +138,30 @@ impl Routes {
     /// The route after `tried`, round robin, among the routes that are open. If none is open, the
     /// cargo waits for the next route in order.
     ///
-    /// Realtime costs us twice as much. A model with a batch route uses it only for urgent cargo.
+    /// Realtime costs us twice as much. A model with a batch or flex route uses it only for urgent
+    /// cargo, and after flex.
     pub fn next(
         &self,
         tried: Option<(&str, InferenceMode)>,
         age: TimeDelta,
         is_open: impl Fn(&Route) -> bool,
     ) -> &Route {
-        let is_urgent = age >= REALTIME_FALLBACK_AGE
-            && self
-                .iter()
-                .any(|route| route.via == InferenceMode::Realtime);
-        let ways: Vec<&Route> = if is_urgent {
-            self.iter()
-                .filter(|it| it.via == InferenceMode::Realtime)
-                .collect()
+        let has = |via| self.iter().any(|route| route.via == via);
+        let has_open_flex = self
+            .iter()
+            .any(|route| route.via == InferenceMode::Flex && is_open(route));
+        let was_flex = tried.is_some_and(|(_, via)| via == InferenceMode::Flex);
+        let urgent_way = if has_open_flex && !was_flex {
+            Some(InferenceMode::Flex)
         } else {
-            self.default_routes().collect()
+            [InferenceMode::Realtime, InferenceMode::Flex]
+                .into_iter()
+                .find(|via| has(*via))
+        };
+        let urgent_way = urgent_way.filter(|_| age >= REALTIME_FALLBACK_AGE);
+        let ways: Vec<&Route> = match urgent_way {
+            Some(way) => self.iter().filter(|it| it.via == way).collect(),
+            None => self.default_routes().collect(),
         };
         let before = tried.and_then(|(provider, via)| {
             ways.iter()
@@ -118,11 +173,14 @@ impl Routes {
         open.or_else(|| in_turn().next()).unwrap_or(&&self.first)
     }
 
-    /// The batch routes, or all routes if there are none.
+    /// The batch routes; if there are none, the flex routes; otherwise all routes.
     fn default_routes(&self) -> impl Iterator<Item = &Route> {
-        let has_batch = self.iter().any(|route| route.via == InferenceMode::Batch);
+        let has = |via: &InferenceMode| self.iter().any(|route| route.via == *via);
+        let cheapest = [InferenceMode::Batch, InferenceMode::Flex]
+            .into_iter()
+            .find(has);
         self.iter()
-            .filter(move |route| !has_batch || route.via == InferenceMode::Batch)
+            .filter(move |route| cheapest.is_none_or(|via| route.via == via))
     }
 }
 
@@ -137,12 +195,7 @@ mod tests {
     use super::*;
 
     fn route(provider: &str, via: InferenceMode) -> Route {
-        Route {
-            provider: provider.to_owned(),
-            upstream_model: "theirs".to_owned(),
-            via,
-            shards: Vec::new(),
-        }
+        Route::plain(provider, "theirs", via)
     }
 
     fn routes() -> Routes {
@@ -201,6 +254,26 @@ mod tests {
             let next = south.next(tried, TimeDelta::zero(), |_| false);
             assert_eq!(next.provider, "b");
         }
+    }
+
+    #[test]
+    fn cargo_that_comes_back_from_flex_takes_a_batch() {
+        let flex = || route("a", InferenceMode::Flex);
+        let both = Routes::new(flex(), vec![route("a", InferenceMode::Batch)]);
+        assert_eq!(both.preferred("north").via, InferenceMode::Batch);
+        let tried = Some(("a", InferenceMode::Flex));
+        let next = both.next(tried, TimeDelta::zero(), |_| true);
+        assert_eq!(next.via, InferenceMode::Batch);
+        let urgent = |tried| both.next(tried, REALTIME_FALLBACK_AGE, |_| true).via;
+        assert_eq!(
+            urgent(Some(("a", InferenceMode::Batch))),
+            InferenceMode::Flex
+        );
+        // Without a batch route it does not fall back to realtime before it is urgent.
+        let single = Routes::new(flex(), vec![route("own", InferenceMode::Realtime)]);
+        let next = |age| single.next(tried, age, |_| true).via;
+        assert_eq!(next(TimeDelta::zero()), InferenceMode::Flex);
+        assert_eq!(next(REALTIME_FALLBACK_AGE), InferenceMode::Realtime);
     }
 
     #[test]

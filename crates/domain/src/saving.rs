@@ -1,8 +1,8 @@
 //! What batching saved: the realtime price of the same work, compared with the charge.
 
-use crate::model::Price;
 use crate::money::Money;
-use crate::outcome::TokenUsage;
+use crate::price::Price;
+use crate::token_buckets::TokenBuckets;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Saving {
@@ -14,7 +14,7 @@ pub struct Saving {
 
 impl Saving {
     /// The realtime price is rounded as a charge is.
-    pub fn of(realtime: Price, usage: TokenUsage, charged: Money) -> Self {
+    pub fn of(realtime: Price, usage: TokenBuckets, charged: Money) -> Self {
         Self::between(realtime.rounded_cost(usage), charged)
     }
 
@@ -45,16 +45,14 @@ mod tests {
     use crate::hold::Hold;
 
     fn price(input: i64, output: i64) -> Price {
-        Price {
-            input: Money(input),
-            output: Money(output),
-        }
+        Price::flat(Money(input), Money(output))
     }
 
-    fn used(input_tokens: u64, output_tokens: u64) -> TokenUsage {
-        TokenUsage {
-            input_tokens,
-            output_tokens,
+    fn used(fresh: u64, output: u64) -> TokenBuckets {
+        TokenBuckets {
+            fresh,
+            output,
+            ..TokenBuckets::default()
         }
     }
 
@@ -64,6 +62,18 @@ mod tests {
         let saving = Saving::of(realtime, used(1000, 100), Money(105_000));
         assert_eq!(saving, Saving::between(Money(210_000), Money(105_000)));
         assert_eq!(saving.saved, Money(105_000));
+    }
+
+    #[test]
+    fn each_bucket_is_compared_at_its_own_realtime_rate() {
+        let mut realtime = price(2_000_000, 0);
+        realtime.base.cached_input = Money(1_000_000);
+        let half_cached = TokenBuckets {
+            cached: 50,
+            ..used(50, 0)
+        };
+        let saving = Saving::of(realtime, half_cached, Money(75));
+        assert_eq!(saving, Saving::between(Money(150), Money(75)));
     }
 
     #[test]

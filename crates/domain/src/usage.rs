@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::id::{ApiKeyId, ProjectId};
 use crate::money::Money;
-use crate::outcome::TokenUsage;
 use crate::saving::Saving;
+use crate::token_buckets::TokenBuckets;
 
 /// An event that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,11 +38,13 @@ pub struct UsageKey {
     pub event: UsageEvent,
 }
 
-/// Tokens, charge and saving of an event.
+/// Tokens, charge, cost and saving of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UsageAmounts {
-    pub usage: TokenUsage,
+    pub usage: TokenBuckets,
     pub charged: Money,
+    /// What providers bill us; zero where it is not known.
+    pub cost: Money,
     /// Zero where no realtime price is known.
     pub saving: Saving,
 }
@@ -67,10 +69,9 @@ impl UsageTally {
             amounts: sum,
         } = self.counts.entry(what).or_default();
         *count += 1;
-        let (used, more) = (&mut sum.usage, work.usage);
-        used.input_tokens = used.input_tokens.saturating_add(more.input_tokens);
-        used.output_tokens = used.output_tokens.saturating_add(more.output_tokens);
+        sum.usage = sum.usage + work.usage;
         sum.charged = sum.charged + work.charged;
+        sum.cost = sum.cost + work.cost;
         sum.saving = sum.saving + work.saving;
     }
 

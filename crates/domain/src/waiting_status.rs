@@ -100,6 +100,9 @@ impl CargoProgress {
     fn status_without_batch(&self, linger: TimeDelta, now: Timestamp) -> StatusParts {
         let rests_until = self.backoff_until.filter(|until| *until > now);
         let (code, since) = match self.requeued_at {
+            Some(since) if rests_until.is_some() && self.via == InferenceMode::Flex => {
+                (WaitingCode::FlexCapacity, since)
+            }
             Some(since) if rests_until.is_some() => (WaitingCode::RetryBackoff, since),
             Some(since) => (WaitingCode::Requeued, since),
             None => (WaitingCode::WaitingForBatch, self.created_at),
@@ -131,10 +134,13 @@ impl CargoProgress {
         if let Some(wanted_at) = batch.cancel_requested_at {
             return (WaitingCode::BatchCancelling, wanted_at, None);
         }
-        if self.via == InferenceMode::Realtime {
-            let code = match asked_at {
-                Some(_) if !batch.is_claimed => WaitingCode::ServerUnavailable,
-                _ => WaitingCode::ServerProcessing,
+        if self.via.is_single_request() {
+            let is_flex = self.via == InferenceMode::Flex;
+            let code = match (asked_at, is_flex) {
+                (Some(_), false) if !batch.is_claimed => WaitingCode::ServerUnavailable,
+                (Some(_), true) if !batch.is_claimed => WaitingCode::FlexCapacity,
+                (_, false) => WaitingCode::ServerProcessing,
+                (_, true) => WaitingCode::FlexProcessing,
             };
             return (code, since, asked_at);
         }

@@ -1,6 +1,6 @@
 //! Providers run models: a batch is submitted as a job and polled until every answer has arrived.
 
-use domain::id::CargoId;
+use domain::id::{CargoId, OrganizationId};
 use domain::params::Params;
 use domain::time::Timestamp;
 
@@ -18,11 +18,17 @@ pub mod media;
 
 pub mod item_result;
 
+mod usage_reading;
+
 pub mod client;
 
 pub mod batch_provider;
 
 mod job_listing;
+
+mod request_fields;
+
+mod tool_calls;
 
 mod openai_compatible;
 
@@ -34,6 +40,8 @@ pub mod gemini;
 
 pub mod realtime;
 
+pub mod model_info;
+
 #[cfg(test)]
 mod fixtures;
 
@@ -42,6 +50,7 @@ pub struct BatchItem {
     pub cargo: CargoId,
     pub attempt: u32,
     pub loaded_at: Timestamp,
+    pub organization: OrganizationId,
     pub params: Params,
 }
 

@@ -3,7 +3,10 @@
 
 mod check;
 mod entry;
+mod feature_defaults;
+mod features;
 mod price;
+mod price_entry;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::model::{Catalogue, Model, ModelKind, SVC_MOCK};
+use domain::provider_options::is_denied;
 use tokio::sync::watch;
 
 use crate::catalogue::entry::CatalogueFile;
@@ -98,7 +102,7 @@ fn read(path: Option<&Path>, accounts: &ProviderAccounts) -> Result<Catalogue, C
 /// The error lists everything that is wrong, one line each.
 fn parse(text: &str, accounts: &ProviderAccounts) -> Result<Catalogue, String> {
     let file: CatalogueFile = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut errors = Vec::new();
+    let mut errors = denied_options(accounts);
     let mut ids = BTreeSet::new();
     let mut models = Vec::with_capacity(file.model.len() + 1);
     for entry in &file.model {
@@ -116,6 +120,20 @@ fn parse(text: &str, accounts: &ProviderAccounts) -> Result<Catalogue, String> {
     } else {
         Err(errors.join("\n"))
     }
+}
+
+/// Accounts are shared by many organizations, so some options cannot be allowed at all.
+fn denied_options(accounts: &ProviderAccounts) -> Vec<String> {
+    let mut errors = Vec::new();
+    for account in accounts.iter() {
+        let mut entry_errors = EntryErrors::for_entry("provider", &account.name, &mut errors);
+        for key in account.provider_options.iter().filter(|key| is_denied(key)) {
+            entry_errors.add(&format!(
+                "provider_options has `{key}`, which can never be allowed; remove it"
+            ));
+        }
+    }
+    errors
 }
 
 fn svc_mock() -> Model {

@@ -24,21 +24,62 @@ pub struct DatabaseClock {
     started_at: i64,
     offset: AtomicI64,
     offsets: Mutex<MeasuredOffsets>,
+    speed: Option<ClockSpeed>,
+}
+
+/// For tests: from a moment on, time passes so many times faster. All processes need the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockSpeed {
+    rate: i64,
+    since_micros: i64,
+}
+
+impl ClockSpeed {
+    /// Reads "60@1763380000000000": a rate and a Unix time in microseconds.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (rate, since_micros) = text.split_once('@')?;
+        let speed = Self {
+            rate: rate.parse().ok()?,
+            since_micros: since_micros.parse().ok()?,
+        };
+        let is_valid = (1..=3600).contains(&speed.rate) && speed.since_micros >= 0;
+        is_valid.then_some(speed)
+    }
+
+    const fn apply(self, micros: i64) -> i64 {
+        let passed = micros.saturating_sub(self.since_micros);
+        if passed <= 0 {
+            return micros;
+        }
+        self.since_micros
+            .saturating_add(passed.saturating_mul(self.rate))
+    }
 }
 
 impl DatabaseClock {
     pub fn new() -> Self {
+        Self::with_speed(None)
+    }
+
+    pub fn with_speed(speed: Option<ClockSpeed>) -> Self {
         Self {
             started: Instant::now(),
             started_at: host_micros(),
             offset: AtomicI64::new(0),
             offsets: Mutex::default(),
+            speed,
         }
     }
 
     /// How far the database is ahead of this host, in seconds.
     pub fn offset_seconds(&self) -> f64 {
-        (self.now() - host_now()).as_seconds_f64()
+        let database = Timestamp::from_timestamp_micros(self.database_micros());
+        (database.unwrap_or_default() - host_now()).as_seconds_f64()
+    }
+
+    fn database_micros(&self) -> i64 {
+        let offset = self.offset.load(Ordering::Relaxed);
+        self.local_micros().saturating_add(offset)
     }
 
     fn local_micros(&self) -> i64 {
@@ -49,9 +90,8 @@ impl DatabaseClock {
 
 impl Clock for DatabaseClock {
     fn now(&self) -> Timestamp {
-        let micros = self
-            .local_micros()
-            .saturating_add(self.offset.load(Ordering::Relaxed));
+        let micros = self.database_micros();
+        let micros = self.speed.map_or(micros, |speed| speed.apply(micros));
         Timestamp::from_timestamp_micros(micros).unwrap_or_default()
     }
 

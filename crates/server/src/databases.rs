@@ -143,7 +143,7 @@ fn open_pools(
     let mut shards = Vec::with_capacity(databases.shards.len());
     let mut clocks = Vec::with_capacity(databases.shards.len());
     for address in &databases.shards {
-        let clock = Arc::new(DatabaseClock::new());
+        let clock = Arc::new(DatabaseClock::with_speed(settings.values.clock_speed));
         let shard_clock: Arc<dyn Clock> = clock.clone();
         let shard = Shard::new(&address.name, address.url.reveal(), options, shard_clock)
             .map_err(failure(format!("shard {}", address.name)))?;

@@ -95,7 +95,7 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
         findings.append(&mut found.list);
     }
     findings.append(&mut licence::examine(&settings.values, clock::host_now()).list);
-    findings.append(&mut host::examine(settings).list);
+    findings.append(&mut host::examine(settings, clock::host_now()).list);
     let ok = findings
         .iter()
         .all(|finding| finding.state != FindingState::Wrong);

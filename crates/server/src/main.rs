@@ -29,6 +29,10 @@ mod metrics;
 
 mod migrate;
 
+mod models_check;
+
+mod models_list;
+
 mod entry_errors;
 
 mod node_lease;
@@ -44,6 +48,8 @@ mod run;
 mod schema;
 
 mod serve;
+
+mod server_probe;
 
 mod settings;
 
@@ -105,6 +111,9 @@ enum Command {
     Admin(AdminCommand),
     /// Check every dependency; say what is wrong and how to fix it.
     Doctor(OutputOptions),
+    /// Compare the catalogue of models with what providers tell, or show it.
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Show every setting, its value and where the value comes from.
     Config(OutputOptions),
     /// Parse an uploaded file from standard input in a sandbox; workers start it.
@@ -113,6 +122,14 @@ enum Command {
     /// Time single steps on real rows, for benchmarks.
     #[command(subcommand, hide = true)]
     Trial(TrialCommand),
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum ModelsCommand {
+    /// Ask every provider about its models. The exit code is 1 if the catalogue contradicts one.
+    Check(OutputOptions),
+    /// List what each model can do, as a Markdown table.
+    List(OutputOptions),
 }
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -199,6 +216,19 @@ async fn run_with_settings(
             } else {
                 ExitCode::FAILURE
             });
+        }
+        Command::Models(ModelsCommand::Check(form)) => {
+            let report = models_check::check(settings).await?;
+            print_output(form, || models_check::render_text(&report), &report)?;
+            return Ok(if report.ok {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
+        }
+        Command::Models(ModelsCommand::List(form)) => {
+            let models = models_list::read(settings)?;
+            print_output(form, || models_list::render_markdown(&models), &models)?;
         }
         Command::Trial(command) => {
             writeln!(

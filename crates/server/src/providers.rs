@@ -6,6 +6,7 @@ pub mod credential;
 mod entry;
 pub mod kind;
 pub mod limits;
+pub mod preset;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -24,6 +25,7 @@ use crate::providers::credential::{CredentialAccess, CredentialSource};
 use crate::providers::entry::ProvidersFile;
 use crate::providers::kind::ProviderKind;
 use crate::providers::limits::ProviderLimits;
+use crate::providers::preset::{AccountKind, OpenAiPreset};
 use crate::settings::Settings;
 
 /// The name of the built-in mock provider; no account may have it.
@@ -42,7 +44,10 @@ pub enum ProvidersFailure {
 #[derive(Debug, Clone)]
 pub struct ProviderAccount {
     pub name: String,
+    /// The adapter.
     pub kind: ProviderKind,
+    /// None for an account at the provider for which the adapter was written.
+    pub preset: Option<&'static OpenAiPreset>,
     pub base_url: Url,
     pub source: Option<CredentialSource>,
     /// None when the account has none, or when credentials were not read.
@@ -50,9 +55,21 @@ pub struct ProviderAccount {
     pub weights: BTreeMap<String, u64>,
     /// The part of the realtime price that the provider charges, as an amount per dollar.
     pub price_factor: Money,
+    /// The options that callers may set for this account.
+    pub provider_options: Vec<String>,
     pub limits: ProviderLimits,
     /// By shard; a shard without an entry cannot use the account.
     pub shares: BTreeMap<String, AccountShare>,
+}
+
+impl ProviderAccount {
+    /// What its `kind` in the file means.
+    pub const fn account_kind(&self) -> AccountKind {
+        AccountKind {
+            adapter: self.kind,
+            preset: self.preset,
+        }
+    }
 }
 
 /// All accounts by name, and the shards of this installation.

@@ -28,6 +28,7 @@ use crate::catalogue::CatalogueStore;
 use crate::databases::{self, Stores};
 use crate::providers::{MOCK, ProviderAccount, ProviderAccounts, ProviderAdapter};
 use crate::schema;
+use crate::server_probe;
 use crate::settings::table::SettingValues;
 
 pub use outbound::provider::client::ProviderSetupFailure;
@@ -68,6 +69,8 @@ impl WorkerSets {
         for parts in worker_set_deps(stores, node, catalogue, files, values)? {
             tasks.spawn(run_worker_set(parts, stop.clone()));
         }
+        let accounts = catalogue.accounts().clone();
+        tasks.spawn(server_probe::run(catalogue.watch(), accounts, stop.clone()));
         tasks.close();
         Ok(Self { tasks, stop })
     }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use tokio::sync::Semaphore;
 
+use crate::bill::{SimulatedBill, SimulatedBillLine, SimulatedTier};
+use crate::cache::PromptCaches;
 use crate::clock::SimulatorTime;
 use crate::fault::{AccountFaults, FaultName, SimulatedFault};
-use crate::job::{JobEnd, JobPhase, SimulatedJob};
+use crate::job::{JobEnd, JobPhase, SimulatedJob, SimulatedOutcome};
 use crate::pace::SimulatedPace;
 use crate::provider::SimulatedProvider;
 use crate::record::{JobView, RealtimeCall, SimulatedSubmission};
@@ -34,6 +36,9 @@ pub struct SimulatedAccount {
     pub pace: SimulatedPace,
     pub submissions: Vec<SimulatedSubmission>,
     pub calls: Vec<RealtimeCall>,
+    pub caches: PromptCaches,
+    /// What realtime calls cost. Jobs are added when the bill is read.
+    pub realtime_bill: SimulatedBill,
     /// Limits concurrent realtime answers.
     pub slots: Arc<Semaphore>,
     seed: u64,
@@ -80,6 +85,8 @@ impl SimulatedAccount {
             pace,
             submissions: Vec::new(),
             calls: Vec::new(),
+            caches: PromptCaches::default(),
+            realtime_bill: SimulatedBill::default(),
             seed,
             ids_made: 0,
             call_times: VecDeque::new(),
@@ -165,6 +172,22 @@ impl SimulatedAccount {
                     .param("id")
                     .into()
             })
+    }
+
+    /// What the account owes: its realtime calls, and the items of jobs that have run.
+    pub fn bill(&self, now: SimulatorTime) -> Vec<SimulatedBillLine> {
+        let mut bill = self.realtime_bill.clone();
+        for job in &self.jobs {
+            let timeline = job.timeline();
+            let done = job.done_at(now).min(timeline.done);
+            let items = job.request.manifest.items.iter();
+            for (index, item) in items.enumerate().take(done) {
+                if job.outcome_if_run(index) == SimulatedOutcome::Answered {
+                    bill.add(&job.request.model, SimulatedTier::Batch, item.usage);
+                }
+            }
+        }
+        bill.lines()
     }
 
     /// All jobs for the admin API, visible or not.

@@ -100,6 +100,7 @@ fn handle_account(
         ("GET", "faults" | "pace") => {}
         ("GET", "submissions") => return Ok(json!(control.submissions(provider, account))),
         ("GET", "jobs") => return Ok(json!(control.jobs(provider, account))),
+        ("GET", "bill") => return Ok(json!(control.bill(provider, account))),
         ("GET", "calls") => return Ok(json!(control.calls(provider, account))),
         _ => {
             return Err((

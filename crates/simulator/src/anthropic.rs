@@ -6,15 +6,23 @@ use serde_json::{Value, json};
 use crate::answer::SimulatedAnswer;
 use crate::call::{CallResult, SimulatedCall, no_such_path};
 use crate::clock::SimulatorTime;
+use crate::provider::SimulatedProvider;
 use crate::realtime;
 use crate::refusal::SimulatedRefusal;
 use crate::render;
-use crate::request::{ItemRequest, TaskKind};
+use crate::request::{ItemRequest, RequestFormat, TaskKind};
 
 mod batches;
 mod create;
 mod files;
 mod results;
+
+/// A request's `params`, which name the model.
+const FORMAT: RequestFormat<'static> = RequestFormat {
+    provider: SimulatedProvider::Anthropic,
+    kind: TaskKind::Chat,
+    model: "",
+};
 
 pub async fn route(call: SimulatedCall) -> CallResult {
     if call.header("anthropic-version").is_none() {
@@ -43,7 +51,7 @@ async fn messages(call: SimulatedCall) -> CallResult {
         }
         SimulatedAnswer::Embeddings(_) | SimulatedAnswer::Failed(_) => json!({}),
     };
-    realtime::respond(call, TaskKind::Chat, render).await
+    realtime::respond(call, TaskKind::Chat, "", render).await
 }
 
 /// With microseconds and an offset.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use crate::clock::SimulatorTime;
-use crate::provider::SimulatedProvider;
+use crate::provider::{SimulatedDialect, SimulatedProvider};
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::state::{SharedAccount, SimulatorState};
 
@@ -21,6 +21,7 @@ pub type CallResult = Result<Response, CallRejection>;
 pub struct SimulatedCall {
     pub world: Arc<SimulatorState>,
     pub provider: SimulatedProvider,
+    pub dialect: SimulatedDialect,
     pub account: SharedAccount,
     pub now: SimulatorTime,
     pub method: Method,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bill::SimulatedBillLine;
 use crate::clock::SimulatorTime;
 use crate::fault::SimulatedFault;
 use crate::pace::SimulatedPace;
@@ -94,6 +95,12 @@ impl SimulatorControl {
     pub fn jobs(&self, provider: SimulatedProvider, account: &str) -> Vec<JobView> {
         let account = self.world.account(provider, account);
         account.lock().job_views(self.now())
+    }
+
+    /// What the provider would bill, by model and tier.
+    pub fn bill(&self, provider: SimulatedProvider, account: &str) -> Vec<SimulatedBillLine> {
+        let account = self.world.account(provider, account);
+        account.lock().bill(self.now())
     }
 
     pub fn calls(&self, provider: SimulatedProvider, account: &str) -> Vec<RealtimeCall> {

@@ -82,6 +82,10 @@ pub enum FaultName {
     Dead,
     Slow,
     Drop,
+    // Realtime calls in the tier flex.
+    FlexUnavailable,
+    FlexDowngrade,
+    FlexSlow,
 }
 
 impl FaultName {

@@ -1,8 +1,10 @@
 //! Gemini: batches as long-running operations, resumable uploads and realtime content.
 
+use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use crate::answer::SimulatedAnswer;
+use crate::bill::SimulatedTier;
 use crate::call::{CallResult, SimulatedCall, no_such_path};
 use crate::clock::SimulatorTime;
 use crate::realtime;
@@ -18,6 +20,9 @@ mod results;
 mod upload;
 
 pub use upload::upload_account as account_of_upload;
+
+/// The tier that served a realtime call.
+const TIER_HEADER: HeaderName = HeaderName::from_static("x-gemini-service-tier");
 
 pub async fn route(call: SimulatedCall) -> CallResult {
     let path = call.path.clone();
@@ -67,7 +72,12 @@ async fn answer_realtime(call: SimulatedCall, model: &str, kind: TaskKind) -> Ca
         SimulatedAnswer::Embeddings(vectors) => render::gemini::embedding(vectors),
         SimulatedAnswer::Failed(_) => json!({}),
     };
-    realtime::respond(call, kind, render).await
+    let mut response = realtime::respond(call, kind, model, render).await?;
+    if let Some(tier) = response.extensions().get::<SimulatedTier>().copied() {
+        let name = HeaderValue::from_static(render::gemini::tier_name(tier));
+        response.headers_mut().insert(TIER_HEADER, name);
+    }
+    Ok(response)
 }
 
 fn format_time(moment: SimulatorTime) -> Value {

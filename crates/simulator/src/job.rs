@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use crate::answer::AnswerFaults;
+use crate::cache::CacheCounts;
 use crate::clock::SimulatorTime;
 use crate::fault::{FaultName, SimulatedFault};
 use crate::manifest::SimulatedManifest;
@@ -72,6 +73,12 @@ impl SimulatedJob {
 
     pub fn total(&self) -> usize {
         self.request.manifest.items.len()
+    }
+
+    /// What the caches of the account did for an item.
+    pub fn cache_counts(&self, index: usize) -> CacheCounts {
+        let item = self.request.manifest.items.get(index);
+        item.map(|item| item.cache).unwrap_or_default()
     }
 
     pub fn answer_faults(&self) -> AnswerFaults {

@@ -33,11 +33,17 @@ mod answer;
 
 mod anthropic;
 
+mod bill;
+
+mod cache;
+
 mod call;
 
 mod clock;
 
 mod control;
+
+mod digest;
 
 mod fault;
 
@@ -45,15 +51,25 @@ mod form;
 
 mod gemini;
 
+mod invalid_request;
+
 mod job;
+
+mod json_sample;
+
+mod known_fields;
 
 mod listener;
 
 mod manifest;
 
+mod model_rules;
+
 mod openai;
 
 mod pace;
+
+mod prompt;
 
 mod provider;
 
@@ -71,11 +87,17 @@ mod reply;
 
 pub mod rule;
 
+mod schema_rules;
+
+mod signature;
+
 mod realtime_server;
 
 mod router;
 
 mod state;
+
+mod usage;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -86,6 +108,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use bill::{SimulatedBillLine, SimulatedTier};
 pub use clock::{SimulatorTime, host_now};
 pub use control::SimulatorControl;
 pub use fault::{FaultName, SimulatedFault};

@@ -47,6 +47,9 @@ fn print_addresses(simulator: &Simulator) -> io::Result<()> {
         let name = provider.name();
         writeln!(out, "{name:<10}{}", simulator.base_url(provider))?;
     }
+    for dialect in ["azure", "groq"] {
+        writeln!(out, "{dialect:<10}http://{}/{dialect}", simulator.address())?;
+    }
     writeln!(out, "{:<10}http://{}/admin", "admin", simulator.address())?;
     out.flush()
 }

@@ -5,10 +5,14 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::answer::{AnswerFaults, SimulatedAnswer, SimulatedUsage, answer_request};
-use crate::provider::SimulatedProvider;
-use crate::request::{ItemRequest, TaskKind};
+use crate::answer::{AnswerFaults, answer_request};
+use crate::cache::{CacheCounts, PromptCaches};
+use crate::clock::SimulatorTime;
+use crate::invalid_request::InvalidRequest;
+use crate::prompt::CacheMark;
+use crate::request::{ItemRequest, RequestFormat};
 use crate::rule;
+use crate::usage::SimulatedUsage;
 
 /// One item. Its answer is not stored but rendered on each read.
 #[derive(Debug)]
@@ -19,8 +23,12 @@ pub struct SimulatedItem {
     pub status: u16,
     /// How often its line appears in the results.
     pub copies: u8,
+    /// What the provider bills if the item runs.
+    pub usage: SimulatedUsage,
+    /// The tokens of the request. They count before it runs, and also if it fails.
     pub input_tokens: u64,
-    pub output_tokens: u64,
+    pub cache_marks: Vec<CacheMark>,
+    pub cache: CacheCounts,
 }
 
 #[derive(Debug, Default)]
@@ -34,13 +42,32 @@ impl SimulatedManifest {
         self.items.iter().map(|item| item.input_tokens).sum()
     }
 
-    /// The token usage of the first `done` items.
+    /// The billed tokens of the first `done` items.
     pub fn usage(&self, done: usize) -> SimulatedUsage {
+        let mut sum = SimulatedUsage::default();
         let answered = self.items.iter().take(done).filter(|it| it.status == 200);
-        answered.fold(SimulatedUsage::default(), |sum, item| SimulatedUsage {
-            input: sum.input + item.input_tokens,
-            output: sum.output + item.output_tokens,
-        })
+        for item in answered {
+            sum += item.usage;
+        }
+        sum
+    }
+
+    /// Lets the items use the caches of their account, one after the other.
+    pub fn use_caches(&mut self, caches: &mut PromptCaches, now: SimulatorTime) {
+        let marked = self
+            .items
+            .iter_mut()
+            .filter(|it| !it.cache_marks.is_empty());
+        for item in marked {
+            item.cache = caches.apply(&item.cache_marks, now);
+            // Directives name other counts, and some refusals cost nothing.
+            let is_directed = item.usage.cached + item.usage.writes() > 0;
+            if !is_directed && item.usage.input > 0 {
+                item.usage.cached = item.cache.read;
+                item.usage.cache_write = item.cache.write;
+                item.usage.long_cache_write = item.cache.long_write;
+            }
+        }
     }
 }
 
@@ -54,26 +81,27 @@ pub struct ManifestBuilder {
 
 impl ManifestBuilder {
     /// False: the id is a duplicate.
-    pub fn add(&mut self, raw: Bytes, id: String, question: &Result<ItemRequest, String>) -> bool {
+    pub fn add(
+        &mut self,
+        raw: Bytes,
+        id: String,
+        question: &Result<ItemRequest, InvalidRequest>,
+    ) -> bool {
         let mut item = SimulatedItem {
             raw,
             status: 400,
             copies: 1,
+            usage: SimulatedUsage::default(),
             input_tokens: 0,
-            output_tokens: 0,
+            cache_marks: Vec::new(),
+            cache: CacheCounts::default(),
         };
         if let Ok(question) = question {
             item.copies = question.directives().copies();
             item.input_tokens = question.input_tokens();
-            match answer_request(question, AnswerFaults::default()) {
-                SimulatedAnswer::Failed(failed) => item.status = failed.status,
-                SimulatedAnswer::Embeddings(_) => item.status = 200,
-                SimulatedAnswer::Chat(chat) => {
-                    item.status = 200;
-                    item.output_tokens =
-                        rule::output_tokens(chat.text.as_deref().unwrap_or_default());
-                }
-            }
+            item.cache_marks = question.cache_marks().to_vec();
+            let answer = answer_request(question, AnswerFaults::default(), item.cache);
+            (item.status, item.usage) = answer.billed();
         }
         self.items.push(item);
         if self.ids.contains(&id) {
@@ -94,12 +122,11 @@ impl ManifestBuilder {
 
 /// Parses the body of an item.
 pub fn parse_request(
-    provider: SimulatedProvider,
-    kind: TaskKind,
+    format: RequestFormat<'_>,
     body: Option<&Value>,
-) -> Result<ItemRequest, String> {
+) -> Result<ItemRequest, InvalidRequest> {
     match body {
-        Some(body) if body.is_object() => ItemRequest::parse(provider, kind, body),
-        _ => Err("the request has no body".to_owned()),
+        Some(body) if body.is_object() => ItemRequest::parse(format, body),
+        _ => Err("the request has no body".into()),
     }
 }

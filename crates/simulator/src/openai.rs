@@ -41,6 +41,7 @@ pub async fn route(call: SimulatedCall) -> CallResult {
 pub async fn realtime_route(call: SimulatedCall, method: &str, segments: &[&str]) -> CallResult {
     match (method, segments) {
         ("POST", ["v1", "chat", "completions"]) => completions(call, TaskKind::Chat).await,
+        ("POST", ["v1", "responses"]) => completions(call, TaskKind::Responses).await,
         ("POST", ["v1", "embeddings"]) => completions(call, TaskKind::Embedding).await,
         ("GET", ["v1", "models"]) => Ok(reply::json(&models(call.now))),
         _ => Err(no_such_path(&call.path)),
@@ -61,12 +62,15 @@ async fn completions(call: SimulatedCall, kind: TaskKind) -> CallResult {
             is_vllm,
         };
         match answer {
-            SimulatedAnswer::Chat(chat) => render::openai::chat(chat, metadata),
+            SimulatedAnswer::Chat(chat) => match kind {
+                TaskKind::Responses => render::responses::response(chat, metadata),
+                TaskKind::Chat | TaskKind::Embedding => render::openai::chat(chat, metadata),
+            },
             SimulatedAnswer::Embeddings(vectors) => render::openai::embeddings(vectors, metadata),
             SimulatedAnswer::Failed(_) => Value::Null,
         }
     };
-    realtime::respond(call, kind, render).await
+    realtime::respond(call, kind, "", render).await
 }
 
 fn models(now: SimulatorTime) -> Value {

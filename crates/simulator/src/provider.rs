@@ -32,6 +32,28 @@ impl SimulatedProvider {
     }
 }
 
+/// A provider with `OpenAI`'s protocol. Its accounts are `OpenAI`'s.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SimulatedDialect {
+    #[default]
+    OpenAi,
+    /// The key in a header of its own, deployments in place of models, and no expiry.
+    Azure,
+    /// Chat only.
+    Groq,
+}
+
+impl SimulatedDialect {
+    /// The provider and dialect of a URL prefix.
+    pub fn from_prefix(prefix: &str) -> Option<(SimulatedProvider, Self)> {
+        match prefix {
+            "azure" => Some((SimulatedProvider::OpenAi, Self::Azure)),
+            "groq" => Some((SimulatedProvider::OpenAi, Self::Groq)),
+            _ => SimulatedProvider::from_name(prefix).map(|it| (it, Self::OpenAi)),
+        }
+    }
+}
+
 impl fmt::Display for SimulatedProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

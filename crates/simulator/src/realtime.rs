@@ -6,6 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::{AnswerFaults, SimulatedAnswer, answer_request};
+use crate::bill::SimulatedTier;
 use crate::call::{CallResult, SimulatedCall, malformed};
 use crate::fault::FaultName;
 use crate::pace::milliseconds;
@@ -13,7 +14,9 @@ use crate::provider::SimulatedProvider;
 use crate::record::RealtimeCall;
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
-use crate::request::{ItemRequest, TaskKind};
+use crate::request::{ItemRequest, RequestFormat, TaskKind};
+
+mod flex;
 
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
@@ -26,15 +29,22 @@ struct CallFaults {
     answer_faults: AnswerFaults,
 }
 
-/// Answers one call. `render` makes the body; its last argument is a unique id.
+/// Answers one call. `model` is the model in the URL, if it has one. `render` makes the body; its
+/// last argument is a unique id.
 pub async fn respond(
     mut call: SimulatedCall,
     kind: TaskKind,
+    model: &str,
     render: impl Fn(&ItemRequest, &SimulatedAnswer, &str) -> Value,
 ) -> CallResult {
     let bytes = call.bytes(MAX_BODY_BYTES).await?;
     let index = record_call(&call, &bytes);
-    let answered = answer_call(&call, kind, &bytes, render).await;
+    let format = RequestFormat {
+        provider: call.provider,
+        kind,
+        model,
+    };
+    let answered = answer_call(&call, format, &bytes, render).await;
     let status = match &answered {
         Ok(response) => Some(response.status().as_u16()),
         Err(CallRejection::Refused(refusal)) => Some(refusal.status),
@@ -63,7 +73,7 @@ fn record_call(call: &SimulatedCall, bytes: &[u8]) -> usize {
 
 async fn answer_call(
     call: &SimulatedCall,
-    kind: TaskKind,
+    format: RequestFormat<'_>,
     bytes: &[u8],
     render: impl Fn(&ItemRequest, &SimulatedAnswer, &str) -> Value,
 ) -> CallResult {
@@ -72,8 +82,8 @@ async fn answer_call(
         std::future::pending::<()>().await;
     }
     let body: Value = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
-    let question = ItemRequest::parse(call.provider, kind, &body)
-        .map_err(|message| SimulatedRefusal::new(400, message))?;
+    let question = ItemRequest::parse(format, &body).map_err(|invalid| invalid.refusal(400))?;
+    let flex = flex::admit(call, &question)?;
     let (slots, pace_ms) = {
         let account = call.account.lock();
         (Arc::clone(&account.slots), account.pace.answer_ms)
@@ -82,20 +92,49 @@ async fn answer_call(
     let slot = slots.acquire_owned().await;
     let slow_ms = question.directives().slow_ms().unwrap_or(0);
     let slow_ms = u32::try_from(slow_ms).unwrap_or(u32::MAX);
-    let delay = milliseconds(pace_ms) + milliseconds(treatment.slow_ms) + milliseconds(slow_ms);
+    let delay = milliseconds(pace_ms)
+        + milliseconds(treatment.slow_ms)
+        + milliseconds(slow_ms)
+        + flex.delay;
     let clock = &call.world.clock;
     clock.wait_until(clock.now() + delay).await;
     drop(slot);
-    let answer = answer_request(&question, treatment.answer_faults);
+    let (answer, fresh) = answer_and_bill(call, &question, treatment.answer_faults, flex.tier);
     if let SimulatedAnswer::Failed(failed) = &answer {
         return Err(SimulatedRefusal::new(failed.status, failed.message.clone()).into());
     }
-    let fresh = call.account.lock().unique_hex(32);
     let body = render(&question, &answer, &fresh);
     if treatment.is_cut {
         return Ok(reply::half_of_json(&body));
     }
-    Ok(reply::json(&body))
+    let mut response = reply::json(&body);
+    if let Some(tier) = flex.tier {
+        response.extensions_mut().insert(tier);
+    }
+    Ok(response)
+}
+
+/// The answer and a unique id. The account pays also for an answer that its caller does not receive.
+fn answer_and_bill(
+    call: &SimulatedCall,
+    question: &ItemRequest,
+    habits: AnswerFaults,
+    tier: Option<SimulatedTier>,
+) -> (SimulatedAnswer, String) {
+    let mut account = call.account.lock();
+    let now = call.world.clock.now();
+    let cache = account.caches.apply(question.cache_marks(), now);
+    let mut answer = answer_request(question, habits, cache);
+    if let SimulatedAnswer::Chat(chat) = &mut answer {
+        chat.tier = tier;
+    }
+    let (status, billed) = answer.billed();
+    if status == 200 {
+        let tier = tier.unwrap_or(SimulatedTier::Standard);
+        account.realtime_bill.add(&question.model, tier, billed);
+    }
+    let fresh = account.unique_hex(32);
+    (answer, fresh)
 }
 
 fn fire_faults(call: &SimulatedCall) -> Result<CallFaults, CallRejection> {

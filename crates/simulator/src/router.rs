@@ -18,7 +18,7 @@ use crate::clock::SimulatorTime;
 use crate::fault::FaultName;
 use crate::gemini;
 use crate::openai;
-use crate::provider::SimulatedProvider;
+use crate::provider::{SimulatedDialect, SimulatedProvider};
 use crate::realtime_server;
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::state::SimulatorState;
@@ -34,26 +34,33 @@ pub async fn route_request(world: Arc<SimulatorState>, request: Request<Body>) -
     if first == "admin" {
         return Some(admin::route(&world, rest, request).await);
     }
-    let Some(provider) = SimulatedProvider::from_name(first) else {
+    let Some((provider, dialect)) = SimulatedDialect::from_prefix(first) else {
         let refusal = SimulatedRefusal::new(
             404,
-            "unknown path: use /openai, /anthropic, /gemini, /server or /admin",
+            "unknown path: use /openai, /azure, /groq, /anthropic, /gemini, /server or /admin",
         );
         return Some(refusal.into_response(SimulatedProvider::OpenAi, ""));
     };
-    call_provider(world, provider, rest, request).await
+    // Azure and Groq have their API below this path.
+    let rest = match dialect {
+        SimulatedDialect::OpenAi => rest,
+        SimulatedDialect::Azure | SimulatedDialect::Groq => {
+            rest.strip_prefix("openai/").unwrap_or(rest)
+        }
+    };
+    call_provider(world, (provider, dialect), rest, request).await
 }
 
 async fn call_provider(
     world: Arc<SimulatorState>,
-    provider: SimulatedProvider,
+    (provider, dialect): (SimulatedProvider, SimulatedDialect),
     path: &str,
     request: Request<Body>,
 ) -> Option<Response> {
     let query: Query<HashMap<String, String>> =
         Query::try_from_uri(request.uri()).unwrap_or_default();
     let (parts, body) = request.into_parts();
-    let Some(credential) = credential(provider, &parts.headers, &query) else {
+    let Some(credential) = credential(provider, dialect, &parts.headers, &query) else {
         let refusal = SimulatedRefusal::new(401, "You didn't provide an API key.");
         return Some(refusal.into_response(provider, ""));
     };
@@ -69,6 +76,7 @@ async fn call_provider(
     let mut call = SimulatedCall {
         world,
         provider,
+        dialect,
         account,
         now,
         method: parts.method,
@@ -124,6 +132,7 @@ async fn route_provider(call: SimulatedCall) -> CallResult {
 /// The credential, which names the account: from the provider's header or its alternatives.
 fn credential(
     provider: SimulatedProvider,
+    dialect: SimulatedDialect,
     headers: &HeaderMap,
     query: &HashMap<String, String>,
 ) -> Option<String> {
@@ -133,7 +142,11 @@ fn credential(
         Some(sent.strip_prefix("Bearer ")?.trim().to_owned())
     };
     let named = match provider {
-        SimulatedProvider::OpenAi => bearer().or_else(|| header("api-key")),
+        SimulatedProvider::OpenAi => match dialect {
+            SimulatedDialect::OpenAi => bearer().or_else(|| header("api-key")),
+            SimulatedDialect::Azure => header("api-key").or_else(bearer),
+            SimulatedDialect::Groq => bearer(),
+        },
         SimulatedProvider::Server => bearer().or_else(|| Some(ANONYMOUS_ACCOUNT.to_owned())),
         SimulatedProvider::Anthropic => header("x-api-key").or_else(bearer),
         SimulatedProvider::Gemini => header("x-goog-api-key")

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 mod directives;
 
-pub use directives::Directives;
+pub use directives::{DirectedCall, Directives, UsageStyle};
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,14 @@ pub enum FinishReason {
     StopSequence(String),
     /// A content filter removed the text.
     Blocked,
+    /// The model declined, with a text or without one.
     Refused,
+    /// The model calls tools.
+    ToolCalls,
+    /// Gemini's limit of one request cut the text.
+    Continuation,
+    /// The server gave up.
+    Aborted,
     /// The spelling from a directive.
     Named(String),
 }
@@ -43,9 +50,19 @@ pub fn chat_text(last_user_text: &str) -> String {
     format!("sim:{} {beginning}", digest.get(..16).unwrap_or_default())
 }
 
-/// Cuts the answer at the first stop sequence, then after `max_tokens` words.
+/// The thoughts before an answer.
+pub fn thinking_text(last_user_text: &str) -> String {
+    let digest = hex::encode(Sha256::digest(last_user_text.as_bytes()));
+    format!("sim thought {}", digest.get(..16).unwrap_or_default())
+}
+
+/// The answer, cut as [`cut_text`] does.
 pub fn chat(last_user_text: &str, max_tokens: Option<u64>, stops: &[String]) -> GeneratedText {
-    let whole = chat_text(last_user_text);
+    cut_text(&chat_text(last_user_text), max_tokens, stops)
+}
+
+/// Cuts a text at the first stop sequence, then after `max_tokens` words.
+pub fn cut_text(whole: &str, max_tokens: Option<u64>, stops: &[String]) -> GeneratedText {
     let first_stop = stops
         .iter()
         .filter(|stop| !stop.is_empty())
@@ -56,7 +73,7 @@ pub fn chat(last_user_text: &str, max_tokens: Option<u64>, stops: &[String]) -> 
             whole.get(..index).unwrap_or_default(),
             FinishReason::StopSequence(stop.clone()),
         ),
-        None => (whole.as_str(), FinishReason::End),
+        None => (whole, FinishReason::End),
     };
     match max_tokens.and_then(|max| first_words(text, max)) {
         Some(beginning) => GeneratedText {

@@ -33,15 +33,23 @@ mod hold;
 
 mod settlement;
 
+pub mod idempotency;
+
 pub mod load;
 
 pub mod tracking;
 
 pub mod lane;
 
+pub mod lane_state;
+
 pub mod cargo_id_range;
 
 pub mod waiting;
+
+pub mod waiting_deadlines;
+
+pub mod earlier_cost;
 
 pub mod batch;
 

@@ -212,7 +212,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("provider", None, Entity).erased(Emptied),
     TableEntry::shard("provider_file", None, Queue),
     TableEntry::shard("request", Id("cargo"), Days)
-        .with_text(&["body", "metadata"], Emptied)
+        .with_text(&["body", "metadata", "warnings"], Emptied)
         .encrypted(),
     TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"], Deleted),
     TableEntry::shard("retention", Id("project"), Entity).erased(Deleted),

@@ -3,7 +3,9 @@
 //! The API sends the stored bytes of `domain::outcome::Completion`. The types here describe them
 //! to callers.
 
+use domain::outcome::{ReportedUsage, TokenUsage};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// The answer of the model.
@@ -26,11 +28,21 @@ pub struct ChatCompletionBody {
     pub kind: String,
     #[schema(example = "assistant")]
     pub role: String,
-    pub content: Vec<CompletionTextBody>,
+    /// One text block. The answer to a request with tools, `thinking` or `output_config` may have
+    /// other blocks and no text.
+    pub content: Vec<CompletionBlockBody>,
     /// The model that processed the request.
     #[schema(example = "svc-mock")]
     pub model: String,
     pub stop_reason: StopReasonBody,
+    /// The stop sequence that ended the answer, if the provider names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "END")]
+    pub stop_sequence: Option<String>,
+    /// Why the model refused, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub stop_details: Option<StopDetailsBody>,
     pub usage: UsageBody,
 }
 
@@ -48,18 +60,38 @@ pub struct EmbeddingCompletionBody {
     pub usage: UsageBody,
 }
 
-/// A piece of the answer.
+/// A part of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = CompletionText)]
-pub struct CompletionTextBody {
-    #[serde(rename = "type")]
-    #[schema(example = "text")]
-    pub kind: String,
-    #[schema(example = "Hello!")]
-    pub text: String,
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schema(as = CompletionBlock)]
+pub enum CompletionBlockBody {
+    #[schema(title = "Text")]
+    Text {
+        #[schema(example = "Hello!")]
+        text: String,
+    },
+    /// The model asks you to run a tool. Load the conversation again with this block and its
+    /// result.
+    #[schema(title = "Call of a tool")]
+    ToolUse {
+        #[schema(example = "toolu_1")]
+        id: String,
+        #[schema(example = "get_weather")]
+        name: String,
+        /// The arguments. If the model wrote no JSON object, its text is in `_raw`.
+        #[schema(value_type = Object, example = json!({"city": "Kiel"}))]
+        input: Map<String, Value>,
+    },
+    /// What the model thought. Return the block unchanged in the next turn.
+    #[schema(title = "Thoughts")]
+    Thinking { thinking: String, signature: String },
+    /// Thoughts that the provider encrypted. Return the block unchanged in the next turn.
+    #[schema(title = "Encrypted thoughts")]
+    RedactedThinking { data: String },
 }
 
-/// Why the model stopped.
+/// Why the model stopped. Only a request with tools, `thinking` or `output_config` gets `tool_use`
+/// and `refusal`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = StopReason)]
@@ -67,9 +99,24 @@ pub enum StopReasonBody {
     EndTurn,
     MaxTokens,
     StopSequence,
+    ToolUse,
+    Refusal,
 }
 
-/// Tokens read and written.
+/// Why the model refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StopDetails)]
+pub struct StopDetailsBody {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub category: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub explanation: Option<String>,
+}
+
+/// Tokens read and written. The details are parts of the two counts, for a request with tools,
+/// `thinking` or `output_config`, and absent if they are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct UsageBody {
@@ -77,13 +124,57 @@ pub struct UsageBody {
     pub input_tokens: u64,
     #[schema(example = 4)]
     pub output_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub input_tokens_details: Option<InputTokensDetailsBody>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub output_tokens_details: Option<OutputTokensDetailsBody>,
 }
 
-impl From<domain::outcome::TokenUsage> for UsageBody {
-    fn from(usage: domain::outcome::TokenUsage) -> Self {
+/// Parts of `input_tokens`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InputTokensDetails)]
+pub struct InputTokensDetailsBody {
+    /// Read from the provider's prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 1024)]
+    pub cached_tokens: Option<u64>,
+    /// Written to the provider's prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 512)]
+    pub cache_write_tokens: Option<u64>,
+}
+
+/// Parts of `output_tokens`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = OutputTokensDetails)]
+pub struct OutputTokensDetailsBody {
+    #[schema(example = 256)]
+    pub thinking_tokens: u64,
+}
+
+impl From<TokenUsage> for UsageBody {
+    fn from(usage: TokenUsage) -> Self {
+        ReportedUsage::plain(usage).into()
+    }
+}
+
+impl From<ReportedUsage> for UsageBody {
+    fn from(usage: ReportedUsage) -> Self {
+        let positive = |count: u64| (count > 0).then_some(count);
+        let input = usage.input_tokens_details;
+        let output = usage.output_tokens_details;
         Self {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
+            input_tokens_details: input.map(|details| InputTokensDetailsBody {
+                cached_tokens: positive(details.cached_tokens),
+                cache_write_tokens: positive(details.cache_write_tokens),
+            }),
+            output_tokens_details: output.map(|details| OutputTokensDetailsBody {
+                thinking_tokens: details.thinking_tokens,
+            }),
         }
     }
 }
@@ -96,7 +187,9 @@ mod tests {
     fn the_description_of_a_response_is_what_domain_writes() {
         let chat = r#"{"id":"i","type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"model":"m","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
         let embedding = r#"{"id":"i","type":"embedding","model":"m","embeddings":[[0.25,-0.5]],"usage":{"input_tokens":1,"output_tokens":0}}"#;
-        for json in [chat, embedding] {
+        let tools = r#"{"id":"i","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"n","input":{"z":1,"a":2}}],"model":"m","stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":5,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":2},"output_tokens_details":{"thinking_tokens":4}}}"#;
+        let refusal = r#"{"id":"i","type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"model":"m","stop_reason":"refusal","stop_sequence":"END","stop_details":{"category":"c","explanation":"e"},"usage":{"input_tokens":9,"output_tokens":5,"input_tokens_details":{"cached_tokens":3}}}"#;
+        for json in [chat, tools, refusal, embedding] {
             let described: CompletionBody = serde_json::from_str(json).unwrap();
             let written: domain::outcome::Completion = serde_json::from_str(json).unwrap();
             assert_eq!(serde_json::to_string(&described).unwrap(), json);

@@ -50,13 +50,23 @@ pub struct ValidationError {
 }
 
 /// One step of the path: a key or an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = Step)]
 pub enum LocationStep {
     #[schema(value_type = String)]
-    Key(&'static str),
+    Key(Cow<'static, str>),
     Index(usize),
+}
+
+impl LocationStep {
+    pub const fn key(name: &'static str) -> Self {
+        Self::Key(Cow::Borrowed(name))
+    }
+
+    pub const fn name(name: String) -> Self {
+        Self::Key(Cow::Owned(name))
+    }
 }
 
 #[cfg(test)]
@@ -92,8 +102,8 @@ mod tests {
         let fault = ValidationError {
             kind: "string_type",
             loc: vec![
-                LocationStep::Key("body"),
-                LocationStep::Key("messages"),
+                LocationStep::key("body"),
+                LocationStep::key("messages"),
                 LocationStep::Index(3),
             ],
             msg: "Input should be a string".into(),

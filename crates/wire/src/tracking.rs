@@ -9,9 +9,11 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::completion::{CompletionBody, UsageBody};
+use crate::load::LoadWarningBody;
 use crate::timestamp::WireTimestamp;
 
-/// The record of one cargo. Every field is always present; unknown values are null.
+/// The record of one cargo. Every field up to `erased_at` is always present; unknown values are
+/// null.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Tracking)]
 pub struct TrackingResponse {
@@ -31,7 +33,7 @@ pub struct TrackingResponse {
     pub processing_at: Option<WireTimestamp>,
     #[schema(required = true)]
     pub completed_at: Option<WireTimestamp>,
-    /// A target: 24 hours after the load.
+    /// A target: the deadline of the load, or 24 hours after it.
     pub deadline_at: WireTimestamp,
     /// Null until completed. A cargo whose processing failed is completed with `false`.
     #[schema(required = true)]
@@ -62,6 +64,27 @@ pub struct TrackingResponse {
     /// `response`, `error` and `metadata` are null from then on. Null until then.
     #[schema(required = true)]
     pub erased_at: Option<WireTimestamp>,
+    /// The warnings of the load. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Vec<LoadWarningBody>>)]
+    pub warnings: Option<Box<RawValue>>,
+    /// Absent unless the load has a deadline or goes by flex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub route: Option<RouteBody>,
+}
+
+/// The way that the cargo takes to a provider, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Route)]
+pub struct RouteBody {
+    /// `batch`, `flex` or `realtime`. Once completed, the way by which the provider served it.
+    #[schema(value_type = String, example = "flex")]
+    pub via: &'static str,
+    /// A code. Absent if the model has one way only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "flex_for_deadline")]
+    pub reason: Option<String>,
 }
 
 /// The status of the cargo. COMPLETED is the last status when there is no callback.

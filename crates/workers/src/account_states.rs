@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::circuit_breaker::{Allowance, BreakerChange, CircuitBreaker};
+use domain::lane::Lane;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use outbound::provider::client::ProviderCallFailure;
 use parking_lot::{Mutex, MutexGuard};
@@ -28,6 +30,15 @@ impl Default for AccountSlots {
             polls: 8,
             streams: 4,
         }
+    }
+}
+
+/// The name under which the state of a lane's account is kept. Flex has a state of its own: an
+/// account without spare capacity still takes batches and realtime requests.
+pub(crate) fn account_key(lane: &Lane) -> String {
+    match lane.via {
+        InferenceMode::Batch | InferenceMode::Realtime => lane.provider.clone(),
+        InferenceMode::Flex => format!("{} (flex)", lane.provider),
     }
 }
 
@@ -60,8 +71,10 @@ impl AccountStates {
 
     /// Takes the one probe that an open circuit breaker allows.
     pub(crate) fn begin_probe(self: &Arc<Self>, name: &str) -> Option<BreakerProbe> {
+        let now = self.shard.clock.now();
         let mut known = self.lock();
-        let account = known.get_mut(name).filter(|it| it.breaker.is_open())?;
+        let may_probe = |it: &&mut AccountState| it.breaker.allowance(now) == Allowance::Probe;
+        let account = known.get_mut(name).filter(may_probe)?;
         account.breaker.begin_probe();
         drop(known);
         Some(BreakerProbe {
@@ -92,6 +105,20 @@ impl AccountStates {
             tracing::warn!(shard = %self.shard.name, provider = name, why, %until, "circuit breaker opened: the provider account is not called until it may be probed");
             self.set_breaker_gauge(name, true);
         }
+    }
+
+    /// As [`AccountStates::record_failure`]; returns until when the account is not called, if its
+    /// circuit breaker is open now.
+    pub(crate) fn record_refusal(&self, name: &str, why: &str) -> Option<Timestamp> {
+        self.record_failure(name, why);
+        self.open_until(name)
+    }
+
+    /// Until when the account is not called.
+    pub(crate) fn open_until(&self, name: &str) -> Option<Timestamp> {
+        let now = self.shard.clock.now();
+        let known = self.lock();
+        known.get(name)?.breaker.open_until(now)
     }
 
     pub(crate) fn record_answer(&self, name: &str) {

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use store::Shard;
 use store::shard::batch::{self, BatchQueue};
 
-use crate::account_states::AccountSlots;
+use crate::account_states::{AccountSlots, account_key};
 use crate::claimed_batch::{BatchDeps, ClaimedBatch};
 use crate::lane_cache::LaneCache;
 use crate::lease::Lease;
@@ -59,8 +59,8 @@ impl BatchStageKind {
     const fn queue(self) -> BatchQueue {
         match self {
             Self::Dispatch => BatchQueue::Gathered,
-            Self::Collect => BatchQueue::Running(InferenceMode::Batch),
-            Self::Stream => BatchQueue::Running(InferenceMode::Realtime),
+            Self::Collect => BatchQueue::Running(&[InferenceMode::Batch]),
+            Self::Stream => BatchQueue::Running(&[InferenceMode::Flex, InferenceMode::Realtime]),
         }
     }
 
@@ -135,7 +135,7 @@ impl BatchStage {
                 claim,
                 claimed_at: now,
                 lease_lost: lease_lost.clone(),
-                _probe: deps.accounts.begin_probe(&lane.provider),
+                probe: deps.accounts.begin_probe(&account_key(&lane)),
                 lane,
             };
             let task = BatchTask::of(&claimed);

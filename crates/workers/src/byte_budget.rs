@@ -75,6 +75,7 @@ impl ByteBudget {
 #[cfg(test)]
 mod tests {
     use domain::id::{ApiKeyId, Berth, CargoId, OrganizationId, ProjectId};
+    use domain::response_shape::ResponseShape;
     use domain::time::Timestamp;
     use store::body;
 
@@ -93,6 +94,8 @@ mod tests {
             key: ApiKeyId::new(now, berth, 4),
             model: "mock".to_owned(),
             callback: None,
+            shape: ResponseShape::default(),
+            deadline_at: now,
         };
         StoredRequest::new(head, body::pack(&vec![b' '; bytes]))
     }

@@ -17,7 +17,7 @@ use store::shard::provider;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::account_states::{AccountStates, BreakerProbe};
+use crate::account_states::{AccountStates, BreakerProbe, account_key};
 use crate::callback_slots::CallbackSlots;
 use crate::failpoint;
 use crate::providers::Providers;
@@ -50,13 +50,18 @@ pub(crate) struct ClaimedBatch {
     pub(crate) claimed_at: Timestamp,
     /// Cancelled when the lease under which it was claimed is lost.
     pub(crate) lease_lost: CancellationToken,
-    /// Held until the batch is done.
-    pub(crate) _probe: Option<BreakerProbe>,
+    /// The probe of an open circuit breaker, held until the batch is done.
+    pub(crate) probe: Option<BreakerProbe>,
 }
 
 impl ClaimedBatch {
     pub(crate) fn shard(&self) -> &Shard {
         &self.deps.shard
+    }
+
+    /// The name under which the state of its account is kept.
+    pub(crate) fn account_key(&self) -> String {
+        account_key(&self.lane)
     }
 
     /// Passes a failpoint of this batch's provider.
@@ -72,7 +77,7 @@ impl ClaimedBatch {
     ) -> Result<Result<T, ProviderCallFailure>, store::Error> {
         let ended = self.run_while_leased(call).await?;
         let accounts = &self.deps.accounts;
-        accounts.record_call(&self.lane.provider, &ended);
+        accounts.record_call(&self.account_key(), &ended);
         Ok(ended)
     }
 

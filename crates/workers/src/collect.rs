@@ -15,6 +15,7 @@ use crate::requeue::RequeueTiming;
 
 mod job_polling;
 mod mock;
+mod result_group;
 mod result_ingestion;
 mod result_lines;
 
@@ -45,7 +46,7 @@ async fn poll(claimed: &ClaimedBatch, memory: &ByteBudget) -> Result<usize, stor
             mock::poll(claimed, model, *mock, memory).await
         }
         (
-            Some(model),
+            Some(_),
             Some(ProviderAccess::Batch {
                 batch: provider,
                 share,
@@ -57,7 +58,6 @@ async fn poll(claimed: &ClaimedBatch, memory: &ByteBudget) -> Result<usize, stor
                 claimed,
                 provider: &**provider,
                 share: *share,
-                model,
                 job: ProviderJobId(job.clone()),
                 record: batch_submission::read(claimed.shard(), claimed.batch.id).await?,
             };

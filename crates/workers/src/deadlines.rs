@@ -9,18 +9,26 @@ use crate::outcome_writer::FinishedCargo;
 
 /// The error of cargo that no provider had at its deadline.
 pub(crate) const DEADLINE_PASSED: &str = "the deadline of 24 hours has passed";
+/// The same for the deadline of its caller.
+pub(crate) const CALLER_DEADLINE_PASSED: &str = "the deadline of the load has passed";
 
 pub(crate) async fn fail_overdue(claimed: &ClaimedBatch) -> Result<(), store::Error> {
-    let before = id::first_id_at(claimed.claimed_at - CARGO_DEADLINE);
-    let cargo = &claimed.batch.cargo;
-    if cargo.iter().all(|cargo| cargo.uuid() >= before) {
+    let (batch, now) = (&claimed.batch, claimed.claimed_at);
+    let before = id::first_id_at(now - CARGO_DEADLINE);
+    let is_past = batch.first_deadline_at.is_some_and(|at| at <= now);
+    if !is_past && batch.cargo.iter().all(|cargo| cargo.uuid() >= before) {
         return Ok(());
     }
     let open = claimed.list_open().await?.into_iter();
-    let late = open.filter(|it| it.cargo.uuid() < before);
-    let failure = || FailureCode::DeadlineExceeded.with_message(DEADLINE_PASSED);
-    let failed = late.map(|head| FinishedCargo::failed(head, failure()));
-    claimed
-        .store_failures(failed.collect(), claimed.claimed_at)
-        .await
+    let failed = open.filter_map(|head| {
+        let message = if head.cargo.uuid() < before {
+            DEADLINE_PASSED
+        } else {
+            CALLER_DEADLINE_PASSED
+        };
+        let is_late = head.cargo.uuid() < before || head.deadline_at <= now;
+        let failure = FailureCode::DeadlineExceeded.with_message(message);
+        is_late.then(|| FinishedCargo::failed(head, failure))
+    });
+    claimed.store_failures(failed.collect(), now).await
 }

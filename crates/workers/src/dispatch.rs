@@ -123,7 +123,7 @@ async fn plan_submission(
             SubmissionRoute::Job(JobTarget {
                 provider: jobs.clone(),
                 share: *share,
-                upstream: route.upstream_model.clone(),
+                route: Box::new(route.clone()),
                 kind: model.kind,
             })
         }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::circuit_breaker::Allowance;
-use domain::id::{self, BatchId, CargoId, OrganizationId};
+use domain::id::{self, BatchId, CargoId};
 use domain::lane::LaneId;
 use domain::route::InferenceMode;
+use domain::route_choice::URGENT_WINDOW;
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::Shard;
@@ -19,8 +20,9 @@ use store::shard::batch;
 use store::shard::lane;
 use store::shard::node::Claim;
 use store::shard::waiting;
+use store::shard::waiting_deadlines;
 
-use crate::account_states::{AccountSlots, AccountStates};
+use crate::account_states::{AccountSlots, AccountStates, account_key};
 use crate::claimed_batch::BatchDeps;
 use crate::failpoint;
 use crate::gather::lane_queue::LaneQueue;
@@ -164,11 +166,16 @@ impl GatherStage {
         for id in &waiting {
             let lane = self.lanes.find(&self.shard, *id).await?;
             let most = self.providers.max_backlog(&lane, self.slots);
+            let key = account_key(&lane);
+            let allowance = self.accounts.allowance(&key, now);
+            // Cargo that waits for spare capacity stays in the queue: it may take another way.
+            if lane.via == InferenceMode::Flex && allowance == Allowance::Nothing {
+                continue;
+            }
             // An account that takes nothing now gets one batch, ready for later.
-            let is_closed = self.accounts.allowance(&lane.provider, now) != Allowance::Any
-                || self.accounts.is_full(&lane.provider, now);
+            let is_closed = allowance != Allowance::Any || self.accounts.is_full(&key, now);
             limits.insert(*id, if is_closed { 1 } else { most });
-            if lane.via == InferenceMode::Realtime {
+            if lane.via.is_single_request() {
                 realtime.push(*id);
             }
         }
@@ -197,12 +204,23 @@ impl GatherStage {
         failpoint::point("gather.began", provider);
         let mut tx = self.shard.begin().await?;
         lane::lock_claimed(&mut tx, lane, self.lanes_claim).await?;
-        let mut picked: Vec<(OrganizationId, CargoId)> = Vec::new();
+        let mut picked = if details.via.is_single_request() {
+            // Half of a batch at most: organizations without deadlines get the rest.
+            let most = packing.max_items.div_ceil(2);
+            waiting_deadlines::pick_urgent(&mut tx, lane, now + URGENT_WINDOW, most, now).await?
+        } else {
+            Vec::new()
+        };
+        let urgent: HashSet<CargoId> = picked.iter().map(|(_, cargo)| *cargo).collect();
         while picked.len() < packing.max_items && !queue.is_empty() {
             let quotas = queue.next_quotas(packing.max_items - picked.len());
             let found = waiting::pick(&mut tx, lane, &quotas, now).await?;
             queue.record_taken(&quotas, &found);
-            picked.extend(found);
+            picked.extend(
+                found
+                    .into_iter()
+                    .filter(|(_, cargo)| !urgent.contains(cargo)),
+            );
         }
         let Some((_, first)) = picked.first() else {
             tx.rollback().await?;

@@ -54,6 +54,10 @@ mod batch_stage;
 
 mod usage_estimate;
 
+mod result_outcome;
+
+mod stop_sequences;
+
 mod file_stage_deps;
 
 mod lane_cache;

@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 
 use domain::id::{BatchId, CargoId};
-use domain::model::Price;
+use domain::money::Money;
 use domain::outcome::Outcome;
+use domain::price::Price;
 use domain::reason_code::{CargoFailure, FailureCode};
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use store::body;
 use store::shard::delivery::Destination;
 use store::shard::manifest::OpenCargo;
@@ -29,18 +32,35 @@ pub(crate) struct FinishedCargo {
     pub(crate) outcome: Outcome,
     /// The model's realtime price, if it is known.
     pub(crate) realtime_price: Option<Price>,
-    /// Whether the provider has reported the usage.
-    pub(crate) is_usage_known: bool,
+    /// What the caller is charged for. None if the provider has not reported it.
+    pub(crate) usage: Option<TokenBuckets>,
+    /// What the provider bills, where that is not `usage`.
+    pub(crate) billed: Option<TokenBuckets>,
+    /// What the provider bills us for tokens, if it is known.
+    pub(crate) cost_price: Option<Price>,
+    /// The way by which the provider served the request.
+    pub(crate) served: Option<InferenceMode>,
 }
 
 impl FinishedCargo {
-    pub(crate) const fn failed(head: OpenCargo, failure: CargoFailure) -> Self {
+    /// Cargo that fails without an answer of its provider.
+    pub(crate) fn failed(head: OpenCargo, failure: CargoFailure) -> Self {
         Self {
             open_cargo: head,
             outcome: Outcome::Failure(failure),
             realtime_price: None,
-            is_usage_known: true,
+            usage: Some(TokenBuckets::default()),
+            billed: None,
+            cost_price: None,
+            served: None,
         }
+    }
+
+    /// What the provider bills us for this attempt, if it is known. The store adds the cost of
+    /// earlier attempts.
+    pub(crate) fn cost(&self) -> Option<Money> {
+        let billed = self.billed.or(self.usage).unwrap_or_default();
+        self.cost_price.map(|price| price.rounded_cost(billed))
     }
 }
 
@@ -148,7 +168,7 @@ fn prepare_group(
             realtime_price: realtime,
             ..
         } = one;
-        let (failure_code, usage) = (outcome.failure_code(), outcome.usage());
+        let failure_code = outcome.failure_code();
         let success = failure_code.is_none();
         let plain = encode_outcome(outcome)?;
         let destination = head.callback.as_ref().map(|(_, host)| Destination {
@@ -182,7 +202,9 @@ fn prepare_group(
             success,
             failure_code,
             body: body::pack(&plain),
-            usage,
+            usage: one.usage.unwrap_or_default(),
+            cost: one.cost(),
+            served: one.served,
             realtime: *realtime,
             claim_delivery: reserved,
         });

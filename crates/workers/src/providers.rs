@@ -15,8 +15,10 @@ use crate::packing_limits::PackingLimits;
 
 /// A realtime batch has this many times the cargo of the concurrent requests.
 const REALTIME_BATCH_FACTOR: usize = 4;
-/// In a realtime lane, one batch is sent while the next is prepared.
-const MAX_REALTIME_BACKLOG: usize = 2;
+/// A flex batch has fewer: its answers take minutes, and urgent cargo waits for the batch before it.
+const FLEX_BATCH_FACTOR: usize = 1;
+/// In a realtime or flex lane, one batch is sent while the next is prepared.
+const MAX_STREAM_BACKLOG: usize = 2;
 
 #[derive(Debug, Default)]
 pub struct Providers(pub HashMap<String, ProviderAccess>);
@@ -29,12 +31,12 @@ pub enum ProviderAccess {
     /// A provider with a batch API, and perhaps realtime requests.
     Batch {
         batch: Arc<dyn BatchProvider>,
-        realtime: Option<Arc<RealtimeProvider>>,
+        realtime: Option<Arc<dyn RealtimeProvider>>,
         share: AccountShare,
     },
     /// A server with realtime requests only.
     Realtime {
-        realtime: Arc<RealtimeProvider>,
+        realtime: Arc<dyn RealtimeProvider>,
         share: AccountShare,
     },
 }
@@ -74,9 +76,12 @@ impl Providers {
             }
             // Small batches, so that late cargo does not wait for a large one.
             Some(ProviderAccess::Batch { share, .. } | ProviderAccess::Realtime { share, .. }) => {
+                let factor = match lane.via {
+                    InferenceMode::Flex => FLEX_BATCH_FACTOR,
+                    InferenceMode::Batch | InferenceMode::Realtime => REALTIME_BATCH_FACTOR,
+                };
                 PackingLimits {
-                    max_items: (share.max_concurrent_requests * REALTIME_BATCH_FACTOR)
-                        .min(usual.max_items),
+                    max_items: (share.max_concurrent_requests * factor).min(usual.max_items),
                     ..usual
                 }
             }
@@ -88,7 +93,7 @@ impl Providers {
     /// have to wait for all of them.
     pub(crate) fn max_backlog(&self, lane: &Lane, slots: AccountSlots) -> u64 {
         let batches = match self.find(&lane.provider) {
-            _ if lane.via == InferenceMode::Realtime => MAX_REALTIME_BACKLOG,
+            _ if lane.via.is_single_request() => MAX_STREAM_BACKLOG,
             // Such a provider gets one submission at a time.
             Some(ProviderAccess::Batch { batch: jobs, .. }) if !jobs.supports_labels() => 2,
             Some(

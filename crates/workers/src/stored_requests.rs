@@ -88,6 +88,7 @@ fn parse_item(head: &OpenCargo, request: &[u8]) -> Result<BatchItem, store::Erro
         cargo: head.cargo,
         attempt: head.attempt,
         loaded_at: head.loaded_at,
+        organization: head.organization,
         params: serde_json::from_slice::<Params>(request).map_err(|_| corrupt_request())?,
     })
 }

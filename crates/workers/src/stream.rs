@@ -10,6 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::batch::MAX_TAKEOVERS;
+use domain::model::Model;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::realtime::RealtimeProvider;
@@ -24,6 +26,9 @@ use crate::deadlines;
 use crate::providers::ProviderAccess;
 use crate::requeue::RequeueTiming;
 
+use self::realtime_run::RealtimeProgress;
+
+mod flex;
 mod permit_guard;
 mod realtime_run;
 
@@ -33,16 +38,19 @@ const SERVER_RETRY_DELAY: TimeDelta = TimeDelta::seconds(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 /// How many answers in a row raise a server's concurrency limit by one.
 const ANSWERS_PER_LIMIT_RAISE: u32 = 8;
+/// The same for flex, whose answers take minutes.
+const FLEX_ANSWERS_PER_LIMIT_RAISE: u32 = 1;
 
 #[derive(Debug, Default)]
 pub(crate) struct StreamWorker {
-    /// The concurrency limiter of each server, shared by all batches.
+    /// The concurrency limiter of each server and of each account's flex requests, shared by all
+    /// batches.
     limiters: HashMap<String, Arc<Mutex<ConcurrencyLimiter>>>,
 }
 
 /// A server, and how many requests it gets at once.
 struct RealtimeServer {
-    provider: Arc<RealtimeProvider>,
+    provider: Arc<dyn RealtimeProvider>,
     limiter: Arc<Mutex<ConcurrencyLimiter>>,
 }
 
@@ -71,10 +79,14 @@ impl StreamWorker {
             ProviderAccess::Batch { realtime: None, .. } | ProviderAccess::Mock(_) => return None,
         };
         let most = u32::try_from(share.max_concurrent_requests).unwrap_or(u32::MAX);
-        let limiter = self.limiters.entry(name.clone()).or_insert_with(|| {
-            let limiter = ConcurrencyLimiter::new(most, ANSWERS_PER_LIMIT_RAISE);
-            Arc::new(Mutex::new(limiter))
-        });
+        let answers = match claimed.lane.via {
+            InferenceMode::Flex => FLEX_ANSWERS_PER_LIMIT_RAISE,
+            InferenceMode::Batch | InferenceMode::Realtime => ANSWERS_PER_LIMIT_RAISE,
+        };
+        let limiter = self
+            .limiters
+            .entry(claimed.account_key())
+            .or_insert_with(|| Arc::new(Mutex::new(ConcurrencyLimiter::new(most, answers))));
         let limiter = limiter.clone();
         Some(RealtimeServer { provider, limiter })
     }
@@ -99,20 +111,31 @@ async fn stream_batch(
     }
     // Cargo past its deadline fails before it is sent.
     deadlines::fail_overdue(claimed).await?;
-    let checking = server.provider.check_health();
-    if let Err(failure) = claimed.call_provider(checking).await? {
-        return handle_unhealthy(claimed, &failure, shard.clock.now()).await;
+    let is_flex = route.via == InferenceMode::Flex;
+    if flex::is_closed(claimed) {
+        let progress = RealtimeProgress::default();
+        return end_flex(claimed, &progress, server).await;
+    }
+    // A provider with a flex tier is no server that may be down: its answers tell.
+    if !is_flex {
+        let checking = server.provider.check_health();
+        if let Err(failure) = claimed.call_provider(checking).await? {
+            return handle_unhealthy(claimed, &failure, shard.clock.now()).await;
+        }
     }
     let run = realtime_run::RealtimeRun {
         claimed,
-        upstream: &route.upstream_model,
-        provider: &server.provider,
+        route,
+        has_realtime: model.is_some_and(has_realtime),
+        provider: &*server.provider,
         limiter: &server.limiter,
     };
     let progress = run.run().await?;
     let now = shard.clock.now();
     if let Some(reason) = &progress.account_fault {
         pause_and_end(claimed, reason, now).await?;
+    } else if is_flex {
+        return end_flex(claimed, &progress, server).await;
     } else if progress.is_failing {
         let accounts = &claimed.deps.accounts;
         accounts.record_failure(name, "realtime requests are not answered");
@@ -124,6 +147,32 @@ async fn stream_batch(
         let end = BatchEnd::Requeue(RequeueTiming::AfterBackoff);
         claimed.end(end, now).await?;
     }
+    Ok(progress.stored)
+}
+
+fn has_realtime(model: &Model) -> bool {
+    let mut routes = model.routes.iter();
+    routes.any(|route| route.via == InferenceMode::Realtime)
+}
+
+/// Ends a batch of flex requests. Its open cargo is requeued.
+async fn end_flex(
+    claimed: &ClaimedBatch,
+    progress: &RealtimeProgress,
+    server: &RealtimeServer,
+) -> Result<usize, store::Error> {
+    let (shard, name) = (claimed.shard(), &claimed.lane.provider);
+    let now = shard.clock.now();
+    if progress.is_failing {
+        let accounts = &claimed.deps.accounts;
+        accounts.record_failure(&claimed.account_key(), "flex requests are not answered");
+    }
+    if progress.stored > 0 && progress.reports.is_empty() {
+        provider::end_automatic_pause(shard, name).await?;
+    }
+    let concurrency = server.limiter.lock().limit();
+    let is_failing = progress.is_failing;
+    flex::end_batch(claimed, &progress.flex, concurrency, is_failing, now).await?;
     Ok(progress.stored)
 }
 

@@ -9,17 +9,17 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::idempotency;
 use domain::model::Catalogue;
-use domain::outcome::TokenUsage;
 use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use store::Shard;
 use store::body;
 use store::shard::fold::CountTable;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
-use store::shard::{batch, delivery, load, node, outcome, partition};
+use store::shard::{batch, delivery, node, outcome, partition, waiting_deadlines};
 use tokio::sync::watch;
 
-use crate::deadlines::DEADLINE_PASSED;
+use crate::deadlines::{CALLER_DEADLINE_PASSED, DEADLINE_PASSED};
 use crate::lease::Lease;
 use crate::stage::{Stage, StepResult};
 
@@ -34,10 +34,13 @@ mod oldest_waiting;
 mod overdue;
 mod retention;
 mod urgent;
+mod way_changes;
 
 const MAX_ROWS_PER_STATEMENT: i64 = 1000;
 const SECOND: TimeDelta = TimeDelta::seconds(1);
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
+/// How often waiting cargo is checked whose way may end after its deadline.
+const WAY_CHECK_INTERVAL: TimeDelta = TimeDelta::seconds(10);
 /// Batches older than this are read only once a minute: their indexes are full of dead entries
 /// while an old transaction is open.
 const RECENT_BATCH_AGE: TimeDelta = TimeDelta::minutes(10);
@@ -51,6 +54,7 @@ pub struct SweepStage {
     retention: TimeDelta,
     second_at: Timestamp,
     minute_at: Timestamp,
+    ways_at: Timestamp,
     usage: FoldCursor,
     callbacks: FoldCursor,
     oldest_waiting: OldestWaitingCursor,
@@ -76,6 +80,7 @@ impl SweepStage {
             retention,
             second_at: due,
             minute_at: due,
+            ways_at: due,
             usage: FoldCursor::new(CountTable::Usage),
             callbacks: FoldCursor::new(CountTable::Callback),
             oldest_waiting: OldestWaitingCursor::default(),
@@ -104,6 +109,11 @@ impl SweepStage {
     }
 
     async fn sweep_every_second(&mut self, now: Timestamp) -> Result<u64, store::Error> {
+        if now >= self.ways_at {
+            self.ways_at = now + WAY_CHECK_INTERVAL;
+            let changed = self.change_ways(now).await;
+            self.isolate_failure("ways", changed)?;
+        }
         let failed = self.fail_overdue(now).await;
         let failed = self.isolate_failure("overdue", failed)?.unwrap_or_default();
         let usage = self.usage.fold(&self.shard, now).await;
@@ -161,8 +171,9 @@ impl SweepStage {
         let before = now - idempotency::IDEMPOTENCY_KEY_RETENTION;
         loop {
             let window = self.keys_from..before;
-            let last =
-                load::delete_idempotency_keys(&self.shard, window, MAX_ROWS_PER_STATEMENT).await?;
+            let (shard, most) = (&self.shard, MAX_ROWS_PER_STATEMENT);
+            let last = store::shard::idempotency::delete_idempotency_keys(shard, window, most);
+            let last = last.await?;
             let Some(last) = last else { return Ok(()) };
             self.keys_from = last;
         }
@@ -170,7 +181,15 @@ impl SweepStage {
 
     /// Fails waiting cargo past its deadline. No provider has it.
     async fn fail_overdue(&mut self, now: Timestamp) -> Result<u64, store::Error> {
-        let late = self.overdue.find_overdue(&self.shard, now).await?;
+        let shard = &self.shard;
+        let most = MAX_ROWS_PER_STATEMENT;
+        let of_callers = waiting_deadlines::list_past_deadline(shard, now, most).await?;
+        let (late, message) = if of_callers.is_empty() {
+            let late = self.overdue.find_overdue(shard, now).await?;
+            (late, DEADLINE_PASSED)
+        } else {
+            (of_callers, CALLER_DEADLINE_PASSED)
+        };
         if late.is_empty() {
             return Ok(0);
         }
@@ -180,8 +199,10 @@ impl SweepStage {
             attempt: late.attempt,
             success: false,
             failure_code: Some(FailureCode::DeadlineExceeded),
-            body: body::pack(DEADLINE_PASSED.as_bytes()),
-            usage: TokenUsage::default(),
+            body: body::pack(message.as_bytes()),
+            usage: TokenBuckets::default(),
+            cost: None,
+            served: None,
             realtime: None,
             claim_delivery: false,
         });

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use domain::id::CargoId;
-use domain::outcome::{Completion, Outcome, TokenUsage};
+use domain::outcome::{Completion, CompletionBlock, Outcome, TokenUsage};
 use domain::params::Params;
+use domain::token_buckets::TokenBuckets;
 use store::Shard;
 use store::shard::manifest::OpenCargo;
 
@@ -17,7 +18,7 @@ pub(crate) async fn estimate_missing_usage(
     finished: Vec<FinishedCargo>,
 ) -> Result<Vec<FinishedCargo>, store::Error> {
     let (mut counted, unknown): (Vec<_>, Vec<_>) =
-        finished.into_iter().partition(|one| one.is_usage_known);
+        finished.into_iter().partition(|one| one.usage.is_some());
     if unknown.is_empty() {
         return Ok(counted);
     }
@@ -38,7 +39,9 @@ pub(crate) async fn estimate_missing_usage(
                 continue;
             };
             if let Outcome::Success(completion) = &mut one.outcome {
-                completion.set_usage(estimate_usage(&item.params, completion));
+                let estimate = estimate_usage(&item.params, completion);
+                completion.set_usage(estimate);
+                one.usage = Some(TokenBuckets::plain(estimate));
             }
             counted.push(one);
         }
@@ -53,7 +56,7 @@ fn estimate_usage(params: &Params, completion: &Completion) -> TokenUsage {
     let tokens = |bytes: usize| (bytes as u64).div_ceil(4);
     let (read, written) = match (params, completion) {
         (Params::Chat(chat), Completion::Chat(answer)) => {
-            let written = answer.content.iter().map(|text| text.text.len()).sum();
+            let written = answer.content.iter().map(CompletionBlock::bytes).sum();
             (chat.text_bytes(), written)
         }
         (Params::Embedding(embedding), _) => {

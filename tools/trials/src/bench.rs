@@ -7,4 +7,5 @@ pub mod journey;
 pub mod load;
 pub mod load_variant;
 pub mod pgbench;
+pub mod routes;
 pub mod videos;

@@ -54,6 +54,7 @@ async fn run_bench(common: &CommonOptions, command: &BenchCommand) -> Result<Tri
         BenchCommand::Gather(options) => bench::gather::run(common, options).await,
         BenchCommand::Batches(options) => bench::batches::run(common, options).await,
         BenchCommand::Videos(options) => bench::videos::run(common, options).await,
+        BenchCommand::Routes(options) => Box::pin(bench::routes::run(common, options)).await,
     }
 }
 

@@ -81,6 +81,8 @@ pub enum BenchCommand {
     Batches(BenchBatchesOptions),
     /// Videos of 1 GB from session to ready, with loads in the background.
     Videos(BenchVideosOptions),
+    /// The ways, times and cost of cargo with deadlines, with a clock sixty times as fast.
+    Routes(BenchRoutesOptions),
 }
 
 #[derive(Debug, Subcommand)]

@@ -136,7 +136,7 @@ fn limit_exceeded(excess: TokenExcess) -> ValidationError {
     };
     ValidationError {
         kind: "value_error",
-        loc: ["body", "params", field].map(LocationStep::Key).to_vec(),
+        loc: ["body", "params", field].map(LocationStep::key).to_vec(),
         msg: msg.into(),
     }
 }

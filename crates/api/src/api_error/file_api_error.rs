@@ -173,12 +173,12 @@ mod tests {
             msg: msg.into(),
         };
         let faults = ApiError::validation(vec![
-            fault(&[LocationStep::Key("sha256")], "is required"),
+            fault(&[LocationStep::key("sha256")], "is required"),
             fault(
                 &[
-                    LocationStep::Key("parts"),
+                    LocationStep::key("parts"),
                     LocationStep::Index(0),
-                    LocationStep::Key("etag"),
+                    LocationStep::key("etag"),
                 ],
                 "should be a text",
             ),

@@ -9,7 +9,8 @@ use domain::account::AccountRefusal;
 use domain::admission;
 use domain::hold::Hold;
 use domain::idempotency::{IdempotencyKey, InvalidIdempotencyKey};
-use domain::lane::Lane;
+use domain::load_warning::LoadWarning;
+use domain::response_shape::ResponseShape;
 use domain::time::to_wire;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use store::body;
@@ -19,12 +20,12 @@ use wire::load::LoadResponse;
 use crate::api_error::ApiError;
 use crate::auth::AdmittedCaller;
 use crate::caller::Caller;
-use crate::cargo::file_references;
+use crate::cargo::{file_references, lane_choice, request_features};
 use crate::group_commit::{self, PreparedLoad, StoreLoadError, StoredLoad};
 use crate::load_validation;
 use crate::rate_limit::{BucketStatus, RateLimitToken};
 use crate::request_body::BufferedBody;
-use crate::state::App;
+use crate::state::{App, ShardHandle};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
@@ -43,27 +44,30 @@ pub(crate) async fn load(
         .map(|key| IdempotencyKey::new(key.as_bytes(), &body))
         .transpose()?;
     let valid = load_validation::parse_load(&body, &app.rules)?;
+    request_features::check_conversation(&valid.params)?;
     let catalogue = Arc::clone(&app.catalogue.borrow());
     let model = admission::admit(&valid.params, &catalogue)?;
     caller.check_model(&model.id)?;
+    let warnings = request_features::check_features(&valid.params, model, valid.warnings)?;
     let handle = app.shard_handle(caller.berth)?;
+    let now = handle.shard.clock.now();
+    let deadline = valid.deadline.map(|deadline| deadline.resolve(now));
+    let deadline_at = match deadline.transpose() {
+        Ok(deadline_at) => deadline_at,
+        Err(refusal) => {
+            return replay_or_refuse(&app, &caller, handle, key.as_ref(), refusal).await;
+        }
+    };
     let files =
         match file_references::find_files(&handle.shard, caller.project, &valid.params).await? {
             Ok(files) => files,
             Err(refusal) => {
-                let (shard, key) = (&handle.shard, key.as_ref());
-                let earlier = group_commit::find_earlier_answer(shard, caller.project, key);
-                // A repeated load gets its first answer, even if its files are gone by now.
-                let answer = earlier.await?.ok_or(refusal)?;
-                let status = take_token(&app, &caller).await?.bucket_status();
-                return Ok(accepted_response(answer?, status));
+                let key = key.as_ref();
+                return replay_or_refuse(&app, &caller, handle, key, refusal.into()).await;
             }
         };
     let hold = Hold::of(&valid.params, model, &files);
-    let lane = handle
-        .lanes
-        .find_or_create(&handle.shard, Lane::for_load(model, &handle.shard.name))
-        .await?;
+    let lane = lane_choice::choose_lane(handle, model, deadline_at, now).await?;
     let token = take_token(&app, &caller).await?;
     let status = token.bucket_status();
     project_keys::prepare_write_key(&handle.shard, caller.project).await?;
@@ -71,6 +75,7 @@ pub(crate) async fn load(
     let request = serde_json::to_vec(&valid.params).map_err(ApiError::internal)?;
     let unpacked_bytes = request.len();
     let request = body::pack(&request);
+    let response_shape = ResponseShape::of(&valid.params, &model.features);
     let files = valid.params.file_ids().into_iter().collect();
     let (callback, metadata) = (valid.callback, valid.metadata);
     // While a load is queued, only the data to be stored stays in memory.
@@ -78,7 +83,7 @@ pub(crate) async fn load(
     let plan = caller.plan;
     let load = PreparedLoad {
         caller,
-        lane,
+        lane: lane.id,
         model: model.id.clone(),
         callback,
         request,
@@ -88,11 +93,38 @@ pub(crate) async fn load(
         hold,
         files,
         monthly_tokens: app.plan_limits.borrow().for_plan(plan).monthly_tokens,
+        response_shape,
+        warnings: stored_warnings(&warnings)?,
+        deadline_at,
+        route_reason: lane.reason,
     };
     let stored = handle.writer.store(load, token).await?;
     metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
         .increment(1);
-    Ok(accepted_response(stored, status))
+    Ok(accepted_response(stored, status, warnings))
+}
+
+/// A repeated load gets its first answer, even if it could not be stored any more: because its
+/// files are gone, or its deadline has passed.
+async fn replay_or_refuse(
+    app: &App,
+    caller: &Caller,
+    handle: &ShardHandle,
+    key: Option<&IdempotencyKey>,
+    refusal: ApiError,
+) -> Result<Response, ApiError> {
+    let earlier = group_commit::find_earlier_answer(&handle.shard, caller.project, key);
+    let answer = earlier.await?.ok_or(refusal)?;
+    let status = take_token(app, caller).await?.bucket_status();
+    Ok(accepted_response(answer?, status, Vec::new()))
+}
+
+fn stored_warnings(warnings: &[LoadWarning]) -> Result<Option<Vec<u8>>, ApiError> {
+    if warnings.is_empty() {
+        return Ok(None);
+    }
+    let json = serde_json::to_vec(warnings).map_err(ApiError::internal)?;
+    Ok(Some(json))
 }
 
 /// Takes one token from the organization's bucket.
@@ -105,16 +137,23 @@ async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiErr
     token.map_err(|empty| empty.into_api_error(caller.plan, &app.upgrade_url))
 }
 
-fn accepted_response(stored: StoredLoad, status: BucketStatus) -> Response {
-    let (id, message, status) = match stored {
-        StoredLoad::New(id) => (id, "Cargo loaded.", status),
+fn accepted_response(
+    stored: StoredLoad,
+    status: BucketStatus,
+    warnings: Vec<LoadWarning>,
+) -> Response {
+    let (acknowledgement, status) = match stored {
+        StoredLoad::New(id) => {
+            let acknowledgement = LoadResponse::new(id, "Cargo loaded.");
+            (acknowledgement.with_warnings(warnings), status)
+        }
         StoredLoad::Replay(id) => {
             let message = "Cargo was already loaded with this Idempotency-Key.";
             // A replay costs no token.
-            (id, message, status.with_returned(1))
+            (LoadResponse::new(id, message), status.with_returned(1))
         }
     };
-    let mut answer = (StatusCode::ACCEPTED, Json(LoadResponse::new(id, message))).into_response();
+    let mut answer = (StatusCode::ACCEPTED, Json(acknowledgement)).into_response();
     answer.headers_mut().extend(status.headers());
     if matches!(stored, StoredLoad::Replay(_)) {
         answer

@@ -5,12 +5,17 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use domain::cargo;
 use domain::id::CargoId;
+use domain::outcome::ReportedUsage;
+use domain::response_shape::ResponseShape;
+use domain::route::InferenceMode;
 use domain::saving::Saving;
 use domain::waiting_status;
-use store::shard::tracking::{self, TrackedCargo};
+use store::shard::tracking::{self, StoredOutcome, TrackedCargo};
 use wire::completion::UsageBody;
 use wire::timestamp::WireTimestamp;
-use wire::tracking::{CallbackTrackingBody, CostBody, TrackingResponse, WaitingBody, raw_json};
+use wire::tracking::{
+    CallbackTrackingBody, CostBody, RouteBody, TrackingResponse, WaitingBody, raw_json,
+};
 
 use crate::api_error::ApiError;
 use crate::auth::LimitedCaller;
@@ -42,11 +47,12 @@ fn tracking_record(
     tracked: TrackedCargo,
     waiting: Option<waiting_status::WaitingStatus>,
 ) -> TrackingResponse {
+    let route = taken_route(&tracked);
     let outcome = tracked.outcome;
     let success = outcome.as_ref().map(|outcome| outcome.success);
     let usage = outcome
         .as_ref()
-        .map(|outcome| UsageBody::from(outcome.usage));
+        .map(|outcome| reported_usage(outcome, tracked.response_shape));
     let charged = outcome.as_ref().map(|outcome| outcome.charged);
     let saving = outcome.as_ref().and_then(|outcome| {
         let realtime = outcome.realtime?;
@@ -73,7 +79,7 @@ fn tracking_record(
         batched_at: tracked.batched_at.map(WireTimestamp),
         processing_at: tracked.processing_at.map(WireTimestamp),
         completed_at: tracked.completed_at.map(WireTimestamp),
-        deadline_at: WireTimestamp(cargo::deadline(tracked.created_at)),
+        deadline_at: WireTimestamp(cargo::deadline_of(tracked.created_at, tracked.deadline_at)),
         success,
         response,
         error,
@@ -97,5 +103,30 @@ fn tracking_record(
         }),
         metadata: tracked.metadata.and_then(raw_json),
         erased_at: tracked.erased_at.map(WireTimestamp),
+        warnings: tracked.warnings.and_then(raw_json),
+        route,
     }
+}
+
+/// A request of the contract gets the contract's two counts.
+fn reported_usage(outcome: &StoredOutcome, shape: ResponseShape) -> UsageBody {
+    let usage = if shape.is_extended {
+        ReportedUsage::detailed(outcome.buckets)
+    } else {
+        ReportedUsage::plain(outcome.usage)
+    };
+    UsageBody::from(usage)
+}
+
+/// The way of a cargo, if its load had a deadline or it goes by flex.
+fn taken_route(tracked: &TrackedCargo) -> Option<RouteBody> {
+    let served = tracked.outcome.as_ref().and_then(|outcome| outcome.served);
+    let via = served.unwrap_or(tracked.progress.via);
+    let is_shown = tracked.deadline_at.is_some()
+        || tracked.progress.via == InferenceMode::Flex
+        || via == InferenceMode::Flex;
+    is_shown.then(|| RouteBody {
+        via: via.as_str(),
+        reason: tracked.route_reason.clone(),
+    })
 }

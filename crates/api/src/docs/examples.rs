@@ -2,7 +2,9 @@
 
 use domain::id::CargoId;
 use domain::money::Money;
-use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
+use domain::outcome::{
+    ChatCompletion, Completion, CompletionBlock, ReportedUsage, StopReason, TokenUsage,
+};
 use domain::reason_code::{FailureCode, WaitingCode};
 use domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -14,8 +16,12 @@ use wire::tracking::{
 
 const EXAMPLE_CARGO_ID: &str = "crg_019b76da807b774b805000000000002a";
 
-/// All but the last two can be executed unchanged. In those, replace the model and the file.
-pub(super) fn loads() -> [(&'static str, Value); 6] {
+/// The first can be executed unchanged. In the others, replace the model and the file.
+pub(super) fn loads() -> Vec<(&'static str, Value)> {
+    plain_loads().into_iter().chain(extended_loads()).collect()
+}
+
+fn plain_loads() -> [(&'static str, Value); 6] {
     let hello = json!([{"role": "user", "content": "Say hello to the world."}]);
     [
         (
@@ -76,6 +82,85 @@ pub(super) fn loads() -> [(&'static str, Value); 6] {
     ]
 }
 
+/// Requests for models with more features.
+fn extended_loads() -> [(&'static str, Value); 5] {
+    let weather = json!([{
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+        },
+    }]);
+    [
+        (
+            "An answer as JSON of a schema",
+            json!({"params": {
+                "model": "your-model",
+                "max_tokens": 256,
+                "messages": [{"role": "user", "content": "Invoice 7: two anchors for 12.50 each."}],
+                "output_config": {"format": {"type": "json_schema", "schema": {
+                    "type": "object",
+                    "properties": {"number": {"type": "integer"}, "total": {"type": "number"}},
+                    "required": ["number", "total"],
+                }}},
+            }}),
+        ),
+        (
+            "Tools, first turn",
+            json!({"params": {
+                "model": "your-model",
+                "max_tokens": 256,
+                "messages": [{"role": "user", "content": "Do I need an umbrella in Kiel?"}],
+                "tools": weather,
+                "tool_choice": {"type": "auto"},
+            }}),
+        ),
+        (
+            "Tools, second turn with the result",
+            json!({"params": {
+                "model": "your-model",
+                "max_tokens": 256,
+                "messages": [
+                    {"role": "user", "content": "Do I need an umbrella in Kiel?"},
+                    {"role": "assistant", "content": [
+                        {"type": "tool_use", "id": "toolu_1", "name": "get_weather",
+                            "input": {"city": "Kiel"}},
+                    ]},
+                    {"role": "user", "content": [
+                        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "12 °C, rain"},
+                    ]},
+                ],
+                "tools": weather,
+            }}),
+        ),
+        (
+            "Thinking, with a long system prompt that is cached",
+            json!({"params": {
+                "model": "your-model",
+                "max_tokens": 4096,
+                "system": [{"type": "text", "text": "The whole manual of the crane …",
+                    "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+                "messages": [{"role": "user", "content": "May it lift 40 tons at 20 meters?"}],
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "high"},
+            }}),
+        ),
+        (
+            "An answer within two hours",
+            json!({
+                "params": {
+                    "model": "your-model",
+                    "max_tokens": 64,
+                    "messages": [{"role": "user", "content": "Say hello to the world."}],
+                },
+                "deadline_seconds": 7200,
+            }),
+        ),
+    ]
+}
+
 pub(super) fn cargo_id() -> CargoId {
     EXAMPLE_CARGO_ID
         .parse()
@@ -88,13 +173,17 @@ pub(super) fn response() -> Completion {
         id: "msg_019b76da807b774b805000000000002a".to_owned(),
         kind: "message".to_owned(),
         role: "assistant".to_owned(),
-        content: vec![CompletionText::of("Say hello to the world.".to_owned())],
+        content: vec![CompletionBlock::plain_text(
+            "Say hello to the world.".to_owned(),
+        )],
         model: "svc-mock".to_owned(),
         stop_reason: StopReason::EndTurn,
-        usage: TokenUsage {
+        stop_sequence: None,
+        stop_details: None,
+        usage: ReportedUsage::plain(TokenUsage {
             input_tokens: 5,
             output_tokens: 5,
-        },
+        }),
     })
 }
 
@@ -125,6 +214,8 @@ pub(super) fn pending() -> TrackingResponse {
         }),
         metadata: None,
         erased_at: None,
+        warnings: None,
+        route: None,
     }
 }
 

@@ -4,6 +4,7 @@ use domain::admission::{LoadRefusal, TokenExcess};
 use domain::callback_url::AllowedSchemes;
 use domain::file;
 use domain::key_scope::{KeyRight, KeyScopeRefusal};
+use domain::load_warning::{LoadWarning, WarningCode};
 use domain::model::{Capability, ModelKind};
 use domain::reason_code::FailureCode;
 use serde_json::{Value, json};
@@ -45,7 +46,9 @@ pub(super) fn operation() -> Operation {
             "The response is sent after the cargo is on disk. The model's answer is sent to \
              `callback_url`, and is in the tracking record until it is erased. By default at most \
              10 MB, 1,000 messages, 100 file references and 16 stop sequences; the operator can \
-             change these limits. Unknown fields are ignored.",
+             change these limits. Unknown fields are ignored, and `warnings` names them. Fields \
+             of the providers' own APIs that would change the answer are refused, with the \
+             name of the field to use instead.",
         ))
         .parameter(idempotency_key())
         .request_body(Some(body))
@@ -94,6 +97,12 @@ fn idempotency_key() -> Parameter {
 
 fn accepted_response() -> Response {
     let loaded = wire::load::LoadResponse::new(examples::cargo_id(), "Cargo loaded.");
+    let warned = loaded.clone().with_warnings(vec![LoadWarning {
+        field: "params.stream".to_owned(),
+        code: WarningCode::UnknownField,
+        message: "The field is ignored: the answer is sent to callback_url when it is complete."
+            .to_owned(),
+    }]);
     let follow = LinkBuilder::new()
         .operation_id("track")
         .parameter("cargo_id", "$response.body#/cargo_id")
@@ -102,7 +111,10 @@ fn accepted_response() -> Response {
     let replay = "`true` if the key was used before. The cargo is that of the first load.";
     responses::json_response::<wire::load::LoadResponse>(
         "The cargo is loaded.",
-        [("Loaded", responses::to_json(&loaded))],
+        [
+            ("Loaded", responses::to_json(&loaded)),
+            ("Loaded, with a warning", responses::to_json(&warned)),
+        ],
     )
     .header("Idempotent-Replay", responses::text_header(replay))
     .with_rate_limit_headers()
@@ -164,6 +176,10 @@ fn unprocessable_response() -> Response {
         },
         "callback_url": "ftp://example.com/",
     });
+    let vendor = json!({"params": {
+        "model": "svc-mock", "max_tokens": 64, "response_format": {"type": "json_object"},
+        "messages": [{"role": "user", "content": "Hello"}],
+    }});
     let file_id = || "file_019b76da807b774b805000000000002a".to_owned();
     let capability = Capability::Vision;
     let problems = [
@@ -172,6 +188,10 @@ fn unprocessable_response() -> Response {
             expect_json_error(&json!({ "params": chat })),
         ),
         ("Several errors at once", expect_json_error(&faulty)),
+        (
+            "A field of a provider's own API",
+            expect_json_error(&vendor),
+        ),
         (
             "A chat for an embedding model",
             LoadRefusal::KindMismatch {

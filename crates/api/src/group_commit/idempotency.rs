@@ -6,7 +6,7 @@ use domain::id::{CargoId, ProjectId};
 use domain::idempotency::{IDEMPOTENCY_KEY_RETENTION, IdempotencyKey};
 use domain::time::Timestamp;
 use store::encryption::WriteKey;
-use store::shard::load::{self, IdempotencyRecord};
+use store::shard::idempotency::{self, IdempotencyRecord};
 use store::shard::project_keys;
 use store::{Error, Shard, Transaction};
 
@@ -37,7 +37,7 @@ pub(crate) async fn find_earlier_answer(
         return Ok(None);
     };
     let since = shard.clock.now() - IDEMPOTENCY_KEY_RETENTION;
-    let earlier = load::find_idempotency_record(shard, project, &key.key, since).await?;
+    let earlier = idempotency::find_idempotency_record(shard, project, &key.key, since).await?;
     let Some(earlier) = earlier else {
         return Ok(None);
     };
@@ -67,7 +67,7 @@ impl EarlierLoads {
             return Ok(Self(HashMap::new()));
         }
         let since = now - IDEMPOTENCY_KEY_RETENTION;
-        let records = load::find_idempotency_records(tx, &projects, &keys, since).await?;
+        let records = idempotency::find_idempotency_records(tx, &projects, &keys, since).await?;
         let earlier = |it: IdempotencyRecord| ((it.project, it.key), (it.cargo, it.digest));
         Ok(Self(records.into_iter().map(earlier).collect()))
     }

@@ -321,6 +321,10 @@ fn cargo_row(load: &PreparedLoad, id: CargoId) -> NewCargo {
         hold: load.hold,
         spending_key: load.counted_cap().map(|cap| cap.key),
         files: load.files.clone(),
+        response_shape: load.response_shape,
+        warnings: load.warnings.clone(),
+        deadline_at: load.deadline_at,
+        route_reason: load.route_reason,
     }
 }
 

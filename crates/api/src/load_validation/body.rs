@@ -1,16 +1,28 @@
-//! Reads the body: `params`, `callback_url`, `metadata`.
+//! Reads the body: `params`, `callback_url`, `metadata` and the deadline.
 
 use domain::callback_url::CallbackUrl;
-use serde::de::{IgnoredAny, MapAccess};
+use serde::de::MapAccess;
 use serde_json::value::RawValue;
 use wire::error_body::LocationStep;
 
+use super::deadline::{DeadlineAtReader, DeadlineSecondsReader, choose_deadline};
+use super::nested_vendor_fields::BODY_FIELDS;
 use super::params::ParamsReader;
-use super::reader::{FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader};
+use super::reader::{
+    FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader,
+};
+use super::unknown_fields::skip_unknown;
 use super::values::TextReader;
 use super::{LoadRules, ValidLoad};
 use crate::validation_errors::ValidationErrors;
 
+const KEYS: &[&str] = &[
+    "params",
+    "callback_url",
+    "metadata",
+    "deadline_seconds",
+    "deadline_at",
+];
 const MAX_METADATA_BYTES: usize = 4096;
 const METADATA_TOO_LONG: ValueMismatch =
     ValueMismatch("too_long", "Input should be at most 4096 bytes of JSON");
@@ -33,21 +45,29 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
         let mut params = FieldValue::Absent;
         let mut callback_url = FieldValue::Absent;
         let mut metadata = None;
-        while let Some(key) =
-            object.next_key_seed(KeySeed(&["params", "callback_url", "metadata"]))?
-        {
+        let mut deadline_seconds = FieldValue::Absent;
+        let mut deadline_at = FieldValue::Absent;
+        while let Some(key) = object.next_key_seed(KeySeed(KEYS))? {
             match key {
-                Some("params") => {
-                    params = faults.within(LocationStep::Key("params"), |faults| {
+                FieldKey::Known("params") => {
+                    params = faults.within(LocationStep::key("params"), |faults| {
                         object.next_value_seed(ReaderSeed(ParamsReader { faults, rules }))
                     })?;
                 }
-                Some("callback_url") => {
+                FieldKey::Known("callback_url") => {
                     callback_url = object.next_value_seed(ReaderSeed(TextReader))?;
                 }
-                Some("metadata") => metadata = Some(object.next_value::<&'de RawValue>()?),
-                _ => {
-                    object.next_value::<IgnoredAny>()?;
+                FieldKey::Known("metadata") => {
+                    metadata = Some(object.next_value::<&'de RawValue>()?);
+                }
+                FieldKey::Known("deadline_seconds") => {
+                    deadline_seconds = object.next_value_seed(ReaderSeed(DeadlineSecondsReader))?;
+                }
+                FieldKey::Known(_) => {
+                    deadline_at = object.next_value_seed(ReaderSeed(DeadlineAtReader))?;
+                }
+                FieldKey::Unknown(name) => {
+                    skip_unknown(&mut object, name, faults, &BODY_FIELDS)?;
                 }
             }
         }
@@ -63,11 +83,14 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
         let metadata = metadata
             .map_or(FieldValue::Absent, read_metadata)
             .optional(faults, "metadata");
+        let deadline = choose_deadline(deadline_seconds, deadline_at, faults);
         Ok(params
             .map(|params| ValidLoad {
                 params,
                 callback,
                 metadata,
+                deadline,
+                warnings: Vec::new(),
             })
             .into())
     }

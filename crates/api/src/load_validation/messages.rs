@@ -1,15 +1,17 @@
-//! Reads `messages`, their content blocks, and the files that these reference.
+//! Reads `messages`.
 
-use domain::params::{ChatMessage, ContentBlock, FileSource, MessageContent};
-use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+use domain::params::content::ChatMessage;
+use serde::de::{MapAccess, SeqAccess};
 use wire::error_body::LocationStep;
 
 use super::LoadRules;
+use super::blocks::ContentReader;
+use super::nested_vendor_fields::MESSAGE_FIELDS;
 use super::reader::{
-    self, FieldValue, KeySeed, NOT_A_STRING, NOT_AN_ARRAY, NOT_AN_OBJECT, ReaderSeed,
+    self, FieldKey, FieldValue, KeySeed, NOT_A_STRING, NOT_AN_ARRAY, NOT_AN_OBJECT, ReaderSeed,
     ValueMismatch, ValueReader,
 };
-use super::values::TextReader;
+use super::unknown_fields::skip_unknown;
 use crate::validation_errors::ValidationErrors;
 
 /// The roles that providers accept. Free text would reach the provider and come back in its
@@ -19,17 +21,8 @@ const INVALID_ROLE: ValueMismatch = ValueMismatch(
     "value_error",
     "Input should be user, assistant, system or developer",
 );
-const INVALID_CONTENT: ValueMismatch = ValueMismatch(
-    "value_error",
-    "Input should be a string or an array of content blocks",
-);
-const INVALID_BLOCK_TYPE: ValueMismatch = ValueMismatch(
-    "value_error",
-    "Input should be text, image, document or video",
-);
 const NO_MESSAGES: ValueMismatch =
     ValueMismatch("too_short", "Input should have at least one message");
-const NO_BLOCKS: ValueMismatch = ValueMismatch("too_short", "Input should have at least one block");
 
 #[derive(Debug)]
 pub(super) struct MessagesReader<'f> {
@@ -107,14 +100,16 @@ impl<'de> ValueReader<'de> for ChatMessageReader<'_> {
         let mut content = FieldValue::Absent;
         while let Some(key) = object.next_key_seed(KeySeed(&["role", "content"]))? {
             match key {
-                Some("role") => role = object.next_value_seed(ReaderSeed(RoleReader))?,
-                Some("content") => {
-                    content = faults.within(LocationStep::Key("content"), |faults| {
+                FieldKey::Known("role") => {
+                    role = object.next_value_seed(ReaderSeed(RoleReader))?;
+                }
+                FieldKey::Known(_) => {
+                    content = faults.within(LocationStep::key("content"), |faults| {
                         object.next_value_seed(ReaderSeed(ContentReader { faults, references }))
                     })?;
                 }
-                _ => {
-                    object.next_value::<IgnoredAny>()?;
+                FieldKey::Unknown(name) => {
+                    skip_unknown(&mut object, name, faults, &MESSAGE_FIELDS)?;
                 }
             }
         }
@@ -139,142 +134,5 @@ impl ValueReader<'_> for RoleReader {
         } else {
             FieldValue::Invalid(INVALID_ROLE)
         }
-    }
-}
-
-struct ContentReader<'f> {
-    faults: &'f mut ValidationErrors,
-    references: &'f mut usize,
-}
-
-impl<'de> ValueReader<'de> for ContentReader<'_> {
-    type Value = MessageContent;
-    const MISMATCH: ValueMismatch = INVALID_CONTENT;
-
-    fn read_text(self, text: &str) -> FieldValue<MessageContent> {
-        FieldValue::Valid(MessageContent::Text(text.to_owned()))
-    }
-
-    fn read_list<A: SeqAccess<'de>>(
-        self,
-        mut list: A,
-    ) -> Result<FieldValue<MessageContent>, A::Error> {
-        let Self { faults, references } = self;
-        let mut blocks = Vec::new();
-        let mut length = 0;
-        loop {
-            let next = faults.within(LocationStep::Index(length), |faults| {
-                let reader = BlockReader {
-                    faults: &mut *faults,
-                    references: &mut *references,
-                };
-                let next = reader::next_element(&mut list, reader)?;
-                Ok(next.map(|value| value.required_here(faults, NOT_AN_OBJECT)))
-            })?;
-            let Some(block) = next else { break };
-            blocks.extend(block);
-            length += 1;
-        }
-        Ok(match length {
-            0 => FieldValue::Invalid(NO_BLOCKS),
-            _ if blocks.len() == length => FieldValue::Valid(MessageContent::Blocks(blocks)),
-            _ => FieldValue::Reported,
-        })
-    }
-}
-
-struct BlockReader<'f> {
-    faults: &'f mut ValidationErrors,
-    references: &'f mut usize,
-}
-
-/// The `type` of a block.
-enum BlockKind {
-    Text,
-    /// A file block, and the function that builds it.
-    File(fn(FileSource) -> ContentBlock),
-}
-
-impl<'de> ValueReader<'de> for BlockReader<'_> {
-    type Value = ContentBlock;
-    const MISMATCH: ValueMismatch = NOT_AN_OBJECT;
-
-    fn read_object<A: MapAccess<'de>>(
-        self,
-        mut object: A,
-    ) -> Result<FieldValue<ContentBlock>, A::Error> {
-        let Self { faults, references } = self;
-        // Their errors are reported only if the block's type has the field.
-        let mut text = FieldValue::Absent;
-        let mut source = FieldValue::Absent;
-        let mut kind = FieldValue::Absent;
-        while let Some(key) = object.next_key_seed(KeySeed(&["type", "text", "source"]))? {
-            match key {
-                Some("type") => kind = object.next_value_seed(ReaderSeed(BlockKindReader))?,
-                Some("text") => text = object.next_value_seed(ReaderSeed(TextReader))?,
-                Some("source") => source = object.next_value_seed(ReaderSeed(SourceReader))?,
-                _ => {
-                    object.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        let block = match kind.required(faults, "type") {
-            None => None,
-            Some(BlockKind::Text) => text
-                .required(faults, "text")
-                .map(|text| ContentBlock::Text { text }),
-            Some(BlockKind::File(make)) => {
-                *references += 1;
-                let file_id = source.required(faults, "source").and_then(|file_id| {
-                    let step = LocationStep::Key("source");
-                    faults.within(step, |faults| file_id.required(faults, "file_id"))
-                });
-                file_id.map(|file_id| make(FileSource { file_id }))
-            }
-        };
-        Ok(block.into())
-    }
-}
-
-struct BlockKindReader;
-
-impl ValueReader<'_> for BlockKindReader {
-    type Value = BlockKind;
-    const MISMATCH: ValueMismatch = INVALID_BLOCK_TYPE;
-
-    fn read_text(self, text: &str) -> FieldValue<BlockKind> {
-        match text {
-            "text" => FieldValue::Valid(BlockKind::Text),
-            "image" => FieldValue::Valid(BlockKind::File(|source| ContentBlock::Image { source })),
-            "document" => {
-                FieldValue::Valid(BlockKind::File(|source| ContentBlock::Document { source }))
-            }
-            "video" => FieldValue::Valid(BlockKind::File(|source| ContentBlock::Video { source })),
-            _ => FieldValue::Invalid(INVALID_BLOCK_TYPE),
-        }
-    }
-}
-
-/// Reads the `file_id` of a `source` without reporting its errors yet.
-struct SourceReader;
-
-impl<'de> ValueReader<'de> for SourceReader {
-    type Value = FieldValue<String>;
-    const MISMATCH: ValueMismatch = NOT_AN_OBJECT;
-
-    fn read_object<A: MapAccess<'de>>(
-        self,
-        mut object: A,
-    ) -> Result<FieldValue<FieldValue<String>>, A::Error> {
-        let mut file_id = FieldValue::Absent;
-        while let Some(key) = object.next_key_seed(KeySeed(&["file_id"]))? {
-            match key {
-                Some(_) => file_id = object.next_value_seed(ReaderSeed(TextReader))?,
-                None => {
-                    object.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(FieldValue::Valid(file_id))
     }
 }

@@ -1,16 +1,25 @@
 //! Reads `params`: the kind of the request and its fields.
 
-use domain::params::{ChatMessage, ChatParams, EmbeddingParams, InputText, Params as Checked};
-use serde::de::{IgnoredAny, MapAccess};
+use domain::params::content::{ChatMessage, SystemPrompt};
+use domain::params::{
+    ChatParams, EmbeddingInputType, EmbeddingParams, InputText, Params as Checked,
+};
+use serde::de::MapAccess;
 use wire::error_body::LocationStep;
 
 use super::LoadRules;
+use super::chat_extensions::ExtensionFields;
 use super::messages::MessagesReader;
-use super::reader::{FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader};
-use super::values::{
-    InputTextReader, IntegerReader, PositiveIntegerReader, RatioReader, StopSequencesReader,
-    TextReader,
+use super::reader::{
+    FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader,
 };
+use super::system::SystemReader;
+use super::unknown_fields::{skip_unknown, warn_unused};
+use super::values::{
+    ChoiceReader, InputTextReader, IntegerReader, PositiveIntegerReader, RatioReader,
+    StopSequencesReader, TextReader,
+};
+use super::vendor_fields::PARAMS_FIELDS;
 use crate::validation_errors::ValidationErrors;
 
 const PARAM_NAMES: &[&str] = &[
@@ -23,7 +32,31 @@ const PARAM_NAMES: &[&str] = &[
     "top_p",
     "top_k",
     "stop_sequences",
+    "tools",
+    "tool_choice",
+    "output_config",
+    "thinking",
+    "cache_control",
+    "seed",
+    "provider_options",
+    "dimensions",
+    "input_type",
 ];
+
+/// Tools and the schema of the answer, as JSON.
+const MAX_SCHEMA_BYTES: usize = 256 << 10;
+const INPUT_TYPES: &[(&str, EmbeddingInputType)] = &[
+    ("query", EmbeddingInputType::Query),
+    ("document", EmbeddingInputType::Document),
+    ("similarity", EmbeddingInputType::Similarity),
+    ("classification", EmbeddingInputType::Classification),
+    ("clustering", EmbeddingInputType::Clustering),
+];
+const INVALID_INPUT_TYPE: ValueMismatch = ValueMismatch(
+    "value_error",
+    "Input should be query, document, similarity, classification or clustering",
+);
+const UNUSED_IN_EMBEDDING: &str = "An embedding request has no such field, so it is ignored.";
 
 #[derive(Debug)]
 pub(super) struct ParamsReader<'f> {
@@ -38,11 +71,14 @@ struct ParamFields {
     max_tokens: FieldValue<u32>,
     messages: FieldValue<Vec<ChatMessage>>,
     input_text: FieldValue<InputText>,
-    system: FieldValue<String>,
+    system: FieldValue<SystemPrompt>,
     temperature: FieldValue<f64>,
     top_p: FieldValue<f64>,
     top_k: FieldValue<i64>,
     stop_sequences: FieldValue<Vec<String>>,
+    extensions: ExtensionFields,
+    dimensions: FieldValue<u32>,
+    input_type: FieldValue<EmbeddingInputType>,
 }
 
 impl<'de> ValueReader<'de> for ParamsReader<'_> {
@@ -57,14 +93,14 @@ impl<'de> ValueReader<'de> for ParamsReader<'_> {
         let mut fields = ParamFields::empty();
         while let Some(key) = object.next_key_seed(KeySeed(PARAM_NAMES))? {
             match key {
-                Some(key) => {
-                    let step = LocationStep::Key(key);
+                FieldKey::Known(key) => {
+                    let step = LocationStep::key(key);
                     faults.within(step, |faults| {
                         fields.read_field(key, &mut object, faults, rules)
                     })?;
                 }
-                None => {
-                    object.next_value::<IgnoredAny>()?;
+                FieldKey::Unknown(name) => {
+                    skip_unknown(&mut object, name, faults, &PARAMS_FIELDS)?;
                 }
             }
         }
@@ -84,6 +120,9 @@ impl ParamFields {
             top_p: FieldValue::Absent,
             top_k: FieldValue::Absent,
             stop_sequences: FieldValue::Absent,
+            extensions: ExtensionFields::empty(),
+            dimensions: FieldValue::Absent,
+            input_type: FieldValue::Absent,
         }
     }
 
@@ -106,7 +145,9 @@ impl ParamFields {
             "input_text" => {
                 self.input_text = object.next_value_seed(ReaderSeed(InputTextReader { faults }))?;
             }
-            "system" => self.system = object.next_value_seed(ReaderSeed(TextReader))?,
+            "system" => {
+                self.system = object.next_value_seed(ReaderSeed(SystemReader { faults }))?;
+            }
             "temperature" => self.temperature = object.next_value_seed(ReaderSeed(RatioReader))?,
             "top_p" => self.top_p = object.next_value_seed(ReaderSeed(RatioReader))?,
             "top_k" => self.top_k = object.next_value_seed(ReaderSeed(IntegerReader))?,
@@ -117,17 +158,42 @@ impl ParamFields {
                 };
                 self.stop_sequences = object.next_value_seed(ReaderSeed(stops))?;
             }
-            _ => {
-                object.next_value::<IgnoredAny>()?;
+            "dimensions" => {
+                self.dimensions = object.next_value_seed(ReaderSeed(PositiveIntegerReader))?;
             }
+            "input_type" => {
+                let (choices, mismatch) = (INPUT_TYPES, INVALID_INPUT_TYPE);
+                let reader = ChoiceReader { choices, mismatch };
+                self.input_type = object.next_value_seed(ReaderSeed(reader))?;
+            }
+            _ => self.extensions.read_field(key, object, faults)?,
         }
         Ok(())
     }
 
+    /// The contract's fields of a chat that an embedding does not use. It ignores `max_tokens`, as
+    /// the contract says.
+    fn sampling_fields(&self) -> Vec<&'static str> {
+        let fields = [
+            ("system", self.system.is_absent()),
+            ("temperature", self.temperature.is_absent()),
+            ("top_p", self.top_p.is_absent()),
+            ("top_k", self.top_k.is_absent()),
+            ("stop_sequences", self.stop_sequences.is_absent()),
+        ];
+        let present = fields.into_iter().filter(|(_, is_absent)| !is_absent);
+        present.map(|(name, _)| name).collect()
+    }
+
     fn into_params(self, faults: &mut ValidationErrors) -> Option<Checked> {
-        let model = self.model.required(faults, "model");
         let is_chat = !self.messages.is_absent();
         let is_embedding = !self.input_text.is_absent();
+        match (is_chat, is_embedding) {
+            (true, false) => self.refuse_embedding_fields(faults),
+            (false, true) => self.report_chat_fields(faults),
+            (true, true) | (false, false) => {}
+        }
+        let model = self.model.required(faults, "model");
         let messages = self.messages.optional(faults, "messages");
         let input_text = self.input_text.optional(faults, "input_text");
         let system = self.system.optional(faults, "system");
@@ -135,12 +201,15 @@ impl ParamFields {
         let top_p = self.top_p.optional(faults, "top_p");
         let top_k = self.top_k.optional(faults, "top_k");
         let stop_sequences = self.stop_sequences.optional(faults, "stop_sequences");
+        let extensions = self.extensions.into_extensions(faults);
+        let dimensions = self.dimensions.optional(faults, "dimensions");
+        let input_type = self.input_type.optional(faults, "input_type");
         match (is_chat, is_embedding) {
             (true, false) => {
                 if self.max_tokens.is_absent() {
                     faults.add("value_error", "max_tokens is required for chat requests");
                 }
-                Some(Checked::Chat(ChatParams {
+                let chat = ChatParams {
                     model: model?,
                     max_tokens: self.max_tokens.optional(faults, "max_tokens")?,
                     messages: messages?,
@@ -149,12 +218,23 @@ impl ParamFields {
                     top_p,
                     top_k,
                     stop_sequences: stop_sequences.unwrap_or_default(),
-                }))
+                    tools: extensions.tools,
+                    tool_choice: extensions.tool_choice,
+                    output_config: extensions.output_config,
+                    thinking: extensions.thinking,
+                    cache_control: extensions.cache_control,
+                    seed: extensions.seed,
+                    provider_options: extensions.provider_options,
+                };
+                check_schema_bytes(&chat, faults);
+                Some(Checked::Chat(chat))
             }
             // An embedding ignores max_tokens, even an invalid one.
             (false, true) => Some(Checked::Embedding(EmbeddingParams {
                 model: model?,
                 input_text: input_text?,
+                dimensions,
+                input_type,
             })),
             (true, true) => {
                 faults.add("value_error", "messages and input_text cannot be combined");
@@ -166,4 +246,39 @@ impl ParamFields {
             }
         }
     }
+
+    fn refuse_embedding_fields(&self, faults: &mut ValidationErrors) {
+        let fields = [
+            ("dimensions", self.dimensions.is_absent()),
+            ("input_type", self.input_type.is_absent()),
+        ];
+        for (name, _) in fields.into_iter().filter(|(_, is_absent)| !is_absent) {
+            let msg = "Only an embedding request has this field";
+            faults.add_at(name, "value_error", msg);
+        }
+    }
+
+    /// The contract's fields are ignored with a warning, and ours are refused.
+    fn report_chat_fields(&self, faults: &mut ValidationErrors) {
+        for name in self.sampling_fields() {
+            warn_unused(name, faults, UNUSED_IN_EMBEDDING);
+        }
+        for name in self.extensions.present() {
+            let msg = "Only a chat request has this field";
+            faults.add_at(name, "value_error", msg);
+        }
+    }
+}
+
+fn check_schema_bytes(chat: &ChatParams, faults: &mut ValidationErrors) {
+    if chat.schema_bytes() <= MAX_SCHEMA_BYTES {
+        return;
+    }
+    let field = if chat.tools.is_empty() {
+        "output_config"
+    } else {
+        "tools"
+    };
+    let msg = format!("Tools and schemas should be at most {MAX_SCHEMA_BYTES} bytes of JSON");
+    faults.add_at(field, "too_long", msg);
 }

@@ -41,6 +41,10 @@ pub(super) trait ValueReader<'de>: Sized {
     /// The error for a value of another type.
     const MISMATCH: ValueMismatch;
 
+    fn read_bool(self, _value: bool) -> FieldValue<Self::Value> {
+        FieldValue::Invalid(Self::MISMATCH)
+    }
+
     fn read_text(self, _text: &str) -> FieldValue<Self::Value> {
         FieldValue::Invalid(Self::MISMATCH)
     }
@@ -70,9 +74,26 @@ pub(super) trait ValueReader<'de>: Sized {
 #[derive(Debug)]
 pub(super) struct ReaderSeed<S>(pub S);
 
-/// Reads an object's key: one of these, or `None` for any other.
+/// Reads an object's key. These are known.
 #[derive(Debug)]
 pub(super) struct KeySeed(pub &'static [&'static str]);
+
+/// The longest name of an unknown field that is reported. A longer one is cut.
+const MAX_FIELD_NAME_CHARS: usize = 100;
+
+/// A key of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FieldKey {
+    Known(&'static str),
+    Unknown(String),
+}
+
+impl FieldKey {
+    /// A name of the caller, cut to a length that can be reported.
+    pub(super) fn cut(name: &str) -> String {
+        name.chars().take(MAX_FIELD_NAME_CHARS).collect()
+    }
+}
 
 /// Skips the rest of an array and returns the number of skipped elements.
 pub(super) fn skip_rest<'de, A: SeqAccess<'de>>(mut list: A) -> Result<usize, A::Error> {
@@ -110,7 +131,7 @@ impl<T> FieldValue<T> {
 
     /// The value at `key`, which must be there.
     pub(super) fn required(self, faults: &mut ValidationErrors, key: &'static str) -> Option<T> {
-        faults.within(LocationStep::Key(key), |faults| {
+        faults.within(LocationStep::key(key), |faults| {
             self.required_here(faults, FIELD_REQUIRED)
         })
     }
@@ -133,6 +154,15 @@ impl<T> FieldValue<T> {
 
     pub(super) const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
+    }
+
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> FieldValue<U> {
+        match self {
+            Self::Absent => FieldValue::Absent,
+            Self::Valid(value) => FieldValue::Valid(change(value)),
+            Self::Invalid(mismatch) => FieldValue::Invalid(mismatch),
+            Self::Reported => FieldValue::Reported,
+        }
     }
 }
 
@@ -162,8 +192,8 @@ impl<'de, S: ValueReader<'de>> Visitor<'de> for ReaderSeed<S> {
         Ok(FieldValue::Absent)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(FieldValue::Invalid(S::MISMATCH))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(self.0.read_bool(value))
     }
 
     fn visit_i64<E: Error>(self, integer: i64) -> Result<Self::Value, E> {
@@ -192,7 +222,7 @@ impl<'de, S: ValueReader<'de>> Visitor<'de> for ReaderSeed<S> {
 }
 
 impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Option<&'static str>;
+    type Value = FieldKey;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_str(self)
@@ -200,13 +230,14 @@ impl<'de> DeserializeSeed<'de> for KeySeed {
 }
 
 impl Visitor<'_> for KeySeed {
-    type Value = Option<&'static str>;
+    type Value = FieldKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
     fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().copied().find(|known| *known == key))
+        let known = self.0.iter().copied().find(|known| *known == key);
+        Ok(known.map_or_else(|| FieldKey::Unknown(FieldKey::cut(key)), FieldKey::Known))
     }
 }

@@ -1,6 +1,6 @@
 //! The validation of a load, field by field.
 
-use domain::params::MessageContent;
+use domain::params::content::MessageContent;
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,7 +13,7 @@ pub(super) const RULES: LoadRules = LoadRules {
 };
 
 /// A valid chat with changed `params`. A null removes the field.
-fn chat(changes: Value) -> Value {
+pub(super) fn chat(changes: Value) -> Value {
     let mut params = json!({
         "model": "svc-mock",
         "max_tokens": 64,
@@ -27,11 +27,11 @@ fn chat(changes: Value) -> Value {
     json!({ "params": params })
 }
 
-fn message(content: &Value) -> Value {
+pub(super) fn message(content: &Value) -> Value {
     chat(json!({"messages": [{"role": "user", "content": content}]}))
 }
 
-fn accepted(body: &Value) -> ValidLoad {
+pub(super) fn accepted(body: &Value) -> ValidLoad {
     match parse_load(body.to_string().as_bytes(), &RULES) {
         Ok(load) => load,
         Err(problem) => panic!("{problem:?}"),
@@ -48,7 +48,7 @@ fn rejection(body: &[u8]) -> (u16, Value) {
 }
 
 /// One line per error: location, type, text.
-fn validation_errors(body: &Value) -> String {
+pub(super) fn validation_errors(body: &Value) -> String {
     let (status, detail) = rejection(body.to_string().as_bytes());
     assert_eq!(status, 422);
     let faults = detail.as_array().unwrap().iter().map(|fault| {
@@ -84,18 +84,25 @@ fn every_parameter_is_read() {
     });
     let body = json!({"params": all, "callback_url": "http://example.com/x", "metadata": {"a": 1}});
     let load = accepted(&body);
+    assert_eq!(load.warnings, []);
     assert_eq!(serde_json::to_value(&load.params).unwrap(), all);
     assert_eq!(load.callback.unwrap().as_str(), "http://example.com/x");
     assert_eq!(load.metadata.unwrap(), r#"{"a":1}"#);
 }
 
 #[test]
-fn null_is_absent_and_the_unknown_is_ignored() {
+fn null_is_absent_and_the_unknown_is_ignored_with_a_warning() {
     let body = r#"{"metadata":null,"callback_url":null,"unknown":[{"deep":1e999}],"params":{"messages":[{"role":"user","content":"a","name":5}],"input_text":null,"system":null,"temperature":null,"stop_sequences":null,"model":"m","max_tokens":1,"stream":true}}"#;
     let load = parse_load(body.as_bytes(), &RULES).unwrap();
     assert_eq!((load.callback, load.metadata), (None, None));
     let written = serde_json::to_string(&load.params).unwrap();
     insta::assert_snapshot!(written, @r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}]}"#);
+    let fields = load.warnings.iter().map(|warning| warning.field.as_str());
+    let fields: Vec<&str> = fields.collect();
+    assert_eq!(
+        fields,
+        ["unknown", "params.messages.0.name", "params.stream"]
+    );
 }
 
 #[test]
@@ -221,7 +228,7 @@ fn all_errors_are_reported_at_once() {
     body.params.messages.2 object_type: Input should be an object
     body.params.messages.3.content.0 object_type: Input should be an object
     body.params.messages.3.content.1.type missing: Field required
-    body.params.messages.3.content.2.type value_error: Input should be text, image, document or video
+    body.params.messages.3.content.2.type value_error: Input should be text, image, document, video, tool_use, tool_result, thinking or redacted_thinking
     body.params.messages.4.content.0.text missing: Field required
     body.params.messages.4.content.1.text string_type: Input should be a string
     body.params.messages.5.content.0.source missing: Field required
@@ -232,7 +239,7 @@ fn all_errors_are_reported_at_once() {
     body.params.stop_sequences.1 string_type: Input should be a string
     body.params.stop_sequences.2 string_too_short: Input should not be empty
     body.params.model string_type: Input should be a string
-    body.params.system string_type: Input should be a string
+    body.params.system string_type: Input should be a string or an array of text blocks
     body.params.temperature value_error: Input should be between 0 and 1
     body.params.top_p value_error: Input should be between 0 and 1
     body.params.top_k int_type: Input should be an integer
@@ -329,6 +336,13 @@ fn deep_nesting_is_no_danger() {
         "temperature",
         "stop_sequences",
         "input_text",
+        "system",
+        "tools",
+        "tool_choice",
+        "output_config",
+        "thinking",
+        "cache_control",
+        "provider_options",
         "unknown",
     ] {
         let body = format!(r#"{{"params":{{"{field}":{open}{close}}}}}"#);
@@ -341,7 +355,13 @@ fn deep_nesting_is_no_danger() {
 
 #[test]
 fn a_hostile_body_costs_little() {
-    for field in ["messages", "stop_sequences", "input_text"] {
+    for field in [
+        "messages",
+        "stop_sequences",
+        "input_text",
+        "system",
+        "tools",
+    ] {
         for element in ["0", "{}", "\"\""] {
             let many = vec![element; 1_000_000].join(",");
             let body = format!(r#"{{"params":{{"model":"m","{field}":[{many}]}}}}"#);

@@ -1,4 +1,4 @@
-//! Reads the single values of `params`: texts, numbers, and arrays of texts.
+//! Reads the single values of `params`: texts, numbers, choices, and arrays of texts.
 
 use domain::params::InputText;
 use serde::de::SeqAccess;
@@ -13,6 +13,12 @@ const NOT_POSITIVE: ValueMismatch = ValueMismatch("greater_than", "Input should 
 const TOO_LARGE: ValueMismatch =
     ValueMismatch("less_than_equal", "Input should be at most 4294967295");
 const NOT_A_RATIO: ValueMismatch = ValueMismatch("value_error", "Input should be between 0 and 1");
+const MAX_SEED: u32 = i32::MAX.cast_unsigned();
+const NOT_A_SEED: ValueMismatch = ValueMismatch(
+    "value_error",
+    "Input should be an integer between 0 and 2147483647",
+);
+const NOT_A_BOOL: ValueMismatch = ValueMismatch("bool_type", "Input should be true or false");
 const EMPTY_STRING: ValueMismatch = ValueMismatch("string_too_short", "Input should not be empty");
 const NOT_INPUT_TEXT: ValueMismatch = ValueMismatch(
     "value_error",
@@ -58,6 +64,54 @@ impl ValueReader<'_> for IntegerReader {
 
     fn read_integer(self, integer: i128) -> FieldValue<i64> {
         i64::try_from(integer).map_or(FieldValue::Invalid(NOT_AN_INTEGER), FieldValue::Valid)
+    }
+}
+
+/// 0 to 2^31 - 1: what every provider that takes a seed accepts.
+#[derive(Debug)]
+pub(super) struct SeedReader;
+
+impl ValueReader<'_> for SeedReader {
+    type Value = u32;
+    const MISMATCH: ValueMismatch = NOT_AN_INTEGER;
+
+    fn read_integer(self, integer: i128) -> FieldValue<u32> {
+        match u32::try_from(integer) {
+            Ok(seed) if seed <= MAX_SEED => FieldValue::Valid(seed),
+            Ok(_) | Err(_) => FieldValue::Invalid(NOT_A_SEED),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct BoolReader;
+
+impl ValueReader<'_> for BoolReader {
+    type Value = bool;
+    const MISMATCH: ValueMismatch = NOT_A_BOOL;
+
+    fn read_bool(self, value: bool) -> FieldValue<bool> {
+        FieldValue::Valid(value)
+    }
+}
+
+/// One of some texts, each with its value.
+#[derive(Debug)]
+pub(super) struct ChoiceReader<T: 'static> {
+    pub choices: &'static [(&'static str, T)],
+    /// The error for any other text.
+    pub mismatch: ValueMismatch,
+}
+
+impl<T: Copy + 'static> ValueReader<'_> for ChoiceReader<T> {
+    type Value = T;
+    const MISMATCH: ValueMismatch = NOT_A_STRING;
+
+    fn read_text(self, text: &str) -> FieldValue<T> {
+        let choice = self.choices.iter().find(|(name, _)| *name == text);
+        choice.map_or(FieldValue::Invalid(self.mismatch), |(_, value)| {
+            FieldValue::Valid(*value)
+        })
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) mod detail;
 
 mod pretty_json;
 
+mod turn_parts;
+
 pub(crate) mod downloads;
 
 mod load_response;

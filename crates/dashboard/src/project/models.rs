@@ -6,8 +6,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use chrono::TimeDelta;
+use domain::features::{
+    Features, PromptCaching, SamplingSupport, StructuredOutput, ThinkingSupport, ToolSupport,
+};
 use domain::id::ProjectId;
-use domain::model::{Model, Price};
+use domain::model::{Model, ModelKind};
+use domain::price::{Price, Rates};
 use domain::route::{InferenceMode, Route};
 use domain::time::Timestamp;
 use store::Shard;
@@ -30,6 +34,9 @@ struct ModelsPage {
 #[derive(Debug)]
 struct ModelRow {
     model: Model,
+    features: Vec<&'static str>,
+    /// Prices of requests with more input.
+    price_steps: Vec<String>,
     routes: Vec<RouteStatus>,
     recent_usage: Option<ModelCounts>,
 }
@@ -68,7 +75,7 @@ impl ModelRow {
     /// The batch discount in percent of the realtime price, for equal input and output tokens.
     fn discount(&self) -> Option<i64> {
         let (batch, realtime) = (self.batch_price()?, self.model.realtime()?);
-        let sum = |price: Price| (price.input + price.output).nanos();
+        let sum = |price: Price| (price.base.input + price.base.output).nanos();
         let less = (sum(realtime) - sum(batch)).checked_mul(100)?;
         less.checked_div(sum(realtime)).filter(|less| *less > 0)
     }
@@ -116,6 +123,50 @@ impl ShardLanes {
     }
 }
 
+/// What a chat model can do beyond text, in words of the documentation.
+fn feature_words(model: &Model) -> Vec<&'static str> {
+    if model.kind == ModelKind::Embedding {
+        let embedding = &model.features.embedding;
+        let words = [
+            embedding.dimensions.map(|_| "dimensions"),
+            embedding.input_type.then_some("input type"),
+        ];
+        return words.into_iter().flatten().collect();
+    }
+    let Features {
+        tools,
+        structured_output,
+        thinking,
+        caching,
+        sampling,
+        seed,
+        ..
+    } = &model.features;
+    let words = [
+        (*tools != ToolSupport::None).then_some("tools"),
+        match structured_output {
+            StructuredOutput::None => None,
+            StructuredOutput::WithoutTools => Some("JSON schema without tools"),
+            StructuredOutput::WithTools => Some("JSON schema"),
+        },
+        (*thinking != ThinkingSupport::none()).then_some("thinking"),
+        (*caching == PromptCaching::Marks).then_some("cached prompts"),
+        seed.then_some("seed"),
+        (*sampling != SamplingSupport::Pass).then_some("no sampling"),
+    ];
+    words.into_iter().flatten().collect()
+}
+
+fn price_steps(model: &Model) -> Vec<String> {
+    let price = model.prices.map(|prices| prices.batch);
+    let steps = price.iter().flat_map(|price| price.steps.iter().flatten());
+    let describe = |above: u64, rates: Rates| {
+        let above = text::short(above);
+        format!("${} in, ${} out above {above}", rates.input, rates.output)
+    };
+    steps.map(|step| describe(step.above, step.rates)).collect()
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 pub(crate) fn took(seconds: f64) -> TimeDelta {
     TimeDelta::milliseconds((seconds.clamp(0.0, 1e9) * 1000.0) as i64)
@@ -152,6 +203,8 @@ pub(crate) async fn page(
                 .map(|it| seen.route_status(model, it))
                 .collect(),
             recent_usage: done.remove(&model.id),
+            features: feature_words(model),
+            price_steps: price_steps(model),
             model: model.clone(),
         }
     });
@@ -159,4 +212,58 @@ pub(crate) async fn page(
         rows: rows.collect(),
         page: PageLayout::for_project("Models", NavItem::Models, &within, &client),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::model::Prices;
+    use domain::money::Money;
+    use domain::price::PriceStep;
+
+    use super::*;
+
+    #[test]
+    fn features_are_named_as_in_the_documentation() {
+        let mut model = Model::plain("m", "mock", ModelKind::Chat);
+        assert_eq!(feature_words(&model), [""; 0]);
+        model.features.tools = ToolSupport::Parallel;
+        model.features.structured_output = StructuredOutput::WithoutTools;
+        model.features.thinking.adaptive = true;
+        model.features.sampling = SamplingSupport::Drop;
+        assert_eq!(
+            feature_words(&model),
+            [
+                "tools",
+                "JSON schema without tools",
+                "thinking",
+                "no sampling"
+            ]
+        );
+        let mut vectors = Model::plain("v", "mock", ModelKind::Embedding);
+        vectors.features.embedding.dimensions = Some((1, 3072));
+        assert_eq!(feature_words(&vectors), ["dimensions"]);
+    }
+
+    #[test]
+    fn a_step_of_the_price_is_shown() {
+        let dollars = |dollars: i64| Money(dollars * 1_000_000_000);
+        let mut batch = Price::flat(dollars(1), dollars(5));
+        batch.steps = [
+            Some(PriceStep {
+                above: 272_000,
+                rates: Rates::flat(dollars(2), dollars(7)),
+            }),
+            None,
+        ];
+        let model = Model {
+            prices: Some(Prices {
+                batch,
+                realtime: None,
+            }),
+            ..Model::plain("m", "mock", ModelKind::Chat)
+        };
+        let short = text::short(272_000_u64);
+        let expected = format!("$2.00 in, $7.00 out above {short}");
+        assert_eq!(price_steps(&model), [expected]);
+    }
 }

@@ -158,7 +158,7 @@ fn hourly_series(hours: &[HourlyUsage], from: Timestamp, now: Timestamp) -> Stri
     format!("[{}]", rows.join(","))
 }
 
-const CSV_HEADINGS: [&str; 15] = [
+const CSV_HEADINGS: [&str; 18] = [
     "day",
     "model",
     "key_id",
@@ -174,6 +174,9 @@ const CSV_HEADINGS: [&str; 15] = [
     "realtime_nanodollars",
     "saved_dollars",
     "saved_nanodollars",
+    "cached_tokens",
+    "cache_write_tokens",
+    "thinking_tokens",
 ];
 
 /// The usage as CSV, one row per day, model and key.
@@ -212,6 +215,8 @@ pub(crate) async fn download_csv(
         for money in [it.charged, it.realtime, it.saved] {
             fields.extend(amount(money));
         }
+        let parts = [it.cached_tokens, it.cache_write_tokens, it.thinking_tokens];
+        fields.extend(parts.map(|count| count.to_string()));
         body.push_str(&csv::record(fields.iter().map(String::as_str)));
     }
     let name = format!("usage-{}-{}-days.csv", within.project.slug, wanted.days);

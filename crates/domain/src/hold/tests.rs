@@ -6,13 +6,17 @@ use super::*;
 use crate::file::{FileStatus, MediaType};
 use crate::model::{ModelKind, Prices};
 
+mod buckets;
+
 fn priced_model(input: i64, output: i64, context: Option<u64>) -> Model {
-    let batch = Price {
-        input: Money(input),
-        output: Money(output),
-    };
     Model {
         context,
+        ..model_with_price(Price::flat(Money(input), Money(output)))
+    }
+}
+
+fn model_with_price(batch: Price) -> Model {
+    Model {
         prices: Some(Prices {
             batch,
             realtime: None,
@@ -30,11 +34,11 @@ fn chat(text: &str, max_tokens: u32) -> Params {
     serde_json::from_value(body).unwrap()
 }
 
-const fn used(input_tokens: u64, output_tokens: u64) -> TokenUsage {
-    TokenUsage {
+const fn used(input_tokens: u64, output_tokens: u64) -> TokenBuckets {
+    TokenBuckets::plain(TokenUsage {
         input_tokens,
         output_tokens,
-    }
+    })
 }
 
 #[test]

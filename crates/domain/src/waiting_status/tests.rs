@@ -195,3 +195,24 @@ fn a_server_answers_or_is_asked_again() {
     };
     insta::assert_snapshot!(describe(&streamed(unwell), 4), @"server_unavailable | the model's server does not answer right now; retrying soon | 3 | Some(5)");
 }
+
+#[test]
+fn flex_waits_for_spare_capacity() {
+    let flex = |batch| CargoProgress {
+        via: InferenceMode::Flex,
+        turnaround: Some(60.0),
+        ..cargo_progress(batch)
+    };
+    let running = BatchProgress {
+        next_poll_at: Some(at(3)),
+        is_claimed: true,
+        ..batch(BatchState::Running)
+    };
+    insta::assert_snapshot!(describe(&flex(Some(running)), 3), @"flex_processing | the provider is working on it at the flex tier | 3 | None");
+    let refused = CargoProgress {
+        requeued_at: Some(at(4)),
+        backoff_until: Some(at(5)),
+        ..flex(None)
+    };
+    insta::assert_snapshot!(describe(&refused, 4), @"flex_capacity | the provider has no spare capacity for the flex tier right now; retrying soon | 4 | Some(6)");
+}

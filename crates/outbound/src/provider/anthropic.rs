@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
+use domain::route::Route;
 use tokio_rustls::rustls::RootCertStore;
 
 use super::BatchItem;
@@ -23,6 +24,7 @@ use super::spool::Spool;
 use crate::percent_encoding::percent_encode_path;
 
 mod batch;
+mod messages;
 mod request_line;
 mod result_line;
 
@@ -86,10 +88,10 @@ impl BatchProvider for Anthropic {
     fn encode(
         &self,
         item: &BatchItem,
-        upstream: &str,
+        route: &Route,
         media: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem> {
-        request_line::encode(item, upstream, media)
+        request_line::encode(item, route, media)
     }
 
     async fn upload(
@@ -151,12 +153,8 @@ impl BatchProvider for Anthropic {
         self.client.download(self.client.get(path), into).await
     }
 
-    fn decode_result(
-        &self,
-        line: &[u8],
-        model: &str,
-    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
-        result_line::decode(line, model)
+    fn decode_result(&self, line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+        result_line::decode(line)
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {

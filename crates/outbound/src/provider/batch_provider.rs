@@ -2,6 +2,10 @@
 //!
 //! No method retries a call that could be billed twice. The caller stores its intent first and
 //! reconciles with `find_jobs` before it submits again.
+//!
+//! A submission keeps its label when it is sent again, so an adapter can use the label as an
+//! idempotency token. A `ProviderFileId` and a `ResultLocation::File` are any text, so an adapter
+//! whose provider reads from an object store can return the URL of an object.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,6 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
+use domain::route::{ChatApi, Route};
 use domain::time::Timestamp;
 
 use super::BatchItem;
@@ -22,7 +27,7 @@ use super::spool::Spool;
 
 /// Raise this whenever the same item encodes to different bytes. A job submitted under another
 /// version cannot be rebuilt.
-pub const ENCODER_VERSION: u16 = 1;
+pub const ENCODER_VERSION: u16 = 2;
 
 /// Our id for a submission, stored with the provider's job where the provider allows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,6 +53,8 @@ pub struct ProviderJobRequest {
     /// The provider's name for the model.
     pub upstream: String,
     pub kind: ModelKind,
+    /// The API of the lines, if the provider has several for chats.
+    pub api: ChatApi,
     pub items: u64,
     pub upload: Option<ProviderFileId>,
 }
@@ -150,7 +157,7 @@ pub trait BatchProvider: Send + Sync + fmt::Debug {
     fn encode(
         &self,
         item: &BatchItem,
-        upstream: &str,
+        route: &Route,
         media: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem>;
 
@@ -182,12 +189,8 @@ pub trait BatchProvider: Send + Sync + fmt::Debug {
         into: &mut Spool,
     ) -> Result<(), ProviderCallFailure>;
 
-    /// Decodes a result line into its item key and result. `model` is the name that callers use.
-    fn decode_result(
-        &self,
-        line: &[u8],
-        model: &str,
-    ) -> Result<(ItemKey, ItemResult), UnknownResultLine>;
+    /// Decodes a result line into its item key and result.
+    fn decode_result(&self, line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine>;
 
     /// Asks the provider to cancel the job. A job that has ended is unchanged.
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure>;

@@ -24,6 +24,7 @@ pub use failure::{ProviderCallFailure, ProviderSetupFailure};
 pub(super) use request_body::ProviderRequestBody;
 
 use base_url::BaseUrl;
+use failure::CallTraits;
 use retry_after::parse_retry_after;
 
 /// For responses that are not downloads. Small jobs may carry their results in the response.
@@ -76,6 +77,8 @@ pub(super) enum AuthScheme {
 pub(super) enum RetrySafety {
     /// A repeated request changes nothing, or costs nothing.
     Safe,
+    /// An error costs nothing, but the provider bills a response that was lost.
+    MayBillIfLost,
     /// A repeated request is billed twice, so a lost response is indeterminate.
     MayBillTwice,
 }
@@ -91,9 +94,26 @@ pub(super) struct ProviderRequest {
     pub(super) retry_safety: RetrySafety,
     /// The request carries texts of callers, which the message of an error may repeat.
     has_caller_input: bool,
+    /// The request asks for spare capacity, which the provider may not have.
+    is_flex: bool,
 }
 
 impl ProviderRequest {
+    const fn traits(&self) -> CallTraits {
+        CallTraits {
+            retry_safety: self.retry_safety,
+            has_caller_input: self.has_caller_input,
+            is_flex: self.is_flex,
+        }
+    }
+
+    /// The request is of the flex tier.
+    #[must_use]
+    pub(super) fn for_flex(mut self) -> Self {
+        self.is_flex = true;
+        self
+    }
+
     #[must_use]
     pub(super) fn with_caller_input(mut self) -> Self {
         self.has_caller_input = true;
@@ -168,6 +188,7 @@ impl ProviderClient {
             timeout: self.timeouts.call,
             retry_safety: RetrySafety::Safe,
             has_caller_input: false,
+            is_flex: false,
         }
     }
 
@@ -257,9 +278,10 @@ impl ProviderClient {
         &self,
         call: ProviderRequest,
     ) -> Result<Response<Incoming>, ProviderCallFailure> {
-        let (retry_safety, has_caller_input) = (call.retry_safety, call.has_caller_input);
+        let traits = call.traits();
         let sent = self.http.send(self.build_request(call)?).await;
-        let response = sent.map_err(|failure| failure::from_exchange(failure, retry_safety))?;
+        let lost = |failure| failure::from_exchange(failure, traits.retry_safety);
+        let response = sent.map_err(lost)?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -269,8 +291,7 @@ impl ProviderClient {
         let body = read_response(response, MAX_RESPONSE_BYTES).await;
         let body = body.map(Response::into_body).unwrap_or_default();
         let status = status.as_u16();
-        let failure =
-            failure::from_response(status, &headers, &body, retry_safety, has_caller_input);
+        let failure = failure::from_response(status, &headers, &body, traits);
         Err(match &self.credential {
             Some(credential) => failure.redact(credential),
             None => failure,

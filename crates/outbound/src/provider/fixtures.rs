@@ -3,9 +3,13 @@
 use bytes::Bytes;
 use chrono::DateTime;
 use domain::file::MediaType;
-use domain::id::{Berth, CargoId};
-use domain::outcome::{Completion, Outcome};
+use domain::id::{Berth, CargoId, OrganizationId};
+use domain::model_answer::ModelAnswer;
+use domain::outcome::{Completion, CompletionBlock, Outcome};
 use domain::reason_code::CargoFailure;
+use domain::response_shape::ResponseShape;
+use domain::route::{InferenceMode, Route};
+use domain::token_buckets::TokenBuckets;
 use serde_json::{Value, json};
 
 use super::BatchItem;
@@ -21,11 +25,17 @@ pub(super) fn key() -> ItemKey {
     }
 }
 
+/// A route for plain text.
+pub(super) fn route() -> Route {
+    Route::plain("account", "theirs", InferenceMode::Batch)
+}
+
 pub(super) fn item(params: Value) -> BatchItem {
     BatchItem {
         cargo: key().cargo,
         attempt: key().attempt,
         loaded_at: DateTime::default(),
+        organization: OrganizationId::from_uuid(key().cargo.uuid()),
         params: serde_json::from_value(params).unwrap(),
     }
 }
@@ -88,48 +98,80 @@ impl MediaSource for FixtureMedia {
     }
 }
 
-/// One line per result, for snapshots.
+/// One line per result, for snapshots. A chat is described as a plain request gets it.
 pub(super) fn describe(end: &ItemResult) -> String {
-    let (outcome, usage_known) = match end {
-        ItemResult::Retry(why) => return format!("retry: {why}"),
-        ItemResult::AccountFault(why) => return format!("account: {why}"),
-        ItemResult::Outcome {
-            outcome,
-            is_usage_known: usage_known,
-        } => (outcome, usage_known),
-    };
-    let completion = match outcome {
-        Outcome::Failure(CargoFailure { code, message }) => {
-            return format!("failed: {}: {message}", code.as_str());
+    match end {
+        ItemResult::Retry { why, billed } => format!("retry: {why}{}", described_bill(*billed)),
+        ItemResult::AccountFault(why) => format!("account: {why}"),
+        ItemResult::Failure { failure, billed } => {
+            format!("{}{}", described_failure(failure), described_bill(*billed))
         }
-        Outcome::Success(completion) => completion,
-    };
-    let usage = completion.usage();
-    let usage = if *usage_known {
-        format!("{} in, {} out", usage.input_tokens, usage.output_tokens)
-    } else {
-        assert_eq!(usage.total(), 0);
-        "usage unknown".to_owned()
-    };
-    match completion {
-        Completion::Chat(chat) => {
-            let texts: String = chat.content.iter().map(|it| it.text.as_str()).collect();
-            format!("{texts:?}, {:?}, {usage}", chat.stop_reason)
+        ItemResult::Embeddings { vectors, usage } => {
+            format!("{vectors:?}, {}", described_usage(*usage))
         }
-        Completion::Embedding(embedding) => format!("{:?}, {usage}", embedding.embeddings),
+        ItemResult::Answer(answer) => describe_answer(answer),
     }
 }
 
-/// The completion as JSON, as callers receive it.
+fn describe_answer(answer: &ModelAnswer) -> String {
+    match outcome(answer.clone(), ResponseShape::default()) {
+        Outcome::Failure(failure) => described_failure(&failure),
+        Outcome::Success(Completion::Chat(chat)) => {
+            let texts = chat.content.iter().filter_map(CompletionBlock::text);
+            let texts: String = texts.collect();
+            let usage = described_usage(answer.usage);
+            format!("{texts:?}, {:?}, {usage}", chat.stop_reason)
+        }
+        Outcome::Success(Completion::Embedding(_)) => unreachable!("{answer:?}"),
+    }
+}
+
+fn outcome(answer: ModelAnswer, shape: ResponseShape) -> Outcome {
+    let judged = answer.into_outcome(key().cargo, "ours", shape, &[]);
+    judged.outcome
+}
+
+fn described_failure(failure: &CargoFailure) -> String {
+    format!("failed: {}: {}", failure.code.as_str(), failure.message)
+}
+
+fn described_usage(usage: Option<TokenBuckets>) -> String {
+    usage.map_or_else(
+        || "usage unknown".to_owned(),
+        |usage| format!("{} in, {} out", usage.input_total(), usage.output),
+    )
+}
+
+fn described_bill(billed: TokenBuckets) -> String {
+    if billed == TokenBuckets::default() {
+        return String::new();
+    }
+    format!(", billed {}", described_usage(Some(billed)))
+}
+
+/// The completion as JSON, as the caller of a plain chat receives it.
 pub(super) fn completion_json(end: ItemResult) -> String {
-    let ItemResult::Outcome {
-        outcome: Outcome::Success(completion),
-        ..
-    } = end
-    else {
-        panic!("{end:?}")
+    completion_of_shape(end, ResponseShape::default())
+}
+
+/// The completion as JSON, as the caller of a chat with tools and thinking receives it.
+pub(super) fn extended_json(end: ItemResult) -> String {
+    let shape = ResponseShape {
+        is_extended: true,
+        with_thinking: true,
+        cuts_at_stop_sequences: false,
     };
-    serde_json::to_string(&completion).unwrap()
+    completion_of_shape(end, shape)
+}
+
+fn completion_of_shape(end: ItemResult, shape: ResponseShape) -> String {
+    let ItemResult::Answer(answer) = end else {
+        unreachable!("{end:?}")
+    };
+    match outcome(answer, shape) {
+        Outcome::Success(completion) => serde_json::to_string(&completion).unwrap(),
+        Outcome::Failure(failure) => described_failure(&failure),
+    }
 }
 
 /// The encoded line without its line ending.

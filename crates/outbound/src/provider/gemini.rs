@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
+use domain::route::Route;
 use serde_json::json;
 use tokio_rustls::rustls::RootCertStore;
 
@@ -23,8 +24,13 @@ use super::media::{MediaForm, MediaSource, UnsupportedItem};
 use super::spool::Spool;
 use crate::percent_encoding::percent_encode_path;
 
+mod contents;
+mod generation_config;
 mod operation;
+pub mod realtime;
+mod request_body;
 mod request_line;
+mod response;
 mod result_line;
 mod upload;
 
@@ -32,6 +38,9 @@ mod upload;
 mod tests;
 
 use operation::{GeminiOperation, GeminiOperationList};
+
+/// The header with the credential.
+const KEY_HEADER: &str = "x-goog-api-key";
 
 const JOB_LIMITS: JobLimits = JobLimits {
     // Not published. This is the largest limit of the other providers.
@@ -51,8 +60,7 @@ impl Gemini {
         options: ProviderOptions,
         roots: RootCertStore,
     ) -> Result<Self, ProviderSetupFailure> {
-        let caller =
-            ProviderClient::new(options, AuthScheme::Header("x-goog-api-key"), &[], roots)?;
+        let caller = ProviderClient::new(options, AuthScheme::Header(KEY_HEADER), &[], roots)?;
         Ok(Self { client: caller })
     }
 
@@ -82,10 +90,10 @@ impl BatchProvider for Gemini {
     fn encode(
         &self,
         item: &BatchItem,
-        _: &str,
+        route: &Route,
         media: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem> {
-        request_line::encode(item, media)
+        request_line::encode(item, route, media)
     }
 
     async fn upload(
@@ -177,12 +185,8 @@ impl BatchProvider for Gemini {
         }
     }
 
-    fn decode_result(
-        &self,
-        line: &[u8],
-        model: &str,
-    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
-        result_line::decode(line, model)
+    fn decode_result(&self, line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+        result_line::decode(line)
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {

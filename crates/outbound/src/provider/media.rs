@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use domain::file::MediaType;
-use domain::params::FileSource;
+use domain::params::content::FileSource;
 use domain::reason_code::{CargoFailure, FailureCode};
 
 /// Files of items, loaded before encoding begins.

@@ -31,6 +31,10 @@ const MAX_DELAY: TimeDelta = TimeDelta::days(1);
 
 /// The answer to one item.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is read at once and never kept"
+)]
 pub enum MockAnswer {
     Ready(Outcome),
     NotReady { next_poll_at: Timestamp },

@@ -3,6 +3,8 @@
 use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
+use domain::route::Route;
+use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_rustls::rustls::RootCertStore;
@@ -14,7 +16,7 @@ use super::batch_provider::{
     ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
 use super::client::{
-    AuthScheme, ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
+    ProviderCallFailure, ProviderClient, ProviderOptions, ProviderRequestBody,
     ProviderSetupFailure, RetrySafety,
 };
 use super::item_key::ItemKey;
@@ -27,17 +29,16 @@ use crate::percent_encoding::percent_encode_path;
 
 mod batch;
 mod line;
+mod service;
 
 #[cfg(test)]
 mod tests;
 
 use batch::{OpenAiBatch, OpenAiBatchList};
+pub use service::OpenAiService;
 
-const JOB_LIMITS: JobLimits = JobLimits {
-    max_items: 50_000,
-    max_bytes: 200_000_000,
-    max_inputs: 50_000,
-};
+/// How often an uploaded file is checked that the provider still reads.
+const MAX_FILE_POLLS: u32 = 60;
 /// A new file may not be visible to the batch endpoint at once.
 const MAX_CREATE_ATTEMPTS: u32 = 5;
 /// Cannot occur in the input: it follows a carriage return, which JSON escapes.
@@ -46,6 +47,14 @@ const MULTIPART_BOUNDARY: &str = "longshore-3f1c8e0b5d7a4962";
 #[derive(Debug)]
 pub struct OpenAi {
     client: ProviderClient,
+    service: OpenAiService,
+}
+
+#[derive(Debug, Deserialize)]
+struct UploadedFile {
+    id: String,
+    #[serde(default)]
+    status: Option<String>,
 }
 
 impl OpenAi {
@@ -54,8 +63,29 @@ impl OpenAi {
         options: ProviderOptions,
         roots: RootCertStore,
     ) -> Result<Self, ProviderSetupFailure> {
-        let caller = ProviderClient::new(options, AuthScheme::Bearer, &[], roots)?;
-        Ok(Self { client: caller })
+        Self::for_service(options, roots, OpenAiService::OPENAI)
+    }
+
+    /// Another service with this batch API.
+    pub fn for_service(
+        options: ProviderOptions,
+        roots: RootCertStore,
+        service: OpenAiService,
+    ) -> Result<Self, ProviderSetupFailure> {
+        let client = ProviderClient::new(options, service.auth_scheme(), &[], roots)?;
+        Ok(Self { client, service })
+    }
+
+    /// Azure answers an upload before it has read the file, and refuses jobs with such a file.
+    async fn wait_for_file(&self, mut file: UploadedFile) -> Result<String, ProviderCallFailure> {
+        let mut polls = 0;
+        while file.status.as_deref() == Some("pending") && polls < MAX_FILE_POLLS {
+            polls += 1;
+            sleep(self.client.timeouts.file_poll_interval).await;
+            let path = format!("/files/{}", percent_encode_path(&file.id));
+            (file, _) = self.client.send_and_parse(self.client.get(path)).await?;
+        }
+        Ok(file.id)
     }
 
     async fn fetch_batch(
@@ -70,7 +100,7 @@ impl OpenAi {
 #[async_trait]
 impl BatchProvider for OpenAi {
     fn limits(&self, _: ModelKind) -> JobLimits {
-        JOB_LIMITS
+        self.service.job_limits
     }
 
     fn supports_labels(&self) -> bool {
@@ -78,20 +108,16 @@ impl BatchProvider for OpenAi {
     }
 
     fn media_form(&self, media_type: MediaType) -> MediaForm {
-        if media_type == MediaType::Pdf {
-            MediaForm::Bytes
-        } else {
-            MediaForm::Url.or_text(media_type)
-        }
+        openai_compatible::media_form(media_type, self.service.dialect)
     }
 
     fn encode(
         &self,
         item: &BatchItem,
-        upstream: &str,
+        route: &Route,
         media: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem> {
-        line::encode(item, upstream, media)
+        line::encode(item, route, media, &self.service)
     }
 
     async fn upload(
@@ -99,20 +125,14 @@ impl BatchProvider for OpenAi {
         label: &SubmissionLabel,
         spool: &Spool,
     ) -> Result<Option<ProviderFileId>, ProviderCallFailure> {
-        #[derive(serde::Deserialize)]
-        struct File {
-            id: String,
-        }
-        let form = form(label, spool);
+        let form = form(label, spool, self.service.file_purpose);
         let call = self.client.post("/files", form, RetrySafety::Safe);
         let mut call = call.with_caller_input();
         call.timeout = self.client.timeouts.transfer;
         let kind = format!("multipart/form-data; boundary={MULTIPART_BOUNDARY}");
-        let (file, _) = self
-            .client
-            .send_and_parse::<File>(call.header("content-type", kind))
-            .await?;
-        Ok(Some(ProviderFileId(file.id)))
+        let call = call.header("content-type", kind);
+        let (file, _) = self.client.send_and_parse::<UploadedFile>(call).await?;
+        Ok(Some(ProviderFileId(self.wait_for_file(file).await?)))
     }
 
     async fn create_job(
@@ -120,10 +140,11 @@ impl BatchProvider for OpenAi {
         request: &ProviderJobRequest,
         _: &Spool,
     ) -> Result<ProviderJobId, ProviderCallFailure> {
+        let path = openai_compatible::endpoint_path(request.kind, request.api);
         let body = json!({
             "input_file_id": request.upload.as_ref().map(|upload| &upload.0),
-            "endpoint": format!("/v1{}", openai_compatible::endpoint_path(request.kind)),
-            "completion_window": "24h",
+            "endpoint": format!("{}{path}", self.service.url_prefix),
+            "completion_window": self.service.completion_window,
             "metadata": {"submission_id": request.label.0},
         });
         let mut attempts = 1;
@@ -181,12 +202,8 @@ impl BatchProvider for OpenAi {
         self.client.download(self.client.get(path), into).await
     }
 
-    fn decode_result(
-        &self,
-        line: &[u8],
-        model: &str,
-    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
-        line::decode(line, model)
+    fn decode_result(&self, line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+        line::decode(line)
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {
@@ -208,9 +225,9 @@ impl BatchProvider for OpenAi {
     }
 }
 
-fn form(label: &SubmissionLabel, spool: &Spool) -> ProviderRequestBody {
+fn form(label: &SubmissionLabel, spool: &Spool, purpose: &str) -> ProviderRequestBody {
     let before = format!(
-        "--{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
+        "--{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\n{purpose}\r\n\
          --{MULTIPART_BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{}.jsonl\"\r\n\
          content-type: application/jsonl\r\n\r\n",
         percent_encode_path(&label.0).replace('/', "_"),

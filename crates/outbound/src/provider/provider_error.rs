@@ -29,11 +29,12 @@ pub(super) enum ProviderErrorClassification {
 }
 
 /// Error codes of an account that is out of credit.
-const PAYMENT_CODES: [&str; 4] = [
+const PAYMENT_CODES: [&str; 5] = [
     "insufficient_quota",
     "billing_error",
     "billing_hard_limit_reached",
     "BILLING_DISABLED",
+    "enforced_spend_limit_reached",
 ];
 
 /// Error codes of a rejected credential.
@@ -72,6 +73,8 @@ impl ProviderError {
         let detail = |name: &str| details?.iter().find_map(|it| it.get(name)?.as_str());
         // Prefer the most specific code, and a name over a number.
         let code = detail("reason")
+            .or_else(|| text("error_code"))
+            .or_else(|| body.get("error_code").and_then(Value::as_str))
             .or_else(|| text("code"))
             .or_else(|| text("status"))
             .or_else(|| text("type"));
@@ -198,6 +201,15 @@ mod tests {
             (
                 r#"{"error":{"type":"error","error":{"type":"api_error","message":"m"}}}"#,
                 fields("api_error", "m", None),
+            ),
+            // Anthropic: the limit of spending that the customer set
+            (
+                r#"{"error":{"type":"rate_limit_error","error_code":"enforced_spend_limit_reached","message":"m"}}"#,
+                fields("enforced_spend_limit_reached", "m", None),
+            ),
+            (
+                r#"{"error":{"type":"rate_limit_error","message":"m"},"error_code":"enforced_spend_limit_reached"}"#,
+                fields("enforced_spend_limit_reached", "m", None),
             ),
             // Gemini: in `error`, in `status`, and in a list
             (

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::id::{Berth, CargoId};
+use domain::id::{Berth, CargoId, OrganizationId};
 use domain::model::ModelKind;
+use domain::route::{ChatApi, InferenceMode, Route};
 use domain::time::Timestamp;
 use outbound::provider::BatchItem;
 use outbound::provider::anthropic::Anthropic;
@@ -16,7 +17,7 @@ use outbound::provider::credential::ProviderCredential;
 use outbound::provider::gemini::Gemini;
 use outbound::provider::media::NoMedia;
 use outbound::provider::openai::OpenAi;
-use outbound::provider::realtime::RealtimeProvider;
+use outbound::provider::realtime::{OpenAiRealtime, ServerDialect};
 use outbound::provider::spool::Spool;
 use serde_json::json;
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply};
@@ -28,8 +29,10 @@ use crate::support::LONG_TIMEOUT;
 mod calls;
 mod deletions;
 mod downloads;
+mod gemini_realtime;
 mod lines;
 mod lists;
+mod model_info;
 mod provider_faults;
 mod realtime_provider;
 mod simulated;
@@ -70,8 +73,14 @@ fn gemini(base: &str, timeouts: ProviderTimeouts) -> Gemini {
     Gemini::new(options(base, timeouts), RootCertStore::empty()).unwrap()
 }
 
-fn realtime(base: &str, timeouts: ProviderTimeouts) -> RealtimeProvider {
-    RealtimeProvider::new(options(base, timeouts), RootCertStore::empty()).unwrap()
+fn realtime(base: &str, timeouts: ProviderTimeouts) -> OpenAiRealtime {
+    let options = options(base, timeouts);
+    OpenAiRealtime::new(options, RootCertStore::empty(), ServerDialect::SelfHosted).unwrap()
+}
+
+/// A route for plain requests to the model that the provider calls `theirs`.
+fn plain_route(via: InferenceMode) -> Route {
+    Route::plain("account", "theirs", via)
 }
 
 /// All three batch providers.
@@ -95,6 +104,7 @@ fn item(number: u64, text: &str) -> BatchItem {
         cargo: CargoId::new(at(0), Berth::new(7).unwrap(), number),
         attempt: 1,
         loaded_at: at(0),
+        organization: OrganizationId::new(at(0), Berth::new(7).unwrap(), 1),
         params: serde_json::from_value(params).unwrap(),
     }
 }
@@ -108,6 +118,7 @@ fn job_request(items: u64) -> ProviderJobRequest {
         label: label(),
         upstream: "theirs".to_owned(),
         kind: ModelKind::Chat,
+        api: ChatApi::Completions,
         items,
         upload: Some(ProviderFileId("file-1".to_owned())),
     }
@@ -127,9 +138,9 @@ async fn spool() -> Spool {
 }
 
 async fn spool_items(jobs: &dyn BatchProvider, texts: &[&str]) -> Spool {
-    let mut spool = spool().await;
+    let (mut spool, route) = (spool().await, plain_route(InferenceMode::Batch));
     for (number, text) in (0..).zip(texts) {
-        let line = jobs.encode(&item(number, text), "theirs", &NoMedia);
+        let line = jobs.encode(&item(number, text), &route, &NoMedia);
         spool.write(&line.unwrap()).await.unwrap();
     }
     spool

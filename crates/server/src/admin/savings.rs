@@ -1,4 +1,5 @@
-//! `longshored admin savings`: what batching saved, by organization and model.
+//! `longshored admin savings`: what batching saved and what providers billed us, by organization and
+//! model.
 
 mod view;
 
@@ -99,6 +100,7 @@ fn add(
             + SavingsSum {
                 cargo: one.cargo,
                 charged: one.charged,
+                cost: one.cost,
                 saving: one.saving,
             };
     }

@@ -1,6 +1,9 @@
 //! Validation of a `[[model]]` entry.
 
+use chrono::NaiveDate;
 use domain::model::{Capability, InputBounds, MockBehaviour, Model, ModelKind, SVC_MOCK};
+use domain::provider_options::AllowedOptions;
+use domain::route::Routes;
 
 use crate::catalogue::entry::ModelEntry;
 use crate::catalogue::price;
@@ -31,9 +34,14 @@ impl ModelEntry {
             _ => None,
         };
         let bounds = self.bounds(&capabilities, errors);
+        let retires_at = self.retires_at(errors);
         self.check_svc_mock(kind, errors);
+        let routes = routes?;
         let model = Model {
-            routes: routes?,
+            features: routes.common_features(),
+            allowed_options: allowed_options(&routes, accounts),
+            retires_at,
+            routes,
             capabilities,
             context,
             max_output: most.and_then(|most| u32::try_from(most).ok()),
@@ -46,6 +54,17 @@ impl ModelEntry {
             ..Model::plain(&self.id, MOCK, kind?)
         };
         (errors.count() == before).then_some(model)
+    }
+
+    fn retires_at(&self, errors: &mut EntryErrors<'_>) -> Option<NaiveDate> {
+        let text = self.retires_at.as_ref()?;
+        let date = text.parse().ok();
+        if date.is_none() {
+            errors.add(&format!(
+                "retires_at `{text}` is not a date such as 2027-01-14"
+            ));
+        }
+        date
     }
 
     fn check_id(&self, errors: &mut EntryErrors<'_>) {
@@ -110,4 +129,19 @@ impl ModelEntry {
                 .add("svc-mock must be a free chat model of the mock provider, without mock.fail");
         }
     }
+}
+
+/// The options that all accounts of a kind allow: a cargo may go to any of them.
+fn allowed_options(routes: &Routes, accounts: &ProviderAccounts) -> AllowedOptions {
+    let mut allowed = AllowedOptions::new();
+    for account in routes.iter().filter_map(|it| accounts.find(&it.provider)) {
+        let options = &account.provider_options;
+        match allowed.get_mut(account.kind.as_str()) {
+            Some(common) => common.retain(|key| options.contains(key)),
+            None => {
+                allowed.insert(account.kind.as_str().to_owned(), options.clone());
+            }
+        }
+    }
+    allowed
 }

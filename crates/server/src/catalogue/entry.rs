@@ -1,7 +1,9 @@
 //! The format of a `models.toml`.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+
+use crate::catalogue::features::FeaturesEntry;
+use crate::catalogue::price_entry::{CostEntry, PriceEntry};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,10 @@ pub(super) struct ModelEntry {
     pub(super) limits: ModelLimitsEntry,
     #[serde(default)]
     pub(super) mock: MockEntry,
+    #[serde(default)]
+    pub(super) features: FeaturesEntry,
+    /// When the provider stops serving the model: `2027-01-14`.
+    pub(super) retires_at: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -38,28 +44,13 @@ pub(super) struct RouteEntry {
     pub(super) provider: String,
     pub(super) upstream: Option<String>,
     pub(super) via: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PriceEntry {
-    pub(super) batch: RateEntry,
-    pub(super) realtime: Option<RateEntry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RateEntry {
-    pub(super) input: DollarsEntry,
-    pub(super) output: Option<DollarsEntry>,
-}
-
-/// A string, because a TOML float cannot represent 0.075 exactly.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum DollarsEntry {
-    Text(String),
-    Unquoted(IgnoredAny),
+    /// Only for providers of the kind openai: `completions` or `responses`.
+    pub(super) api: Option<String>,
+    /// What differs from the features of the model.
+    #[serde(default)]
+    pub(super) features: FeaturesEntry,
+    /// What the provider bills by this route.
+    pub(super) cost: Option<CostEntry>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -5,12 +5,16 @@ pub(crate) mod tests;
 
 use std::collections::BTreeSet;
 
+use domain::features::Features;
 use domain::model::{Capability, ModelKind};
-use domain::route::{InferenceMode, Route, Routes};
+use domain::route::{ChatApi, InferenceMode, Route, Routes};
 use domain::suggestion::closest_name;
 
 use crate::catalogue::entry::{ModelEntry, RouteEntry};
+use crate::catalogue::{feature_defaults, price};
 use crate::entry_errors::EntryErrors;
+use crate::providers::kind::ProviderKind;
+use crate::providers::preset::AccountKind;
 use crate::providers::{MOCK, ProviderAccount, ProviderAccounts};
 
 /// None when something is wrong; all errors are collected. Each route must support the model's
@@ -25,7 +29,7 @@ pub(super) fn validate(
     let before = errors.count();
     let mut routes: Vec<Route> = Vec::new();
     for route_entry in &route_entries(entry, errors)? {
-        let Some(route) = route(route_entry, entry, accounts, errors) else {
+        let Some(route) = route(route_entry, entry, kind, accounts, errors) else {
             continue;
         };
         if let Some(account) = accounts.find(&route.provider) {
@@ -60,7 +64,7 @@ fn route_entries(entry: &ModelEntry, errors: &mut EntryErrors<'_>) -> Option<Vec
             return Some(vec![RouteEntry {
                 provider: provider.clone(),
                 upstream: upstream.clone(),
-                via: None,
+                ..RouteEntry::default()
             }]);
         }
         (None, Some(routes), None) if !routes.is_empty() => return Some(routes.clone()),
@@ -76,6 +80,7 @@ fn route_entries(entry: &ModelEntry, errors: &mut EntryErrors<'_>) -> Option<Vec
 fn route(
     route_entry: &RouteEntry,
     entry: &ModelEntry,
+    kind: Option<ModelKind>,
     accounts: &ProviderAccounts,
     errors: &mut EntryErrors<'_>,
 ) -> Option<Route> {
@@ -89,7 +94,7 @@ fn route(
         Some(word) => {
             let via = InferenceMode::parse(word);
             if via.is_none() {
-                errors.add(&format!("via `{word}` is neither batch nor realtime"));
+                errors.add(&format!("via `{word}` is none of batch, flex, realtime"));
             }
             via
         }
@@ -102,13 +107,66 @@ fn route(
             "provider `{provider}` does not support via = {via}"
         ));
     }
+    let api = chat_api(route_entry, accounts, errors);
+    if kind == Some(ModelKind::Embedding) {
+        if via == InferenceMode::Flex {
+            errors.add("via = flex is for chat models: no provider has a flex tier for embeddings");
+        }
+        if api == ChatApi::Responses {
+            errors.add("api = responses is for chat models; leave it out");
+        }
+    }
+    let defaults = match accounts.find(&route_entry.provider) {
+        Some(account) => feature_defaults::for_kind(account.kind, api),
+        None => Features::plain(),
+    };
+    let features = entry.features.apply(defaults, errors);
+    let cost = route_entry.cost.as_ref();
     let route = Route {
         provider: route_entry.provider.clone(),
         upstream_model: upstream.clone(),
         via,
         shards: only_shards(&route_entry.provider, accounts),
+        api,
+        features: route_entry.features.apply(features, errors),
+        cost: cost
+            .zip(kind)
+            .and_then(|(cost, kind)| price::validate_cost(cost, kind, errors)),
     };
     (errors.count() == before).then_some(route)
+}
+
+/// Chat Completions unless the route says otherwise.
+fn chat_api(
+    route_entry: &RouteEntry,
+    accounts: &ProviderAccounts,
+    errors: &mut EntryErrors<'_>,
+) -> ChatApi {
+    let account = accounts.find(&route_entry.provider);
+    let kind = account.map(ProviderAccount::account_kind);
+    let word = route_entry.api.as_deref();
+    if word.is_some() && kind.is_none_or(|kind| kind.adapter != ProviderKind::OpenAi) {
+        errors.add("api can be given only for a provider of the kind openai");
+        return ChatApi::Completions;
+    }
+    let has_responses_api = kind.is_some_and(AccountKind::has_responses_api);
+    match word {
+        None | Some("completions") => ChatApi::Completions,
+        Some("responses") if has_responses_api => ChatApi::Responses,
+        Some("responses") => {
+            let provider = &route_entry.provider;
+            errors.add(&format!(
+                "provider `{provider}` does not support api = responses; leave api out"
+            ));
+            ChatApi::Completions
+        }
+        Some(word) => {
+            errors.add(&format!(
+                "api `{word}` is neither completions nor responses"
+            ));
+            ChatApi::Completions
+        }
+    }
 }
 
 /// The shards that an account serves; empty if it serves all.
@@ -123,7 +181,7 @@ fn only_shards(name: &str, accounts: &ProviderAccounts) -> Vec<String> {
     account.shares.keys().cloned().collect()
 }
 
-/// Batch, realtime or both; an unknown provider is an error.
+/// The default mode first; an unknown provider is an error.
 fn supported_modes<'a>(
     name: &str,
     accounts: &'a ProviderAccounts,
@@ -133,7 +191,7 @@ fn supported_modes<'a>(
         return Some(&[InferenceMode::Batch]);
     }
     if let Some(account) = accounts.find(name) {
-        return Some(account.kind.supported_modes());
+        return Some(account.account_kind().supported_modes());
     }
     let known = || std::iter::once(MOCK).chain(accounts.names());
     let hint = closest_name(name, known()).map_or_else(
@@ -154,14 +212,15 @@ fn check_work(
     capabilities: &[Capability],
     errors: &mut EntryErrors<'_>,
 ) {
-    let (name, of) = (&account.name, account.kind.as_str());
-    if kind.is_some_and(|kind| !account.kind.can_serve(kind)) {
+    let (name, account_kind) = (&account.name, account.account_kind());
+    let of = account_kind.as_str();
+    if kind.is_some_and(|kind| !account_kind.can_serve(kind)) {
         errors.add(&format!(
             "provider `{name}` ({of}) does not support embeddings"
         ));
     }
     for capability in capabilities {
-        if !account.kind.can_read(*capability) {
+        if !account_kind.can_read(*capability) {
             let what = match capability {
                 Capability::Vision => "images",
                 Capability::Documents => "PDF documents",

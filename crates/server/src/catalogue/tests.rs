@@ -1,7 +1,9 @@
 //! The catalogue: what it accepts, and the errors it reports.
 
-use domain::model::{Capability, InputBounds, MockBehaviour, Price, Prices};
+use chrono::NaiveDate;
+use domain::model::{Capability, InputBounds, MockBehaviour, Prices};
 use domain::money::Money;
+use domain::price::Price;
 use domain::route::{InferenceMode, Route, Routes};
 
 use super::*;
@@ -40,21 +42,12 @@ fn a_model_is_read_with_all_its_fields() {
         bounds = { image = 1_600, page = 3_000 }
         limits = { max_output = 16_384 }
         mock = { fail = "no berth" }
+        retires_at = "2027-01-14"
     "#;
     let catalogue = parse(text).unwrap();
-    let price = |input, output| Price {
-        input: Money(input),
-        output: Money(output),
-    };
+    let price = |input, output| Price::flat(Money(input), Money(output));
     let expected = Model {
-        id: "demo".to_owned(),
-        routes: Routes::from(Route {
-            provider: "mock".to_owned(),
-            upstream_model: "demo-2026-01".to_owned(),
-            via: InferenceMode::Batch,
-            shards: Vec::new(),
-        }),
-        kind: ModelKind::Chat,
+        routes: Routes::from(Route::plain("mock", "demo-2026-01", InferenceMode::Batch)),
         capabilities: vec![Capability::Vision, Capability::Documents],
         context: Some(128_000),
         max_output: Some(16_384),
@@ -68,6 +61,8 @@ fn a_model_is_read_with_all_its_fields() {
             video_second: 0,
         },
         mock_behaviour: MockBehaviour::Fail("no berth".to_owned()),
+        retires_at: NaiveDate::from_ymd_opt(2027, 1, 14),
+        ..Model::plain("demo", "mock", ModelKind::Chat)
     };
     assert_eq!(catalogue.find("demo"), Some(&expected));
     assert!(catalogue.find(SVC_MOCK).is_some());
@@ -84,10 +79,7 @@ fn an_embedding_costs_its_input_alone() {
     "#;
     let catalogue = parse(text).unwrap();
     let prices = Prices {
-        batch: Price {
-            input: Money(10_000_000),
-            output: Money::ZERO,
-        },
+        batch: Price::flat(Money(10_000_000), Money::ZERO),
         realtime: None,
     };
     let expected = Model {
@@ -116,6 +108,33 @@ fn the_example_files_are_valid() {
     let free = |model: &&Model| model.prices.is_none();
     let free: Vec<_> = catalogue.models().filter(free).collect();
     assert_eq!(free, [&svc_mock()]);
+}
+
+#[test]
+fn an_option_that_can_never_be_allowed_is_an_error() {
+    let providers = r#"
+        provider = [
+            { name = "a", kind = "openai", credential_env = "OPENAI_API_KEY", provider_options = ["verbosity", "store"] },
+            { name = "b", kind = "openai", credential_env = "OPENAI_API_KEY", provider_options = ["verbosity"] },
+            { name = "c", kind = "openai", credential_env = "OPENAI_API_KEY" },
+        ]
+    "#;
+    insta::assert_snapshot!(super::parse("", &accounts(providers)).unwrap_err(), @"provider `a`: provider_options has `store`, which can never be allowed; remove it");
+    let allowed = |routes: &str| {
+        let text = format!("[[model]]\nid = \"demo\"\nkind = \"chat\"\nroutes = [{routes}]");
+        let accounts = accounts(&providers.replace(", \"store\"", ""));
+        let catalogue = super::parse(&text, &accounts).unwrap();
+        catalogue.find("demo").unwrap().allowed_options["openai"].clone()
+    };
+    assert_eq!(
+        allowed(r#"{ provider = "a" }, { provider = "b" }"#),
+        ["verbosity"]
+    );
+    // A cargo may go to any of its routes.
+    assert_eq!(
+        allowed(r#"{ provider = "a" }, { provider = "c" }"#),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -188,7 +207,7 @@ fn an_unknown_field_is_shown_in_its_line() {
       |
     5 | cost = 3
       | ^^^^
-    unknown field `cost`, expected one of `id`, `provider`, `upstream`, `routes`, `kind`, `capabilities`, `context`, `price`, `bounds`, `limits`, `mock`
+    unknown field `cost`, expected one of `id`, `provider`, `upstream`, `routes`, `kind`, `capabilities`, `context`, `price`, `bounds`, `limits`, `mock`, `features`, `retires_at`
     ");
     insta::assert_snapshot!(parse("[[models]]\nid = \"a\"\n").unwrap_err(), @r"
     TOML parse error at line 1, column 3

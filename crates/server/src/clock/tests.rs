@@ -36,6 +36,17 @@ fn what_was_learned_long_ago_is_forgotten() {
 }
 
 #[test]
+fn a_fast_clock_starts_at_its_moment() {
+    let speed = ClockSpeed::parse("60@1000000").unwrap();
+    assert_eq!(speed.apply(SECOND / 2), SECOND / 2);
+    assert_eq!(speed.apply(SECOND), SECOND);
+    assert_eq!(speed.apply(3 * SECOND), 121 * SECOND);
+    for invalid in ["", "60", "0@1", "60@", "60@-1", "3601@1", "a@1"] {
+        assert_eq!(ClockSpeed::parse(invalid), None, "{invalid}");
+    }
+}
+
+#[test]
 fn the_clock_follows_its_database() {
     let clock = DatabaseClock::new();
     let reported = clock.now() + chrono::TimeDelta::hours(1);

@@ -1,5 +1,9 @@
 //! Checks of this machine and its files: open-file limit, catalogue, callback addresses.
 
+use chrono::{NaiveDate, TimeDelta};
+use domain::model::Catalogue;
+use domain::time::Timestamp;
+
 use crate::catalogue::CatalogueStore;
 use crate::doctor::DependencyFindings;
 use crate::doctor::audit_file;
@@ -11,12 +15,14 @@ use crate::settings::choice::Environment;
 const LIMITS_FILE: &str = "/proc/self/limits";
 /// Open files for everything but callbacks and databases: client connections, listeners, logs.
 const OTHER_OPEN_FILES: u64 = 1024;
+/// How long before its provider stops serving a model the operator is warned.
+const RETIREMENT_NOTICE: TimeDelta = TimeDelta::days(30);
 
-pub(super) fn examine(settings: &Settings) -> DependencyFindings {
+pub(super) fn examine(settings: &Settings, now: Timestamp) -> DependencyFindings {
     let mut found = DependencyFindings::new("this machine");
     let limits = std::fs::read_to_string(LIMITS_FILE).unwrap_or_default();
     check_open_files(&mut found, &limits, settings);
-    check_catalogue(&mut found, settings);
+    check_catalogue(&mut found, settings, now);
     check_callbacks(&mut found, settings);
     check_cookies(&mut found, settings);
     audit_file::check_file(&mut found, settings.values.audit_file.as_deref());
@@ -61,7 +67,7 @@ fn soft_limit(limits: &str) -> Option<u64> {
     }
 }
 
-pub(super) fn check_catalogue(found: &mut DependencyFindings, settings: &Settings) {
+pub(super) fn check_catalogue(found: &mut DependencyFindings, settings: &Settings, now: Timestamp) {
     // Errors in the providers file are reported by the provider checks.
     let Ok(accounts) = ProviderAccounts::from_settings(settings, CredentialAccess::Skip) else {
         let text = "not checked: SVC_PROVIDERS_FILE is invalid";
@@ -74,6 +80,7 @@ pub(super) fn check_catalogue(found: &mut DependencyFindings, settings: &Setting
             let priced = catalogue.models().filter(|model| model.prices.is_some());
             let text = format!("models: {models}, with a price: {}", priced.count());
             found.ok("catalogue", &text);
+            check_retirement(found, &catalogue, now.date_naive());
         }
         Err(failure) => {
             found.wrong(
@@ -81,6 +88,29 @@ pub(super) fn check_catalogue(found: &mut DependencyFindings, settings: &Setting
                 &failure.to_string(),
                 "correct the file SVC_MODELS_FILE",
             );
+        }
+    }
+}
+
+/// Cargo that is loaded near the end of a model fails, or is never answered.
+pub(super) fn check_retirement(
+    found: &mut DependencyFindings,
+    catalogue: &Catalogue,
+    today: NaiveDate,
+) {
+    for model in catalogue.models() {
+        let Some(end) = model.retires_at else {
+            continue;
+        };
+        let id = &model.id;
+        let days = (end - today).num_days();
+        let fix = "move its callers to another model, then remove it from SVC_MODELS_FILE";
+        if days <= 0 {
+            let text = format!("{id}: its provider stopped serving it on {end}");
+            found.wrong("retirement", &text, fix);
+        } else if end - today <= RETIREMENT_NOTICE {
+            let text = format!("{id}: its provider stops serving it on {end}, in {days} days");
+            found.warning("retirement", &text, fix);
         }
     }
 }
@@ -124,8 +154,10 @@ pub(super) fn check_cookies(found: &mut DependencyFindings, settings: &Settings)
 
 #[cfg(test)]
 mod tests {
+    use domain::model::{Model, ModelKind};
+
     use super::*;
-    use crate::doctor::FindingState;
+    use crate::doctor::{DoctorReport, FindingState, render_text};
     use crate::settings::read_variables;
 
     #[test]
@@ -168,5 +200,38 @@ mod tests {
             FindingState::Warning,
         ];
         assert_eq!(states, expected);
+    }
+
+    fn today() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 1, 1).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_model_is_foreseen() {
+        let model = |id: &str, days: Option<i64>| Model {
+            retires_at: days.map(|days| today() + TimeDelta::days(days)),
+            ..Model::plain(id, "mock", ModelKind::Chat)
+        };
+        let catalogue = Catalogue::new([
+            model("a", None),
+            model("b", Some(31)),
+            model("c", Some(30)),
+            model("d", Some(0)),
+        ]);
+        let mut found = DependencyFindings::new("this machine");
+        check_retirement(&mut found, &catalogue, today());
+        let report = DoctorReport {
+            ok: false,
+            findings: found.list,
+        };
+        insta::assert_snapshot!(render_text(&report), @r"
+        this machine
+          warning retirement          c: its provider stops serving it on 2026-01-31, in 30 days
+                  fix: move its callers to another model, then remove it from SVC_MODELS_FILE
+          ERROR   retirement          d: its provider stopped serving it on 2026-01-01
+                  fix: move its callers to another model, then remove it from SVC_MODELS_FILE
+
+        errors: 1; warnings: 1
+        ");
     }
 }

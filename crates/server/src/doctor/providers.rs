@@ -73,7 +73,7 @@ fn report_credential(found: &mut DependencyFindings, account: &ProviderAccount) 
     found.ok("credential", &text);
 }
 
-/// The models that a server lists, if its protocol has such a call.
+/// The models that an account lists, if it lists them by the names that routes use.
 type ModelNames = Option<BTreeSet<String>>;
 
 /// Makes a call that costs nothing and needs a valid credential.
@@ -91,13 +91,14 @@ async fn query_account(
     };
     let adapter = account.adapter(patience);
     let adapter = adapter.map_err(|failure| unavailable(error_chain::chain(&failure)))?;
+    let lists_names = account.account_kind().lists_upstream_names();
     let call = async {
         match adapter {
-            ProviderAdapter::Realtime(server)
-            | ProviderAdapter::Batch {
+            ProviderAdapter::Batch {
                 realtime: Some(server),
                 ..
-            } => server.list_models().await.map(Some),
+            } if lists_names => server.list_models().await.map(Some),
+            ProviderAdapter::Realtime(server) => server.list_models().await.map(Some),
             // The list of jobs created after now has at most one page.
             ProviderAdapter::Batch { batch: jobs, .. } => {
                 let search = JobSearch {
@@ -159,6 +160,7 @@ fn account_fix(account: &ProviderAccount, failure: &ProviderCallFailure) -> Stri
             "correct base_url and kind in SVC_PROVIDERS_FILE".to_owned()
         }
         ProviderCallFailure::RateLimited { .. }
+        | ProviderCallFailure::NoCapacity { .. }
         | ProviderCallFailure::Unavailable { .. }
         | ProviderCallFailure::Indeterminate(_)
         | ProviderCallFailure::Conflict

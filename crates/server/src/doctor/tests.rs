@@ -351,7 +351,7 @@ fn this_machine_is_looked_at_too() {
     let mut found = DependencyFindings::new("this machine");
     let limits = "Max open files            1024                 524288               files\n";
     host::check_open_files(&mut found, limits, &settings);
-    host::check_catalogue(&mut found, &settings);
+    host::check_catalogue(&mut found, &settings, noon());
     host::check_callbacks(&mut found, &settings);
     insta::assert_snapshot!(render_text(&report(found)), @r"
     this machine

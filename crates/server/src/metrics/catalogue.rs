@@ -125,6 +125,21 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         "Age of the oldest file in validation; 0 when there is none.",
     ),
     (
+        Counter,
+        "longshore_flex_downgraded_total",
+        "Flex requests that the provider served, and bills, at its standard tier.",
+    ),
+    (
+        Counter,
+        "longshore_flex_refused_total",
+        "Flex requests that the provider refused for lack of capacity.",
+    ),
+    (
+        Counter,
+        "longshore_flex_unknown_total",
+        "Flex requests without a response before their timeout; the provider may bill them.",
+    ),
+    (
         Histogram,
         "longshore_group_commit_loads",
         "Loads committed in one transaction.",
@@ -203,6 +218,11 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
         CounterBy("reason", &["takeovers", "unstorable"]),
         "longshore_outcomes_unprocessable_total",
         "Outcomes recorded as failures because they could not be processed, by reason.",
+    ),
+    (
+        Counter,
+        "longshore_outcomes_usage_doubtful_total",
+        "Outcomes whose token counts contradict each other. The caller is charged for the smaller count, and our cost is booked for the larger.",
     ),
     (
         Counter,

@@ -7,8 +7,9 @@ use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::{ProviderOptions, ProviderSetupFailure, ProviderTimeouts};
 use outbound::provider::gemini::Gemini;
+use outbound::provider::gemini::realtime::GeminiRealtime;
 use outbound::provider::openai::OpenAi;
-use outbound::provider::realtime::RealtimeProvider;
+use outbound::provider::realtime::{OpenAiRealtime, RealtimeProvider, ServerDialect};
 use outbound::tls::native_roots;
 use workers::{AccountShare, ProviderAccess};
 
@@ -20,39 +21,62 @@ use crate::providers::kind::ProviderKind;
 pub enum ProviderAdapter {
     Batch {
         batch: Arc<dyn BatchProvider>,
-        realtime: Option<Arc<RealtimeProvider>>,
+        realtime: Option<Arc<dyn RealtimeProvider>>,
     },
-    Realtime(Arc<RealtimeProvider>),
+    Realtime(Arc<dyn RealtimeProvider>),
 }
 
 impl ProviderAccount {
     pub fn adapter(
         &self,
-        patience: ProviderTimeouts,
+        timeouts: ProviderTimeouts,
     ) -> Result<ProviderAdapter, ProviderSetupFailure> {
-        let options = ProviderOptions {
-            base_url: self.base_url.clone(),
-            credential: self.credential.clone(),
-            timeouts: patience,
-        };
+        let options = self.options(timeouts);
         let roots = native_roots();
         Ok(match self.kind {
-            ProviderKind::OpenAi => ProviderAdapter::Batch {
-                batch: Arc::new(OpenAi::new(options.clone(), roots.clone())?),
-                realtime: Some(Arc::new(RealtimeProvider::new(options, roots)?)),
-            },
+            ProviderKind::OpenAi => {
+                let service = self.account_kind().service();
+                let batch = OpenAi::for_service(options.clone(), roots.clone(), service)?;
+                let realtime = OpenAiRealtime::for_service(options, roots, service)?;
+                ProviderAdapter::Batch {
+                    batch: Arc::new(batch),
+                    realtime: Some(Arc::new(realtime)),
+                }
+            }
             ProviderKind::Anthropic => ProviderAdapter::Batch {
                 batch: Arc::new(Anthropic::new(options, roots)?),
                 realtime: None,
             },
             ProviderKind::Gemini => ProviderAdapter::Batch {
-                batch: Arc::new(Gemini::new(options, roots)?),
-                realtime: None,
+                batch: Arc::new(Gemini::new(options.clone(), roots.clone())?),
+                realtime: Some(Arc::new(GeminiRealtime::new(options, roots)?)),
             },
             ProviderKind::Server => {
-                ProviderAdapter::Realtime(Arc::new(RealtimeProvider::new(options, roots)?))
+                let server = OpenAiRealtime::new(options, roots, ServerDialect::SelfHosted)?;
+                ProviderAdapter::Realtime(Arc::new(server))
             }
         })
+    }
+
+    /// The client of a self-hosted server, which can be asked for its features. None for other
+    /// accounts.
+    pub fn server(
+        &self,
+        timeouts: ProviderTimeouts,
+    ) -> Result<Option<OpenAiRealtime>, ProviderSetupFailure> {
+        if self.kind != ProviderKind::Server {
+            return Ok(None);
+        }
+        let options = self.options(timeouts);
+        OpenAiRealtime::new(options, native_roots(), ServerDialect::SelfHosted).map(Some)
+    }
+
+    fn options(&self, timeouts: ProviderTimeouts) -> ProviderOptions {
+        ProviderOptions {
+            base_url: self.base_url.clone(),
+            credential: self.credential.clone(),
+            timeouts,
+        }
     }
 }
 

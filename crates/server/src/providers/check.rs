@@ -1,6 +1,6 @@
 //! Validation of a `[[provider]]` entry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::money::Money;
 use domain::suggestion::closest_name;
@@ -9,8 +9,8 @@ use url::Url;
 use crate::entry_errors::EntryErrors;
 use crate::providers::credential::{CredentialAccess, CredentialSource};
 use crate::providers::entry::{PriceFactorEntry, ProviderEntry};
-use crate::providers::kind::ProviderKind;
 use crate::providers::limits::ProviderLimits;
+use crate::providers::preset::AccountKind;
 use crate::providers::{MOCK, ProviderAccount};
 
 const MAX_NAME_BYTES: usize = 63;
@@ -29,9 +29,9 @@ impl ProviderEntry {
     ) -> Option<ProviderAccount> {
         let before = errors.count();
         self.check_name(errors);
-        let kind = ProviderKind::parse(&self.kind);
+        let kind = AccountKind::parse(&self.kind);
         if kind.is_none() {
-            let words = ProviderKind::list_names();
+            let words = AccountKind::list_names();
             errors.add(&format!("kind `{}` is not one of {words}", self.kind));
         }
         let weights = self.weights(shards, errors);
@@ -46,15 +46,18 @@ impl ProviderEntry {
         let limits = ProviderLimits::validate(&self.limits, kind, errors);
         let divided = limits.divide(&weights, errors);
         let price_factor = self.factor(kind, errors);
+        self.check_options(errors);
         check_label(kind, &weights, errors);
         let account = ProviderAccount {
             name: self.name.clone(),
-            kind,
+            kind: kind.adapter,
+            preset: kind.preset,
             base_url: base?,
             source,
             credential,
             weights,
             price_factor: price_factor?,
+            provider_options: self.provider_options.clone(),
             limits,
             shares: divided,
         };
@@ -75,11 +78,14 @@ impl ProviderEntry {
     }
 
     /// A URL may contain a password or a key, so the error does not quote it.
-    fn base(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) -> Option<Url> {
+    fn base(&self, kind: AccountKind, errors: &mut EntryErrors<'_>) -> Option<Url> {
         let Some(text) = self.base_url.as_deref().or(kind.default_base_url()) else {
-            errors.add(
-                "base_url is missing: set it to the URL of the server, such as http://host:8000/v1",
-            );
+            errors.add(if kind.preset.is_some() {
+                "base_url is missing: set it to the URL of your resource, such as \
+                 https://RESOURCE.openai.azure.com/openai/v1"
+            } else {
+                "base_url is missing: set it to the URL of the server, such as http://host:8000/v1"
+            });
             return None;
         };
         let is_plain = |url: &Url| {
@@ -98,7 +104,7 @@ impl ProviderEntry {
         let version = path.rsplit('/').next().unwrap_or_default();
         let is_version =
             version.starts_with('v') && version.contains(|it: char| it.is_ascii_digit());
-        match (kind.base_has_version(), is_version) {
+        match (kind.adapter.base_has_version(), is_version) {
             (true, _) if path.is_empty() => {
                 errors.add("base_url must end with the API version for this kind: …/v1");
             }
@@ -110,10 +116,23 @@ impl ProviderEntry {
         None
     }
 
-    fn check_credential(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) {
+    fn check_credential(&self, kind: AccountKind, errors: &mut EntryErrors<'_>) {
         let is_given = self.credential_env.is_some() || self.credential_file.is_some();
-        if kind.needs_credential() && !is_given {
+        if kind.adapter.needs_credential() && !is_given {
             errors.add("credential_env or credential_file is missing");
+        }
+    }
+
+    /// Whether an option may be listed at all is a rule of the catalogue.
+    fn check_options(&self, errors: &mut EntryErrors<'_>) {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let mut names = BTreeSet::new();
+        for name in &self.provider_options {
+            if !(1..=MAX_NAME_BYTES).contains(&name.len()) || !name.bytes().all(is_allowed) {
+                errors.add("provider_options must be names of fields, such as [\"verbosity\"]");
+            } else if !names.insert(name) {
+                errors.add(&format!("provider_options has `{name}` twice"));
+            }
         }
     }
 
@@ -143,9 +162,9 @@ impl ProviderEntry {
         weights
     }
 
-    fn factor(&self, kind: ProviderKind, errors: &mut EntryErrors<'_>) -> Option<Money> {
+    fn factor(&self, kind: AccountKind, errors: &mut EntryErrors<'_>) -> Option<Money> {
         let text = match &self.price_factor {
-            None => return Some(Money(kind.default_price_factor())),
+            None => return Some(Money(kind.adapter.default_price_factor())),
             Some(PriceFactorEntry::Text(text)) => text,
             Some(PriceFactorEntry::Unquoted(_)) => {
                 errors.add("price_factor must be in quotes, such as \"0.5\", so that it is exact");
@@ -163,8 +182,8 @@ impl ProviderEntry {
 
 /// Jobs without labels are found by time and size alone. If two shards shared the account, each
 /// could mistake the other's job for its own.
-fn check_label(kind: ProviderKind, weights: &BTreeMap<String, u64>, errors: &mut EntryErrors<'_>) {
-    if kind.has_labels() || weights.len() == 1 {
+fn check_label(kind: AccountKind, weights: &BTreeMap<String, u64>, errors: &mut EntryErrors<'_>) {
+    if kind.adapter.has_labels() || weights.len() == 1 {
         return;
     }
     let names: Vec<_> = weights.keys().map(String::as_str).collect();

@@ -27,6 +27,8 @@ pub(super) struct ProviderEntry {
     pub(super) shards: Option<BTreeMap<String, i64>>,
     pub(super) price_factor: Option<PriceFactorEntry>,
     #[serde(default)]
+    pub(super) provider_options: Vec<String>,
+    #[serde(default)]
     pub(super) limits: ProviderLimitsEntry,
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of provider accounts: what each supports, and its default limits.
+//! The adapters for provider accounts: what each supports, and its default limits.
 
 use domain::model::{Capability, ModelKind as Work};
 use domain::route::InferenceMode;
@@ -53,11 +53,16 @@ impl ProviderKind {
         !matches!(self, Self::Anthropic)
     }
 
-    /// Batch, realtime or both, the default first.
+    /// The default first.
     pub const fn supported_modes(self) -> &'static [InferenceMode] {
         match self {
-            Self::OpenAi => &[InferenceMode::Batch, InferenceMode::Realtime],
-            Self::Anthropic | Self::Gemini => &[InferenceMode::Batch],
+            Self::OpenAi => &[
+                InferenceMode::Batch,
+                InferenceMode::Flex,
+                InferenceMode::Realtime,
+            ],
+            Self::Gemini => &[InferenceMode::Batch, InferenceMode::Flex],
+            Self::Anthropic => &[InferenceMode::Batch],
             Self::Server => &[InferenceMode::Realtime],
         }
     }

@@ -8,7 +8,7 @@ use workers::AccountShare;
 
 use crate::entry_errors::EntryErrors;
 use crate::providers::entry::{ProviderLimitsEntry, SizeEntry};
-use crate::providers::kind::ProviderKind;
+use crate::providers::preset::AccountKind;
 
 /// More tokens than any provider queues.
 const MAX_TOKENS: i64 = 1_000_000_000_000_000;
@@ -45,7 +45,7 @@ pub struct ProviderLimits {
 impl ProviderLimits {
     pub(super) fn validate(
         entry: &ProviderLimitsEntry,
-        kind: ProviderKind,
+        kind: AccountKind,
         errors: &mut EntryErrors<'_>,
     ) -> Self {
         let signed = |max: u64| i64::try_from(max).unwrap_or(i64::MAX);
@@ -72,7 +72,7 @@ impl ProviderLimits {
             questions: questions.unwrap_or(DEFAULT_QUESTIONS),
             linger_seconds: linger_seconds.unwrap_or(DEFAULT_LINGER_SECONDS),
             grace_seconds: grace_seconds.unwrap_or(DEFAULT_GRACE_SECONDS),
-            create_seconds: create_seconds.unwrap_or(kind.default_create_seconds()),
+            create_seconds: create_seconds.unwrap_or(kind.adapter.default_create_seconds()),
         }
     }
 

@@ -42,6 +42,11 @@ pub(crate) fn unread(text: &str) -> ProviderAccounts {
     parse(text, &["north", "south"], CredentialAccess::Skip).unwrap()
 }
 
+/// On other shards, without credentials.
+pub(crate) fn unread_on(text: &str, shards: &[&str]) -> ProviderAccounts {
+    parse(text, shards, CredentialAccess::Skip).unwrap()
+}
+
 fn faults(text: &str) -> String {
     let faults = parsed(text).unwrap_err();
     assert!(!faults.contains(SECRET), "{faults}");
@@ -67,6 +72,7 @@ fn an_account_is_read_with_all_its_fields() {
         credential_env = "OPENAI_API_KEY"
         shards = { north = 3, south = 1 }
         price_factor = "0.4"
+        provider_options = ["verbosity"]
         [provider.limits]
         job_items = 10_000
         job_bytes = "100 MB"
@@ -84,6 +90,7 @@ fn an_account_is_read_with_all_its_fields() {
     assert_eq!(account.source, Some(source));
     assert_eq!(account.credential, Some(ProviderCredential::new(SECRET)));
     assert_eq!(account.price_factor, Money(400_000_000));
+    assert_eq!(account.provider_options, ["verbosity"]);
     let share = |tokens, questions| AccountShare {
         max_items: 10_000,
         max_bytes: 100_000_000,
@@ -107,6 +114,8 @@ fn what_is_left_out_is_as_the_provider_has_it() {
             { name = "a", kind = "anthropic", credential_env = "ANTHROPIC_API_KEY", shards = { south = 1 } },
             { name = "g", kind = "gemini", credential_env = "GEMINI_API_KEY" },
             { name = "s", kind = "server", base_url = "http://localhost:8000/v1" },
+            { name = "z", kind = "azure", base_url = "https://r.openai.azure.com/openai/v1", credential_env = "OPENAI_API_KEY" },
+            { name = "q", kind = "groq", credential_env = "OPENAI_API_KEY" },
         ]
     "#,
     );
@@ -130,7 +139,9 @@ fn what_is_left_out_is_as_the_provider_has_it() {
     a https://api.anthropic.com/ south items 100000 bytes 256000000 enqueued None price 0.50
     g https://generativelanguage.googleapis.com/ north+south items 100000 bytes 2000000000 enqueued Some(3000000) price 0.50
     o https://api.openai.com/v1 north+south items 50000 bytes 200000000 enqueued Some(2000000) price 0.50
+    q https://api.groq.com/openai/v1 north+south items 50000 bytes 200000000 enqueued None price 0.50
     s http://localhost:8000/v1 north+south items 10000 bytes 200000000 enqueued None price 1.00
+    z https://r.openai.azure.com/openai/v1 north+south items 100000 bytes 200000000 enqueued Some(2000000) price 0.50
     ");
 }
 
@@ -139,7 +150,7 @@ fn all_errors_are_reported_together() {
     let text = r#"
         provider = [
             { name = "mock", kind = "openai", credential_env = "OPENAI_API_KEY" },
-            { name = "a b", kind = "azure" },
+            { name = "a b", kind = "bedrock" },
             { name = "c", kind = "openai" },
             { name = "c", kind = "server" },
             { name = "d", kind = "gemini", credential_env = "GEMINI_API_KEY", credential_file = "/x", base_url = "https://host/v1beta" },
@@ -149,12 +160,14 @@ fn all_errors_are_reported_together() {
             { name = "h", kind = "server", base_url = "http://host/v1", shards = {} },
             { name = "i", kind = "server", base_url = "http://host/v1", price_factor = 0.5 },
             { name = "j", kind = "server", base_url = "http://host/v1", price_factor = "half" },
+            { name = "k", kind = "azure", credential_env = "OPENAI_API_KEY" },
+            { name = "l", kind = "server", base_url = "http://host/v1", provider_options = ["min_p", "min_p", "a b"] },
         ]
     "#;
     insta::assert_snapshot!(faults(text), @r#"
     provider `mock`: this name is reserved for the built-in mock provider
     provider `a b`: a name must be 1 to 63 letters, digits, -, _ and .
-    provider `a b`: kind `azure` is not one of openai, anthropic, gemini, server
+    provider `a b`: kind `bedrock` is not one of openai, anthropic, gemini, server, azure, groq
     provider `c`: credential_env or credential_file is missing
     provider `c`: this name is in the file twice
     provider `c`: base_url is missing: set it to the URL of the server, such as http://host:8000/v1
@@ -167,6 +180,9 @@ fn all_errors_are_reported_together() {
     provider `h`: shards is empty; remove it to give all shards the same weight
     provider `i`: price_factor must be in quotes, such as "0.5", so that it is exact
     provider `j`: price_factor is not a number from 0 to 2 with at most nine decimals
+    provider `k`: base_url is missing: set it to the URL of your resource, such as https://RESOURCE.openai.azure.com/openai/v1
+    provider `l`: provider_options has `min_p` twice
+    provider `l`: provider_options must be names of fields, such as ["verbosity"]
     "#);
 }
 
@@ -261,7 +277,7 @@ fn a_credential_in_the_wrong_place_is_not_repeated() {
     }
     let text =
         "[[provider]]\nname = \"a\"\nkind = \"openai\"\napi_key = \"sk-secret-0123456789\"\n";
-    insta::assert_snapshot!(faults(text), @"line 4: unknown field `api_key`, expected one of `name`, `kind`, `base_url`, `credential_env`, `credential_file`, `shards`, `price_factor`, `limits`");
+    insta::assert_snapshot!(faults(text), @"line 4: unknown field `api_key`, expected one of `name`, `kind`, `base_url`, `credential_env`, `credential_file`, `shards`, `price_factor`, `provider_options`, `limits`");
 }
 
 #[test]
@@ -314,6 +330,7 @@ fn nothing_that_is_made_of_an_account_shows_its_credential() {
             { name = "a", kind = "anthropic", credential_env = "ANTHROPIC_API_KEY", shards = { south = 1 } },
             { name = "g", kind = "gemini", credential_env = "GEMINI_API_KEY" },
             { name = "s", kind = "server", base_url = "http://localhost:8000/v1", credential_env = "OPENAI_API_KEY" },
+            { name = "z", kind = "azure", base_url = "http://localhost:8000/openai/v1", credential_env = "OPENAI_API_KEY" },
         ]
     "#;
     let accounts = accounts(text);

@@ -13,6 +13,8 @@ use outbound::master_key::MasterKeyCommand;
 use tracing_subscriber::EnvFilter;
 use url::{Host, Url};
 
+use crate::clock::ClockSpeed;
+
 pub(super) fn whole_number<T: TryFrom<u64>, const MIN: u64, const MAX: u64>(
     text: &str,
 ) -> Result<T, String> {
@@ -36,6 +38,11 @@ pub(super) fn milliseconds<const MIN: u64, const MAX: u64>(text: &str) -> Result
     whole_number::<u64, MIN, MAX>(text)
         .map(Duration::from_millis)
         .map_err(expected)
+}
+
+pub(super) fn clock_speed(text: &str) -> Result<ClockSpeed, String> {
+    let expected = "a whole number from 1 to 3600, @ and a Unix time in microseconds";
+    ClockSpeed::parse(text).ok_or_else(|| expected.to_owned())
 }
 
 pub(super) fn root(text: &str) -> Result<SigningRoot, String> {

@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use outbound::master_key::MasterKeyCommand;
 use url::Url;
 
+use crate::clock::ClockSpeed;
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{
@@ -22,8 +23,8 @@ use crate::settings::files::{
 };
 use crate::settings::licence::{LicencePublicKey, amount, public_key};
 use crate::settings::parse::{
-    cidrs, filter, host_names, http_url, master_key_command, master_key_id, milliseconds, name,
-    path, ports, root, schedule, seconds, socket, whole_number,
+    cidrs, clock_speed, filter, host_names, http_url, master_key_command, master_key_id,
+    milliseconds, name, path, ports, root, schedule, seconds, socket, whole_number,
 };
 
 /// One row of the table.
@@ -104,6 +105,8 @@ settings! {
         "Maximum time that a load waits for Redis. After that, each process enforces its own share of every limit until Redis answers again.";
     Plain "SVC_LIMITER_CLOCK_MICROSECONDS" limiter_clock: Option<i64> = "", optional(whole_number::<i64, 0, 4_102_444_800_000_000>),
         "For tests: stops the clock of the rate limiter at this Unix time, so that limits never refill.";
+    Plain "SVC_CLOCK_SPEED" clock_speed: Option<ClockSpeed> = "", optional(clock_speed),
+        "For tests: lets the time of all shards pass faster. 60@1763380000000000 is 60 times as fast from this Unix time in microseconds on. Set the same for serve and work.";
 
     Plain "SVC_LISTEN" listen: SocketAddr = "127.0.0.1:8080", socket,
         "Address and port of the API and the dashboard. Port 0 picks a free port.";

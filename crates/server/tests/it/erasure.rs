@@ -68,7 +68,8 @@ async fn plant_marker(service: &TestService, customer: &Customer) {
     let (project, organization) = (customer.project.uuid(), customer.organization.uuid());
     let of_project = format!("cargo in (select id from shard.cargo where project = '{project}')");
     let shard = format!(
-        "update shard.request set codec = 0, body = '{MARKER}', metadata = '{MARKER}' where {of_project};
+        "update shard.request set codec = 0, body = '{MARKER}', metadata = '{MARKER}',
+             warnings = '{MARKER}' where {of_project};
          update shard.outcome set codec = 0, body = '{MARKER}' where {of_project};
          update shard.attempt set error = '{MARKER}', answer = '{MARKER}' where {of_project};
          update shard.trouble set label = '{MARKER}' where project = '{project}';

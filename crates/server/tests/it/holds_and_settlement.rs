@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use domain::model::{ModelKind, Price};
+use domain::model::ModelKind;
 use domain::money::Money;
+use domain::price::Price;
 use serde_json::json;
 use workers::stage::Stage as _;
 
@@ -296,10 +297,10 @@ async fn the_price_stored_with_the_hold_is_charged() {
     let cargo = service
         .load(&customer, &model_chat_request("priced", "Hello.", 64))
         .await;
-    let tenfold = Price {
-        input: Money(PRICE.input.nanos() * 10),
-        output: Money(PRICE.output.nanos() * 10),
-    };
+    let tenfold = Price::flat(
+        Money(PRICE.base.input.nanos() * 10),
+        Money(PRICE.base.output.nanos() * 10),
+    );
     service.add_model(priced_model("priced", ModelKind::Chat, tenfold));
     let dear = service
         .load(&customer, &model_chat_request("priced", "Hello.", 64))

@@ -24,6 +24,8 @@ mod balance_window;
 mod client;
 mod compare;
 mod coverage;
+mod drawn_values;
+mod expected_price;
 mod fixture;
 mod history;
 mod operation;

@@ -65,10 +65,13 @@ mod rate_limits;
 
 mod loads;
 
+mod extended_loads;
+
 mod holds_and_settlement;
 
 mod read_models;
 
+mod earlier_costs;
 mod outcome_groups;
 mod overdraft;
 

@@ -2,6 +2,7 @@
 
 use domain::money::Money;
 use domain::outcome::TokenUsage;
+use domain::token_buckets::TokenBuckets;
 use store::shard::node::Claim;
 use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 use workers::stage::Stage as _;
@@ -23,10 +24,12 @@ fn new_outcome(customer: &Customer, cargo: &str, attempt: u32, success: bool) ->
         success,
         failure_code: None,
         body: store::body::pack(b"{}"),
-        usage: TokenUsage {
+        usage: TokenBuckets::plain(TokenUsage {
             input_tokens: 2,
             output_tokens: 2,
-        },
+        }),
+        cost: None,
+        served: None,
         realtime: None,
         claim_delivery: false,
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use domain::model::{Model, Price, Prices};
+use domain::model::{Model, Prices};
 use domain::money::Money;
+use domain::price::Price;
 use domain::route::InferenceMode;
 use serde_json::Value;
 use simulator::SimulatedProvider;
@@ -18,10 +19,7 @@ const ADVANCE_STEP: Duration = Duration::from_secs(30);
 const ORGANIZATION_PLACEHOLDER: &str = "org_00000000000000000000000000000000";
 
 /// Twice the batch price.
-const REALTIME_PRICE: Price = Price {
-    input: Money(200_000_000),
-    output: Money(800_000_000),
-};
+const REALTIME_PRICE: Price = Price::flat(Money(200_000_000), Money(800_000_000));
 
 async fn tracked_cost(fixture: &ProviderFixture, cargo: &str) -> Value {
     fixture.service.track(&fixture.customer, cargo).await["cost"].take()
@@ -107,13 +105,14 @@ async fn savings_are_tracked_and_summed() {
     }
     "#);
 
+    // Without a cost of their own, routes cost us what callers pay.
     insta::assert_snapshot!(savings_output(&fixture, ""), @"
-    ORGANIZATION                          MODEL   CARGO  CHARGED        REALTIME      SAVED          PERCENT
-    org_00000000000000000000000000000000  gemini  1      0.0000015 USD  -             -              -
-    org_00000000000000000000000000000000  openai  1      0.0000015 USD  0.000003 USD  0.0000015 USD  50.0
-    total                                         2      0.000003 USD   0.000003 USD  0.0000015 USD  50.0
+    ORGANIZATION                          MODEL   CARGO  CHARGED        REALTIME      SAVED          PERCENT  COST           MARGIN
+    org_00000000000000000000000000000000  gemini  1      0.0000015 USD  -             -              -        0.0000015 USD  0.00 USD
+    org_00000000000000000000000000000000  openai  1      0.0000015 USD  0.000003 USD  0.0000015 USD  50.0     0.0000015 USD  0.00 USD
+    total                                         2      0.000003 USD   0.000003 USD  0.0000015 USD  50.0     0.000003 USD   0.00 USD
     ");
-    insta::assert_snapshot!(savings_output(&fixture, " --json"), @r#"{"since":null,"currency":"USD","scale":9,"savings":[{"organization_id":"org_00000000000000000000000000000000","model":"gemini","cargo":1,"charged":1500,"realtime":null,"saved":null,"percent":null},{"organization_id":"org_00000000000000000000000000000000","model":"openai","cargo":1,"charged":1500,"realtime":3000,"saved":1500,"percent":"50.0"}],"total":{"cargo":2,"charged":3000,"realtime":3000,"saved":1500,"percent":"50.0"}}"#);
+    insta::assert_snapshot!(savings_output(&fixture, " --json"), @r#"{"since":null,"currency":"USD","scale":9,"savings":[{"organization_id":"org_00000000000000000000000000000000","model":"gemini","cargo":1,"charged":1500,"realtime":null,"saved":null,"percent":null,"cost":1500,"margin":0},{"organization_id":"org_00000000000000000000000000000000","model":"openai","cargo":1,"charged":1500,"realtime":3000,"saved":1500,"percent":"50.0","cost":1500,"margin":0}],"total":{"cargo":2,"charged":3000,"realtime":3000,"saved":1500,"percent":"50.0","cost":3000,"margin":0}}"#);
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ mod job_ends;
 
 mod deadlines;
 
+mod flex;
+
 mod packing;
 
 mod scenario;
@@ -28,3 +30,17 @@ mod realtime_server;
 mod shared_account;
 
 mod submission_takeover;
+
+mod conversation;
+
+mod prompt_caching;
+
+mod refusals;
+
+mod structured_output;
+
+mod thinking;
+
+mod tools;
+
+mod truncated_answers;

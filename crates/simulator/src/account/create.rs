@@ -136,9 +136,11 @@ impl SimulatedAccount {
             objections = vec![token_limit_error(&draft.request.model, limit)];
         }
         let window = self.pace.window_ms.map_or(draft.window, milliseconds);
+        let mut request = draft.request;
+        request.manifest.use_caches(&mut self.caches, now);
         SimulatedJob {
             id: self.job_id(),
-            request: Arc::new(draft.request),
+            request: Arc::new(request),
             created_at: now,
             visible_at: now + TimeDelta::seconds(i64::from(lag)),
             window,

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::FORMAT;
 use super::batches::batch_object;
 use crate::account::JobDraft;
 use crate::call::{CallResult, SimulatedCall, run_blocking};
 use crate::job::JobRequest;
 use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
-use crate::provider::SimulatedProvider;
 use crate::refusal::SimulatedRefusal;
 use crate::reply;
 use crate::request::TaskKind;
@@ -77,7 +77,7 @@ fn read_requests(bytes: &Bytes) -> (SimulatedManifest, Option<SimulatedRefusal>)
             Some(_) => None,
         };
         let params = value.get("params");
-        let question = parse_request(SimulatedProvider::Anthropic, TaskKind::Chat, params);
+        let question = parse_request(FORMAT, params);
         let raw = bytes.slice_ref(raw.get().as_bytes());
         let is_new = items.add(raw, id.unwrap_or_default().to_owned(), &question);
         let repeated = (!is_new).then(|| at("custom_id must be unique"));

@@ -3,17 +3,19 @@
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
+use super::FORMAT;
 use super::batches::RESULT_RETENTION;
 use crate::answer::{SimulatedAnswer, answer_request};
+use crate::cache::CacheCounts;
 use crate::call::{CallResult, SimulatedCall};
 use crate::fault::FaultName;
+use crate::invalid_request::InvalidRequest;
 use crate::job::{ResultLine, SimulatedJob, SimulatedOutcome};
 use crate::manifest::parse_request;
 use crate::provider::SimulatedProvider;
 use crate::refusal::SimulatedRefusal;
 use crate::render;
 use crate::reply;
-use crate::request::TaskKind;
 
 pub(super) fn results(call: &SimulatedCall, id: &str) -> CallResult {
     let mut account = call.account.lock();
@@ -55,7 +57,7 @@ fn render_line(job: &SimulatedJob, line: ResultLine) -> Vec<u8> {
                 "max_tokens": 100,
                 "messages": [{"role": "user", "content": id}],
             });
-            let result = succeeded(job, &params, &id);
+            let result = succeeded(job, &params, &id, CacheCounts::default());
             (id, result)
         }
         ResultLine::Item(index, outcome) => item(job, index, outcome),
@@ -73,17 +75,17 @@ fn item(job: &SimulatedJob, index: usize, outcome: SimulatedOutcome) -> (String,
     let params = request.get("params").cloned().unwrap_or_default();
     let word = index.to_string();
     let result = match outcome {
-        SimulatedOutcome::Answered => succeeded(job, &params, &word),
+        SimulatedOutcome::Answered => succeeded(job, &params, &word, job.cache_counts(index)),
         SimulatedOutcome::Failed(status) => {
-            let question =
-                parse_request(SimulatedProvider::Anthropic, TaskKind::Chat, Some(&params));
-            let message = question.err();
-            let message = message.unwrap_or_else(|| format!("simulated failure {status}"));
+            let invalid = parse_request(FORMAT, Some(&params)).err();
+            let invalid = invalid
+                .unwrap_or_else(|| InvalidRequest::new(format!("simulated failure {status}")));
             let request_id = format!(
                 "req_{}",
                 render::hex_digits(&[&job.id, "request", &word], 24)
             );
-            let error = SimulatedRefusal::new(status, message)
+            let error = invalid
+                .refusal(status)
                 .body(SimulatedProvider::Anthropic, &request_id);
             json!({"type": "errored", "error": error})
         }
@@ -93,13 +95,12 @@ fn item(job: &SimulatedJob, index: usize, outcome: SimulatedOutcome) -> (String,
     (id.unwrap_or_default().to_owned(), result)
 }
 
-fn succeeded(job: &SimulatedJob, params: &Value, word: &str) -> Value {
+fn succeeded(job: &SimulatedJob, params: &Value, word: &str, cache: CacheCounts) -> Value {
     let id = render::hex_digits(&[&job.id, "message", word], 24);
-    let Ok(question) = parse_request(SimulatedProvider::Anthropic, TaskKind::Chat, Some(params))
-    else {
+    let Ok(question) = parse_request(FORMAT, Some(params)) else {
         return Value::Null;
     };
-    let message = match answer_request(&question, job.answer_faults()) {
+    let message = match answer_request(&question, job.answer_faults(), cache) {
         SimulatedAnswer::Chat(chat) => {
             render::anthropic::message(&chat, &id, &question.model, "batch")
         }

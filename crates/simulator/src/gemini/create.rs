@@ -14,7 +14,7 @@ use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
 use crate::provider::SimulatedProvider;
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
-use crate::request::TaskKind;
+use crate::request::{RequestFormat, TaskKind};
 
 const MAX_INLINE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -67,9 +67,15 @@ pub(super) async fn create(mut call: SimulatedCall, model: &str, kind: TaskKind)
         )
     };
     let input = match &file_name {
-        None => run_blocking(move || read_inline(&bytes, kind)).await?,
+        None => {
+            let model = model.to_owned();
+            run_blocking(move || read_inline(&bytes, format(kind, &model))).await?
+        }
         Some(name) => match find_input_file(&call, name) {
-            Ok(file) => run_blocking(move || read_file(&file.bytes, kind)).await?,
+            Ok(file) => {
+                let model = model.to_owned();
+                run_blocking(move || read_file(&file.bytes, format(kind, &model))).await?
+            }
             Err(refusal) => CreateInput {
                 refusal: Some(refusal),
                 ..CreateInput::default()
@@ -95,7 +101,15 @@ pub(super) async fn create(mut call: SimulatedCall, model: &str, kind: TaskKind)
     Ok(reply::reply_to_create(created.reply, &answer).await)
 }
 
-fn read_inline(bytes: &Bytes, kind: TaskKind) -> CreateInput {
+const fn format(kind: TaskKind, model: &str) -> RequestFormat<'_> {
+    RequestFormat {
+        provider: SimulatedProvider::Gemini,
+        kind,
+        model,
+    }
+}
+
+fn read_inline(bytes: &Bytes, format: RequestFormat<'_>) -> CreateInput {
     let mut items = ManifestBuilder::default();
     let request = serde_json::from_slice::<CreateBatchRequest<'_>>(bytes).ok();
     let requests = request.and_then(|request| request.batch.input_config.requests);
@@ -104,7 +118,7 @@ fn read_inline(bytes: &Bytes, kind: TaskKind) -> CreateInput {
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let key = value.pointer("/metadata/key").and_then(Value::as_str);
         let key = key.map_or_else(|| index.to_string(), str::to_owned);
-        let question = parse_request(SimulatedProvider::Gemini, kind, value.get("request"));
+        let question = parse_request(format, value.get("request"));
         items.add(bytes.slice_ref(raw.get().as_bytes()), key, &question);
     }
     let refusal = if requests.is_empty() {
@@ -144,7 +158,7 @@ fn find_input_file(call: &SimulatedCall, name: &str) -> Result<SimulatedFile, Si
     }
 }
 
-fn read_file(bytes: &Bytes, kind: TaskKind) -> CreateInput {
+fn read_file(bytes: &Bytes, format: RequestFormat<'_>) -> CreateInput {
     let mut items = ManifestBuilder::default();
     let mut objections = Vec::new();
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -161,7 +175,7 @@ fn read_file(bytes: &Bytes, kind: TaskKind) -> CreateInput {
         };
         let key = value.get("key").and_then(Value::as_str);
         let key = key.map_or_else(|| index.to_string(), str::to_owned);
-        let question = parse_request(SimulatedProvider::Gemini, kind, value.get("request"));
+        let question = parse_request(format, value.get("request"));
         items.add(bytes.slice_ref(line), key, &question);
     }
     let manifest = items.finish();

@@ -13,7 +13,7 @@ pub(super) fn operation(job: &SimulatedJob, now: SimulatorTime) -> Value {
     let phase = job.phase(now);
     let name = format!("batches/{}", job.id);
     let kind = match job.request.kind {
-        TaskKind::Chat => "GenerateContentBatch",
+        TaskKind::Chat | TaskKind::Responses => "GenerateContentBatch",
         TaskKind::Embedding => "EmbedContentBatch",
     };
     let kind = format!("type.googleapis.com/google.ai.generativelanguage.v1main.{kind}");
@@ -91,7 +91,7 @@ fn output(job: &SimulatedJob) -> Value {
         return json!({"responsesFile": format!("files/{}", results::file_id(job))});
     }
     let field = match job.request.kind {
-        TaskKind::Chat => "inlinedResponses",
+        TaskKind::Chat | TaskKind::Responses => "inlinedResponses",
         TaskKind::Embedding => "inlinedEmbedContentResponses",
     };
     json!({field: {"inlinedResponses": results::inlined(job)}})

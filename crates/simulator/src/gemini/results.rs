@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::answer::{SimulatedAnswer, answer_request};
+use crate::cache::CacheCounts;
 use crate::fault::FaultName;
 use crate::job::{ResultLine, SimulatedJob, SimulatedOutcome};
 use crate::manifest::parse_request;
 use crate::provider::SimulatedProvider;
 use crate::render;
-use crate::request::TaskKind;
+use crate::request::{RequestFormat, TaskKind};
 
 /// Longer than `files.get` accepts, as at Google.
 pub(super) fn file_id(job: &SimulatedJob) -> String {
@@ -51,10 +52,12 @@ fn result_fields(
             let key = format!("unknown-{number}");
             let parts = json!({"parts": [{"text": key}]});
             let request = match job.request.kind {
-                TaskKind::Chat => json!({"contents": [parts]}),
+                TaskKind::Chat | TaskKind::Responses => json!({"contents": [parts]}),
                 TaskKind::Embedding => json!({"content": parts}),
             };
-            fields.insert("response".to_owned(), response(job, &request, &key));
+            let cache = CacheCounts::default();
+            let response = response(job, &request, &key, cache);
+            fields.insert("response".to_owned(), response);
             Some((key, None, fields))
         }
         ResultLine::Item(index, outcome) => {
@@ -66,7 +69,8 @@ fn result_fields(
             let key = key.map_or_else(|| index.to_string(), str::to_owned);
             let request = item.get("request").cloned().unwrap_or_default();
             if outcome == SimulatedOutcome::Answered {
-                let response = response(job, &request, &index.to_string());
+                let cache = job.cache_counts(index);
+                let response = response(job, &request, &index.to_string(), cache);
                 fields.insert("response".to_owned(), response);
             } else {
                 let name = if job.has(FaultName::StatusInsteadOfError) {
@@ -81,13 +85,20 @@ fn result_fields(
     }
 }
 
-fn response(job: &SimulatedJob, request: &Value, word: &str) -> Value {
+fn format(job: &SimulatedJob) -> RequestFormat<'_> {
+    RequestFormat {
+        provider: SimulatedProvider::Gemini,
+        kind: job.request.kind,
+        model: &job.request.model,
+    }
+}
+
+fn response(job: &SimulatedJob, request: &Value, word: &str, cache: CacheCounts) -> Value {
     let id = render::hex_digits(&[&job.id, "response", word], 22);
-    let Ok(question) = parse_request(SimulatedProvider::Gemini, job.request.kind, Some(request))
-    else {
+    let Ok(question) = parse_request(format(job), Some(request)) else {
         return Value::Null;
     };
-    match answer_request(&question, job.answer_faults()) {
+    match answer_request(&question, job.answer_faults(), cache) {
         SimulatedAnswer::Chat(chat) => render::gemini::content(&chat, &id, &job.request.model),
         SimulatedAnswer::Embeddings(vectors) => render::gemini::embedding(&vectors),
         SimulatedAnswer::Failed(_) => Value::Null,
@@ -99,8 +110,8 @@ fn error(job: &SimulatedJob, request: &Value, outcome: SimulatedOutcome) -> Valu
         SimulatedOutcome::Failed(status) => status,
         SimulatedOutcome::Answered | SimulatedOutcome::Expired | SimulatedOutcome::Cancelled => 499,
     };
-    let question = parse_request(SimulatedProvider::Gemini, job.request.kind, Some(request));
-    let message = question.err();
+    let invalid = parse_request(format(job), Some(request)).err();
+    let message = invalid.map(|it| it.message);
     let message = message.unwrap_or_else(|| format!("simulated failure {status}"));
     json!({"code": rpc_code(status), "message": message})
 }

@@ -92,9 +92,9 @@ fn usage(job: &SimulatedJob, phase: JobPhase) -> Value {
     let sum = job.request.manifest.usage(done);
     json!({
         "input_tokens": sum.input,
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": sum.cached},
         "output_tokens": sum.output,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": sum.thinking},
         "total_tokens": sum.input + sum.output,
     })
 }

@@ -11,6 +11,7 @@ use crate::account::JobDraft;
 use crate::call::{CallResult, SimulatedCall, run_blocking};
 use crate::job::{JobPhase, JobRequest};
 use crate::manifest::SimulatedManifest;
+use crate::provider::SimulatedDialect;
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::reply;
 use crate::request::TaskKind;
@@ -31,15 +32,17 @@ pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
         let id = request.input_file_id.as_deref().unwrap_or_default();
         account.file(id, call.now).map(|file| file.bytes.clone())
     };
-    let (kind, mut refusal) = match check_request(&request) {
+    let (kind, mut refusal) = match check_request(&request, call.dialect) {
         Ok(kind) => (kind, None),
         Err(refusal) => (TaskKind::Chat, Some(refusal)),
     };
+    let window = completion_window(&request, call.dialect);
     let endpoint = request.endpoint.unwrap_or_default();
     let input = match file {
         Ok(bytes) => {
             let endpoint = endpoint.clone();
-            run_blocking(move || input_file::read_input(&bytes, kind, &endpoint)).await?
+            let dialect = call.dialect;
+            run_blocking(move || input_file::read_input(&bytes, kind, &endpoint, dialect)).await?
         }
         Err(no) => {
             if let (CallRejection::Refused(missing), None) = (no, &refusal) {
@@ -59,7 +62,7 @@ pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
     let draft = JobDraft {
         validation_errors: input.validation_errors,
         refusal,
-        window: TimeDelta::hours(24),
+        window,
         request: JobRequest {
             kind,
             model: input.model,
@@ -76,14 +79,22 @@ pub(super) async fn create(mut call: SimulatedCall) -> CallResult {
 }
 
 /// Checks the parameters of a create call.
-fn check_request(request: &CreateBatchRequest) -> Result<TaskKind, SimulatedRefusal> {
+fn check_request(
+    request: &CreateBatchRequest,
+    dialect: SimulatedDialect,
+) -> Result<TaskKind, SimulatedRefusal> {
     if request.input_file_id.is_none() {
         return Err(
             SimulatedRefusal::new(400, "Missing required parameter: 'input_file_id'.")
                 .param("input_file_id"),
         );
     }
-    if request.completion_window.as_deref() != Some("24h") {
+    let window = request.completion_window.as_deref().unwrap_or_default();
+    let is_window = match dialect {
+        SimulatedDialect::OpenAi | SimulatedDialect::Azure => window == "24h",
+        SimulatedDialect::Groq => window_hours(window).is_some(),
+    };
+    if !is_window {
         return Err(SimulatedRefusal::new(
             400,
             "Invalid value: 'completion_window'. Supported values are: '24h'.",
@@ -104,10 +115,41 @@ fn check_request(request: &CreateBatchRequest) -> Result<TaskKind, SimulatedRefu
         )
         .param("metadata"));
     }
-    match request.endpoint.as_deref() {
-        Some("/v1/chat/completions") => Ok(TaskKind::Chat),
-        Some("/v1/embeddings") => Ok(TaskKind::Embedding),
-        _ => Err(SimulatedRefusal::new(400, "Invalid value: 'endpoint'. The simulator has '/v1/chat/completions' and '/v1/embeddings'.").param("endpoint")),
+    check_endpoint(request.endpoint.as_deref().unwrap_or_default(), dialect)
+}
+
+fn check_endpoint(endpoint: &str, dialect: SimulatedDialect) -> Result<TaskKind, SimulatedRefusal> {
+    let is_azure = dialect == SimulatedDialect::Azure;
+    let has_all = dialect != SimulatedDialect::Groq;
+    match endpoint {
+        "/v1/chat/completions" => Ok(TaskKind::Chat),
+        "/chat/completions" if is_azure => Ok(TaskKind::Chat),
+        "/v1/responses" if has_all => Ok(TaskKind::Responses),
+        "/responses" if is_azure => Ok(TaskKind::Responses),
+        "/v1/embeddings" if has_all => Ok(TaskKind::Embedding),
+        "/embeddings" if is_azure => Ok(TaskKind::Embedding),
+        _ => Err(SimulatedRefusal::new(400, "Invalid value: 'endpoint'. The simulator has '/v1/chat/completions', '/v1/responses' and '/v1/embeddings'; Groq has the first only.").param("endpoint")),
+    }
+}
+
+/// The hours of a window such as `24h` or `7d`, if Groq takes it.
+fn window_hours(window: &str) -> Option<i64> {
+    let hours = match window.strip_suffix('d') {
+        Some(days) => days.parse::<i64>().ok()?.checked_mul(24)?,
+        None => window.strip_suffix('h')?.parse().ok()?,
+    };
+    (24..=7 * 24).contains(&hours).then_some(hours)
+}
+
+/// When a batch expires. Azure's never do.
+fn completion_window(request: &CreateBatchRequest, dialect: SimulatedDialect) -> TimeDelta {
+    match dialect {
+        SimulatedDialect::OpenAi => TimeDelta::hours(24),
+        SimulatedDialect::Azure => TimeDelta::days(365),
+        SimulatedDialect::Groq => {
+            let window = request.completion_window.as_deref().unwrap_or_default();
+            TimeDelta::hours(window_hours(window).unwrap_or(24))
+        }
     }
 }
 

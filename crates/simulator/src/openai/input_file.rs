@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::job::SimulatedValidationError;
 use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
-use crate::provider::SimulatedProvider;
-use crate::request::{ItemTask, TaskKind};
+use crate::provider::{SimulatedDialect, SimulatedProvider};
+use crate::request::{ItemTask, RequestFormat, TaskKind};
 
 const MAX_LINES: usize = 50_000;
 const MAX_EMBEDDING_INPUTS: usize = 50_000;
@@ -26,11 +26,21 @@ struct InputReader {
     items: ManifestBuilder,
     model: Option<String>,
     inputs: usize,
+    /// Azure: the version in a line's URL is optional.
+    has_short_urls: bool,
     validation_errors: Vec<SimulatedValidationError>,
 }
 
-pub(super) fn read_input(bytes: &Bytes, kind: TaskKind, endpoint: &str) -> BatchInput {
-    let mut reader = InputReader::default();
+pub(super) fn read_input(
+    bytes: &Bytes,
+    kind: TaskKind,
+    endpoint: &str,
+    dialect: SimulatedDialect,
+) -> BatchInput {
+    let mut reader = InputReader {
+        has_short_urls: dialect == SimulatedDialect::Azure,
+        ..InputReader::default()
+    };
     let mut lines = 0;
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
@@ -91,7 +101,12 @@ impl InputReader {
         let id = id.unwrap_or_default().to_owned();
         let body = value.get("body").filter(|body| body.is_object());
         self.check_model(body, line);
-        let question = parse_request(SimulatedProvider::OpenAi, kind, body);
+        let format = RequestFormat {
+            provider: SimulatedProvider::OpenAi,
+            kind,
+            model: "",
+        };
+        let question = parse_request(format, body);
         if let Ok(request) = &question
             && let ItemTask::Embedding(embedding) = &request.task
         {
@@ -117,7 +132,9 @@ impl InputReader {
             let message = "The method must be 'POST'.";
             self.add_error("invalid_method", line, message, Some("method"));
         }
-        if text("url") != Some(endpoint) {
+        let url = text("url").unwrap_or_default();
+        let is_short = self.has_short_urls && full_path(url) == full_path(endpoint);
+        if url != endpoint && !is_short {
             let message = "The provided URL does not match the batch endpoint.";
             self.add_error("mismatched_url", line, message, Some("url"));
         }
@@ -156,4 +173,10 @@ impl InputReader {
             });
         }
     }
+}
+
+/// The path with its version, which Azure lets its callers leave out.
+fn full_path(path: &str) -> String {
+    let rest = path.strip_prefix("/v1").unwrap_or(path);
+    format!("/v1{rest}")
 }

@@ -5,15 +5,17 @@ use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
 use crate::answer::{SimulatedAnswer, answer_request};
+use crate::cache::CacheCounts;
 use crate::clock::SimulatorTime;
 use crate::fault::FaultName;
+use crate::invalid_request::InvalidRequest;
 use crate::job::{JobEnd, ResultLine, SimulatedJob, SimulatedOutcome};
 use crate::manifest::parse_request;
 use crate::provider::SimulatedProvider;
-use crate::refusal::SimulatedRefusal;
 use crate::render;
 use crate::render::openai::CompletionMetadata;
 use crate::reply;
+use crate::request::{RequestFormat, TaskKind};
 
 /// The output file or the error file of a job.
 #[derive(Debug)]
@@ -102,8 +104,20 @@ fn render_line(job: &SimulatedJob, line: ResultLine) -> Vec<u8> {
         ResultLine::Blank => return Vec::new(),
         ResultLine::Unknown(number) => {
             let id = format!("unknown-{number}");
-            let question = json!({"model": job.request.model, "messages": [{"role": "user", "content": id}], "input": id});
-            answered(job, &id, &question, &id)
+            let question = match job.request.kind {
+                TaskKind::Chat => {
+                    json!({"model": job.request.model, "messages": [{"role": "user", "content": id}]})
+                }
+                TaskKind::Responses | TaskKind::Embedding => {
+                    json!({"model": job.request.model, "input": id})
+                }
+            };
+            let unknown = ItemPlace {
+                custom_id: &id,
+                word: &id,
+                cache: CacheCounts::default(),
+            };
+            answered(job, unknown, &question)
         }
         ResultLine::Item(index, outcome) => item(job, index, outcome),
     };
@@ -127,12 +141,19 @@ fn item(job: &SimulatedJob, index: usize, outcome: SimulatedOutcome) -> Value {
         })
     };
     match outcome {
-        SimulatedOutcome::Answered => answered(job, custom_id, &body, &word),
+        SimulatedOutcome::Answered => {
+            let place = ItemPlace {
+                custom_id,
+                word: &word,
+                cache: job.cache_counts(index),
+            };
+            answered(job, place, &body)
+        }
         SimulatedOutcome::Failed(status) => {
-            let question = parse_request(SimulatedProvider::OpenAi, job.request.kind, Some(&body));
-            let message = question.err();
-            let message = message.unwrap_or_else(|| format!("simulated failure {status}"));
-            let error = SimulatedRefusal::new(status, message).body(SimulatedProvider::OpenAi, "");
+            let invalid = parse_request(format(job), Some(&body)).err();
+            let invalid = invalid
+                .unwrap_or_else(|| InvalidRequest::new(format!("simulated failure {status}")));
+            let error = invalid.refusal(status).body(SimulatedProvider::OpenAi, "");
             respond(job, custom_id, &word, status, &error)
         }
         SimulatedOutcome::Expired => unexecuted(
@@ -146,13 +167,30 @@ fn item(job: &SimulatedJob, index: usize, outcome: SimulatedOutcome) -> Value {
     }
 }
 
-fn answered(job: &SimulatedJob, custom_id: &str, body: &Value, word: &str) -> Value {
-    let question = parse_request(SimulatedProvider::OpenAi, job.request.kind, Some(body));
-    let id = render::hex_digits(&[&job.id, "answer", word], 29);
+/// An item and where its answer goes.
+#[derive(Clone, Copy)]
+struct ItemPlace<'a> {
+    custom_id: &'a str,
+    /// Makes ids unique in the job.
+    word: &'a str,
+    cache: CacheCounts,
+}
+
+fn format(job: &SimulatedJob) -> RequestFormat<'_> {
+    RequestFormat {
+        provider: SimulatedProvider::OpenAi,
+        kind: job.request.kind,
+        model: &job.request.model,
+    }
+}
+
+fn answered(job: &SimulatedJob, place: ItemPlace<'_>, body: &Value) -> Value {
+    let question = parse_request(format(job), Some(body));
+    let id = render::hex_digits(&[&job.id, "answer", place.word], 29);
     let (model, answer) = match &question {
         Ok(question) => (
             question.model.as_str(),
-            answer_request(question, job.answer_faults()),
+            answer_request(question, job.answer_faults(), place.cache),
         ),
         Err(_) => return Value::Null,
     };
@@ -163,11 +201,14 @@ fn answered(job: &SimulatedJob, custom_id: &str, body: &Value, word: &str) -> Va
         is_vllm: false,
     };
     let body = match &answer {
-        SimulatedAnswer::Chat(chat) => render::openai::chat(chat, metadata),
+        SimulatedAnswer::Chat(chat) => match job.request.kind {
+            TaskKind::Responses => render::responses::response(chat, metadata),
+            TaskKind::Chat | TaskKind::Embedding => render::openai::chat(chat, metadata),
+        },
         SimulatedAnswer::Embeddings(vectors) => render::openai::embeddings(vectors, metadata),
         SimulatedAnswer::Failed(_) => Value::Null,
     };
-    respond(job, custom_id, word, 200, &body)
+    respond(job, place.custom_id, place.word, 200, &body)
 }
 
 fn respond(job: &SimulatedJob, custom_id: &str, word: &str, status: u16, body: &Value) -> Value {

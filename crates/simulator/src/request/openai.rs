@@ -3,54 +3,42 @@
 use serde_json::Value;
 
 use super::{
-    ChatTask, EmbeddingTask, ItemRequest, ItemTask, TaskKind, count_bytes, strings, texts,
+    EmbeddingTask, ItemRequest, ItemTask, RequestFormat, TaskKind, openai_chat, openai_fields,
+    openai_responses,
 };
+use crate::invalid_request::InvalidRequest;
+use crate::provider::SimulatedProvider;
 use crate::rule::DEFAULT_DIMENSIONS;
 
-pub(super) fn parse(kind: TaskKind, body: &Value) -> Result<ItemRequest, String> {
+pub(super) fn parse(
+    format: RequestFormat<'_>,
+    body: &Value,
+) -> Result<ItemRequest, InvalidRequest> {
     let model = body.get("model").and_then(Value::as_str);
     let model = model
         .ok_or("you must provide a model parameter")?
         .to_owned();
     if body.get("stream").and_then(Value::as_bool) == Some(true) {
-        return Err("streaming is not simulated".to_owned());
+        return Err("streaming is not simulated".into());
     }
-    let (text_bytes, task) = match kind {
-        TaskKind::Chat => chat(body)?,
+    // Compatible servers ignore fields that they do not know.
+    if format.provider == SimulatedProvider::OpenAi {
+        openai_fields::check_names(format.kind, body)?;
+    }
+    let (text_bytes, task) = match format.kind {
+        TaskKind::Chat => openai_chat::parse(format.provider, &model, body)?,
+        TaskKind::Responses => openai_responses::parse(&model, body)?,
         TaskKind::Embedding => embedding(body)?,
     };
     Ok(ItemRequest {
+        provider: format.provider,
         model,
         text_bytes,
         task,
     })
 }
 
-fn chat(body: &Value) -> Result<(usize, ItemTask), String> {
-    let messages = body.get("messages").and_then(Value::as_array);
-    let messages = messages
-        .filter(|list| !list.is_empty())
-        .ok_or("missing required parameter: 'messages'")?;
-    let mut text_bytes = 0;
-    let mut last_user_text = String::new();
-    for message in messages {
-        let content = texts(message.get("content").unwrap_or(&Value::Null));
-        text_bytes += count_bytes(&content);
-        if message.get("role").and_then(Value::as_str) == Some("user") {
-            last_user_text = content.join("\n");
-        }
-    }
-    let names = ["max_completion_tokens", "max_tokens"];
-    let max_tokens = names.iter().find_map(|name| body.get(*name)?.as_u64());
-    let chat = ChatTask {
-        last_user_text,
-        max_tokens,
-        stops: strings(body.get("stop")),
-    };
-    Ok((text_bytes, ItemTask::Chat(chat)))
-}
-
-fn embedding(body: &Value) -> Result<(usize, ItemTask), String> {
+fn embedding(body: &Value) -> Result<(usize, ItemTask), InvalidRequest> {
     let input = body.get("input").unwrap_or(&Value::Null);
     let inputs = match input {
         Value::String(one) => vec![one.clone()],
@@ -65,10 +53,10 @@ fn embedding(body: &Value) -> Result<(usize, ItemTask), String> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     };
     if inputs.is_empty() || inputs.iter().any(String::is_empty) {
-        return Err("'$.input' is invalid".to_owned());
+        return Err("'$.input' is invalid".into());
     }
     if inputs.len() > 2048 {
-        return Err("'$.input' has more than 2048 items".to_owned());
+        return Err("'$.input' has more than 2048 items".into());
     }
     let requested = body.get("dimensions").and_then(Value::as_u64);
     let dimensions = requested.and_then(|it| usize::try_from(it).ok());

@@ -1,7 +1,8 @@
 //! The answer rule against values from other programs.
 
 use super::{
-    Directives, FinishReason, chat, chat_text, embedding, ids_digest, input_tokens, output_tokens,
+    DirectedCall, Directives, FinishReason, UsageStyle, chat, chat_text, embedding, ids_digest,
+    input_tokens, output_tokens,
 };
 
 #[test]
@@ -71,4 +72,39 @@ fn directives_are_found_anywhere_in_the_text() {
     assert!(!read.is_blocked());
     assert_eq!(Directives::read("[[fail twice]] [[unclosed").fail(), None);
     assert_eq!(Directives::read("[[missing]]").copies(), 0);
+}
+
+#[test]
+fn a_directive_may_hold_json_with_brackets() {
+    let text = r#"[sim:tool find {"names":["a]","b"],"deep":[[1]]}] [[tool other]] [sim:badargs find {"a":]"#;
+    let read = Directives::read(text);
+    assert_eq!(
+        read.calls(),
+        [
+            DirectedCall::Tool {
+                name: "find".to_owned(),
+                input: Some(serde_json::json!({"names": ["a]", "b"], "deep": [[1]]})),
+            },
+            DirectedCall::Tool {
+                name: "other".to_owned(),
+                input: None,
+            },
+            DirectedCall::BadArguments {
+                name: "find".to_owned(),
+                text: r#"{"a":"#.to_owned(),
+            },
+        ]
+    );
+}
+
+#[test]
+fn both_spellings_of_a_directive_are_the_same() {
+    let read = Directives::read("[sim:think two words] [sim:cached 7] [sim:usage null] [sim:open");
+    assert_eq!(read.thought(), Some("two words"));
+    assert_eq!(read.cached(), Some(7));
+    assert_eq!(read.usage_style(), UsageStyle::Null);
+    assert_eq!(
+        Directives::read("[[usage other]]").usage_style(),
+        UsageStyle::Usual
+    );
 }

@@ -39,6 +39,7 @@ pub(crate) enum ContentKind {
     CallbackAnswer = 5,
     Filename = 6,
     FileMetadata = 7,
+    LoadWarnings = 8,
 }
 
 impl ContentKind {
@@ -52,6 +53,7 @@ impl ContentKind {
             Self::CallbackAnswer => ("attempt", "answer"),
             Self::Filename => ("file", "filename_encrypted"),
             Self::FileMetadata => ("file", "metadata"),
+            Self::LoadWarnings => ("request", "warnings"),
         }
     }
 }

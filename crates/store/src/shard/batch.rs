@@ -10,6 +10,8 @@ use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
+use crate::Transaction;
+use crate::shard::earlier_cost::{self, BilledAttempt};
 use crate::shard::node::Claim;
 use crate::shard::provider_file;
 use crate::shard::time_limit;
@@ -29,6 +31,8 @@ pub struct ClaimedBatchRow {
     pub cargo: Vec<CargoId>,
     pub job: Option<String>,
     pub takeovers: i32,
+    /// The earliest deadline that a caller set for its cargo.
+    pub first_deadline_at: Option<Timestamp>,
 }
 
 /// The provider accepted the batch. Releases the claim and schedules the next poll.
@@ -133,10 +137,26 @@ pub async fn reschedule(
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequeuePlan {
     pub lane: Option<LaneId>,
+    /// Why it takes that lane, if its way changes: the code of a `RouteReason`.
+    pub reason: Option<&'static str>,
     /// Cargo with an id before this one goes to this lane instead.
     pub urgent: Option<(Uuid, LaneId)>,
+    /// Cargo with a deadline of its caller takes the first of these ways that it is due before.
+    pub ways: Vec<DeadlineWay>,
     /// The backoff by attempt. Empty: no backoff.
     pub backoffs: Vec<TimeDelta>,
+    /// Cargo that keeps its lane and its attempt, because no provider ran it, and when it may be
+    /// gathered again.
+    pub kept: Vec<(CargoId, Timestamp)>,
+}
+
+/// The lane of cargo with little time left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadlineWay {
+    pub due_before: Timestamp,
+    pub lane: LaneId,
+    /// The code of a `RouteReason`.
+    pub reason: &'static str,
 }
 
 /// Ends a batch. Cargo without an outcome is queued again with the next attempt number.
@@ -145,6 +165,19 @@ pub async fn end(
     batch: BatchId,
     claim: Claim,
     onward: RequeuePlan,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    end_billed(shard, batch, claim, onward, &[], now).await
+}
+
+/// As [`end`], and records what attempts without an outcome cost us. Results of a job can be read
+/// again until the batch has ended, so only its end records them.
+pub async fn end_billed(
+    shard: &Shard,
+    batch: BatchId,
+    claim: Claim,
+    onward: RequeuePlan,
+    billed: &[BilledAttempt],
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
@@ -160,36 +193,86 @@ pub async fn end(
     .execute(&mut *tx)
     .await?;
     check_fencing(changed.rows_affected())?;
+    earlier_cost::add_to_open(&mut tx, batch, billed).await?;
     provider_file::queue_batch(&mut tx, batch, now).await?;
+    let returned = requeue_open(&mut tx, batch, &onward, now).await?;
+    tx.commit().await?;
+    Ok(returned)
+}
+
+/// Queues the cargo without an outcome again, and says how much that was.
+async fn requeue_open(
+    tx: &mut Transaction,
+    batch: BatchId,
+    onward: &RequeuePlan,
+    now: Timestamp,
+) -> Result<u64, Error> {
     let rests: Vec<f64> = onward
         .backoffs
         .iter()
         .map(|rest| rest.as_seconds_f64())
         .collect();
+    let (kept, kept_until): (Vec<Uuid>, Vec<Timestamp>) = onward
+        .kept
+        .iter()
+        .map(|(cargo, until)| (cargo.uuid(), *until))
+        .unzip();
+    let due_before: Vec<Timestamp> = onward.ways.iter().map(|way| way.due_before).collect();
+    let way_lanes: Vec<i32> = onward.ways.iter().map(|way| way.lane.0).collect();
+    let reasons = onward.ways.iter().map(|way| way.reason.to_owned());
+    let reasons: Vec<String> = reasons.collect();
     let returned = sqlx::query!(
-        "with back as (
-             update shard.cargo c set batch = null, attempt = attempt + 1, returned_at = $5,
-                 lane = case when c.id < $3 then $4 else coalesce($2, c.lane) end
-             from shard.batch b, unnest(b.cargo) as item (id)
+        "with way as (
+             select * from unnest($9::timestamptz[], $10::int[], $11::text[])
+                 as way (due_before, lane, reason)
+         ), back as (
+             update shard.cargo c set batch = null, returned_at = $5,
+                 attempt = attempt + case when kept.id is null then 1 else 0 end,
+                 lane = coalesce(
+                     (select way.lane from way where c.deadline_at < way.due_before
+                      order by way.due_before limit 1),
+                     case when kept.id is not null then c.lane when c.id < $3 then $4
+                          else coalesce($2, c.lane) end),
+                 route_reason = coalesce(
+                     (select way.reason from way where c.deadline_at < way.due_before
+                      order by way.due_before limit 1),
+                     case when kept.id is null then $12 end, c.route_reason)
+             from shard.batch b cross join lateral unnest(b.cargo) as item (id)
+                 left join unnest($7::uuid[], $8::timestamptz[]) as kept (id, due_at)
+                     on kept.id = item.id
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
-             returning c.lane, c.organization, c.id, c.attempt - 1 as attempt
+             returning c.lane, c.organization, c.id, c.deadline_at, c.attempt - 1 as attempt,
+                 kept.due_at as kept_until
          )
-         insert into shard.waiting (lane, organization, cargo, due_at)
+         insert into shard.waiting (lane, organization, cargo, due_at, deadline_at)
          select lane, organization, id,
              -- Never null: gather finds what came back by this moment.
-             coalesce($5::timestamptz + make_interval(
-                 secs => ($6::float8[])[least(attempt, cardinality($6::float8[]))]), $5)
+             coalesce(kept_until, case when cardinality($6::float8[]) > 0 then least(
+                 $5::timestamptz + make_interval(
+                     secs => ($6::float8[])[least(attempt, cardinality($6::float8[]))]),
+                 -- A backoff takes at most a quarter of the time until the caller's deadline. Without
+                 -- a deadline this is null, which `least` ignores.
+                 case when deadline_at > $5::timestamptz
+                          then $5::timestamptz + (deadline_at - $5::timestamptz) / 4
+                      when deadline_at is not null then $5::timestamptz end
+             ) end, $5),
+             deadline_at
          from back",
         batch.uuid(),
         onward.lane.map(|lane| lane.0),
         onward.urgent.map(|(before, _)| before),
         onward.urgent.map(|(_, lane)| lane.0),
         now,
-        &rests
+        &rests,
+        &kept,
+        &kept_until,
+        &due_before,
+        &way_lanes,
+        &reasons,
+        onward.reason
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
-    tx.commit().await?;
     Ok(returned.rows_affected())
 }
 
@@ -220,8 +303,8 @@ pub async fn split(
         let cargo: Vec<_> = cargo.iter().map(|id| id.uuid()).collect();
         sqlx::query!(
             "with made as (
-                 insert into shard.batch (id, lane, state, cargo, gathered_at)
-                 values ($1, $2, 'gathered', $3, $4)
+                 insert into shard.batch (id, lane, state, cargo, gathered_at, first_deadline_at)
+                 values ($1, $2, 'gathered', $3, $4, $6)
              ), moved as (
                  update shard.cargo c set batch = $1 from unnest($3::uuid[]) as item (id)
                  where c.id = item.id and c.batch = $5 and c.completed_at is null
@@ -238,7 +321,8 @@ pub async fn split(
             batch.lane.0,
             &cargo,
             now,
-            batch.id.uuid()
+            batch.id.uuid(),
+            batch.first_deadline_at
         )
         .execute(&mut *tx)
         .await?;

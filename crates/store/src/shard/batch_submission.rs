@@ -107,15 +107,15 @@ pub async fn record_packed(
          ), back as (
              update shard.cargo c set batch = null from left_over
              where c.id = left_over.id and c.batch = $1 and c.completed_at is null
-             returning c.lane, c.organization, c.project, c.id
+             returning c.lane, c.organization, c.project, c.id, c.deadline_at
          ), shared as (
              update shard.share s set cargo = s.cargo - counts.cargo
              from (select project, count(*) as cargo from back group by project) counts
              where s.project = counts.project and s.batch = $1
          )
-         insert into shard.waiting (lane, organization, cargo, due_at)
+         insert into shard.waiting (lane, organization, cargo, due_at, deadline_at)
          -- Gather finds what came back by this moment.
-         select lane, organization, id, $3 from back",
+         select lane, organization, id, $3, deadline_at from back",
         batch.uuid(),
         &order,
         shard.clock.now()
@@ -328,6 +328,31 @@ pub async fn request_cancel(
         jobs.loaded.first,
         jobs.loaded.beyond,
         jobs.gathered_before,
+        now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(wanted.rows_affected())
+}
+
+/// As [`request_cancel`], for jobs with open cargo whose caller's deadline is before `before`.
+pub async fn request_cancel_for_deadline(
+    shard: &Shard,
+    lanes: &[i32],
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let wanted = sqlx::query!(
+        "update shard.batch b set cancel_wanted_at = $3
+         where b.lane = any($1) and b.state in ('submitting', 'running')
+             and b.cancel_wanted_at is null and b.first_deadline_at < $2
+             and exists (
+                 select from unnest(b.cargo) as item (id)
+                     join shard.cargo c on c.id = item.id
+                 where c.deadline_at < $2 and c.batch = b.id and c.completed_at is null
+             )",
+        lanes,
+        before,
         now
     )
     .execute(&shard.pool)

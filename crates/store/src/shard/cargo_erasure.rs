@@ -36,7 +36,8 @@ pub(crate) async fn erase(
                returning c.id, c.project
            ), requests as (
                -- An empty body, not null: servers of the version before read it.
-               update shard.request r set codec = 0, key_id = null, body = '', metadata = null
+               update shard.request r set codec = 0, key_id = null, body = '', metadata = null,
+                   warnings = null
                from erased where r.cargo = erased.id
                    -- By index, whatever the estimates.
                    and r.cargo = any($1) and r.cargo >= $2 and r.cargo <= $3

@@ -1,16 +1,16 @@
 //! A group of loads, written together.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use domain::hold::Hold;
 use domain::id::{ApiKeyId, CargoId, FileId, OrganizationId, ProjectId};
 use domain::idempotency::IdempotencyKey;
 use domain::lane::LaneId;
+use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
-use sqlx::types::Uuid;
+use sqlx::types::{JsonValue, Uuid};
 
 use crate::Error;
 use crate::Shard;
@@ -19,14 +19,16 @@ use crate::body::PackedBody;
 use crate::encryption::{ContentKind, ValueIdentity, WriteKey, WriteKeys};
 use crate::shard::account;
 use crate::shard::hold::HoldColumns;
+use crate::shard::idempotency::{IdempotencyColumns, IdempotencyRecord, insert_idempotency_keys};
 use crate::shard::usage;
 
 /// How long a large group of loads, or any group over a slow connection, may take to arrive at the
 /// server. Its accounts are locked meanwhile.
 const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How many values of a load are encrypted: its request, its metadata and its callback URL.
-pub const ENCRYPTED_VALUES: u64 = 3;
+/// How many values of a load are encrypted: its request, its metadata, its callback URL and its
+/// warnings.
+pub const ENCRYPTED_VALUES: u64 = 4;
 
 /// One load, before it is encrypted.
 #[derive(Debug, Clone)]
@@ -46,67 +48,13 @@ pub struct NewCargo {
     pub spending_key: Option<ApiKeyId>,
     /// The files that it references, each once. This transaction has locked them.
     pub files: Vec<FileId>,
-}
-
-/// A load that was stored with an idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdempotencyRecord {
-    pub project: ProjectId,
-    pub key: String,
-    pub digest: Vec<u8>,
-    pub cargo: CargoId,
-}
-
-/// The loads that were stored with these keys. Read under the accounts' locks, so that the answer
-/// stays valid until the commit.
-pub async fn find_idempotency_records(
-    tx: &mut Transaction,
-    projects: &[Uuid],
-    keys: &[String],
-    since: Timestamp,
-) -> Result<Vec<IdempotencyRecord>, Error> {
-    let rows = sqlx::query!(
-        r#"select i.project, i.key, i.digest, i.cargo
-           from unnest($1::uuid[], $2::text[]) as requested (project, key)
-           join shard.idempotency i on i.project = requested.project and i.key = requested.key
-           where i.created_at > $3"#,
-        projects,
-        keys,
-        since
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    let earlier = rows.into_iter().map(|row| IdempotencyRecord {
-        project: row.project.into(),
-        key: row.key,
-        digest: row.digest,
-        cargo: row.cargo.into(),
-    });
-    Ok(earlier.collect())
-}
-
-/// The load that was stored with a project's key, without a lock.
-pub async fn find_idempotency_record(
-    shard: &Shard,
-    project: ProjectId,
-    key: &str,
-    since: Timestamp,
-) -> Result<Option<IdempotencyRecord>, Error> {
-    let row = sqlx::query!(
-        "select digest, cargo from shard.idempotency
-         where project = $1 and key = $2 and created_at > $3",
-        project.uuid(),
-        key,
-        since
-    )
-    .fetch_optional(&shard.pool)
-    .await?;
-    Ok(row.map(|row| IdempotencyRecord {
-        project,
-        key: key.to_owned(),
-        digest: row.digest,
-        cargo: row.cargo.into(),
-    }))
+    pub response_shape: ResponseShape,
+    /// The warnings of the load as JSON, if there are any.
+    pub warnings: Option<Vec<u8>>,
+    /// The caller's deadline.
+    pub deadline_at: Option<Timestamp>,
+    /// Why it takes its way; a code of `domain::route_choice`.
+    pub route_reason: Option<&'static str>,
 }
 
 /// Cargo, requests, the queue and the counts in one statement; with `$taken`, the
@@ -118,15 +66,17 @@ macro_rules! insert {
             "with load as materialized (
                select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
                    $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
-                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $25::uuid[]" + $unnested + ")
+                   $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $25::uuid[],
+                   $26::jsonb[], $27::int2[], $28::bytea[], $29::timestamptz[], $30::text[]" + $unnested + ")
                as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
-                   held, price_input, price_output, reserved_tokens, spending_key" + $name + ")
+                   held, price_input, price_output, reserved_tokens, spending_key,
+                   price_buckets, response_shape, warnings, deadline_at, route_reason" + $name + ")
            ), requested as (
-               insert into shard.request (cargo, codec, body, metadata)
-               select id, codec, body, metadata from load
+               insert into shard.request (cargo, codec, body, metadata, warnings)
+               select id, codec, body, metadata, warnings from load
            ), queued as (
-               insert into shard.waiting (lane, organization, cargo)
-               select lane, organization, id from load
+               insert into shard.waiting (lane, organization, cargo, deadline_at)
+               select lane, organization, id, deadline_at from load
            ), counted as (
                insert into shard.usage_delta
                    (hour, project, api_key, model, event, count, input_tokens, output_tokens)
@@ -134,9 +84,11 @@ macro_rules! insert {
            )" + $taken + "
            insert into shard.cargo
                (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
-                held, price_input, price_output, reserved_tokens, spending_key" + $name + ")
+                held, price_input, price_output, reserved_tokens, spending_key,
+                price_buckets, response_shape, deadline_at, route_reason" + $name + ")
            select id, organization, project, api_key, lane, model, $16, url, host,
-               held, price_input, price_output, reserved_tokens, spending_key" + $value + "
+               held, price_input, price_output, reserved_tokens, spending_key,
+               price_buckets, response_shape, deadline_at, route_reason" + $value + "
            from load",
             &$columns.id,
             &$columns.organization,
@@ -162,7 +114,12 @@ macro_rules! insert {
             &$delta.count,
             &$delta.input_tokens,
             &$delta.output_tokens,
-            &$columns.spending_key as &[Option<Uuid>]
+            &$columns.spending_key as &[Option<Uuid>],
+            &$columns.hold.price_buckets as &[Option<JsonValue>],
+            &$columns.response_shape,
+            &$columns.warnings as &[Option<Vec<u8>>],
+            &$columns.deadline_at as &[Option<Timestamp>],
+            &$columns.route_reason as &[Option<String>]
             $(, $argument)*
         )
     };
@@ -207,11 +164,11 @@ pub async fn insert(
             columns,
             now,
             delta,
-            ", $26::text[]",
+            ", $31::text[]",
             ", files",
             ", taken as (
                  update shard.file f set refs = f.refs + more.count
-                 from unnest($27::uuid[], $28::int[]) as more (id, count) where f.id = more.id
+                 from unnest($32::uuid[], $33::int[]) as more (id, count) where f.id = more.id
              )",
             ", files::uuid[]",
             &columns.files as &[Option<String>],
@@ -220,33 +177,9 @@ pub async fn insert(
         );
         written.execute(&mut **tx).await?;
     }
-    if !columns.idempotency.key.is_empty() {
+    if !columns.idempotency.is_empty() {
         insert_idempotency_keys(tx, &columns.idempotency, now).await?;
     }
-    Ok(())
-}
-
-async fn insert_idempotency_keys(
-    tx: &mut Transaction,
-    keyed: &IdempotencyColumns,
-    now: Timestamp,
-) -> Result<(), Error> {
-    sqlx::query!(
-        r#"insert into shard.idempotency (project, key, digest, cargo, created_at)
-           select project, key, digest, cargo, $5
-           from unnest($1::uuid[], $2::text[], $3::bytea[], $4::uuid[])
-               as keyed (project, key, digest, cargo)
-           -- Only a key older than its day can still be here: the new load replaces it.
-           on conflict (project, key) do update
-               set digest = excluded.digest, cargo = excluded.cargo, created_at = excluded.created_at"#,
-        &keyed.project,
-        &keyed.key,
-        &keyed.digest,
-        &keyed.cargo,
-        now
-    )
-    .execute(&mut **tx)
-    .await?;
     Ok(())
 }
 
@@ -277,14 +210,6 @@ pub async fn is_stored(
 }
 
 #[derive(Default)]
-struct IdempotencyColumns {
-    project: Vec<Uuid>,
-    key: Vec<String>,
-    digest: Vec<Vec<u8>>,
-    cargo: Vec<Uuid>,
-}
-
-#[derive(Default)]
 struct Columns {
     id: Vec<Uuid>,
     organization: Vec<Uuid>,
@@ -300,6 +225,10 @@ struct Columns {
     idempotency: IdempotencyColumns,
     hold: HoldColumns,
     spending_key: Vec<Option<Uuid>>,
+    response_shape: Vec<i16>,
+    warnings: Vec<Option<Vec<u8>>>,
+    deadline_at: Vec<Option<Timestamp>>,
+    route_reason: Vec<Option<String>>,
     /// As array literals: PostgreSQL has no arrays of arrays of different lengths.
     files: Vec<Option<String>>,
     /// How many of the loads reference each file.
@@ -319,17 +248,20 @@ impl Columns {
         let (project, row) = (load.project, load.id.uuid());
         let identity = |kind| ValueIdentity { project, row, kind };
         if let Some(idempotency) = load.idempotency {
-            let digest = key.stored_digest(&idempotency.body_digest);
-            self.idempotency.project.push(load.project.uuid());
-            self.idempotency.key.push(idempotency.key);
-            self.idempotency.digest.push(digest);
-            self.idempotency.cargo.push(load.id.uuid());
+            self.idempotency.push(IdempotencyRecord {
+                project,
+                digest: key.stored_digest(&idempotency.body_digest),
+                key: idempotency.key,
+                cargo: load.id,
+            });
         }
         let (url, host) = load.callback.unzip();
         let url = url.map(|url| key.encrypt_text(identity(ContentKind::CallbackUrl), url));
         let request = load.request.encrypt(key, identity(ContentKind::Request))?;
         let metadata = load.metadata;
         let metadata = metadata.map(|it| key.encrypt(identity(ContentKind::RequestMetadata), it));
+        let warnings = load.warnings;
+        let warnings = warnings.map(|it| key.encrypt(identity(ContentKind::LoadWarnings), it));
         self.id.push(load.id.uuid());
         self.organization.push(load.organization.uuid());
         self.project.push(load.project.uuid());
@@ -344,6 +276,10 @@ impl Columns {
         self.hold.push(&load.hold);
         self.spending_key
             .push(load.spending_key.map(ApiKeyId::uuid));
+        self.response_shape.push(load.response_shape.code());
+        self.warnings.push(warnings.transpose()?);
+        self.deadline_at.push(load.deadline_at);
+        self.route_reason.push(load.route_reason.map(str::to_owned));
         for file in &load.files {
             *self.file_counts.entry(file.uuid()).or_default() += 1;
         }
@@ -355,30 +291,4 @@ impl Columns {
 fn to_array_literal(files: &[FileId]) -> Option<String> {
     let ids: Vec<String> = files.iter().map(|id| id.uuid().to_string()).collect();
     (!ids.is_empty()).then(|| format!("{{{}}}", ids.join(",")))
-}
-
-/// Deletes at most `most` idempotency keys that were stored in this time.
-/// Returns the time of the last one. The next call starts there and skips the dead rows before it.
-pub async fn delete_idempotency_keys(
-    shard: &Shard,
-    stored: Range<Timestamp>,
-    most: i64,
-) -> Result<Option<Timestamp>, Error> {
-    let last = sqlx::query_scalar!(
-        "with gone as (
-             delete from shard.idempotency where (project, key) in (
-                 select project, key from shard.idempotency
-                 where created_at >= $1 and created_at < $2
-                 order by created_at limit $3 for update skip locked
-             )
-             returning created_at
-         )
-         select max(created_at) from gone",
-        stored.start,
-        stored.end,
-        most
-    )
-    .fetch_one(&shard.pool)
-    .await?;
-    Ok(last)
 }

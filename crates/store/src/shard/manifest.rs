@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use domain::cargo;
 use domain::id::{ApiKeyId, BatchId, CargoId, OrganizationId, ProjectId};
+use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -24,6 +26,10 @@ pub struct OpenCargo {
     pub key: ApiKeyId,
     pub model: String,
     pub callback: Option<(String, String)>,
+    /// What its answer may contain.
+    pub shape: ResponseShape,
+    /// The caller's deadline, or the usual one.
+    pub deadline_at: Timestamp,
 }
 
 /// The open cargo of a batch, in no particular order.
@@ -36,7 +42,7 @@ pub async fn list_open(
     let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         "select c.id, c.attempt, c.created_at, c.organization, c.project, c.api_key, c.model,
-             c.callback_url, c.callback_host
+             c.callback_url, c.callback_host, c.response_shape, c.deadline_at
          from shard.cargo c
          where c.id = any($1) and c.id >= $2 and c.id <= $3
              and c.batch = $4 and c.completed_at is null",
@@ -73,6 +79,10 @@ pub async fn list_open(
             key: row.api_key.into(),
             model: row.model,
             callback: url.zip(row.callback_host),
+            shape: ResponseShape::from_code(row.response_shape),
+            deadline_at: row
+                .deadline_at
+                .unwrap_or_else(|| cargo::deadline(row.created_at)),
         })
     });
     heads.collect()

@@ -7,12 +7,13 @@ use std::time::Duration;
 use domain::failure_label;
 use domain::hold::{Hold, Settlement};
 use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
-use domain::model::Price;
 use domain::money::Money;
-use domain::outcome::TokenUsage;
+use domain::price::Price;
 use domain::reason_code::FailureCode;
+use domain::route::InferenceMode;
 use domain::saving::Saving;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
 
@@ -50,7 +51,11 @@ pub struct NewOutcome {
     /// Of a failure.
     pub failure_code: Option<FailureCode>,
     pub body: PackedBody,
-    pub usage: TokenUsage,
+    pub usage: TokenBuckets,
+    /// What the provider bills us for this attempt, if the price is known.
+    pub cost: Option<Money>,
+    /// The way by which the provider served the request.
+    pub served: Option<InferenceMode>,
     /// The model's realtime price, if it is known.
     pub realtime: Option<Price>,
     /// Whether this node makes the first delivery attempt itself.
@@ -144,20 +149,10 @@ pub async fn record(
         };
         stored.push(outcome.cargo);
         references.add(&row.files);
-        let settlement = if outcome.success {
-            row.hold.settle(outcome.usage)
-        } else {
-            row.hold.release()
-        };
-        let charged = (!row.hold.is_empty()).then_some(settlement.charged);
-        let saving = row.saving(&outcome, settlement.charged);
-        let work = UsageAmounts {
-            usage: outcome.usage,
-            charged: settlement.charged,
-            saving: saving.unwrap_or_default(),
-        };
+        let (settlement, price) = row.settle(&outcome);
+        let work = usage_amounts(outcome.usage, price);
         tally.count(row.usage_key(outcome.success), work);
-        if charged.is_some() {
+        if price.charged.is_some() {
             books.add(row.organization, row.ended_hold(settlement));
         }
         let key = keys.find(outcome.project)?;
@@ -165,8 +160,6 @@ pub async fn record(
             let (project, label) = (row.project.uuid(), outcome.error_group(key)?);
             failures.add(project, outcome.cargo.uuid(), label);
         }
-        let realtime = saving.map(|saving| saving.realtime);
-        let price = OutcomePrice { charged, realtime };
         columns.push(outcome.encrypt(key)?, price, row);
     }
     let is_large = tx
@@ -245,6 +238,8 @@ struct CompletedCargo {
     loaded_at: Timestamp,
     hold: Hold,
     spending_key: Option<ApiKeyId>,
+    /// What providers billed us for earlier attempts.
+    earlier_cost: Option<Money>,
     /// The files that it references.
     files: Vec<Uuid>,
 }
@@ -273,11 +268,35 @@ impl CompletedCargo {
         }
     }
 
-    /// None unless it succeeded and was priced.
-    fn saving(&self, outcome: &NewOutcome, charged: Money) -> Option<Saving> {
-        let compared = outcome.success && self.hold.price.is_some();
-        let realtime = outcome.realtime.filter(|_| compared)?;
-        Some(Saving::of(realtime, outcome.usage, charged))
+    /// Ends the hold: what the caller pays, and what the outcome cost us.
+    fn settle(&self, outcome: &NewOutcome) -> (Settlement, OutcomePrice) {
+        let settlement = if outcome.success {
+            self.hold.settle(outcome.usage)
+        } else {
+            self.hold.release()
+        };
+        // Compared only if it succeeded and was priced.
+        let is_compared = outcome.success && self.hold.price.is_some();
+        let realtime = outcome.realtime.filter(|_| is_compared);
+        // A provider may bill us for earlier attempts and for a failure, too.
+        let costs = [outcome.cost, self.earlier_cost];
+        let price = OutcomePrice {
+            charged: (!self.hold.is_empty()).then_some(settlement.charged),
+            realtime: realtime.map(|price| price.rounded_cost(outcome.usage)),
+            cost: costs.into_iter().flatten().reduce(|sum, cost| sum + cost),
+        };
+        (settlement, price)
+    }
+}
+
+fn usage_amounts(usage: TokenBuckets, price: OutcomePrice) -> UsageAmounts {
+    let charged = price.charged.unwrap_or_default();
+    let saving = price.realtime.map(|it| Saving::between(it, charged));
+    UsageAmounts {
+        usage,
+        charged,
+        cost: price.cost.unwrap_or_default(),
+        saving: saving.unwrap_or_default(),
     }
 }
 
@@ -300,7 +319,8 @@ async fn complete(
          where id = any($3) and id >= $4 and id <= $5
              and batch is not distinct from $6 and attempt = $7 and completed_at is null
          returning id, organization, project, api_key, model, callback_host, created_at,
-             held, price_input, price_output, reserved_tokens, spending_key, files",
+             held, price_input, price_output, price_buckets, reserved_tokens, spending_key,
+             earlier_cost, files",
         now,
         success,
         cargo,
@@ -311,22 +331,27 @@ async fn complete(
     )
     .fetch_all(&mut **tx)
     .await?;
-    let completed = rows.into_iter().map(|row| CompletedCargo {
-        cargo: row.id.into(),
-        organization: row.organization,
-        project: row.project.into(),
-        key: row.api_key.into(),
-        model: row.model,
-        host: row.callback_host,
-        loaded_at: row.created_at,
-        hold: Hold::from(HoldRow {
+    let completed = rows.into_iter().map(|row| {
+        let hold = HoldRow {
             held: row.held,
             price_input: row.price_input,
             price_output: row.price_output,
+            price_buckets: row.price_buckets,
             reserved_tokens: row.reserved_tokens,
-        }),
-        spending_key: row.spending_key.map(Into::into),
-        files: row.files.unwrap_or_default(),
+        };
+        Ok(CompletedCargo {
+            cargo: row.id.into(),
+            organization: row.organization,
+            project: row.project.into(),
+            key: row.api_key.into(),
+            model: row.model,
+            host: row.callback_host,
+            loaded_at: row.created_at,
+            hold: Hold::try_from(hold)?,
+            spending_key: row.spending_key.map(Into::into),
+            earlier_cost: row.earlier_cost.map(Money),
+            files: row.files.unwrap_or_default(),
+        })
     });
-    Ok(completed.collect())
+    completed.collect()
 }

@@ -6,8 +6,10 @@ use domain::id::{CargoId, ProjectId};
 use domain::model::ModelKind;
 use domain::money::Money;
 use domain::outcome::TokenUsage;
+use domain::response_shape::ResponseShape;
 use domain::route::InferenceMode;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use domain::waiting_status::{BatchProgress, CargoProgress, PausedLane, PausedProvider};
 use sqlx::types::Uuid;
 
@@ -32,6 +34,13 @@ pub struct TrackedCargo {
     pub callback: Option<TrackedCallback>,
     pub progress: CargoProgress,
     pub metadata: Option<Vec<u8>>,
+    /// The warnings of its load as JSON.
+    pub warnings: Option<Vec<u8>>,
+    /// The caller's deadline.
+    pub deadline_at: Option<Timestamp>,
+    /// Why it takes its way; a code of `domain::route_choice`.
+    pub route_reason: Option<String>,
+    pub response_shape: ResponseShape,
     /// When its bodies were erased: the outcome's is empty then.
     pub erased_at: Option<Timestamp>,
 }
@@ -43,6 +52,10 @@ pub struct StoredOutcome {
     pub failure_code: Option<String>,
     pub body: Vec<u8>,
     pub usage: TokenUsage,
+    /// The same tokens by price. An earlier version stored no parts.
+    pub buckets: TokenBuckets,
+    /// The way by which the provider served it, if it is known.
+    pub served: Option<InferenceMode>,
     pub charged: Money,
     /// None if it failed, was free, or had no known realtime price.
     pub realtime: Option<Money>,
@@ -70,7 +83,7 @@ pub async fn find(
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
                p.paused_at, p.retry_at, l.paused_at as lane_paused_at, l.pause_reason,
                c.attempt, c.created_at, c.returned_at, c.completed_at, c.erased_at,
-               case when c.batch is null and c.attempt > 1 then (
+               case when c.batch is null and c.returned_at is not null then (
                    select w.due_at from shard.waiting w
                    where w.lane = c.lane and w.organization = c.organization and w.cargo = c.id
                ) end as rests_until, c.callback_url,
@@ -79,10 +92,11 @@ pub async fn find(
                b.next_poll_at, b.cancel_wanted_at, b.delay, b.node is not null as "is_claimed!",
                -- In the hands of a worker it is still being sent, unless it was looked for before.
                case when b.node is null or b.looks > 0 then b.sent_at end as unknown_since,
-               r.metadata,
+               c.deadline_at, c.route_reason, c.response_shape, r.metadata, r.warnings,
                o.success as "success?", o.codec as "codec?", o.body as "bytes?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
-               o.charged, o.realtime, o.failure_code,
+               o.cached_tokens, o.cache_write_tokens, o.cache_write_1h_tokens, o.thinking_tokens,
+               o.served, o.charged, o.realtime, o.failure_code,
                d.due_at as "due_at?",
                a.number as "number?", a.started_at as "started_at?", a.status, a.error
            from shard.cargo c
@@ -153,12 +167,21 @@ struct Row {
     delay: Option<String>,
     is_claimed: bool,
     unknown_since: Option<Timestamp>,
+    deadline_at: Option<Timestamp>,
+    route_reason: Option<String>,
+    response_shape: i16,
     metadata: Option<Vec<u8>>,
+    warnings: Option<Vec<u8>>,
     success: Option<bool>,
     codec: Option<i16>,
     bytes: Option<Vec<u8>>,
     input_tokens: Option<i64>,
     output_tokens: Option<i64>,
+    cached_tokens: Option<i64>,
+    cache_write_tokens: Option<i64>,
+    cache_write_1h_tokens: Option<i64>,
+    thinking_tokens: Option<i64>,
+    served: Option<String>,
     charged: Option<i64>,
     realtime: Option<i64>,
     failure_code: Option<String>,
@@ -194,6 +217,10 @@ impl TryFrom<Row> for TrackedCargo {
             progress: row.progress(batch_state)?,
             model: row.model,
             metadata: row.metadata,
+            warnings: row.warnings,
+            deadline_at: row.deadline_at,
+            route_reason: row.route_reason,
+            response_shape: ResponseShape::from_code(row.response_shape),
             erased_at: row.erased_at,
         })
     }
@@ -204,6 +231,7 @@ impl Row {
         let mut request = KeyRequest::default();
         request.add_text(project, self.callback_url.as_deref());
         request.add(project, self.metadata.as_deref());
+        request.add(project, self.warnings.as_deref());
         request.add(project, self.bytes.as_deref());
         request
     }
@@ -221,6 +249,8 @@ impl Row {
         self.callback_url = url.transpose()?;
         let metadata = self.metadata.take();
         self.metadata = keys.decrypt_json(identity(ContentKind::RequestMetadata), metadata)?;
+        let warnings = self.warnings.take();
+        self.warnings = keys.decrypt_json(identity(ContentKind::LoadWarnings), warnings)?;
         if let (Some(codec), Some(bytes)) = (self.codec, self.bytes.take()) {
             let body = PackedBody { codec, bytes };
             let body = body.decrypt(keys, identity(ContentKind::Outcome))?;
@@ -243,9 +273,26 @@ impl Row {
                 input_tokens: unsigned(self.input_tokens),
                 output_tokens: unsigned(self.output_tokens),
             },
+            buckets: self.buckets(),
+            served: self.served.as_deref().and_then(InferenceMode::parse),
             charged: self.charged.map_or(Money::ZERO, Money),
             realtime: self.realtime.map(Money),
         }))
+    }
+
+    fn buckets(&self) -> TokenBuckets {
+        let parts = TokenBuckets {
+            fresh: 0,
+            cached: unsigned(self.cached_tokens),
+            cache_write: unsigned(self.cache_write_tokens),
+            cache_write_1h: unsigned(self.cache_write_1h_tokens),
+            output: unsigned(self.output_tokens),
+            thinking: unsigned(self.thinking_tokens),
+        };
+        TokenBuckets {
+            fresh: unsigned(self.input_tokens).saturating_sub(parts.input_total()),
+            ..parts
+        }
     }
 
     fn callback(&mut self, state: CallbackState) -> Option<TrackedCallback> {

@@ -20,7 +20,11 @@ pub(crate) struct UsageDelta {
     pub(crate) count: Vec<i64>,
     pub(crate) input_tokens: Vec<i64>,
     pub(crate) output_tokens: Vec<i64>,
+    pub(crate) cached_tokens: Vec<i64>,
+    pub(crate) cache_write_tokens: Vec<i64>,
+    pub(crate) thinking_tokens: Vec<i64>,
     pub(crate) money: Vec<i64>,
+    pub(crate) cost: Vec<i64>,
     pub(crate) realtime: Vec<i64>,
     pub(crate) saved: Vec<i64>,
 }
@@ -44,9 +48,13 @@ impl UsageDelta {
             delta.model.push(what.model.clone());
             delta.event.push(what.event.as_str().to_owned());
             delta.count.push(signed(count));
-            delta.input_tokens.push(signed(work.usage.input_tokens));
-            delta.output_tokens.push(signed(work.usage.output_tokens));
+            delta.input_tokens.push(signed(work.usage.input_total()));
+            delta.output_tokens.push(signed(work.usage.output));
+            delta.cached_tokens.push(signed(work.usage.cached));
+            delta.cache_write_tokens.push(signed(work.usage.written()));
+            delta.thinking_tokens.push(signed(work.usage.thinking));
             delta.money.push(work.charged.nanos());
+            delta.cost.push(work.cost.nanos());
             delta.realtime.push(work.saving.realtime.nanos());
             delta.saved.push(work.saving.saved.nanos());
         }
@@ -62,8 +70,8 @@ pub async fn append(tx: &mut Transaction, tally: &UsageTally, now: Timestamp) ->
     sqlx::query!(
         "insert into shard.usage_delta
              (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
-              realtime, saved)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+              realtime, saved, cached_tokens, cache_write_tokens, thinking_tokens, cost)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         delta.hour,
         &delta.project,
         &delta.api_key,
@@ -75,6 +83,10 @@ pub async fn append(tx: &mut Transaction, tally: &UsageTally, now: Timestamp) ->
         &delta.money,
         &delta.realtime,
         &delta.saved,
+        &delta.cached_tokens,
+        &delta.cache_write_tokens,
+        &delta.thinking_tokens,
+        &delta.cost,
     )
     .execute(&mut **tx)
     .await?;
@@ -98,18 +110,24 @@ pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
                    sum(entry.output_tokens)::bigint as output_tokens,
                    coalesce(sum(entry.money), 0)::bigint as money,
                    coalesce(sum(entry.realtime), 0)::bigint as realtime,
-                   coalesce(sum(entry.saved), 0)::bigint as saved
+                   coalesce(sum(entry.saved), 0)::bigint as saved,
+                   coalesce(sum(entry.cached_tokens), 0)::bigint as cached_tokens,
+                   coalesce(sum(entry.cache_write_tokens), 0)::bigint as cache_write_tokens,
+                   coalesce(sum(entry.thinking_tokens), 0)::bigint as thinking_tokens,
+                   coalesce(sum(entry.cost), 0)::bigint as cost
                from gone, unnest(gone.project, gone.api_key, gone.model, gone.event, gone.count,
-                       gone.input_tokens, gone.output_tokens, gone.money, gone.realtime, gone.saved)
+                       gone.input_tokens, gone.output_tokens, gone.money, gone.realtime, gone.saved,
+                       gone.cached_tokens, gone.cache_write_tokens, gone.thinking_tokens, gone.cost)
                    as entry (project, api_key, model, event, count, input_tokens, output_tokens,
-                       money, realtime, saved)
+                       money, realtime, saved, cached_tokens, cache_write_tokens, thinking_tokens,
+                       cost)
                group by 1, 2, 3, 4, 5
                -- Two folders lock the sums in the same order.
                order by 2, 1, 3, 4, 5
            ), folded as (
                insert into shard.usage
                    (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
-                    realtime, saved)
+                    realtime, saved, cached_tokens, cache_write_tokens, thinking_tokens, cost)
                select * from sums
                on conflict (project, hour, api_key, model, event) do update
                    set count = usage.count + excluded.count,
@@ -117,7 +135,11 @@ pub async fn fold(shard: &Shard, after: i64, most: i64) -> Result<u64, Error> {
                        output_tokens = usage.output_tokens + excluded.output_tokens,
                        money = usage.money + excluded.money,
                        realtime = usage.realtime + excluded.realtime,
-                       saved = usage.saved + excluded.saved
+                       saved = usage.saved + excluded.saved,
+                       cached_tokens = usage.cached_tokens + excluded.cached_tokens,
+                       cache_write_tokens = usage.cache_write_tokens + excluded.cache_write_tokens,
+                       thinking_tokens = usage.thinking_tokens + excluded.thinking_tokens,
+                       cost = usage.cost + excluded.cost
            )
            select count(*) as "count!" from gone"#,
         most,

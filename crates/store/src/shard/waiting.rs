@@ -201,9 +201,11 @@ pub async fn gather(
                delete from shard.waiting w
                using unnest($3::uuid[], $4::uuid[]) as picked (organization, cargo)
                where w.lane = $1 and w.organization = picked.organization and w.cargo = picked.cargo
+               returning w.deadline_at
            ), batched as (
-               insert into shard.batch (id, lane, state, cargo, gathered_at)
-               values ($2, $1, 'gathered', $4, $5)
+               insert into shard.batch (id, lane, state, cargo, gathered_at, first_deadline_at)
+               select $2::uuid, $1::int, 'gathered', $4::uuid[], $5::timestamptz, min(deadline_at)
+               from gone
            ), moved as (
                update shard.cargo set batch = $2
                where id = any($4) and batch is null and completed_at is null
@@ -240,10 +242,10 @@ pub struct OverdueCargo {
     pub attempt: u32,
 }
 
-struct OverdueRow {
-    id: Uuid,
-    project: Uuid,
-    attempt: i32,
+pub(crate) struct OverdueRow {
+    pub(crate) id: Uuid,
+    pub(crate) project: Uuid,
+    pub(crate) attempt: i32,
 }
 
 impl From<OverdueRow> for OverdueCargo {
@@ -321,13 +323,13 @@ pub async fn move_to_lane(
                  where lane = $1 and cargo >= $5 and cargo < $3
                  order by cargo limit $4 for update skip locked
              )
-             returning organization, cargo, greatest(due_at, $6) as due_at
+             returning organization, cargo, greatest(due_at, $6) as due_at, deadline_at
          ), moved as (
              update shard.cargo c set lane = $2 from gone where c.id = gone.cargo
          )
-         insert into shard.waiting (lane, organization, cargo, due_at)
+         insert into shard.waiting (lane, organization, cargo, due_at, deadline_at)
          -- The new lane's gatherer finds it by this moment.
-         select $2, organization, cargo, due_at from gone",
+         select $2, organization, cargo, due_at, deadline_at from gone",
         from.0,
         to.0,
         ids.beyond,

@@ -19,7 +19,12 @@ pub struct DailyUsage {
     pub succeeded: u64,
     pub failed: u64,
     pub input_tokens: u64,
+    /// The part of the input that was read from a cache, and the part that was written to one.
+    pub cached_tokens: u64,
+    pub cache_write_tokens: u64,
     pub output_tokens: u64,
+    /// The part of the output that was thoughts.
+    pub thinking_tokens: u64,
     pub charged: Money,
     pub realtime: Money,
     pub saved: Money,
@@ -39,6 +44,9 @@ pub async fn list_daily(
                coalesce(sum(count) filter (where event = 'succeeded'), 0)::bigint as "succeeded!",
                coalesce(sum(count) filter (where event = 'failed'), 0)::bigint as "failed!",
                sum(input_tokens)::bigint as "input_tokens!",
+               sum(cached_tokens)::bigint as "cached_tokens!",
+               sum(cache_write_tokens)::bigint as "cache_write_tokens!",
+               sum(thinking_tokens)::bigint as "thinking_tokens!",
                sum(output_tokens)::bigint as "output_tokens!", sum(money)::bigint as "charged!",
                sum(realtime)::bigint as "realtime!", sum(saved)::bigint as "saved!"
            from shard.usage
@@ -60,6 +68,9 @@ pub async fn list_daily(
         succeeded: unsigned(row.succeeded),
         failed: unsigned(row.failed),
         input_tokens: unsigned(row.input_tokens),
+        cached_tokens: unsigned(row.cached_tokens),
+        cache_write_tokens: unsigned(row.cache_write_tokens),
+        thinking_tokens: unsigned(row.thinking_tokens),
         output_tokens: unsigned(row.output_tokens),
         charged: Money(row.charged),
         realtime: Money(row.realtime),

@@ -1,5 +1,6 @@
 //! The ledger audit: an untouched ledger has no faults, and every kind of corruption is found.
 
+mod buckets;
 mod dropped_days;
 pub(crate) mod ledger_fixture;
 

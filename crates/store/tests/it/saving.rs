@@ -6,6 +6,7 @@ use domain::id::ProjectId;
 use domain::money::Money;
 use domain::saving::Saving;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use store::shard::saving::{self, ModelSavings};
 use store::shard::usage;
 
@@ -77,4 +78,37 @@ async fn only_the_projects_that_are_asked_for() {
     let project = all[0].project;
     let some = of(&[project, other]).await;
     assert!(some.iter().all(|it| it.project == project) && !some.is_empty());
+}
+
+#[tokio::test]
+async fn our_cost_is_that_of_all_attempts_and_of_failures_too() {
+    let mut books = LedgerFixture::open().await;
+    let good = books.load(HoldKind::Enough).await;
+    let bad = books.load(HoldKind::Enough).await;
+    let unknown = books.load(HoldKind::Enough).await;
+    let earlier = format!(
+        "update shard.cargo set earlier_cost = 5 where id in ('{}', '{}')",
+        good.uuid(),
+        bad.uuid()
+    );
+    books.corrupt(&earlier).await;
+    let used = TokenBuckets {
+        fresh: 100,
+        output: 50,
+        ..TokenBuckets::default()
+    };
+    let none = TokenBuckets::default();
+    books
+        .finish_with(&[good], true, used, Some(Money(20_000)))
+        .await;
+    books.finish_with(&[bad], false, none, Some(Money(7))).await;
+    books.finish_with(&[unknown], false, none, None).await;
+    for _ in 0..2 {
+        let [sum] = &list(&books, None).await[..] else {
+            unreachable!("one project");
+        };
+        assert_eq!((sum.cargo, sum.charged), (1, Money(30_000)));
+        assert_eq!(sum.cost, Money(20_000 + 5 + 7 + 5));
+        while usage::fold(books.shard(), 0, 10).await.unwrap() > 0 {}
+    }
 }

@@ -87,6 +87,7 @@ fn contents_are_encrypted_and_names_are_not() {
         "outcome.body",
         "request.body",
         "request.metadata",
+        "request.warnings",
     ];
     assert_eq!(encrypted, expected);
 }

@@ -35,6 +35,8 @@ fn pending() -> TrackingResponse {
         }),
         metadata: None,
         erased_at: None,
+        warnings: None,
+        route: None,
     }
 }
 
@@ -55,6 +57,8 @@ fn a_delivered_record() {
         usage: Some(UsageBody {
             input_tokens: 6,
             output_tokens: 4,
+            input_tokens_details: None,
+            output_tokens_details: None,
         }),
         cost: CostBody::in_nano_dollars(
             Money(9),
@@ -75,6 +79,21 @@ fn a_delivered_record() {
         ..pending()
     };
     insta::assert_snapshot!(serde_json::to_string(&record).unwrap(), @r#"{"cargo_id":"crg_019b76da807b774b805000000000002a","status":"callback_delivered","model":"svc-mock","kind":"chat","attempt":1,"created_at":"2026-11-15T09:30:00.000000Z","batched_at":"2026-11-15T09:30:01.000000Z","processing_at":"2026-11-15T09:30:02.000000Z","completed_at":"2026-11-15T09:31:00.500000Z","deadline_at":"2026-11-16T09:30:00.000000Z","success":true,"response":{"id":  "as stored"},"error":null,"error_code":null,"usage":{"input_tokens":6,"output_tokens":4},"cost":{"held":9,"charged":4,"realtime":7,"saved":3,"currency":"USD","scale":9},"callback":{"url":"https://example.com/","attempts":1,"last_attempt_at":"2026-11-15T09:31:01.000000Z","last_status_code":200,"last_error":null,"next_attempt_at":null,"delivered_at":"2026-11-15T09:31:01.000000Z"},"waiting":null,"metadata":{"z":1,"a":1e999},"erased_at":null}"#);
+}
+
+#[test]
+fn warnings_and_the_route_follow_if_there_are_any() {
+    let record = TrackingResponse {
+        warnings: raw_json(br#"[{"field":"x"}]"#.to_vec()),
+        route: Some(RouteBody {
+            via: "flex",
+            reason: Some("flex_queue_short".to_owned()),
+        }),
+        ..pending()
+    };
+    let written = serde_json::to_string(&record).unwrap();
+    let end = r#""erased_at":null,"warnings":[{"field":"x"}],"route":{"via":"flex","reason":"flex_queue_short"}}"#;
+    assert!(written.ends_with(end), "{written}");
 }
 
 #[test]

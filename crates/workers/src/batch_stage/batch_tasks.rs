@@ -10,12 +10,14 @@ use chrono::TimeDelta;
 use domain::circuit_breaker::Allowance;
 use domain::id::BatchId;
 use domain::lane::LaneId;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use store::shard::batch::{self, BatchClaimQuota};
 use store::shard::node::Claim;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{BatchStageKind, BatchWork};
+use crate::account_states::account_key;
 use crate::claim_checks::ClaimChecks;
 use crate::claimed_batch::{BatchDeps, ClaimedBatch};
 use crate::lane_cache::LaneCache;
@@ -50,7 +52,7 @@ impl BatchTask {
     pub(super) fn of(claimed: &ClaimedBatch) -> Self {
         Self {
             batch: claimed.batch.id,
-            account: claimed.lane.provider.clone(),
+            account: claimed.account_key(),
             claim: claimed.claim,
         }
     }
@@ -81,26 +83,32 @@ impl BatchTasks {
         lanes: &mut LaneCache,
         now: Timestamp,
     ) -> Result<Vec<BatchClaimQuota>, store::Error> {
-        let mut accounts: BTreeMap<String, Vec<LaneId>> = BTreeMap::new();
+        let mut accounts: BTreeMap<String, (InferenceMode, Vec<LaneId>)> = BTreeMap::new();
         let shard = &self.deps.shard;
         for lane in batch::list_due_lanes(shard, self.kind.queue(), now).await? {
-            let name = lanes.find(shard, lane).await?.provider.clone();
-            accounts.entry(name).or_default().push(lane);
+            let details = lanes.find(shard, lane).await?;
+            let key = account_key(&details);
+            let (_, due) = accounts.entry(key).or_insert((details.via, Vec::new()));
+            due.push(lane);
         }
-        let quotas = accounts.into_iter().map(|(name, lanes)| BatchClaimQuota {
-            lanes,
-            max: self.free_slots(&name, now),
-            only_sent: self.deps.accounts.is_full(&name, now),
-        });
+        let quotas = accounts
+            .into_iter()
+            .map(|(name, (via, lanes))| BatchClaimQuota {
+                lanes,
+                max: self.free_slots(&name, via, now),
+                only_sent: self.deps.accounts.is_full(&name, now),
+            });
         Ok(quotas.filter(|quota| quota.max > 0).collect())
     }
 
-    fn free_slots(&self, account: &str, now: Timestamp) -> usize {
+    fn free_slots(&self, account: &str, via: InferenceMode, now: Timestamp) -> usize {
         let taken = self.running.values().filter(|it| it.account == account);
         let free = self.slots_per_account.saturating_sub(taken.count());
         match self.deps.accounts.allowance(account, now) {
             Allowance::Any => free,
             Allowance::Probe => free.min(1),
+            // Stream gives their cargo back at once, so that it can take another way.
+            Allowance::Nothing if via == InferenceMode::Flex => free,
             Allowance::Nothing => 0,
         }
     }

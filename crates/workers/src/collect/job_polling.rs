@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::model::Model;
 use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
 use outbound::provider::ProviderJobId;
@@ -31,7 +30,6 @@ pub(super) struct JobPoll<'a> {
     pub(super) claimed: &'a ClaimedBatch,
     pub(super) provider: &'a dyn BatchProvider,
     pub(super) share: AccountShare,
-    pub(super) model: &'a Model,
     pub(super) job: ProviderJobId,
     pub(super) record: SubmissionRecord,
 }
@@ -172,6 +170,7 @@ impl JobPoll<'_> {
                 claimed.pause_account(&failure.to_string(), now).await?
             }
             ProviderCallFailure::RateLimited { retry_after }
+            | ProviderCallFailure::NoCapacity { retry_after }
             | ProviderCallFailure::Unavailable { retry_after, .. } => {
                 let told = retry_after.and_then(|it| TimeDelta::from_std(it).ok());
                 now + told.map_or(POLL_RETRY_DELAY, |told| {

@@ -4,9 +4,14 @@ use std::collections::VecDeque;
 
 use domain::batch::ResultIngestionMode;
 use domain::model::Model;
+use domain::money::Money;
+use domain::outcome::Outcome;
+use domain::price::Price;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use outbound::provider::mock::{MockAnswer, MockProvider};
 use store::shard::batch;
+use store::shard::manifest::OpenCargo;
 
 use super::{end_batch, fail_remaining};
 use crate::byte_budget::{ByteBudget, UnpackedGroup};
@@ -51,12 +56,9 @@ pub(super) async fn poll(
             } = memory.unpack(&mut chunk, most).await;
             for (item, open_cargo) in open {
                 match mock.answer(&item, model, now) {
-                    MockAnswer::Ready(outcome) => finished.push(FinishedCargo {
-                        open_cargo,
-                        outcome,
-                        realtime_price: model.realtime(),
-                        is_usage_known: true,
-                    }),
+                    MockAnswer::Ready(outcome) => {
+                        finished.push(finish(claimed, model, open_cargo, outcome));
+                    }
                     MockAnswer::NotReady { next_poll_at: at } => {
                         next_poll_at = Some(next_poll_at.map_or(at, |other| other.min(at)));
                     }
@@ -73,4 +75,22 @@ pub(super) async fn poll(
         None => end_batch(claimed, RequeueTiming::Immediately).await?,
     }
     Ok(stored)
+}
+
+/// The mock bills nothing.
+fn finish(
+    claimed: &ClaimedBatch,
+    model: &Model,
+    open_cargo: OpenCargo,
+    outcome: Outcome,
+) -> FinishedCargo {
+    FinishedCargo {
+        open_cargo,
+        usage: Some(TokenBuckets::plain(outcome.usage())),
+        outcome,
+        realtime_price: model.realtime(),
+        billed: None,
+        cost_price: Some(Price::flat(Money::ZERO, Money::ZERO)),
+        served: Some(claimed.lane.via),
+    }
 }

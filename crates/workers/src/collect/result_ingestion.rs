@@ -7,28 +7,39 @@ use bytes::Bytes;
 use domain::account_fault::AccountFaultReports;
 use domain::batch::ResultIngestionMode;
 use domain::id::CargoId;
+use domain::money::Money;
+use domain::token_buckets::TokenBuckets;
 use outbound::provider::batch_provider::ResultLocation;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_key::ItemKey;
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
+use store::shard::earlier_cost::BilledAttempt;
 use store::shard::lane;
 use store::shard::manifest::OpenCargo;
 
+use super::fail_remaining;
 use super::job_polling::JobPoll;
+use super::result_group::{LineResult, ResultGroup};
 use super::result_lines::ResultLines;
-use super::{end_batch, fail_remaining};
+use crate::batch_end::BatchEnd;
 use crate::claimed_batch::ClaimedBatch;
 use crate::failpoint;
-use crate::outcome_writer::FinishedCargo;
 use crate::requeue::{RequeueTiming, final_failure};
-use crate::usage_estimate::estimate_missing_usage;
 
 /// How many outcomes are in memory at once.
 const MAX_OUTCOMES_PER_GROUP: usize = 500;
 /// Fewer outcomes are in memory when their lines together are longer than this.
 const MAX_BYTES_PER_GROUP: usize = 8 << 20;
+
+/// What the results of a job gave.
+#[derive(Debug, Default)]
+struct IngestedResults {
+    stored: usize,
+    /// What items without an outcome cost us.
+    billed: HashMap<CargoId, Money>,
+}
 
 /// What all lines of a result say, read before any outcome is stored.
 #[derive(Debug, Default)]
@@ -89,8 +100,8 @@ impl JobPoll<'_> {
             is_cancelled: is_stopped,
             care,
         };
-        let stored = match self.store_results(&spool, &reader, open).await? {
-            Ok(stored) => stored,
+        let ingested = match self.store_results(&spool, &reader, open).await? {
+            Ok(ingested) => ingested,
             Err(failure) => return self.handle_call_failure(&failure.into()).await,
         };
         claimed.failpoint("collect.stored");
@@ -105,9 +116,10 @@ impl JobPoll<'_> {
         } else {
             RequeueTiming::AfterBackoff
         };
-        end_batch(claimed, timing).await?;
+        let (end, billed) = (BatchEnd::JobOver(timing), ingested.billed_attempts());
+        claimed.end_billed(end, &billed, claimed.claimed_at).await?;
         self.record_turnaround().await?;
-        Ok(stored.max(1))
+        Ok(ingested.stored.max(1))
     }
 
     async fn download(&self, results: &[ResultLocation]) -> Result<Spool, ProviderCallFailure> {
@@ -126,14 +138,15 @@ impl JobPoll<'_> {
         spool: &Spool,
         reader: &ResultReader<'_>,
         mut open: HashMap<CargoId, OpenCargo>,
-    ) -> Result<io::Result<usize>, store::Error> {
+    ) -> Result<io::Result<IngestedResults>, store::Error> {
         let mut lines = match ResultLines::of(spool, reader.care).await {
             Ok(lines) => lines,
             Err(failure) => return Ok(Err(failure)),
         };
         let claimed = self.claimed;
         let most = reader.care.group_size(MAX_OUTCOMES_PER_GROUP);
-        let (mut stored, mut bytes, mut finished) = (0, 0, Vec::new());
+        let mut ingested = IngestedResults::default();
+        let (mut bytes, mut group) = (0, ResultGroup::default());
         claimed.failpoint("collect.storing");
         loop {
             let line = match lines.next().await {
@@ -142,20 +155,28 @@ impl JobPoll<'_> {
             };
             let is_last = line.is_none();
             bytes += line.as_ref().map_or(0, Bytes::len);
-            if let Some(one) = line.and_then(|line| reader.read_outcome(&line, &open)) {
-                open.remove(&one.open_cargo.cargo);
-                finished.push(one);
+            match line.and_then(|line| reader.read_line(&line, &open)) {
+                Some(LineResult::Billed(attempt)) => {
+                    ingested.billed.insert(attempt.cargo, attempt.cost);
+                }
+                Some(LineResult::Finished(one)) => {
+                    open.remove(&one.open_cargo.cargo);
+                    group.finished.push(*one);
+                }
+                Some(LineResult::Uncut(one)) => {
+                    open.remove(&one.open_cargo.cargo);
+                    group.uncut.push(*one);
+                }
+                None => {}
             }
-            let is_much = finished.len() >= most || bytes >= MAX_BYTES_PER_GROUP;
-            if (is_much || is_last) && !finished.is_empty() {
+            let is_much = group.len() >= most || bytes >= MAX_BYTES_PER_GROUP;
+            if (is_much || is_last) && group.len() > 0 {
                 bytes = 0;
-                let some =
-                    estimate_missing_usage(claimed.shard(), std::mem::take(&mut finished)).await?;
-                stored += claimed.store_outcomes(some, claimed.claimed_at).await?;
+                ingested.stored += std::mem::take(&mut group).store(claimed).await?;
                 claimed.failpoint("collect.stored_some");
             }
             if is_last {
-                return Ok(Ok(stored));
+                return Ok(Ok(ingested));
             }
         }
     }
@@ -175,7 +196,7 @@ impl JobPoll<'_> {
         let mut index = ResultIndex::default();
         let mut lines = spool.lines();
         while let Some(line) = lines.next().await? {
-            let Ok((key, end)) = self.provider.decode_result(&line, &self.model.id) else {
+            let Ok((key, end)) = self.provider.decode_result(&line) else {
                 index.unmatched += 1;
                 continue;
             };
@@ -196,6 +217,15 @@ impl JobPoll<'_> {
             }
         }
         Ok(index)
+    }
+}
+
+impl IngestedResults {
+    fn billed_attempts(&self) -> Vec<BilledAttempt> {
+        let billed = self.billed.iter();
+        billed
+            .map(|(&cargo, &cost)| BilledAttempt { cargo, cost })
+            .collect()
     }
 }
 
@@ -240,34 +270,49 @@ struct ResultReader<'a> {
 }
 
 impl ResultReader<'_> {
-    /// The outcome in a line, if the line belongs to an open item.
-    fn read_outcome(
-        &self,
-        line: &[u8],
-        open: &HashMap<CargoId, OpenCargo>,
-    ) -> Option<FinishedCargo> {
-        let (provider, model) = (self.job_poll.provider, self.job_poll.model);
-        let (key, end) = provider.decode_result(line, &model.id).ok()?;
+    /// What a line says, if it belongs to an open item and is more than a reason to retry.
+    fn read_line(&self, line: &[u8], open: &HashMap<CargoId, OpenCargo>) -> Option<LineResult> {
+        let (key, result) = self.job_poll.provider.decode_result(line).ok()?;
         let head = open.get(&key.cargo)?;
         let is_consistent = self.index.is_none_or(|index| index.is_consistent(key));
         if head.attempt != key.attempt || !is_consistent {
             return None;
         }
-        let (outcome, is_usage_known) = match end {
-            ItemResult::Outcome {
-                outcome,
-                is_usage_known,
-            } => (outcome, is_usage_known),
-            ItemResult::Retry(why) | ItemResult::AccountFault(why) if !self.is_cancelled => {
-                (final_failure(head, &why)?, true)
+        let context = self.job_poll.claimed.result_context();
+        match result {
+            ItemResult::Answer(answer) => Some(LineResult::answered(head, answer, context)),
+            ItemResult::Embeddings { vectors, usage } => {
+                let finished = context.embedded(head.clone(), vectors, usage);
+                Some(LineResult::finished(finished))
             }
-            ItemResult::Retry(_) | ItemResult::AccountFault(_) => return None,
-        };
-        Some(FinishedCargo {
-            open_cargo: head.clone(),
-            outcome,
-            realtime_price: model.realtime(),
-            is_usage_known,
-        })
+            ItemResult::Failure { failure, billed } => {
+                let finished = context.failed(head.clone(), failure, billed);
+                Some(LineResult::finished(finished))
+            }
+            ItemResult::Retry { why, billed } => self.read_unanswered(head, &why, billed),
+            ItemResult::AccountFault(why) => {
+                self.read_unanswered(head, &why, TokenBuckets::default())
+            }
+        }
+    }
+
+    /// The item fails when its attempts are used up. Otherwise it is requeued.
+    fn read_unanswered(
+        &self,
+        head: &OpenCargo,
+        why: &str,
+        billed: TokenBuckets,
+    ) -> Option<LineResult> {
+        let context = self.job_poll.claimed.result_context();
+        let failure = (!self.is_cancelled)
+            .then(|| final_failure(head, why))
+            .flatten();
+        match failure {
+            Some(failure) => {
+                let finished = context.failed(head.clone(), failure, billed);
+                Some(LineResult::finished(finished))
+            }
+            None => context.billed_attempt(head, billed).map(LineResult::Billed),
+        }
     }
 }

@@ -8,6 +8,7 @@ use domain::batch::{MAX_TAKEOVERS, SubmissionDelay};
 use domain::model::ModelKind;
 use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
+use domain::route::Route;
 use domain::time::Timestamp;
 use outbound::provider::batch_provider::BatchProvider;
 use outbound::provider::client::ProviderCallFailure;
@@ -33,11 +34,11 @@ const MIN_JOB_DIVISOR: u64 = 8;
 /// How long a lowered token limit replaces the configured one.
 const LOWERED_LIMIT_LIFETIME: TimeDelta = TimeDelta::minutes(15);
 
-/// The provider and model that a batch is submitted to.
+/// The provider and the route that a batch takes.
 pub(super) struct JobTarget {
     pub(super) provider: Arc<dyn BatchProvider>,
     pub(super) share: AccountShare,
-    pub(super) upstream: String,
+    pub(super) route: Box<Route>,
     pub(super) kind: ModelKind,
 }
 
@@ -183,7 +184,7 @@ impl JobSubmission<'_> {
             spool_dir: &deps.spool_dir,
             provider: &*target.provider,
             share: target.share,
-            upstream: &target.upstream,
+            route: &target.route,
             objects: deps.objects.as_ref(),
         }
     }
@@ -204,6 +205,7 @@ impl JobSubmission<'_> {
                 self.postpone(None, now).await
             }
             ProviderCallFailure::RateLimited { retry_after }
+            | ProviderCallFailure::NoCapacity { retry_after }
             | ProviderCallFailure::Unavailable { retry_after, .. } => {
                 let at = now + retry_delay(retry_after);
                 self.postpone(Some(SubmissionDelay::ProviderRefused), at)

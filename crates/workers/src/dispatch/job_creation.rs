@@ -43,8 +43,9 @@ impl JobSubmission<'_> {
         }
         let order = ProviderJobRequest {
             label,
-            upstream: target.upstream.clone(),
+            upstream: target.route.upstream_model.clone(),
             kind: target.kind,
+            api: target.route.api,
             items,
             upload,
         };

@@ -1,13 +1,15 @@
 //! Packs a batch into the lines of a job: on disk, in a recorded order, with a digest.
 //!
-//! Requests with the same system prompt are adjacent, so that a provider with a prompt cache reads
-//! each prompt once. A rebuild in the recorded order gives the same bytes.
+//! Requests with the same tools and system prompt are adjacent, so that a provider with a prompt
+//! cache reads each prompt once. A rebuild in the recorded order gives the same bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use domain::id::{CargoId, OrganizationId};
 use domain::params::Params;
+use domain::params::content::SystemPrompt;
+use domain::route::Route;
 use outbound::object_store::ObjectStore;
 use outbound::provider::BatchItem;
 use outbound::provider::batch_provider::{BatchProvider, ENCODER_VERSION};
@@ -71,7 +73,7 @@ pub(super) struct Packer<'a> {
     pub(super) spool_dir: &'a Path,
     pub(super) provider: &'a dyn BatchProvider,
     pub(super) share: AccountShare,
-    pub(super) upstream: &'a str,
+    pub(super) route: &'a Route,
     pub(super) objects: Option<&'a ObjectStore>,
 }
 
@@ -112,7 +114,7 @@ impl Packer<'_> {
                     break;
                 }
                 lines.push(PackedLine {
-                    prompt_hash: hash_system_prompt(&item.params),
+                    prompt_hash: hash_prompt_start(&item.params),
                     cargo: item.cargo,
                     from: written.length(),
                     length: line.len() as u64,
@@ -168,7 +170,7 @@ impl Packer<'_> {
     ) -> Result<Result<Vec<u8>, UnsupportedItem>, PackFailure> {
         let form = |media_type| self.provider.media_form(media_type);
         let media = media::fetch(self.shard, self.objects, item, form).await?;
-        Ok(self.provider.encode(item, self.upstream, &media))
+        Ok(self.provider.encode(item, self.route, &media))
     }
 
     fn exceeds_limits(
@@ -224,13 +226,17 @@ fn count_inputs(item: &BatchItem) -> u64 {
     }
 }
 
-/// Equal for equal system prompts.
-fn hash_system_prompt(params: &Params) -> [u8; 8] {
-    let system = match params {
-        Params::Chat(chat) => chat.system.as_deref().unwrap_or_default(),
-        Params::Embedding(_) => "",
-    };
-    let digest: [u8; 32] = Sha256::digest(system.as_bytes()).into();
+/// Equal for equal tools and system prompts: every prompt begins with them.
+fn hash_prompt_start(params: &Params) -> [u8; 8] {
+    let mut hasher = Sha256::new();
+    if let Params::Chat(chat) = params {
+        if !chat.tools.is_empty() {
+            hasher.update(serde_json::to_vec(&chat.tools).unwrap_or_default());
+        }
+        let system = chat.system.as_ref().map(SystemPrompt::joined);
+        hasher.update(system.unwrap_or_default());
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
     let mut prefix = [0; 8];
     prefix.copy_from_slice(&digest[..8]);
     prefix

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use domain::account_fault::AccountFaultReports;
-use domain::model::Model;
-use domain::outcome::Outcome;
+use domain::route::Route;
+use domain::token_buckets::TokenBuckets;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use outbound::provider::BatchItem;
@@ -14,14 +15,17 @@ use outbound::provider::item_result::ItemResult;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
 use parking_lot::Mutex;
+use store::shard::earlier_cost::{self, BilledAttempt};
 use store::shard::manifest::OpenCargo;
 
 use super::ANSWER_TIMEOUT;
+use super::flex::{FlexProgress, FlexVerdict, answer_timeout};
 use super::permit_guard::PermitGuard;
 use crate::claimed_batch::ClaimedBatch;
 use crate::media;
 use crate::outcome_writer::FinishedCargo;
 use crate::requeue::final_failure;
+use crate::stop_sequences;
 use crate::stored_requests::{StoredRequest, read_chunk};
 use crate::usage_estimate::estimate_missing_usage;
 
@@ -32,13 +36,17 @@ const MAX_ATTEMPTS_PER_REQUEST: u32 = 3;
 const MAX_BYTES_IN_FLIGHT: usize = 16 << 20;
 /// How long to wait before trying to get a permit again.
 const PERMIT_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Why a flex request used an attempt whose results are unknown.
+const UNKNOWN_RESULT: &str = "no response to a flex request before the timeout";
 /// After this many failures in a row no more requests are sent to the server for now.
 const MAX_CONSECUTIVE_FAILURES: usize = 8;
 
 pub(super) struct RealtimeRun<'a> {
     pub(super) claimed: &'a ClaimedBatch,
-    pub(super) upstream: &'a str,
-    pub(super) provider: &'a RealtimeProvider,
+    pub(super) route: &'a Route,
+    /// Whether the model has a realtime route.
+    pub(super) has_realtime: bool,
+    pub(super) provider: &'a dyn RealtimeProvider,
     pub(super) limiter: &'a Mutex<ConcurrencyLimiter>,
 }
 
@@ -52,9 +60,12 @@ pub(super) struct RealtimeProgress {
     pub(super) account_fault: Option<String>,
     /// The account faults that items report.
     pub(super) reports: AccountFaultReports,
+    pub(super) flex: FlexProgress,
     /// Whether a control call has checked the account because of a report.
     is_account_checked: bool,
     consecutive_failures: usize,
+    /// What answers without an outcome cost us, not recorded yet.
+    billed: Vec<BilledAttempt>,
     /// Of the requests in flight, unpacked.
     bytes_in_flight: usize,
 }
@@ -72,6 +83,7 @@ struct RealtimeResponse<'a> {
     request: RealtimeRequest,
     permit: PermitGuard<'a>,
     result: Result<ItemResult, ProviderCallFailure>,
+    took: TimeDelta,
 }
 
 impl<'a> RealtimeRun<'a> {
@@ -88,6 +100,7 @@ impl<'a> RealtimeRun<'a> {
             }
             let mut finished = Vec::new();
             while !progress.is_failing
+                && !progress.flex.is_refused()
                 && Self::has_next(&mut open, &mut stored, &progress, &mut finished)
                 && let Some(place) = PermitGuard::try_acquire(self.limiter)
                 && let Some(question) = open.pop_front()
@@ -98,7 +111,8 @@ impl<'a> RealtimeRun<'a> {
             progress.stored += self.store_finished(finished).await?;
             let Some(first) = self.claimed.run_while_leased(under_way.next()).await? else {
                 let is_done = open.is_empty() && stored.is_empty();
-                if progress.is_failing || (is_done && unread.is_empty()) {
+                let is_stopped = progress.is_failing || progress.flex.is_refused();
+                if is_stopped || (is_done && unread.is_empty()) {
                     break;
                 }
                 if open.is_empty() {
@@ -116,6 +130,7 @@ impl<'a> RealtimeRun<'a> {
                 next = under_way.next().now_or_never().flatten();
             }
             progress.stored += self.store_finished(finished).await?;
+            self.record_billed(&mut progress).await?;
             self.judge_account(&mut progress).await;
         }
         Ok(progress)
@@ -181,10 +196,13 @@ impl<'a> RealtimeRun<'a> {
         let item = &question.item;
         let form = |media_type| self.provider.media_form(media_type);
         let deps = &self.claimed.deps;
+        let began_at = deps.shard.clock.now();
+        let left = question.open_cargo.deadline_at - began_at;
+        let within = answer_timeout(self.route.via, ANSWER_TIMEOUT, left, self.has_realtime);
         let end = match media::fetch(&deps.shard, deps.objects.as_ref(), item, form).await {
             Ok(media) => {
                 self.provider
-                    .complete_item(item, self.upstream, &media, ANSWER_TIMEOUT)
+                    .complete_item(item, self.route, &media, within)
                     .await
             }
             Err(failure) => Err(ProviderCallFailure::Unavailable {
@@ -196,6 +214,7 @@ impl<'a> RealtimeRun<'a> {
             request: question,
             permit: place,
             result: end,
+            took: deps.shard.clock.now() - began_at,
         }
     }
 
@@ -210,38 +229,33 @@ impl<'a> RealtimeRun<'a> {
             request: mut question,
             permit: place,
             result: end,
+            took,
         } = answered;
         place.release(classify_end(&end));
         progress.bytes_in_flight = progress.bytes_in_flight.saturating_sub(question.bytes);
         let head = &question.open_cargo;
+        let cargo = head.cargo;
+        match progress.flex.judge(self.claimed, cargo, &end, took) {
+            FlexVerdict::Usual => {}
+            FlexVerdict::SendAgain => return Some(question),
+            FlexVerdict::KeepAttempt => return None,
+            FlexVerdict::CountAttempt => {
+                finished.extend(self.count_attempt(question.open_cargo, UNKNOWN_RESULT));
+                return None;
+            }
+        }
         match end {
-            Ok(ItemResult::Outcome {
-                outcome,
-                is_usage_known,
-            }) => {
-                progress.consecutive_failures = 0;
-                finished.push(FinishedCargo {
-                    is_usage_known,
-                    ..self.finished_cargo(question.open_cargo, outcome)
-                });
-                None
-            }
-            // It is requeued at the end of the batch.
-            Ok(ItemResult::Retry(why)) => {
-                self.count_attempt(question.open_cargo, &why, finished);
-                None
-            }
-            Ok(ItemResult::AccountFault(why)) => {
-                progress.reports.add(head.organization, &why);
-                self.count_attempt(question.open_cargo, &why, finished);
+            Ok(result) => {
+                finished.extend(self.handle_result(question, result, progress));
                 None
             }
             Err(
                 failure @ (ProviderCallFailure::Unauthorized | ProviderCallFailure::OutOfCredit),
             ) => {
                 let why = failure.to_string();
+                progress.flex.record_attempt(cargo);
                 progress.reports.add(head.organization, &why);
-                self.count_attempt(question.open_cargo, &why, finished);
+                finished.extend(self.count_attempt(question.open_cargo, &why));
                 None
             }
             Err(failure) => {
@@ -259,27 +273,63 @@ impl<'a> RealtimeRun<'a> {
                 }
                 // When all requests fail, the cause is the server and not this request.
                 if progress.consecutive_failures < MAX_CONSECUTIVE_FAILURES {
-                    self.count_attempt(question.open_cargo, &failure.to_string(), finished);
+                    progress.flex.record_attempt(cargo);
+                    finished.extend(self.count_attempt(question.open_cargo, &failure.to_string()));
                 }
                 None
             }
         }
     }
 
-    /// Leaves an unanswered item to be requeued, or fails it when its attempts are used up.
-    fn count_attempt(&self, head: OpenCargo, why: &str, finished: &mut Vec<FinishedCargo>) {
-        if let Some(outcome) = final_failure(&head, why) {
-            finished.push(self.finished_cargo(head, outcome));
+    /// The outcome of a result. An item without one is requeued at the end of the batch.
+    fn handle_result(
+        &self,
+        question: RealtimeRequest,
+        result: ItemResult,
+        progress: &mut RealtimeProgress,
+    ) -> Option<FinishedCargo> {
+        let (context, head) = (self.claimed.result_context(), question.open_cargo);
+        match result {
+            ItemResult::Answer(answer) => {
+                progress.consecutive_failures = 0;
+                let stops = stop_sequences::of_request(&question.item.params);
+                Some(context.answered(head, answer, stops))
+            }
+            ItemResult::Embeddings { vectors, usage } => {
+                progress.consecutive_failures = 0;
+                Some(context.embedded(head, vectors, usage))
+            }
+            ItemResult::Failure { failure, billed } => {
+                progress.consecutive_failures = 0;
+                Some(context.failed(head, failure, billed))
+            }
+            ItemResult::Retry { why, billed } => {
+                let failure = final_failure(&head, &why);
+                if failure.is_none() {
+                    let unanswered = context.billed_attempt(&head, billed);
+                    progress.billed.extend(unanswered);
+                }
+                Some(context.failed(head, failure?, billed))
+            }
+            ItemResult::AccountFault(why) => {
+                progress.reports.add(head.organization, &why);
+                self.count_attempt(head, &why)
+            }
         }
     }
 
-    fn finished_cargo(&self, head: OpenCargo, outcome: Outcome) -> FinishedCargo {
-        FinishedCargo {
-            open_cargo: head,
-            outcome,
-            realtime_price: self.claimed.model.as_ref().and_then(Model::realtime),
-            is_usage_known: true,
-        }
+    /// Leaves an unanswered item to be requeued, or fails it when its attempts are used up.
+    fn count_attempt(&self, head: OpenCargo, why: &str) -> Option<FinishedCargo> {
+        let failure = final_failure(&head, why)?;
+        let context = self.claimed.result_context();
+        Some(context.failed(head, failure, TokenBuckets::default()))
+    }
+
+    /// Every call is billed, so what a call cost is recorded even if the batch does not end.
+    async fn record_billed(&self, progress: &mut RealtimeProgress) -> Result<(), store::Error> {
+        let billed = std::mem::take(&mut progress.billed);
+        let (batch, claim) = (self.claimed.batch.id, self.claimed.claim);
+        earlier_cost::add(self.claimed.shard(), batch, claim, &billed).await
     }
 
     async fn store_finished(&self, finished: Vec<FinishedCargo>) -> Result<usize, store::Error> {
@@ -295,13 +345,15 @@ impl<'a> RealtimeRun<'a> {
 
 const fn classify_end(end: &Result<ItemResult, ProviderCallFailure>) -> ConcurrencyFeedback {
     match end {
-        Ok(ItemResult::Outcome { .. }) => ConcurrencyFeedback::Success,
+        Ok(ItemResult::Answer(_) | ItemResult::Embeddings { .. } | ItemResult::Failure { .. }) => {
+            ConcurrencyFeedback::Success
+        }
         Err(
             ProviderCallFailure::RateLimited { .. }
             | ProviderCallFailure::Unavailable { .. }
             | ProviderCallFailure::Indeterminate(_),
         ) => ConcurrencyFeedback::Overloaded,
-        Ok(ItemResult::Retry(_) | ItemResult::AccountFault(_)) | Err(_) => {
+        Ok(ItemResult::Retry { .. } | ItemResult::AccountFault(_)) | Err(_) => {
             ConcurrencyFeedback::Ignored
         }
     }

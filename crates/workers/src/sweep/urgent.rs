@@ -1,5 +1,5 @@
-//! Reroutes urgent cargo: from hour 20 on it takes the model's realtime route. Before that, a job
-//! that seems stuck is cancelled in favour of another account.
+//! Reroutes urgent cargo: from hour 20 on it takes the model's flex or realtime route. Before that, a
+//! job that seems stuck is cancelled in favour of another account.
 
 use chrono::TimeDelta;
 use domain::cargo::{CARGO_DEADLINE, JOB_CANCEL_AGE};
@@ -27,15 +27,15 @@ impl SweepStage {
         let (mut all, mut to_servers, mut to_others) = (Vec::new(), Vec::new(), Vec::new());
         for (id, lane) in batches {
             all.push(id.0);
-            if let Some(other) =
-                self.next_lane(lane, REALTIME_FALLBACK_AGE, InferenceMode::Realtime)
+            if let Some(other) = self.next_lane(lane, REALTIME_FALLBACK_AGE)
+                && other.via.is_single_request()
             {
                 to_servers.push(id.0);
                 self.move_waiting(*id, &other, now).await?;
             }
             if self
-                .next_lane(lane, TimeDelta::zero(), InferenceMode::Batch)
-                .is_some()
+                .next_lane(lane, TimeDelta::zero())
+                .is_some_and(|other| other.via == InferenceMode::Batch)
             {
                 to_others.push(id.0);
             }
@@ -68,14 +68,14 @@ impl SweepStage {
         Ok(())
     }
 
-    /// The lane that cargo of this age takes after this one, if it differs and uses `via`.
-    fn next_lane(&self, lane: &Lane, age: TimeDelta, via: InferenceMode) -> Option<Lane> {
+    /// The lane that cargo of this age takes after this one, if it differs.
+    fn next_lane(&self, lane: &Lane, age: TimeDelta) -> Option<Lane> {
         let catalogue = self.catalogue.borrow();
         let model = catalogue.find(&lane.model)?;
         let tried = Some((lane.provider.as_str(), lane.via));
         let routes = model.routes.for_shard(&self.shard.name);
         let next = Lane::of(model, routes.next(tried, age, |_| true));
-        (next.via == via && next != *lane).then_some(next)
+        (next != *lane).then_some(next)
     }
 
     async fn move_waiting(

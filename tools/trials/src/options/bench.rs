@@ -122,6 +122,25 @@ pub struct BenchVideosOptions {
     pub small: bool,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct BenchRoutesOptions {
+    /// Cargo to load: a third each with deadlines of a day, two hours and ten minutes.
+    #[arg(long, default_value_t = 900, default_value_if("small", "true", "30"))]
+    pub cargo: usize,
+    /// Loads per second.
+    #[arg(long, default_value_t = 9, default_value_if("small", "true", "6"))]
+    pub rate: u32,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+impl BenchRoutesOptions {
+    pub fn cargo_per_class(&self) -> usize {
+        (self.cargo / 3).max(1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;

@@ -76,6 +76,26 @@ fn each_way_to_narrow_is_found() {
     assert_eq!(narrowings(&before, &gone).len(), 1);
 }
 
+#[test]
+fn a_new_alternative_is_no_narrowing_unless_it_replaces_the_old_one() {
+    let described = |schema: Value| {
+        json!({"paths": {"/a": {"post": {
+            "requestBody": {"content": {"application/json": {"schema": schema}}}, "responses": {},
+        }}}})
+    };
+    let before = described(json!({"type": ["string", "null"], "maxLength": 9}));
+    let with = |text: Value| {
+        let inner = json!({"oneOf": [text, {"type": "array", "items": {}}]});
+        described(json!({"oneOf": [{"type": "null"}, inner]}))
+    };
+    let same = with(json!({"type": "string", "maxLength": 9}));
+    assert_eq!(narrowings(&before, &same), BTreeSet::new());
+    let shorter = with(json!({"type": "string", "maxLength": 8}));
+    assert_eq!(narrowings(&before, &shorter).len(), 1);
+    let other = with(json!({"type": "integer"}));
+    assert_eq!(narrowings(&before, &other).len(), 1);
+}
+
 /// What the released description allows or promises and the current one does not.
 fn narrowings(released: &Value, current: &Value) -> BTreeSet<String> {
     let mut found = Narrowings {
@@ -158,7 +178,7 @@ impl Narrowings<'_> {
             return;
         }
         let before = resolved(self.released, before);
-        let now = resolved(self.current, now);
+        let now = with_alternatives(self.current, &before, resolved(self.current, now));
         if before["type"] != now["type"] && !before["type"].is_null() {
             let what = format!("the type went from {} to {}", before["type"], now["type"]);
             self.add(place, &what);
@@ -229,4 +249,43 @@ fn resolved(document: &Value, schema: &Value) -> Value {
     let pointer = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
     let target = pointer.and_then(|pointer| document.pointer(pointer));
     target.unwrap_or(schema).clone()
+}
+
+/// A schema that got alternatives is compared with the alternative that was there before: values of
+/// the others belong to requests that were not possible before.
+fn with_alternatives(document: &Value, before: &Value, now: Value) -> Value {
+    if !before["oneOf"].is_null() || now["oneOf"].is_null() {
+        return now;
+    }
+    let all = alternatives(document, &now);
+    let offered: BTreeSet<&str> = all.iter().flat_map(types).collect();
+    let wanted: BTreeSet<&str> = types(before).collect();
+    let is_same = |it: &&Value| types(it).any(|kind| kind != "null" && wanted.contains(kind));
+    match all.iter().find(is_same) {
+        Some(same) if wanted.is_subset(&offered) => {
+            let mut same = same.clone();
+            same["type"] = before["type"].clone();
+            same
+        }
+        _ => now,
+    }
+}
+
+/// All alternatives of a schema, with those of the schemas that it refers to.
+fn alternatives(document: &Value, schema: &Value) -> Vec<Value> {
+    let schema = resolved(document, schema);
+    match schema["oneOf"].as_array() {
+        Some(inner) => inner
+            .iter()
+            .flat_map(|it| alternatives(document, it))
+            .collect(),
+        None => vec![schema],
+    }
+}
+
+/// The types of a schema: one, or an array of them.
+fn types(schema: &Value) -> impl Iterator<Item = &str> {
+    let one = schema["type"].as_str();
+    let many = schema["type"].as_array().into_iter().flatten();
+    one.into_iter().chain(many.filter_map(Value::as_str))
 }

@@ -1,15 +1,22 @@
 //! Input and output of a cargo as conversation turns and as raw JSON.
 
-use domain::params::{ChatParams, ContentBlock, InputText, MessageContent, Params};
+use domain::params::content::MessageContent;
+use domain::params::thinking::Thinking;
+use domain::params::tools::ToolChoice;
+use domain::params::{ChatParams, EmbeddingParams, Params};
 use serde_json::Value;
 
 use crate::project::cargo::pretty_json::format_json;
+use crate::project::cargo::turn_parts::{
+    MAX_SHOWN_BYTES, RemainingBytes, input_parts, output_part,
+};
+pub(crate) use crate::project::cargo::turn_parts::{TurnPart, truncate};
 use crate::text::count;
 
-/// Bytes of a body that the page shows, once as turns and once raw.
-const MAX_SHOWN_BYTES: usize = 100_000;
 /// Numbers of a vector in its preview.
 const MAX_VECTOR_NUMBERS: usize = 6;
+/// Texts of an embedding on the page.
+const MAX_TEXTS: usize = 200;
 
 #[derive(Debug, Default)]
 pub(crate) struct BodyView {
@@ -19,6 +26,8 @@ pub(crate) struct BodyView {
     pub(crate) raw: String,
     pub(crate) size: usize,
     pub(crate) is_cut: bool,
+    /// The request asks for an answer that follows a schema.
+    pub(crate) has_schema: bool,
 }
 
 /// One turn of a conversation.
@@ -29,65 +38,23 @@ pub(crate) struct ConversationTurn {
     pub(crate) parts: Vec<TurnPart>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum TurnPart {
-    Text(String),
-    /// The kind of file, and its id.
-    File(&'static str, String),
-    /// Any other content: its kind, and its JSON.
-    Json(String, String),
-}
-
-/// The remaining bytes to show of a body.
-struct RemainingBytes {
-    left: usize,
-    is_cut: bool,
-}
-
-impl RemainingBytes {
-    const fn new() -> Self {
-        Self {
-            left: MAX_SHOWN_BYTES,
-            is_cut: false,
-        }
-    }
-
-    fn take(&mut self, text: &str) -> String {
-        let shown = truncate(text, self.left);
-        self.left -= shown.len();
-        self.is_cut |= shown.len() < text.len();
-        shown.to_owned()
-    }
-}
-
-/// The longest prefix of at most `max_bytes`, cut at a character boundary.
-pub(crate) fn truncate(text: &str, max_bytes: usize) -> &str {
-    let mut end = max_bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or(text)
-}
-
 pub(crate) fn input(body: &[u8]) -> BodyView {
     let (mut shown, mut room) = (raw(body), RemainingBytes::new());
     match serde_json::from_slice::<Params>(body) {
         Ok(Params::Chat(chat)) => {
             shown.facts = chat_settings(&chat);
             shown.turns = turns(&chat, &mut room);
+            shown.has_schema = chat.output_format().is_some();
         }
         Ok(Params::Embedding(embedding)) => {
-            let texts = match &embedding.input_text {
-                InputText::One(text) => vec![text],
-                InputText::Many(texts) => texts.iter().collect(),
-            };
-            shown.facts = vec![("Texts", count(texts.len()))];
+            let texts = embedding.input_text.texts();
+            shown.facts = embedding_settings(&embedding);
             let pieces = texts
                 .iter()
-                .take(200)
+                .take(MAX_TEXTS)
                 .map(|text| TurnPart::Text(room.take(text)));
             shown.turns = vec![turn("texts", pieces.collect())];
-            shown.is_cut |= texts.len() > 200;
+            shown.is_cut |= texts.len() > MAX_TEXTS;
         }
         Err(_) => {}
     }
@@ -101,18 +68,63 @@ fn chat_settings(chat: &ChatParams) -> Vec<(&'static str, String)> {
         ("temperature", chat.temperature.map(|it| it.to_string())),
         ("top_p", chat.top_p.map(|it| it.to_string())),
         ("top_k", chat.top_k.map(|it| it.to_string())),
+        ("seed", chat.seed.map(|it| it.to_string())),
+        ("tool_choice", chat.tool_choice.as_ref().map(tool_choice)),
+        ("thinking", chat.thinking.map(thinking)),
+        ("effort", effort(chat)),
+        (
+            "Answer",
+            chat.output_format().map(|_| "JSON schema".to_owned()),
+        ),
     ];
     facts.extend(given.into_iter().filter_map(|(name, it)| Some((name, it?))));
     if !chat.stop_sequences.is_empty() {
         facts.push(("stop_sequences", format!("{:?}", chat.stop_sequences)));
     }
+    if !chat.tools.is_empty() {
+        let names: Vec<&str> = chat.tools.iter().map(|tool| tool.name.as_str()).collect();
+        facts.push(("tools", names.join(", ")));
+    }
+    facts
+}
+
+fn effort(chat: &ChatParams) -> Option<String> {
+    let effort = chat.output_config.as_ref()?.effort?;
+    Some(effort.as_str().to_owned())
+}
+
+fn tool_choice(choice: &ToolChoice) -> String {
+    match choice {
+        ToolChoice::Auto { .. } => "auto".to_owned(),
+        ToolChoice::Any { .. } => "any".to_owned(),
+        ToolChoice::Tool { name, .. } => name.clone(),
+        ToolChoice::None => "none".to_owned(),
+    }
+}
+
+fn thinking(thinking: Thinking) -> String {
+    match thinking {
+        Thinking::Disabled => "disabled".to_owned(),
+        Thinking::Adaptive { .. } => "adaptive".to_owned(),
+        Thinking::Enabled { budget_tokens, .. } => {
+            format!("up to {} tokens", count(budget_tokens))
+        }
+    }
+}
+
+fn embedding_settings(embedding: &EmbeddingParams) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("Texts", count(embedding.input_text.texts().len()))];
+    facts.extend(embedding.dimensions.map(|it| ("dimensions", count(it))));
+    let kind = serde_json::to_value(embedding.input_type).unwrap_or_default();
+    facts.extend(kind.as_str().map(|it| ("input_type", it.to_owned())));
     facts
 }
 
 fn turns(chat: &ChatParams, room: &mut RemainingBytes) -> Vec<ConversationTurn> {
     let mut turns = Vec::new();
     if let Some(system) = &chat.system {
-        turns.push(turn("system", vec![TurnPart::Text(room.take(system))]));
+        let text = room.take(&system.joined());
+        turns.push(turn("system", vec![TurnPart::Text(text)]));
     }
     for message in &chat.messages {
         if room.left == 0 {
@@ -122,21 +134,13 @@ fn turns(chat: &ChatParams, room: &mut RemainingBytes) -> Vec<ConversationTurn> 
         let pieces = match &message.content {
             MessageContent::Text(text) => vec![TurnPart::Text(room.take(text))],
             MessageContent::Blocks(blocks) => {
-                blocks.iter().map(|block| block_part(block, room)).collect()
+                let parts = blocks.iter().flat_map(|block| input_parts(block, room));
+                parts.collect()
             }
         };
         turns.push(turn(&message.role, pieces));
     }
     turns
-}
-
-fn block_part(block: &ContentBlock, room: &mut RemainingBytes) -> TurnPart {
-    match block {
-        ContentBlock::Text { text } => TurnPart::Text(room.take(text)),
-        ContentBlock::Image { source } => TurnPart::File("image", room.take(&source.file_id)),
-        ContentBlock::Document { source } => TurnPart::File("document", room.take(&source.file_id)),
-        ContentBlock::Video { source } => TurnPart::File("video", room.take(&source.file_id)),
-    }
 }
 
 fn turn(who: &str, pieces: Vec<TurnPart>) -> ConversationTurn {
@@ -153,7 +157,7 @@ fn turn(who: &str, pieces: Vec<TurnPart>) -> ConversationTurn {
 }
 
 /// The output of a model. Unknown content is shown as JSON.
-pub(crate) fn output(body: &[u8]) -> BodyView {
+pub(crate) fn output(body: &[u8], has_schema: bool) -> BodyView {
     let (mut shown, mut room) = (raw(body), RemainingBytes::new());
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
     if let Some(stop) = answer.get("stop_reason").and_then(Value::as_str) {
@@ -161,7 +165,8 @@ pub(crate) fn output(body: &[u8]) -> BodyView {
     }
     if let Some(pieces) = answer.get("content").and_then(Value::as_array) {
         let who = answer.get("role").and_then(Value::as_str);
-        let pieces = pieces.iter().map(|piece| output_part(piece, &mut room));
+        let pieces = pieces.iter();
+        let pieces = pieces.map(|piece| output_part(piece, has_schema, &mut room));
         shown.turns = vec![turn(who.unwrap_or("assistant"), pieces.collect())];
     }
     if let Some(vectors) = answer.get("embeddings").and_then(Value::as_array) {
@@ -178,15 +183,6 @@ pub(crate) fn output(body: &[u8]) -> BodyView {
     }
     shown.is_cut |= room.is_cut;
     shown
-}
-
-fn output_part(piece: &Value, room: &mut RemainingBytes) -> TurnPart {
-    if let Some(text) = piece.get("text").and_then(Value::as_str) {
-        return TurnPart::Text(room.take(text));
-    }
-    let kind = piece.get("type").and_then(Value::as_str);
-    let json = format_json(&piece.to_string(), room.left).0;
-    TurnPart::Json(kind.unwrap_or("piece").to_owned(), room.take(&json))
 }
 
 fn vector_preview(vector: &Value) -> String {
@@ -254,6 +250,45 @@ mod tests {
     }
 
     #[test]
+    fn what_a_request_asks_for_is_listed() {
+        let body = serde_json::json!({
+            "model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}],
+            "system": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            "tools": [
+                {"name": "x", "input_schema": {"type": "object"}},
+                {"name": "y", "input_schema": {"type": "object"}},
+            ],
+            "tool_choice": {"type": "tool", "name": "y"},
+            "thinking": {"type": "enabled", "budget_tokens": 2048},
+            "output_config": {
+                "format": {"type": "json_schema", "schema": {}}, "effort": "low",
+            },
+            "seed": 7,
+        });
+        let shown = input(body.to_string().as_bytes());
+        let facts: Vec<String> = shown
+            .facts
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        insta::assert_snapshot!(facts.join("\n"), @r"
+        max_tokens: 5
+        seed: 7
+        tool_choice: y
+        thinking: up to 2,048 tokens
+        effort: low
+        Answer: JSON schema
+        tools: x, y
+        ");
+        assert!(shown.has_schema);
+        let system = shown.turns.first().map(|it| it.parts.as_slice());
+        assert_eq!(
+            system,
+            Some([TurnPart::Text("a\n\nb".to_owned())].as_slice())
+        );
+    }
+
+    #[test]
     fn long_bodies_are_truncated() {
         let long = "ä".repeat(MAX_SHOWN_BYTES);
         let body = serde_json::json!({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": long}, {"role": "user", "content": "not reached"}]});
@@ -264,14 +299,14 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_loosely() {
-        let shown = output(br#"{"content":[{"type":"text","text":"a"},{"type":"tool_use","name":"x"}],"stop_reason":"end_turn"}"#);
+        let shown = output(br#"{"content":[{"type":"text","text":"a"},{"type":"tool_use","name":"x"}],"stop_reason":"end_turn"}"#, false);
         let pieces: usize = shown.turns.iter().map(|it| it.parts.len()).sum();
         assert_eq!((pieces, shown.facts.len()), (2, 1));
-        let shown = output(br#"{"embeddings":[[1,2,3,4,5,6,7],[1]]}"#);
+        let shown = output(br#"{"embeddings":[[1,2,3,4,5,6,7],[1]]}"#, false);
         assert_eq!(
             shown.facts,
             [("Vectors", "2".to_owned()), ("Dimensions", "7".to_owned())]
         );
-        assert!(output(b"\xff no json").turns.is_empty());
+        assert!(output(b"\xff no json", false).turns.is_empty());
     }
 }

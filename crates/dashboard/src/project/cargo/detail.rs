@@ -6,9 +6,11 @@ use axum::response::Response;
 use chrono::TimeDelta;
 use domain::cargo::{self, CargoStatus};
 use domain::id::CargoId;
+use domain::load_warning::LoadWarning;
 use domain::money::Money;
 use domain::saving::Saving;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use domain::waiting_status::WaitingStatus;
 use store::shard::tracking::{self, TrackedCargo};
 use store::view::cargo_detail::{self, CargoDetail, LoggedAttempt};
@@ -52,6 +54,9 @@ struct CargoPage {
     metadata: Option<BodyView>,
     deadline: Timestamp,
     money: CargoCost,
+    /// Parts of the tokens that have a price of their own, and thoughts.
+    token_parts: Vec<(&'static str, String)>,
+    warnings: Vec<LoadWarning>,
 }
 
 /// The hold and its settlement.
@@ -192,6 +197,7 @@ pub(crate) async fn page(
     let facts = timeline_facts(&tracked, &beside, &attempts, now);
     let parts = timeline::build_segments(&facts);
     let outcome = tracked.outcome.as_ref();
+    let input = body::input(&beside.input);
     Ok(render_page(&CargoPage {
         id,
         public_url: state.options.public_url.clone(),
@@ -207,21 +213,44 @@ pub(crate) async fn page(
         timeline_chart: timeline::draw(&parts),
         durations: timeline::sum_by_step(&parts),
         events: events::list_events(&tracked, &beside, &attempts),
-        input: body::input(&beside.input),
         output: outcome
             .filter(|it| it.success)
-            .map(|it| body::output(&it.body)),
+            .map(|it| body::output(&it.body, input.has_schema)),
+        input,
         error: outcome
             .filter(|it| !it.success && tracked.erased_at.is_none())
             .map(|it| body::plain_text(&it.body)),
         metadata: tracked.metadata.as_deref().map(body::raw),
-        deadline: cargo::deadline(tracked.created_at),
+        deadline: tracked
+            .deadline_at
+            .unwrap_or_else(|| cargo::deadline(tracked.created_at)),
         money: CargoCost::of(&tracked),
+        token_parts: outcome.map_or_else(Vec::new, |it| token_parts(it.buckets)),
+        warnings: read_warnings(tracked.warnings.as_deref()),
         page,
         tracked,
         details: beside,
         attempts,
     }))
+}
+
+fn token_parts(buckets: TokenBuckets) -> Vec<(&'static str, String)> {
+    let parts = [
+        ("Cached input", buckets.cached),
+        ("Cache writes", buckets.cache_write),
+        ("Cache writes (1 h)", buckets.cache_write_1h),
+        ("Thinking", buckets.thinking),
+    ];
+    let parts = parts.into_iter().filter(|(_, tokens)| *tokens > 0);
+    parts
+        .map(|(name, tokens)| (name, text::count(tokens)))
+        .collect()
+}
+
+/// What the load accepted without using it.
+fn read_warnings(json: Option<&[u8]>) -> Vec<LoadWarning> {
+    let read = json.and_then(|json| serde_json::from_slice(json).ok());
+    read.unwrap_or_default()
 }
 
 /// Whether the outcome or the callback is pending.
@@ -255,5 +284,41 @@ fn timeline_facts<'a>(
         attempts,
         next_at: callback.and_then(|callback| callback.next_attempt_at),
         now: now.max(tracked.created_at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_parts_that_exist_are_shown() {
+        let plain = TokenBuckets {
+            fresh: 10,
+            output: 5,
+            ..TokenBuckets::default()
+        };
+        assert!(token_parts(plain).is_empty());
+        let used = TokenBuckets {
+            cached: 31_180,
+            cache_write_1h: 7,
+            thinking: 371,
+            ..plain
+        };
+        let expected = [
+            ("Cached input", "31,180".to_owned()),
+            ("Cache writes (1 h)", "7".to_owned()),
+            ("Thinking", "371".to_owned()),
+        ];
+        assert_eq!(token_parts(used), expected);
+    }
+
+    #[test]
+    fn warnings_are_read_from_their_json() {
+        let json = br#"[{"field":"params.top_k","code":"ignored_by_model","message":"no effect"}]"#;
+        let warnings = read_warnings(Some(json));
+        let fields: Vec<_> = warnings.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(fields, ["params.top_k"]);
+        assert!(read_warnings(None).is_empty());
     }
 }

@@ -14,7 +14,11 @@ pub(crate) struct UsageTotals {
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     pub(crate) input_tokens: u64,
+    /// The part of the input that was read from a cache.
+    pub(crate) cached_tokens: u64,
     pub(crate) output_tokens: u64,
+    /// The part of the output that was thoughts.
+    pub(crate) thinking_tokens: u64,
     pub(crate) charged: Money,
     pub(crate) realtime: Money,
     pub(crate) saved: Money,
@@ -26,7 +30,9 @@ impl UsageTotals {
         self.succeeded += used.succeeded;
         self.failed += used.failed;
         self.input_tokens += used.input_tokens;
+        self.cached_tokens += used.cached_tokens;
         self.output_tokens += used.output_tokens;
+        self.thinking_tokens += used.thinking_tokens;
         self.charged = self.charged + used.charged;
         self.realtime = self.realtime + used.realtime;
         self.saved = self.saved + used.saved;

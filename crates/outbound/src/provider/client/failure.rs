@@ -25,6 +25,14 @@ pub enum ProviderSetupFailure {
     Tls(#[from] TlsSetupFailure),
 }
 
+/// What a failure of a call can mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallTraits {
+    pub(super) retry_safety: RetrySafety,
+    pub(super) has_caller_input: bool,
+    pub(super) is_flex: bool,
+}
+
 /// Never contains a credential or a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderCallFailure {
@@ -45,6 +53,9 @@ pub enum ProviderCallFailure {
     /// The provider did not run the call.
     #[error("rate limited by the provider")]
     RateLimited { retry_after: Option<Duration> },
+    /// A flex call: the provider has no spare capacity, did not run the call and bills nothing.
+    #[error("the provider has no spare capacity for flex requests")]
+    NoCapacity { retry_after: Option<Duration> },
     /// The call had no effect, or a harmless one: a retry is safe.
     #[error("provider unavailable: {why}")]
     Unavailable {
@@ -128,7 +139,9 @@ pub(super) fn from_exchange(
     };
     match retry_safety {
         RetrySafety::Safe => ProviderCallFailure::unavailable(why),
-        RetrySafety::MayBillTwice => ProviderCallFailure::Indeterminate(why),
+        RetrySafety::MayBillIfLost | RetrySafety::MayBillTwice => {
+            ProviderCallFailure::Indeterminate(why)
+        }
     }
 }
 
@@ -138,17 +151,19 @@ pub(super) fn from_response(
     status: u16,
     headers: &HeaderMap,
     body: &[u8],
-    retry_safety: RetrySafety,
-    has_caller_input: bool,
+    call: CallTraits,
 ) -> ProviderCallFailure {
     let error = ProviderError::parse(body);
     let retry_after = parse_retry_after(headers, &error);
     let asks_for_payment = error.asks_for_payment();
-    if error.has_payment_code() || (asks_for_payment && !has_caller_input) {
+    if error.has_payment_code() || (asks_for_payment && !call.has_caller_input) {
         return ProviderCallFailure::OutOfCredit;
     }
     if error.has_credential_code() {
         return ProviderCallFailure::Unauthorized;
+    }
+    if call.is_flex && is_capacity_refusal(status, &error) {
+        return ProviderCallFailure::NoCapacity { retry_after };
     }
     match status {
         401 | 403 => ProviderCallFailure::Unauthorized,
@@ -157,7 +172,7 @@ pub(super) fn from_response(
         413 => ProviderCallFailure::TooLarge,
         429 => ProviderCallFailure::RateLimited { retry_after },
         409 => ProviderCallFailure::Conflict,
-        408 | 425 | 500.. if retry_safety == RetrySafety::MayBillTwice => {
+        408 | 425 | 500.. if call.retry_safety == RetrySafety::MayBillTwice => {
             ProviderCallFailure::Indeterminate(format!("status {status}"))
         }
         408 | 425 | 500.. => ProviderCallFailure::Unavailable {
@@ -170,6 +185,21 @@ pub(super) fn from_response(
             message: error.message_or_default(status),
             code: error.code,
         },
+    }
+}
+
+/// Gemini answers 503, Groq 498, and `OpenAI` and Azure 429 with a code or a message of their own.
+/// Any other 429 is a rate limit.
+fn is_capacity_refusal(status: u16, error: &ProviderError) -> bool {
+    let says_so = |text: &str| {
+        let letters = text.chars().filter(char::is_ascii_alphabetic);
+        let letters: String = letters.map(|it| it.to_ascii_lowercase()).collect();
+        letters.starts_with("resourceunavailable")
+    };
+    match status {
+        498 | 503 => true,
+        429 => says_so(&error.code) || says_so(&error.message),
+        _ => false,
     }
 }
 
@@ -186,16 +216,24 @@ mod tests {
     use super::*;
 
     fn of(status: u16, body: &str, retry_safety: RetrySafety) -> ProviderCallFailure {
-        let headers = HeaderMap::new();
-        from_response(status, &headers, body.as_bytes(), retry_safety, false)
+        let call = CallTraits {
+            retry_safety,
+            has_caller_input: false,
+            is_flex: false,
+        };
+        from_response(status, &HeaderMap::new(), body.as_bytes(), call)
     }
 
     #[test]
     fn h2_a_message_that_may_repeat_caller_input_says_nothing_about_the_account() {
         let headers = HeaderMap::new();
         let judge = |status, body: &str, has_caller_input| {
-            let body = body.as_bytes();
-            from_response(status, &headers, body, RetrySafety::Safe, has_caller_input)
+            let call = CallTraits {
+                retry_safety: RetrySafety::Safe,
+                has_caller_input,
+                is_flex: false,
+            };
+            from_response(status, &headers, body.as_bytes(), call)
         };
         let anthropic = r#"{"error":{"type":"invalid_request_error",
             "message":"Your credit balance is too low"}}"#;
@@ -230,6 +268,41 @@ mod tests {
                 "{status}"
             );
         }
+    }
+
+    #[test]
+    fn only_a_lost_response_of_one_request_may_be_billed() {
+        let safety = RetrySafety::MayBillIfLost;
+        let refused = of(500, "", safety);
+        assert!(matches!(refused, ProviderCallFailure::Unavailable { .. }));
+        let lost = from_exchange(HttpFailure::ResponseCut, safety);
+        assert!(matches!(lost, ProviderCallFailure::Indeterminate(_)));
+    }
+
+    #[test]
+    fn spare_capacity_can_be_missing_for_flex_calls_only() {
+        let mut headers = HeaderMap::new();
+        headers.insert("retry-after", http::HeaderValue::from_static("7"));
+        let judge = |status, body: &str, is_flex| {
+            let call = CallTraits {
+                retry_safety: RetrySafety::MayBillIfLost,
+                has_caller_input: true,
+                is_flex,
+            };
+            from_response(status, &headers, body.as_bytes(), call)
+        };
+        let coded = r#"{"error":{"message":"m","code":"resource_unavailable"}}"#;
+        let told = r#"{"error":{"message":"Resource Unavailable: try later","code":null}}"#;
+        let groq = r#"{"error":{"message":"m","code":"capacity_exceeded"}}"#;
+        for (status, body) in [(429, coded), (429, told), (498, groq), (503, "")] {
+            let retry_after = Some(Duration::from_secs(7));
+            let expected = ProviderCallFailure::NoCapacity { retry_after };
+            assert_eq!(judge(status, body, true), expected, "{status} {body}");
+            assert_ne!(judge(status, body, false), expected, "{status} {body}");
+        }
+        let limited = r#"{"error":{"message":"m","code":"rate_limit_exceeded"}}"#;
+        let failure = judge(429, limited, true);
+        assert!(matches!(failure, ProviderCallFailure::RateLimited { .. }));
     }
 
     #[test]

@@ -1,11 +1,14 @@
-//! Chat: echoes the last user message within all limits of the request.
+//! Chat: echoes the last user message within all limits of the request. It never calls a tool.
 
 use std::borrow::Cow;
 
 use domain::id::CargoId;
 use domain::model::Model;
-use domain::outcome::{ChatCompletion, Completion, CompletionText, StopReason, TokenUsage};
+use domain::outcome::{
+    ChatCompletion, Completion, CompletionBlock, ReportedUsage, StopReason, TokenUsage,
+};
 use domain::params::ChatParams;
+use domain::params::content::SystemPrompt;
 
 use super::directives::MockDirectives;
 use super::tokens;
@@ -57,10 +60,12 @@ pub(super) fn complete(
         id: format!("msg_{}", cargo.uuid().simple()),
         kind: "message".to_owned(),
         role: "assistant".to_owned(),
-        content: vec![CompletionText::of(text)],
+        content: vec![CompletionBlock::plain_text(text)],
         model: model.id.clone(),
         stop_reason: directives.stop.unwrap_or(stop_reason),
-        usage,
+        stop_sequence: None,
+        stop_details: None,
+        usage: ReportedUsage::plain(usage),
     })
 }
 
@@ -72,12 +77,17 @@ fn first_stop_sequence(text: &str, sequences: &[String]) -> Option<usize> {
 }
 
 fn input_tokens(chat: &ChatParams) -> u64 {
-    let system = chat.system.as_deref().into_iter();
+    let system = chat.system.as_ref().map_or(0, |system| match system {
+        SystemPrompt::Text(text) => tokens::count(text),
+        SystemPrompt::Blocks(blocks) => {
+            blocks.iter().map(|block| tokens::count(block.text())).sum()
+        }
+    });
     let texts = chat
         .messages
         .iter()
         .flat_map(|message| message.content.texts());
-    system.chain(texts).map(tokens::count).sum()
+    system + texts.map(tokens::count).sum::<u64>()
 }
 
 fn filler_text(count: u32) -> String {

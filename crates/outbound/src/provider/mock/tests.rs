@@ -1,7 +1,7 @@
 //! The mock provider as a worker uses it: every open item is asked for its answer.
 
 use chrono::DateTime;
-use domain::id::{BatchId, Berth, CargoId};
+use domain::id::{BatchId, Berth, CargoId, OrganizationId};
 use domain::model::ModelKind;
 use domain::outcome::Completion;
 
@@ -21,6 +21,7 @@ fn item(number: u64, params: &str) -> BatchItem {
         cargo: cargo(number),
         attempt: 1,
         loaded_at: at(0),
+        organization: OrganizationId::new(at(0), Berth::new(7).unwrap(), 1),
         params,
     }
 }
@@ -91,6 +92,17 @@ fn the_last_user_message_is_echoed() {
         {"role":"user","content":[{"type":"text","text":"Hello,"},{"type":"text","text":"longshore!"}]},
         {"role":"assistant","content":"[mock:fail=not a user message]"}]}"#;
     insta::assert_snapshot!(outcome(&svc_mock(), &item(1, params)), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello,\nlongshore!"}],"model":"svc-mock","stop_reason":"end_turn","usage":{"input_tokens":26,"output_tokens":5}}"#);
+}
+
+#[test]
+fn tools_are_ignored_and_the_text_is_echoed() {
+    let params = r#"{"model":"svc-mock","max_tokens":100,"system":[{"type":"text","text":"Be"},{"type":"text","text":"brief."}],
+        "tools":[{"name":"find","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},
+        "messages":[
+        {"role":"user","content":"Find it."},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"find","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"here"},{"type":"text","text":"Thanks."}]}]}"#;
+    insta::assert_snapshot!(outcome(&svc_mock(), &item(1, params)), @r#"{"id":"msg_019b76daa80070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Thanks."}],"model":"svc-mock","stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}"#);
 }
 
 #[test]

@@ -1,28 +1,33 @@
 //! JSONL lines of the batch API: one request, or one result.
 
+use domain::model_answer::ModelAnswer;
+use domain::route::Route;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::service::OpenAiService;
 use crate::provider::BatchItem;
 use crate::provider::batch_provider::UnknownResultLine;
 use crate::provider::item_key::ItemKey;
 use crate::provider::item_result::ItemResult;
 use crate::provider::media::MediaSource;
 use crate::provider::media::UnsupportedItem;
-use crate::provider::openai_compatible::{self, ApiDialect};
+use crate::provider::openai_compatible;
 use crate::provider::provider_error::ProviderError;
 
 pub(super) fn encode(
     item: &BatchItem,
-    upstream: &str,
+    route: &Route,
     media: &dyn MediaSource,
+    service: &OpenAiService,
 ) -> Result<Vec<u8>, UnsupportedItem> {
-    let body = openai_compatible::request_body(&item.params, upstream, media, ApiDialect::OpenAi)?;
+    let body = openai_compatible::request_body(item, route, media, service.dialect)?;
+    let path = openai_compatible::endpoint_path(item.params.kind(), route.api);
     let line = json!({
         "custom_id": item.key(),
         "method": "POST",
-        "url": format!("/v1{}", openai_compatible::endpoint_path(item.params.kind())),
+        "url": format!("{}{path}", service.url_prefix),
         "body": body,
     });
     Ok(format!("{line}\n").into_bytes())
@@ -44,12 +49,12 @@ struct Response<'a> {
     body: &'a RawValue,
 }
 
-pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|_| UnknownResultLine)?;
     let key: ItemKey = line.custom_id.parse().map_err(|_| UnknownResultLine)?;
     let end = match (line.response, line.error) {
         (Some(answer), _) if answer.status_code == 200 => {
-            openai_compatible::parse_response(answer.body.get(), key, model)
+            without_tier(openai_compatible::parse_response(answer.body.get(), key))
         }
         // If the request ran, the error is inside the response.
         (Some(answer), _) => {
@@ -59,7 +64,7 @@ pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemResult), 
         // If it never ran, there is only an error: `batch_expired`, `batch_cancelled`.
         (None, Some(error)) => {
             let code = ProviderError::from_json(&error).code;
-            ItemResult::Retry(if code.is_empty() {
+            ItemResult::retry(if code.is_empty() {
                 "the provider did not run the request".to_owned()
             } else {
                 code
@@ -68,4 +73,18 @@ pub(super) fn decode(line: &[u8], model: &str) -> Result<(ItemKey, ItemResult), 
         (None, None) => ItemResult::retry("the provider did not run the request"),
     };
     Ok((key, end))
+}
+
+/// The tier in a result line is not the one that is billed: the whole job has the batch price.
+fn without_tier(result: ItemResult) -> ItemResult {
+    match result {
+        ItemResult::Answer(answer) => ItemResult::Answer(ModelAnswer {
+            tier: None,
+            ..answer
+        }),
+        other @ (ItemResult::Embeddings { .. }
+        | ItemResult::Failure { .. }
+        | ItemResult::Retry { .. }
+        | ItemResult::AccountFault(_)) => other,
+    }
 }

@@ -4,17 +4,19 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use chrono::DateTime;
+use domain::route::{ChatApi, Route};
 use serde_json::{Value, json};
 
 use super::batch::{OpenAiBatch, OpenAiBatchList};
-use super::line;
+use super::{OpenAiService, line};
 use crate::provider::batch_provider::{
     JobSearch, ProviderFileId, SubmissionLabel, UnknownResultLine,
 };
 use crate::provider::fixtures;
 use crate::provider::fixtures::{
-    FixtureMedia, chat_with_role, describe, embedding, full_chat, key,
+    FixtureMedia, chat_with_role, describe, embedding, full_chat, key, route,
 };
+use crate::provider::item_result::ItemResult;
 use crate::provider::media::NoMedia;
 
 fn described_status(batch: &Value) -> String {
@@ -24,17 +26,47 @@ fn described_status(batch: &Value) -> String {
 
 #[test]
 fn a_line_names_its_item_and_its_endpoint() {
-    let encoded = line::encode(&chat_with_role("user"), "theirs", &NoMedia).unwrap();
-    insta::assert_snapshot!(fixtures::line_text(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/chat/completions","body":{"model":"theirs","messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":5}}"#);
-    let encoded = line::encode(&embedding(&json!("a")), "theirs", &NoMedia).unwrap();
-    insta::assert_snapshot!(fixtures::line_text(encoded), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/embeddings","body":{"model":"theirs","input":"a","encoding_format":"float"}}"#);
+    let encoded = |item, route: &Route| {
+        let line = line::encode(&item, route, &NoMedia, &OpenAiService::OPENAI);
+        fixtures::line_text(line.unwrap())
+    };
+    insta::assert_snapshot!(encoded(chat_with_role("user"), &route()), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/chat/completions","body":{"model":"theirs","messages":[{"role":"user","content":"Hi"}],"max_completion_tokens":5,"safety_identifier":"48578e4c6b8f6aed94d45ceab778c3ff"}}"#);
+    insta::assert_snapshot!(encoded(embedding(&json!("a")), &route()), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/embeddings","body":{"model":"theirs","input":"a","encoding_format":"float"}}"#);
+    let responses = Route {
+        api: ChatApi::Responses,
+        ..route()
+    };
+    insta::assert_snapshot!(encoded(chat_with_role("user"), &responses), @r#"{"custom_id":"crg_019b76daa80070008070000000000001-a2","method":"POST","url":"/v1/responses","body":{"model":"theirs","input":[{"type":"message","role":"user","content":"Hi"}],"max_output_tokens":5,"store":false,"safety_identifier":"48578e4c6b8f6aed94d45ceab778c3ff"}}"#);
 }
 
 #[test]
 fn the_same_item_is_the_same_bytes() {
-    let encoded = || line::encode(&full_chat(), "theirs", &FixtureMedia).unwrap();
+    let encoded = || {
+        let line = line::encode(
+            &full_chat(),
+            &route(),
+            &FixtureMedia,
+            &OpenAiService::OPENAI,
+        );
+        line.unwrap()
+    };
     assert_eq!(encoded(), encoded());
     fixtures::line_text(encoded());
+}
+
+#[test]
+fn the_tier_of_a_line_is_not_that_of_the_bill() {
+    let body = json!({
+        "choices": [{"message": {"content": "t"}, "finish_reason": "stop"}],
+        "service_tier": "default",
+    });
+    let response = json!({"status_code": 200, "body": body});
+    let line = json!({"custom_id": key(), "response": response});
+    let (_, end) = line::decode(line.to_string().as_bytes()).unwrap();
+    let ItemResult::Answer(answer) = end else {
+        unreachable!("{end:?}")
+    };
+    assert_eq!(answer.tier, None);
 }
 
 #[test]
@@ -64,7 +96,7 @@ fn every_line_of_results_has_its_end() {
         (Value::Null, Value::Null),
     ] {
         let line = json!({"id": "b", "custom_id": key(), "response": response, "error": error});
-        let (item, end) = line::decode(line.to_string().as_bytes(), "ours").unwrap();
+        let (item, end) = line::decode(line.to_string().as_bytes()).unwrap();
         assert_eq!(item, key());
         let status = &response["status_code"];
         writeln!(rows, "{status} {}: {}", error["code"], describe(&end)).unwrap();
@@ -95,7 +127,7 @@ fn a_line_without_a_valid_item_key_is_refused() {
         r#"{"custom_id":1}"#,
     ] {
         assert_eq!(
-            line::decode(line.as_bytes(), "ours"),
+            line::decode(line.as_bytes()),
             Err(UnknownResultLine),
             "{line}"
         );

@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
+use domain::id::OrganizationId;
+use domain::route::{InferenceMode, Route};
 use outbound::provider::BatchItem;
 use outbound::provider::batch_provider::ENCODER_VERSION;
 use outbound::provider::media::NoMedia;
 use proptest::prelude::*;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{TIMEOUTS, batch_providers, item, spool};
 
@@ -23,23 +26,30 @@ async fn a_job_submitted_under_this_version_can_be_rebuilt() {
         ],
         "temperature": 0.1, "top_p": 1e-7, "top_k": 40, "stop_sequences": ["END"],
     });
+    let organization = OrganizationId::from_uuid(Uuid::nil());
+    let short = BatchItem {
+        organization,
+        ..item(1, "Hi")
+    };
     let full = BatchItem {
+        organization,
         params: serde_json::from_value(chat).unwrap(),
         ..item(2, "")
     };
+    let route = Route::plain("account", "theirs", InferenceMode::Batch);
     let mut digests = format!("encoder {ENCODER_VERSION}\n");
     for provider in batch_providers("http://127.0.0.1:1", TIMEOUTS) {
         let mut spool = spool().await;
-        for item in [&item(1, "Hi"), &full] {
-            let line = provider.encode(item, "theirs", &NoMedia).unwrap();
+        for item in [&short, &full] {
+            let line = provider.encode(item, &route, &NoMedia).unwrap();
             spool.write(&line).await.unwrap();
         }
         writeln!(digests, "{}", hex::encode(spool.sha256().0)).unwrap();
     }
     insta::assert_snapshot!(digests, @r"
-    encoder 1
-    d2bc7f38c3d7e2c05ad21425873e30535543027d98c48ae9c54d869f432aefab
-    dd3f2bea2cdedab8c36bd4893a844baeb805872a6a72241417a23c9850d31854
+    encoder 2
+    ed54a5a0fcc224d0bedecca496b5d59eca92c8c44ce7cc1e80ef0a9bb7e9ec19
+    bd615241da37801b10e8bd0224675c1b4e3bf88609baf893ee2a8eccc51a10fa
     e4ed2c3b3445cb1a631e8596b64f245c129f63a0e23333159fc47f510c154f23
     ");
 }
@@ -75,7 +85,7 @@ proptest! {
         length in 0_usize..30,
     ) {
         for (provider, line) in batch_providers("http://127.0.0.1:1", TIMEOUTS).iter().zip(valid_result_lines()) {
-            let item_of = |line: &[u8]| provider.decode_result(line, "ours").map(|(key, _)| key);
+            let item_of = |line: &[u8]| provider.decode_result(line).map(|(key, _)| key);
             prop_assert_eq!(item_of(line.as_bytes()), Ok(item(1, "").key()));
             let at = at.index(line.len());
             let mut bytes = line.into_bytes();

@@ -1,25 +1,46 @@
-//! Self-hosted servers, which answer in real time.
+//! Servers and accounts that answer in real time.
 
 use std::time::Duration;
 
 use domain::outcome::Outcome;
 use domain::reason_code::FailureCode;
+use domain::response_shape::ResponseShape;
+use domain::route::{ChatApi, InferenceMode, Route};
+use domain::token_buckets::TokenBuckets;
 use outbound::provider::client::{ProviderCallFailure, ProviderOptions};
 use outbound::provider::item_result::ItemResult;
 use outbound::provider::media::NoMedia;
-use outbound::provider::realtime::RealtimeProvider;
+use outbound::provider::openai::OpenAiService;
+use outbound::provider::realtime::{
+    OpenAiRealtime, ProbedFeatures, RealtimeProvider as _, ServerDialect,
+};
 use serde_json::{Value, json};
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply, plain_reply};
 use tokio_rustls::rustls::RootCertStore;
 
-use super::{TIMEOUTS, base, item, options, realtime};
+use super::{SECRET, TIMEOUTS, base, item, options};
 use crate::support::LONG_TIMEOUT;
+
+fn route(via: InferenceMode) -> Route {
+    Route::plain("account", "theirs", via)
+}
+
+fn server(base: &str) -> OpenAiRealtime {
+    let options = options(base, TIMEOUTS);
+    OpenAiRealtime::new(options, RootCertStore::empty(), ServerDialect::SelfHosted).unwrap()
+}
+
+fn service(base: &str, service: OpenAiService) -> OpenAiRealtime {
+    let options = options(base, TIMEOUTS);
+    OpenAiRealtime::for_service(options, RootCertStore::empty(), service).unwrap()
+}
 
 async fn complete_with_reply(reply: ScriptedReply) -> Result<ItemResult, ProviderCallFailure> {
     let receiver = ScriptedReceiver::start([reply]).await;
-    let server = realtime(&format!("{}/v1", base(&receiver)), TIMEOUTS);
+    let server = server(&format!("{}/v1", base(&receiver)));
+    let route = route(InferenceMode::Realtime);
     server
-        .complete_item(&item(1, "Hi"), "theirs", &NoMedia, LONG_TIMEOUT)
+        .complete_item(&item(1, "Hi"), &route, &NoMedia, LONG_TIMEOUT)
         .await
 }
 
@@ -30,16 +51,18 @@ async fn an_item_is_asked_and_answered() {
         "usage": {"prompt_tokens": 3, "completion_tokens": 1},
     });
     let receiver = ScriptedReceiver::start([plain_reply(200, &body.to_string())]).await;
-    let server = realtime(&format!("{}/v1", base(&receiver)), TIMEOUTS);
+    let server = server(&format!("{}/v1", base(&receiver)));
+    let asked = item(1, "Hi");
+    let route = route(InferenceMode::Realtime);
     let end = server
-        .complete_item(&item(1, "Hi"), "theirs", &NoMedia, LONG_TIMEOUT)
+        .complete_item(&asked, &route, &NoMedia, LONG_TIMEOUT)
         .await;
-    let Ok(ItemResult::Outcome {
-        outcome: Outcome::Success(completion),
-        is_usage_known: true,
-    }) = end
-    else {
-        panic!("{end:?}")
+    let Ok(ItemResult::Answer(answer)) = end else {
+        unreachable!("{end:?}")
+    };
+    let judged = answer.into_outcome(asked.cargo, "ours", ResponseShape::default(), &[]);
+    let Outcome::Success(completion) = judged.outcome else {
+        unreachable!("{judged:?}")
     };
     insta::assert_snapshot!(serde_json::to_string(&completion).unwrap(), @r#"{"id":"msg_01a1df141e0070008070000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Hello"}],"model":"ours","stop_reason":"stop_sequence","usage":{"input_tokens":3,"output_tokens":1}}"#);
     let request = &receiver.received()[0];
@@ -61,7 +84,8 @@ async fn a_server_that_asks_for_no_credential_is_shown_none() {
         credential: None,
         ..options(&base(&receiver), TIMEOUTS)
     };
-    let server = RealtimeProvider::new(options, RootCertStore::empty()).unwrap();
+    let roots = RootCertStore::empty();
+    let server = OpenAiRealtime::new(options, roots, ServerDialect::SelfHosted).unwrap();
     server.check_health().await.unwrap();
     assert!(!receiver.received()[0].head.contains("authorization"));
 }
@@ -71,9 +95,9 @@ async fn what_is_wrong_with_an_item_fails_it() {
     let too_long =
         r#"{"error":{"code":400,"message":"too long","type":"exceed_context_size_error"}}"#;
     let failed = |code: FailureCode, message: &str| {
-        Ok(ItemResult::Outcome {
-            outcome: Outcome::Failure(code.with_message(message)),
-            is_usage_known: true,
+        Ok(ItemResult::Failure {
+            failure: code.with_message(message),
+            billed: TokenBuckets::default(),
         })
     };
     assert_eq!(
@@ -123,15 +147,127 @@ async fn what_is_wrong_with_a_server_is_its_failure() {
 #[tokio::test]
 async fn a_server_that_hangs_is_left() {
     let receiver = ScriptedReceiver::start([ScriptedReply::Silence]).await;
-    let server = realtime(&base(&receiver), TIMEOUTS);
     let within = Duration::from_millis(100);
-    let result = server
-        .complete_item(&item(1, "Hi"), "theirs", &NoMedia, within)
+    let realtime = route(InferenceMode::Realtime);
+    let result = server(&base(&receiver))
+        .complete_item(&item(1, "Hi"), &realtime, &NoMedia, within)
         .await;
     assert!(matches!(
         result,
         Err(ProviderCallFailure::Unavailable { .. })
     ));
+    // A provider bills the answer although it was late.
+    let receiver = ScriptedReceiver::start([ScriptedReply::Silence]).await;
+    let result = service(&base(&receiver), OpenAiService::OPENAI)
+        .complete_item(&item(1, "Hi"), &realtime, &NoMedia, within)
+        .await;
+    assert!(matches!(result, Err(ProviderCallFailure::Indeterminate(_))));
+}
+
+#[tokio::test]
+async fn a_flex_request_names_its_tier_and_may_find_no_capacity() {
+    let body = json!({
+        "status": "completed", "service_tier": "flex",
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "Hello"}]}],
+        "usage": {"input_tokens": 3, "output_tokens": 1, "total_tokens": 4},
+    });
+    let full = r#"{"error":{"message":"m","code":"resource_unavailable"}}"#;
+    let receiver = ScriptedReceiver::start([
+        plain_reply(200, &body.to_string()),
+        plain_reply(429, full),
+        plain_reply(429, full),
+    ])
+    .await;
+    let account = service(&format!("{}/v1", base(&receiver)), OpenAiService::OPENAI);
+    let flex = Route {
+        api: ChatApi::Responses,
+        ..route(InferenceMode::Flex)
+    };
+    let asked = item(1, "Hi");
+    let end = account
+        .complete_item(&asked, &flex, &NoMedia, LONG_TIMEOUT)
+        .await;
+    let Ok(ItemResult::Answer(answer)) = end else {
+        unreachable!("{end:?}")
+    };
+    assert_eq!(answer.tier, Some(InferenceMode::Flex));
+    let end = account
+        .complete_item(&asked, &flex, &NoMedia, LONG_TIMEOUT)
+        .await;
+    let no_capacity = ProviderCallFailure::NoCapacity { retry_after: None };
+    assert_eq!(end, Err(no_capacity));
+    let realtime = route(InferenceMode::Realtime);
+    let end = account
+        .complete_item(&asked, &realtime, &NoMedia, LONG_TIMEOUT)
+        .await;
+    let busy = ProviderCallFailure::RateLimited { retry_after: None };
+    assert_eq!(end, Err(busy));
+    let posts = receiver.received();
+    let tiers = posts.iter().map(|request| {
+        let path = request.head.split(' ').nth(1).unwrap();
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        format!("{path} {}", sent["service_tier"])
+    });
+    let tiers: Vec<String> = tiers.collect();
+    assert_eq!(
+        tiers,
+        [
+            "/v1/responses \"flex\"",
+            "/v1/responses \"flex\"",
+            "/v1/chat/completions null"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn azure_gets_the_credential_in_its_own_header() {
+    let models = r#"{"data":[{"id":"a"}]}"#;
+    let receiver = ScriptedReceiver::start([plain_reply(200, models)]).await;
+    let account = service(
+        &format!("{}/openai/v1", base(&receiver)),
+        OpenAiService::AZURE,
+    );
+    account.check_health().await.unwrap();
+    let head = &receiver.received()[0].head;
+    assert!(
+        head.starts_with("GET /openai/v1/models HTTP/1.1\r\n"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("api-key: {SECRET}\r\n")));
+    assert!(!head.contains("authorization"));
+}
+
+#[tokio::test]
+async fn a_server_shows_which_features_it_has() {
+    let choice = |message: Value| json!({"choices": [{"message": message}]}).to_string();
+    let function = json!({"name": "report_color", "arguments": "{\"color\":\"green\"}"});
+    let called = choice(json!({"content": null, "tool_calls": [{"function": function}]}));
+    let followed = choice(json!({"content": "{\"color\":\"green\"}"}));
+    let prose = choice(json!({"content": "Grass is green."}));
+    for (replies, tools, schemas) in [
+        (
+            [plain_reply(200, &called), plain_reply(200, &followed)],
+            true,
+            true,
+        ),
+        (
+            [plain_reply(200, &prose), plain_reply(200, &prose)],
+            false,
+            false,
+        ),
+        (
+            [plain_reply(400, ""), plain_reply(200, &followed)],
+            false,
+            true,
+        ),
+    ] {
+        let receiver = ScriptedReceiver::start(replies).await;
+        let probed = server(&base(&receiver)).probe_features("theirs").await;
+        assert_eq!(probed, Ok(ProbedFeatures { tools, schemas }));
+    }
+    let receiver = ScriptedReceiver::start([plain_reply(503, "")]).await;
+    let away = server(&base(&receiver)).probe_features("theirs").await;
+    assert!(matches!(away, Err(ProviderCallFailure::Unavailable { .. })));
 }
 
 #[tokio::test]
@@ -143,7 +279,7 @@ async fn a_server_is_well_when_it_says_so_or_lists_its_models() {
         plain_reply(200, models),
     ])
     .await;
-    let here = realtime(&format!("{}/v1", base(&receiver)), TIMEOUTS);
+    let here = server(&format!("{}/v1", base(&receiver)));
     assert_eq!(here.check_health().await, Ok(()));
     assert_eq!(here.check_health().await, Ok(()));
     let names: Vec<String> = here.list_models().await.unwrap().into_iter().collect();
@@ -157,6 +293,6 @@ async fn a_server_is_well_when_it_says_so_or_lists_its_models() {
 
     let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     let receiver = ScriptedReceiver::start([plain_reply(503, loading)]).await;
-    let away = realtime(&base(&receiver), TIMEOUTS).check_health().await;
+    let away = server(&base(&receiver)).check_health().await;
     assert!(matches!(away, Err(ProviderCallFailure::Unavailable { .. })));
 }

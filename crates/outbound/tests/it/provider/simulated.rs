@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use domain::model_answer::ModelAnswer;
 use domain::outcome::{Completion, Outcome};
+use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{
@@ -116,7 +118,7 @@ impl SimulatedBatchProvider {
         }
         let mut found = Vec::new();
         for line in read_lines(&spool).await {
-            let Ok((key, end)) = self.jobs.decode_result(&line, "ours") else {
+            let Ok((key, end)) = self.jobs.decode_result(&line) else {
                 found.push((usize::MAX, "unknown item".to_owned()));
                 continue;
             };
@@ -140,21 +142,30 @@ impl SimulatedBatchProvider {
     }
 }
 
+/// The result of a plain request in one line.
 pub(super) fn describe(end: &ItemResult) -> String {
-    let (outcome, usage_known) = match end {
-        ItemResult::Retry(why) => return format!("retry: {why}"),
-        ItemResult::AccountFault(why) => return format!("account: {why}"),
-        ItemResult::Outcome {
-            outcome,
-            is_usage_known: usage_known,
-        } => (outcome, usage_known),
-    };
-    match outcome {
+    match end {
+        ItemResult::Retry { why, .. } => format!("retry: {why}"),
+        ItemResult::AccountFault(why) => format!("account: {why}"),
+        ItemResult::Failure { failure, .. } => format!("failed: {}", failure.message),
+        ItemResult::Embeddings { vectors, .. } => format!("{vectors:?}"),
+        ItemResult::Answer(answer) => describe_answer(answer.clone()),
+    }
+}
+
+fn describe_answer(answer: ModelAnswer) -> String {
+    let cargo = item(0, "").cargo;
+    let judged = answer.into_outcome(cargo, "ours", ResponseShape::default(), &[]);
+    match judged.outcome {
         Outcome::Failure(failure) => format!("failed: {}", failure.message),
         Outcome::Success(Completion::Embedding(it)) => format!("{:?}", it.embeddings),
         Outcome::Success(Completion::Chat(chat)) => {
-            let usage = if *usage_known { "" } else { ", usage unknown" };
-            let text = &chat.content[0].text;
+            let usage = if judged.charged.is_some() {
+                ""
+            } else {
+                ", usage unknown"
+            };
+            let text = chat.content[0].text().unwrap();
             let usage = format!(
                 "{usage}, {}+{}",
                 chat.usage.input_tokens, chat.usage.output_tokens

@@ -4,15 +4,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use domain::model::ModelKind;
+use domain::route::InferenceMode;
 use outbound::provider::BatchItem;
 use outbound::provider::batch_provider::{JobEndReason, JobStatus};
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::media::NoMedia;
+use outbound::provider::realtime::RealtimeProvider as _;
 use serde_json::json;
 use simulator::{FaultName, Options, SimulatedFault, SimulatedProvider, Simulator, rule};
 
 use super::simulated::{BATCH_PROVIDERS, SimulatedBatchProvider, describe};
-use super::{SECRET, TIMEOUTS, item, job_request, label, realtime, spool};
+use super::{SECRET, TIMEOUTS, item, job_request, label, plain_route, realtime, spool};
 use crate::support::LONG_TIMEOUT;
 
 #[tokio::test]
@@ -144,7 +146,7 @@ async fn lines_that_are_doubled_missing_blank_or_unknown_are_told_apart() {
 async fn embeddings_run_where_there_are_any() {
     for provider in [SimulatedProvider::OpenAi, SimulatedProvider::Gemini] {
         let stage = SimulatedBatchProvider::start(provider).await;
-        let mut lines = spool().await;
+        let (mut lines, route) = (spool().await, plain_route(InferenceMode::Batch));
         for number in 0..3 {
             let text = format!("text {number}");
             let params = json!({"model": "ours", "input_text": text});
@@ -152,7 +154,7 @@ async fn embeddings_run_where_there_are_any() {
                 params: serde_json::from_value(params).unwrap(),
                 ..item(number, "")
             };
-            let line = stage.jobs.encode(&item, "theirs", &NoMedia).unwrap();
+            let line = stage.jobs.encode(&item, &route, &NoMedia).unwrap();
             lines.write(&line).await.unwrap();
         }
         let mut order = job_request(3);
@@ -205,9 +207,10 @@ async fn a_self_hosted_server_answers_in_real_time() {
     let server = realtime(&base, TIMEOUTS);
     server.check_health().await.unwrap();
     assert!(!server.list_models().await.unwrap().is_empty());
+    let route = plain_route(InferenceMode::Realtime);
     let ask = async |text: &str| {
         server
-            .complete_item(&item(1, text), "theirs", &NoMedia, LONG_TIMEOUT)
+            .complete_item(&item(1, text), &route, &NoMedia, LONG_TIMEOUT)
             .await
     };
     let answered = describe(&ask("hello").await.unwrap());

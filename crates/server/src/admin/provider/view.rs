@@ -53,7 +53,7 @@ impl From<&ProviderAccount> for ProviderView {
         });
         Self {
             name: account.name.clone(),
-            kind: Some(account.kind.as_str()),
+            kind: Some(account.account_kind().as_str()),
             base_url: Some(account.base_url.to_string()),
             credential: account.source.as_ref().map(ToString::to_string),
             price_factor: Some(format_factor(account.price_factor)),

@@ -15,6 +15,7 @@ use crate::admin::printer::{AdminView, Printer, dollars, or_dash};
 pub(super) struct SavingsSum {
     pub(super) cargo: u64,
     pub(super) charged: Money,
+    pub(super) cost: Money,
     pub(super) saving: Saving,
 }
 
@@ -25,6 +26,7 @@ impl Add for SavingsSum {
         Self {
             cargo: self.cargo.saturating_add(other.cargo),
             charged: self.charged + other.charged,
+            cost: self.cost + other.cost,
             saving: self.saving + other.saving,
         }
     }
@@ -56,6 +58,9 @@ struct Amounts {
     realtime: Option<i64>,
     saved: Option<i64>,
     percent: Option<String>,
+    /// What providers billed us, and what is left of the charge; none if no cost was known.
+    cost: Option<i64>,
+    margin: Option<i64>,
 }
 
 type SavingsEntry = ((Option<OrganizationId>, String), SavingsSum);
@@ -104,12 +109,16 @@ impl From<SavingsSum> for Amounts {
     fn from(sum: SavingsSum) -> Self {
         let Saving { realtime, saved } = sum.saving;
         let is_known = !realtime.is_zero();
+        let is_cost_known = !sum.cost.is_zero();
+        let margin = sum.charged - sum.cost;
         Self {
             cargo: sum.cargo,
             charged: sum.charged.nanos(),
             realtime: is_known.then_some(realtime.nanos()),
             saved: is_known.then_some(saved.nanos()),
             percent: is_known.then(|| percent(saved, realtime)),
+            cost: is_cost_known.then_some(sum.cost.nanos()),
+            margin: is_cost_known.then_some(margin.nanos()),
         }
     }
 }
@@ -133,6 +142,8 @@ impl AdminView for SavingsLine {
             ("realtime", money(amounts.realtime)),
             ("saved", money(amounts.saved)),
             ("percent", or_dash(amounts.percent.as_ref())),
+            ("cost", money(amounts.cost)),
+            ("margin", money(amounts.margin)),
         ]
     }
 }

@@ -48,10 +48,8 @@ fn routes_are_read_in_their_order() {
         r#"model = [{ id = "a", provider = "our-vllm", upstream = "b", kind = "embedding" }]"#;
     let catalogue = with_providers(one).unwrap();
     let only = Route {
-        provider: "our-vllm".to_owned(),
-        upstream_model: "b".to_owned(),
-        via: InferenceMode::Realtime,
-        shards: Vec::new(),
+        features: feature_defaults::for_kind(ProviderKind::Server, ChatApi::Completions),
+        ..Route::plain("our-vllm", "b", InferenceMode::Realtime)
     };
     assert_eq!(catalogue.find("a").unwrap().routes, Routes::from(only));
 }
@@ -72,7 +70,12 @@ fn every_route_that_leads_nowhere_has_its_line() {
                 { provider = "gemini-main", via = "realtime" },
                 { provider = "mock", via = "realtime" },
             ] },
-            { id = "vectors", kind = "embedding", routes = [{ provider = "openai-main" }, { provider = "claude-south" }] },
+            { id = "vectors", kind = "embedding", routes = [
+                { provider = "openai-main" },
+                { provider = "claude-south" },
+                { provider = "gemini-main", via = "flex" },
+                { provider = "openai-main", via = "realtime", api = "responses" },
+            ] },
             { id = "media", kind = "chat", capabilities = ["vision", "documents", "video"], routes = [
                 { provider = "openai-main" },
                 { provider = "claude-south" },
@@ -91,17 +94,35 @@ fn every_route_that_leads_nowhere_has_its_line() {
     model `unknown`: there is no provider `openai-man`; did you mean openai-main?
     model `unknown`: there is no provider `bedrock`; use one of mock, claude-south, gemini-main, openai-main, our-vllm
     model `twice`: provider `openai-main` has two routes with via = batch
-    model `ways`: via `fast` is neither batch nor realtime
+    model `ways`: via `fast` is none of batch, flex, realtime
     model `ways`: provider `our-vllm` does not support via = batch
     model `ways`: provider `gemini-main` does not support via = realtime
     model `ways`: provider `mock` does not support via = realtime
     model `vectors`: provider `claude-south` (anthropic) does not support embeddings
+    model `vectors`: via = flex is for chat models: no provider has a flex tier for embeddings
+    model `vectors`: api = responses is for chat models; leave it out
     model `media`: provider `openai-main` (openai) cannot read video, but the model has video
     model `media`: provider `claude-south` (anthropic) cannot read video, but the model has video
     model `media`: provider `our-vllm` (server) cannot read PDF documents, but the model has documents
     model `lonely`: no route serves shard `north`: add a route to a provider that lists it in shards
     model `svc-mock`: svc-mock must be a free chat model of the mock provider, without mock.fail
     ");
+}
+
+#[test]
+fn groq_has_no_responses_api() {
+    let providers = r#"provider = [
+        { name = "groq-main", kind = "groq", credential_env = "OPENAI_API_KEY" },
+        { name = "azure-main", kind = "azure", base_url = "https://r.openai.azure.com/openai/v1", credential_env = "OPENAI_API_KEY" },
+    ]"#;
+    let read = |provider: &str, api: &str| {
+        let route = format!("{{ provider = \"{provider}\", api = \"{api}\" }}");
+        let text = format!("model = [{{ id = \"demo\", kind = \"chat\", routes = [{route}] }}]");
+        parse(&text, &accounts(providers))
+    };
+    insta::assert_snapshot!(read("groq-main", "responses").unwrap_err(), @"model `demo`: provider `groq-main` does not support api = responses; leave api out");
+    assert!(read("groq-main", "completions").is_ok());
+    assert!(read("azure-main", "responses").is_ok());
 }
 
 /// The text that a documentation page offers for pasting: TOML blocks, and files that its scripts
@@ -136,13 +157,13 @@ fn what_the_pages_say_can_be_pasted() {
         .cloned()
         .collect();
     let accounts = unread(&file);
-    assert_eq!(accounts.names().count(), 5);
+    assert_eq!(accounts.names().count(), 7);
     let all = providers.iter().chain(&models);
     let catalogues: Vec<_> = all
         .filter(is_of("[[model]]"))
         .map(|text| parse(text, &accounts))
         .collect();
-    assert_eq!(catalogues.len(), 6);
+    assert_eq!(catalogues.len(), 7);
     for catalogue in catalogues {
         assert_eq!(catalogue.unwrap().ids().count(), 2);
     }

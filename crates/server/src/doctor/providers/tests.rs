@@ -51,6 +51,9 @@ async fn an_account_that_accepts_the_credential_is_ok() {
     let models = query_account(&account("server", &format!("{base}/v1")), moment()).await;
     assert_eq!(models, Ok(Some(BTreeSet::from(["qwen".to_owned()]))));
     let base = provider("200 OK", r#"{"data":[],"has_more":false}"#).await;
+    // The list of Azure has models, and routes name deployments.
+    let azure = account("azure", &format!("{base}/openai/v1"));
+    assert_eq!(query_account(&azure, moment()).await, Ok(None));
     assert_eq!(
         query_account(&account("anthropic", &base), moment()).await,
         Ok(None)
@@ -98,12 +101,9 @@ fn models_that_it_does_not_list_are_named() {
     let shown = account("server", "http://gpu.internal:8000/v1");
     let catalogue = |upstream: &str| {
         let mut model = domain::model::Model::plain("demo", "p", domain::model::ModelKind::Chat);
-        model.routes = domain::route::Routes::from(domain::route::Route {
-            provider: "p".to_owned(),
-            upstream_model: upstream.to_owned(),
-            via: domain::route::InferenceMode::Realtime,
-            shards: Vec::new(),
-        });
+        let via = domain::route::InferenceMode::Realtime;
+        let route = domain::route::Route::plain("p", upstream, via);
+        model.routes = domain::route::Routes::from(route);
         Catalogue::new([model])
     };
     let mut found = DependencyFindings::new("provider p");

@@ -6,10 +6,11 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::file::MediaType;
 use domain::model::ModelKind;
-use domain::outcome::{
-    ChatCompletion, Completion, CompletionText, Outcome, StopReason, TokenUsage,
-};
+use domain::model_answer::{ModelAnswer, ModelStop};
+use domain::outcome::{CompletionBlock, TokenUsage};
+use domain::route::Route;
 use domain::time::{Clock as _, Timestamp};
+use domain::token_buckets::TokenBuckets;
 use outbound::provider::batch_provider::{
     BatchProvider, JobCandidate, JobEndReason, JobLimits, JobSearch, JobStatus, ProviderFileId,
     ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
@@ -137,7 +138,7 @@ impl BatchProvider for NodeBatchProvider {
     fn encode(
         &self,
         item: &BatchItem,
-        _: &str,
+        _: &Route,
         _: &dyn MediaSource,
     ) -> Result<Vec<u8>, UnsupportedItem> {
         Ok(format!("{}\n", item.key()).into_bytes())
@@ -259,35 +260,16 @@ impl BatchProvider for NodeBatchProvider {
         Ok(())
     }
 
-    fn decode_result(
-        &self,
-        line: &[u8],
-        model: &str,
-    ) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
+    fn decode_result(&self, line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
         let text = std::str::from_utf8(line).map_err(|_| UnknownResultLine)?;
         let key: ItemKey = text.parse().map_err(|_| UnknownResultLine)?;
-        let outcome = Outcome::Success(Completion::Chat(ChatCompletion {
-            id: text.to_owned(),
-            kind: "message".to_owned(),
-            role: "assistant".to_owned(),
-            content: vec![CompletionText {
-                kind: "text".to_owned(),
-                text: text.to_owned(),
-            }],
-            model: model.to_owned(),
-            stop_reason: StopReason::EndTurn,
-            usage: TokenUsage {
-                input_tokens: 5,
-                output_tokens: 7,
-            },
-        }));
-        Ok((
-            key,
-            ItemResult::Outcome {
-                outcome,
-                is_usage_known: true,
-            },
-        ))
+        let blocks = vec![CompletionBlock::plain_text(text.to_owned())];
+        let usage = TokenBuckets::plain(TokenUsage {
+            input_tokens: 5,
+            output_tokens: 7,
+        });
+        let answer = ModelAnswer::new(blocks, ModelStop::EndTurn, Some(usage));
+        Ok((key, ItemResult::Answer(answer)))
     }
 
     async fn cancel(&self, job: &ProviderJobId) -> Result<(), ProviderCallFailure> {

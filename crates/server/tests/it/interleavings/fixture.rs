@@ -11,6 +11,7 @@ use domain::lane::{Lane, LaneId};
 use domain::model::{Catalogue, Model, ModelKind};
 use domain::money::Money;
 use domain::params::Params;
+use domain::response_shape::ResponseShape;
 use domain::retry_schedule::RetrySchedule;
 use domain::time::Clock as _;
 use outbound::provider::mock::MockProvider;
@@ -102,7 +103,7 @@ impl InterleavingFixture {
         let models = [jobs, priced_model("mocked", ModelKind::Chat, price)];
         let mut lanes = [LaneId(0); 2];
         for (id, model) in lanes.iter_mut().zip(&models) {
-            let lane = Lane::for_load(model, &database.shard.name);
+            let lane = Lane::of(model, model.routes.preferred(&database.shard.name));
             *id = lane::ensure(&database.shard, &lane).await.unwrap();
         }
         let observer = PgConnection::connect(&database.url()).await.unwrap();
@@ -286,6 +287,10 @@ impl InterleavingFixture {
                     hold,
                     spending_key: None,
                     files: Vec::new(),
+                    response_shape: ResponseShape::default(),
+                    warnings: None,
+                    deadline_at: None,
+                    route_reason: None,
                 });
             }
         }

@@ -12,6 +12,7 @@ use super::fixture::LedgerModelFixture;
 use super::oracle::{
     ExpectedAccount, ExpectedMonthlyTokens, ExpectedPosting, LedgerOracle, OracleCheckResult,
 };
+use super::reconcile::to_buckets;
 
 type PostingRow = (
     Uuid,
@@ -23,6 +24,9 @@ type PostingRow = (
     Option<String>,
     Option<String>,
 );
+
+/// Cargo, success, tokens, charge and cost.
+type OutcomeRow = (Uuid, bool, [i64; 6], Option<i64>, Option<i64>);
 
 impl LedgerModelFixture {
     /// Compares the rows since the last comparison, and every account.
@@ -129,25 +133,27 @@ impl LedgerModelFixture {
         oracle: &LedgerOracle,
         ended: &[CargoId],
     ) -> OracleCheckResult {
-        let statement = "select cargo, success, input_tokens, output_tokens, charged
+        let statement = "select cargo, success, array[input_tokens, cached_tokens,
+                 cache_write_tokens, cache_write_1h_tokens, output_tokens, thinking_tokens],
+                 charged, cost
              from shard.outcome where cargo = any($1)";
         for ended in ended.chunks(10_000) {
             let ids: Vec<_> = ended.iter().map(|id| id.uuid()).collect();
-            let rows: Vec<(Uuid, bool, i64, i64, Option<i64>)> = sqlx::query_as(statement)
+            let rows: Vec<OutcomeRow> = sqlx::query_as(statement)
                 .bind(ids)
                 .fetch_all(&self.stable_shard.pool)
                 .await
                 .unwrap();
             check_equal("outcomes", &rows.len(), &ended.len())?;
-            for (id, success, input, output, charged) in rows {
+            for (id, success, tokens, charged, cost) in rows {
                 let expected = oracle.cargo[&id.into()].outcome.unwrap();
-                let usage = expected.generated.usage;
-                let row = (success, to_unsigned(input), to_unsigned(output), charged);
+                let generated = expected.generated;
+                let row = (success, to_buckets(tokens), charged, cost);
                 let expected = (
-                    expected.generated.success,
-                    usage.input_tokens,
-                    usage.output_tokens,
+                    generated.success,
+                    generated.usage,
                     expected.charged,
+                    expected.cost,
                 );
                 check_equal(&format!("outcome {id}"), &row, &expected)?;
             }
@@ -193,24 +199,38 @@ impl LedgerModelFixture {
         check_equal("open cargo and its holds", &rows, &open)
     }
 
-    /// Compares the charges in the usage counts.
+    /// Compares charges, costs and cached, written and thinking tokens in the usage counts.
     #[expect(clippy::disallowed_methods, reason = "only this test runs this query")]
     async fn compare_usage(&self, oracle: &LedgerOracle) -> OracleCheckResult {
         while usage::fold(&self.stable_shard, 0, 10_000).await.unwrap() > 0 {}
-        let statement = "select project, sum(money)::bigint from shard.usage group by 1";
-        let rows: Vec<(Uuid, i64)> = sqlx::query_as(statement)
+        let statement = "select project, array[sum(money), sum(cost), sum(cached_tokens),
+                 sum(cache_write_tokens), sum(thinking_tokens)]::bigint[]
+             from shard.usage group by 1";
+        let rows: Vec<(Uuid, [i64; 5])> = sqlx::query_as(statement)
             .fetch_all(&self.stable_shard.pool)
             .await
             .unwrap();
-        let rows: HashMap<Uuid, i64> = rows.into_iter().collect();
-        let mut charged = vec![0; self.customers.len()];
+        let rows: HashMap<Uuid, [i64; 5]> = rows.into_iter().collect();
+        let mut sums = vec![[0; 5]; self.customers.len()];
         for cargo in oracle.cargo.values() {
-            let ended = cargo.outcome.and_then(|ended| ended.charged);
-            charged[cargo.organization] += ended.unwrap_or_default();
+            let Some(ended) = cargo.outcome else {
+                continue;
+            };
+            let used = ended.generated.usage;
+            let tokens = [
+                used.cached,
+                used.cache_write + used.cache_write_1h,
+                used.thinking,
+            ];
+            let [cached, written, thinking] = tokens.map(|it| i64::try_from(it).unwrap());
+            let (charged, cost) = (ended.charged.unwrap_or(0), ended.cost.unwrap_or(0));
+            let more = [charged, cost, cached, written, thinking];
+            let sum = &mut sums[cargo.organization];
+            sum.iter_mut().zip(more).for_each(|(sum, by)| *sum += by);
         }
-        for (customer, charged) in self.customers.iter().zip(charged) {
+        for (customer, expected) in self.customers.iter().zip(sums) {
             let counted = rows.get(&customer.project.uuid()).copied();
-            check_equal("usage", &counted.unwrap_or_default(), &charged)?;
+            check_equal("usage", &counted.unwrap_or_default(), &expected)?;
         }
         Ok(())
     }

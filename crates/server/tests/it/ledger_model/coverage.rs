@@ -6,10 +6,12 @@ use std::fmt;
 use store::shard::credit::PaymentResult;
 
 use super::client::ObservedResult;
-use super::operation::{LedgerLoadResult, LedgerOperation, OperationResult};
+use super::operation::{
+    GeneratedOutcome, LedgerLoadResult, LedgerOperation, OperationResult, TEST_MODELS,
+};
 
 /// The events that a history of the default length must contain.
-const REQUIRED_EVENTS: [&str; 22] = [
+const REQUIRED_EVENTS: [&str; 26] = [
     LOADED_EVENT,
     "replayed",
     "found on retry",
@@ -23,6 +25,10 @@ const REQUIRED_EVENTS: [&str; 22] = [
     "settled",
     "released",
     "cost above the hold",
+    "held for a cache write",
+    "charged with cached tokens",
+    "charged beyond a price step",
+    "failure that cost us",
     "skipped",
     "fenced",
     "gathered",
@@ -61,6 +67,7 @@ impl EventCoverage {
 
     pub(super) fn count_results(&mut self, round: &[(LedgerOperation, OperationResult)]) {
         for (operation, result) in round {
+            self.count_marked_loads(operation, result);
             match result {
                 OperationResult::Loaded(loads) => loads
                     .iter()
@@ -84,6 +91,7 @@ impl EventCoverage {
                     let settled = outcomes.iter().filter(|it| it.success).count();
                     self.count("settled", settled);
                     self.count("released", outcomes.len() - settled);
+                    self.count_buckets(outcomes);
                     if matches!(result, OperationResult::Stored(_)) {
                         let offered = usize::try_from(operation.size()).unwrap();
                         self.count("skipped", offered - outcomes.len());
@@ -98,6 +106,33 @@ impl EventCoverage {
                 OperationResult::Ended => self.count("batch ended or split", 1),
                 OperationResult::AuditPassed => self.count("audited during a round", 1),
             }
+        }
+    }
+}
+
+impl EventCoverage {
+    fn count_marked_loads(&mut self, operation: &LedgerOperation, result: &OperationResult) {
+        if let (LedgerOperation::Load(loads), OperationResult::Loaded(loaded)) = (operation, result)
+        {
+            let marked = loads.iter().zip(loaded).filter(|(load, loaded)| {
+                matches!(loaded, LedgerLoadResult::New(_))
+                    && load.hold.is_some()
+                    && load.body.contains("cache_control")
+            });
+            self.count("held for a cache write", marked.count());
+        }
+    }
+
+    fn count_buckets(&mut self, outcomes: &[GeneratedOutcome]) {
+        for outcome in outcomes {
+            let model = &TEST_MODELS[outcome.model];
+            let (usage, success) = (outcome.usage, outcome.success);
+            let is_cached = success && model.has_features() && usage.cached > 0;
+            let is_stepped = success && model.is_beyond_step(usage);
+            let is_costly = !success && model.expected_cost(usage).is_some_and(|cost| cost > 0);
+            self.count("charged with cached tokens", usize::from(is_cached));
+            self.count("charged beyond a price step", usize::from(is_stepped));
+            self.count("failure that cost us", usize::from(is_costly));
         }
     }
 }

@@ -7,6 +7,7 @@ use axum::http::Request;
 use chrono::TimeDelta;
 use domain::id::{BatchId, CargoId};
 use domain::lane::{Lane, LaneId};
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use sqlx::ConnectOptions as _;
@@ -24,7 +25,6 @@ use super::operation::{
     OperationResult, RecordOperation, TEST_MODELS,
 };
 use crate::support::claims::claim_gathered;
-use crate::support::credit::priced_model;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
@@ -46,11 +46,8 @@ impl LedgerModelFixture {
         let service = Box::pin(TestService::build(TestLimits::default(), None, None)).await;
         let mut lanes = Vec::new();
         for test_model in &TEST_MODELS {
-            let model = match test_model.price() {
-                Some(price) => priced_model(test_model.id, test_model.kind, price),
-                None => domain::model::Model::plain(test_model.id, "mock", test_model.kind),
-            };
-            let lane = Lane::for_load(&model, &service.north.name);
+            let model = test_model.to_model();
+            let lane = Lane::preferred(&model, &service.north.name);
             lanes.push(lane::ensure(&service.north, &lane).await.unwrap());
             service.add_model(model);
         }
@@ -180,6 +177,8 @@ impl LedgerModelFixture {
             failure_code: None,
             body: body::pack(record.tag.as_bytes()),
             usage: outcome.usage,
+            cost: TEST_MODELS[outcome.model].cost_of(outcome.usage),
+            served: Some(InferenceMode::Batch),
             realtime: None,
             claim_delivery: false,
         });
@@ -262,6 +261,7 @@ impl LedgerModelFixture {
             cargo: cargo.to_vec(),
             job: None,
             takeovers: 0,
+            first_deadline_at: None,
         };
         let now = self.now();
         batch::split(&self.stable_shard, &claimed, LIVE_CLAIM, halves, now).await?;

@@ -3,10 +3,9 @@
 use chrono::TimeDelta;
 use domain::id::{BatchId, Berth, CargoId};
 use domain::idempotency;
-use domain::model::ModelKind;
 use domain::money::Money;
-use domain::outcome::TokenUsage;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -180,38 +179,8 @@ impl HistoryGenerator {
         Some(load)
     }
 
-    fn draw_new_load(&mut self, oracle: &LedgerOracle) -> LoadOperation {
-        let model = &TEST_MODELS[self.random.random_range(0..TEST_MODELS.len())];
-        let length = self.random.random_range(1..300_usize);
-        let text = "x".repeat(length);
-        let bytes = u64::try_from(length).unwrap();
-        let id = model.id;
-        let (body, hold) = match model.kind {
-            ModelKind::Chat => {
-                let max_tokens = self.random.random_range(1..2000_u64);
-                let body = format!(
-                    r#"{{"params":{{"model":"{id}","max_tokens":{max_tokens},"messages":[{{"role":"user","content":"{text}"}}]}}}}"#
-                );
-                // The hold also counts the role, and the overhead of a second text.
-                (body, model.expected_hold(bytes + 4, 2, max_tokens))
-            }
-            ModelKind::Embedding => {
-                let body =
-                    format!(r#"{{"params":{{"model":"{id}","input_text":["{text}","{text}"]}}}}"#);
-                (body, model.expected_hold(2 * bytes, 2, 0))
-            }
-        };
-        LoadOperation {
-            organization: self.draw_organization(oracle),
-            body,
-            key: None,
-            process: self.random.random_range(0..2),
-            hold,
-        }
-    }
-
     /// The first organization gets more than half of all operations.
-    fn draw_organization(&mut self, oracle: &LedgerOracle) -> usize {
+    pub(super) fn draw_organization(&mut self, oracle: &LedgerOracle) -> usize {
         if self.random.random() {
             return 0;
         }
@@ -315,15 +284,12 @@ impl HistoryGenerator {
                 2 => 1_000_000_000,
                 _ => held / 2,
             };
-            let usage = TokenUsage {
-                input_tokens: self.random.random_range(0..=max_tokens),
-                output_tokens: self.random.random_range(0..=max_tokens),
-            };
             outcomes.push(GeneratedOutcome {
                 cargo: id,
                 attempt,
                 success: self.random.random_ratio(4, 5),
-                usage,
+                usage: self.draw_usage(max_tokens),
+                model: cargo.model,
             });
         }
     }
@@ -341,7 +307,7 @@ impl HistoryGenerator {
         }
         for outcome in &mut outcomes {
             outcome.success = false;
-            outcome.usage = TokenUsage::default();
+            outcome.usage = TokenBuckets::default();
         }
         let tag = self.next_tag("record");
         round.push(LedgerOperation::Record(RecordOperation {

@@ -76,6 +76,7 @@ pub(super) struct ExpectedPosting {
 #[derive(Debug)]
 pub(super) struct ExpectedCargo {
     pub(super) organization: usize,
+    pub(super) model: usize,
     pub(super) hold: Option<ExpectedHold>,
     pub(super) loaded_in_month: NaiveDate,
     pub(super) attempt: u32,
@@ -88,6 +89,7 @@ pub(super) struct ExpectedCargo {
 pub(super) struct ExpectedOutcome {
     pub(super) generated: GeneratedOutcome,
     pub(super) charged: Option<i64>,
+    pub(super) cost: Option<i64>,
 }
 
 pub(super) type OracleCheckResult = Result<(), String>;
@@ -229,6 +231,7 @@ impl LedgerOracle {
             }
             let cargo = ExpectedCargo {
                 organization: load.organization,
+                model: load.model,
                 hold: load.hold,
                 loaded_in_month: first_day_of_month(now),
                 attempt: 1,

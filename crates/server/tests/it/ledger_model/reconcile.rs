@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use domain::id::CargoId;
-use domain::outcome::TokenUsage;
+use domain::token_buckets::TokenBuckets;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use store::shard::credit::{self, Payment};
@@ -14,7 +14,7 @@ use super::client::ObservedResult;
 use super::fixture::LedgerModelFixture;
 use super::operation::{
     GeneratedOutcome, LedgerLoadResult, LedgerOperation, LoadOperation, OperationResult,
-    RecordOperation,
+    RecordOperation, TestModel,
 };
 
 const MAX_LOAD_ATTEMPTS: u32 = 20;
@@ -151,11 +151,13 @@ impl LedgerModelFixture {
         cargo: &[CargoId],
     ) -> Vec<GeneratedOutcome> {
         let statement =
-            "select c.id, c.attempt, c.success, o.success, o.input_tokens, o.output_tokens
+            "select c.id, c.attempt, c.success, o.success, c.model, array[o.input_tokens,
+                 o.cached_tokens, o.cache_write_tokens, o.cache_write_1h_tokens, o.output_tokens,
+                 o.thinking_tokens]
              from shard.outcome o join shard.cargo c on c.id = o.cargo
              where o.cargo = any($1) and o.body = $2";
         let ids: Vec<_> = cargo.iter().map(|id| id.uuid()).collect();
-        let rows: Vec<(Uuid, i32, bool, bool, i64, i64)> = sqlx::query_as(statement)
+        let rows: Vec<(Uuid, i32, bool, bool, String, [i64; 6])> = sqlx::query_as(statement)
             .bind(ids)
             .bind(record.tag.as_bytes())
             .fetch_all(&self.stable_shard.pool)
@@ -163,7 +165,7 @@ impl LedgerModelFixture {
             .unwrap();
         let outcomes = rows
             .into_iter()
-            .map(|(id, attempt, success, stored, input, output)| {
+            .map(|(id, attempt, success, stored, model, tokens)| {
                 assert_eq!(
                     success, stored,
                     "{id} succeeded in one row and failed in another"
@@ -172,10 +174,8 @@ impl LedgerModelFixture {
                     cargo: id.into(),
                     attempt: u32::try_from(attempt).unwrap(),
                     success,
-                    usage: TokenUsage {
-                        input_tokens: u64::try_from(input).unwrap(),
-                        output_tokens: u64::try_from(output).unwrap(),
-                    },
+                    usage: to_buckets(tokens),
+                    model: TestModel::number(&model),
                 }
             });
         outcomes.collect()
@@ -206,5 +206,19 @@ impl LedgerModelFixture {
                 .await
                 .unwrap();
         }
+    }
+}
+
+/// The buckets of a row: input, cached, written for minutes and for an hour, output, thoughts.
+pub(super) fn to_buckets(row: [i64; 6]) -> TokenBuckets {
+    let [input, cached, cache_write, cache_write_1h, output, thinking] =
+        row.map(|tokens| u64::try_from(tokens).unwrap());
+    TokenBuckets {
+        fresh: input - cached - cache_write - cache_write_1h,
+        cached,
+        cache_write,
+        cache_write_1h,
+        output,
+        thinking,
     }
 }

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::balance_window::BalanceWindow;
 use super::operation::{
-    GeneratedOutcome, LIVE_CLAIM, LedgerOperation, OperationResult, RecordOperation,
+    GeneratedOutcome, LIVE_CLAIM, LedgerOperation, OperationResult, RecordOperation, TEST_MODELS,
 };
 use super::oracle::{ExpectedOutcome, ExpectedPosting, LedgerOracle, OracleCheckResult};
 
@@ -122,6 +122,8 @@ impl LedgerOracle {
             cargo.outcome = Some(ExpectedOutcome {
                 generated: *outcome,
                 charged: settled.map(|(_, (charged, ..))| charged),
+                // A failure costs us what the provider bills, and the caller nothing.
+                cost: TEST_MODELS[outcome.model].expected_cost(outcome.usage),
             });
             self.waiting.remove(&outcome.cargo);
             self.newly_ended.push(outcome.cargo);

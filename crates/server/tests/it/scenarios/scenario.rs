@@ -9,7 +9,8 @@ use store::shard::ledger_audit;
 use test_support::callback_receiver::CallbackReceiver;
 
 use crate::support::simulated_providers::{
-    PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, inference_mode, route, routed_model,
+    PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, inference_mode, provider_chat_request, route,
+    routed_model,
 };
 
 pub(super) const SHORT_STEP: Duration = Duration::from_secs(30);
@@ -45,6 +46,8 @@ pub(super) struct ProviderScenario {
     pub(super) fallback_routes: fn(SimulatedProvider) -> Vec<Route>,
     /// Whether the report has the reasons for waiting too.
     pub(super) shows_waiting_reasons: bool,
+    /// The deadline of every load.
+    pub(super) deadline_seconds: Option<u32>,
 }
 
 impl ProviderScenario {
@@ -58,6 +61,7 @@ impl ProviderScenario {
             intervention: ScenarioIntervention::None,
             fallback_routes: |_| Vec::new(),
             shows_waiting_reasons: false,
+            deadline_seconds: None,
         }
     }
 
@@ -78,6 +82,17 @@ impl ProviderScenario {
         Self {
             step: LONG_STEP,
             steps: 30,
+            ..self
+        }
+    }
+
+    /// Every load has this deadline, and the scenario runs in steps of ten minutes until after it.
+    #[must_use]
+    pub(super) fn with_deadline(self, hours: u32) -> Self {
+        Self {
+            step: Duration::from_mins(10),
+            steps: hours * 6 + 6,
+            deadline_seconds: Some(hours * 3600),
             ..self
         }
     }
@@ -122,7 +137,11 @@ impl ProviderScenario {
             .set_pace(provider, PRIMARY_ACCOUNT, self.pace.clone());
         let mut watched = Vec::new();
         for text in &self.texts {
-            let cargo = fixture.load(provider, text, receiver.url()).await;
+            let mut body = provider_chat_request(provider.name(), text, receiver.url());
+            if let Some(seconds) = self.deadline_seconds {
+                body["deadline_seconds"] = seconds.into();
+            }
+            let cargo = fixture.service.load(&fixture.customer, &body).await;
             watched.push(WatchedCargo::new(cargo, text));
             // The cargo have the same order in every run.
             fixture.service.clock.advance(LOAD_SPACING);

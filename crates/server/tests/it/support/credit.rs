@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use domain::account::Account;
-use domain::model::{Catalogue, MockBehaviour, Model, ModelKind, Price, Prices};
+use domain::model::{Catalogue, MockBehaviour, Model, ModelKind, Prices};
 use domain::money::Money;
+use domain::price::Price;
 use serde_json::{Value, json};
 use store::shard::account;
 use store::shard::credit::{self, Payment, PaymentDirection, PaymentResult};
@@ -13,10 +14,7 @@ use crate::support::{Customer, TestService};
 
 pub(crate) const ONE_DOLLAR: Money = Money(1_000_000_000);
 /// Per million tokens. One input token costs 100 nano-dollars, one output token 400.
-pub(crate) const PRICE: Price = Price {
-    input: Money(100_000_000),
-    output: Money(400_000_000),
-};
+pub(crate) const PRICE: Price = Price::flat(Money(100_000_000), Money(400_000_000));
 
 impl TestService {
     /// A service whose catalogue also has models with prices.

@@ -13,7 +13,7 @@ use outbound::provider::client::{ProviderOptions, ProviderTimeouts};
 use outbound::provider::credential::ProviderCredential;
 use outbound::provider::gemini::Gemini;
 use outbound::provider::openai::OpenAi;
-use outbound::provider::realtime::RealtimeProvider;
+use outbound::provider::realtime::{OpenAiRealtime, ServerDialect};
 use outbound::tls::native_roots;
 use serde_json::{Value, json};
 use simulator::{SimulatedProvider, Simulator};
@@ -145,12 +145,7 @@ pub(crate) const fn inference_mode(provider: SimulatedProvider) -> InferenceMode
 }
 
 pub(crate) fn route(provider: &str, via: InferenceMode) -> Route {
-    Route {
-        provider: provider.to_owned(),
-        upstream_model: "theirs".to_owned(),
-        via,
-        shards: Vec::new(),
-    }
+    Route::plain(provider, "theirs", via)
 }
 
 pub(crate) fn routed_model(id: &str, first: Route) -> Model {
@@ -226,13 +221,22 @@ fn provider_access(
         share,
     };
     match provider {
-        SimulatedProvider::OpenAi => jobs(Arc::new(OpenAi::new(options("/v1"), roots()).unwrap())),
+        SimulatedProvider::OpenAi => ProviderAccess::Batch {
+            batch: Arc::new(OpenAi::new(options("/v1"), roots()).unwrap()),
+            // For flex.
+            realtime: Some(Arc::new(
+                OpenAiRealtime::new(options("/v1"), roots(), ServerDialect::OpenAi).unwrap(),
+            )),
+            share,
+        },
         SimulatedProvider::Anthropic => {
             jobs(Arc::new(Anthropic::new(options(""), roots()).unwrap()))
         }
         SimulatedProvider::Gemini => jobs(Arc::new(Gemini::new(options(""), roots()).unwrap())),
         SimulatedProvider::Server => ProviderAccess::Realtime {
-            realtime: Arc::new(RealtimeProvider::new(options("/v1"), roots()).unwrap()),
+            realtime: Arc::new(
+                OpenAiRealtime::new(options("/v1"), roots(), ServerDialect::SelfHosted).unwrap(),
+            ),
             share,
         },
     }

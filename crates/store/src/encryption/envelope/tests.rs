@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const KINDS: [ContentKind; 7] = [
+const KINDS: [ContentKind; 8] = [
     ContentKind::Request,
     ContentKind::RequestMetadata,
     ContentKind::Outcome,
@@ -12,6 +12,7 @@ const KINDS: [ContentKind; 7] = [
     ContentKind::CallbackAnswer,
     ContentKind::Filename,
     ContentKind::FileMetadata,
+    ContentKind::LoadWarnings,
 ];
 
 fn key(number: u32, byte: u8) -> DataKey {

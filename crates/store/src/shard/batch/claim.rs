@@ -21,8 +21,8 @@ use crate::shard::node::Claim;
 pub enum BatchQueue {
     /// Batches to submit.
     Gathered,
-    /// Submitted batches to poll, of lanes with this inference mode.
-    Running(InferenceMode),
+    /// Submitted batches to poll, of lanes with one of these inference modes.
+    Running(&'static [InferenceMode]),
 }
 
 /// How many batches may be claimed from some lanes: the lanes of one provider account.
@@ -78,13 +78,14 @@ pub async fn list_due_lanes(
             .fetch_all(&shard.pool)
             .await?
         }
-        BatchQueue::Running(via) => {
+        BatchQueue::Running(modes) => {
+            let modes = mode_words(modes);
             sqlx::query_scalar!(
                 "select distinct lane from shard.batch
                  where state = 'running' and node is null and next_poll_at <= $1
-                     and lane in (select id from shard.lane where via = $2)",
+                     and lane in (select id from shard.lane where via = any($2))",
                 now,
-                via.as_str()
+                &modes
             )
             .fetch_all(&shard.pool)
             .await?
@@ -190,7 +191,8 @@ async fn read_claimed(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<ClaimedBa
     }
     ids.sort_unstable();
     let rows = sqlx::query!(
-        "select id, lane, cargo, job, takeovers from shard.batch where id = any($1)",
+        "select id, lane, cargo, job, takeovers, first_deadline_at
+         from shard.batch where id = any($1)",
         &ids
     )
     .fetch_all(&shard.pool)
@@ -203,8 +205,13 @@ async fn read_claimed(shard: &Shard, mut ids: Vec<Uuid>) -> Result<Vec<ClaimedBa
         cargo: row.cargo.into_iter().map(CargoId::from_uuid).collect(),
         job: row.job,
         takeovers: row.takeovers,
+        first_deadline_at: row.first_deadline_at,
     });
     Ok(batches.collect())
+}
+
+fn mode_words(modes: &[InferenceMode]) -> Vec<String> {
+    modes.iter().map(|via| via.as_str().to_owned()).collect()
 }
 
 /// Releases a batch whose processing failed; it may be claimed again at `again_at`. If the worker
@@ -240,18 +247,18 @@ pub async fn free_unknown_claims(
     known: &[BatchId],
 ) -> Result<u64, Error> {
     let known: Vec<Uuid> = known.iter().map(|id| id.uuid()).collect();
-    let (state, via) = match queue {
+    let (state, modes) = match queue {
         BatchQueue::Gathered => ("submitting", None),
-        BatchQueue::Running(via) => ("running", Some(via.as_str())),
+        BatchQueue::Running(modes) => ("running", Some(mode_words(modes))),
     };
     let freed = sqlx::query!(
         "update shard.batch set node = null, epoch = null
          where node = $1 and epoch = $2 and state = $3 and not id = any($5)
-             and ($4::text is null or lane in (select id from shard.lane where via = $4))",
+             and ($4::text[] is null or lane in (select id from shard.lane where via = any($4)))",
         claim.node,
         claim.epoch,
         state,
-        via,
+        modes.as_deref(),
         &known
     )
     .execute(&shard.pool)

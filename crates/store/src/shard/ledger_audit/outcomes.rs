@@ -19,12 +19,15 @@ pub(super) async fn find_mismatches(
                    o.cargo is not null as ended, o.success, o.charged,
                    case when o.cargo is null or c.held is null then null
                         when not o.success then 0
-                        else least(c.held, floor((o.input_tokens::numeric * coalesce(c.price_input, 0)
-                            + o.output_tokens::numeric * coalesce(c.price_output, 0) + 500000) / 1000000))
+                        else least(c.held, shard.worth(c.price_input, c.price_output, c.price_buckets,
+                            o.input_tokens, o.cached_tokens, o.cache_write_tokens,
+                            o.cache_write_1h_tokens, o.output_tokens))
                    end as due
-               from (select id, organization, completed_at, success, held, price_input, price_output
+               from (select id, organization, completed_at, success, held, price_input, price_output,
+                         price_buckets
                      from shard.cargo where id >= $1) c
-               full join (select cargo, success, charged, input_tokens, output_tokens
+               full join (select cargo, success, charged, input_tokens, cached_tokens,
+                         cache_write_tokens, cache_write_1h_tokens, output_tokens
                      from shard.outcome where cargo >= $1) o on o.cargo = c.id
            ), spoiled as (
                select * from both_sides

@@ -24,9 +24,9 @@ pub(super) async fn find_amount_mismatches(
            ), summed as (
                select n.organization, n.number, n.credit, n.revenue, bool_or(n.id < $2) as partly,
                    coalesce(sum(o.charged), 0) as charged,
-                   coalesce(sum(floor((o.input_tokens::numeric * coalesce(c.price_input, 0)
-                       + o.output_tokens::numeric * coalesce(c.price_output, 0) + 500000) / 1000000)), 0)
-                       as worth
+                   coalesce(sum(shard.worth(c.price_input, c.price_output, c.price_buckets,
+                       o.input_tokens, o.cached_tokens, o.cache_write_tokens,
+                       o.cache_write_1h_tokens, o.output_tokens)), 0) as worth
                from named n
                left join shard.outcome o on o.cargo = n.id and o.cargo >= $2
                left join shard.cargo c on c.id = n.id and c.id >= $2

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use domain::money::Money;
 use domain::reason_code::FailureCode;
+use domain::route::InferenceMode;
 use domain::time::Timestamp;
+use domain::token_buckets::TokenBuckets;
 use sqlx::types::Uuid;
 
 use super::{CompletedCargo, NewOutcome};
@@ -26,9 +28,12 @@ pub(super) async fn insert(
         r#"with stored as (
                insert into shard.outcome
                    (cargo, success, codec, body, input_tokens, output_tokens, charged, realtime,
-                    failure_code)
+                    failure_code, cached_tokens, cache_write_tokens, cache_write_1h_tokens,
+                    thinking_tokens, cost, served)
                select * from unnest($1::uuid[], $2::bool[], $3::int2[], $4::bytea[],
-                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[], $20::text[])
+                   $5::bigint[], $6::bigint[], $7::bigint[], $15::bigint[], $20::text[],
+                   $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[],
+                   $26::text[])
            ), shared as (
                update shard.share s set succeeded = s.succeeded + ended.succeeded,
                    failed = s.failed + ended.failed
@@ -45,8 +50,8 @@ pub(super) async fn insert(
         &columns.success,
         &columns.codec,
         &columns.body,
-        &columns.input_tokens,
-        &columns.output_tokens,
+        &columns.tokens.input,
+        &columns.tokens.output,
         &columns.charged as &[Option<i64>],
         &columns.due.cargo,
         &columns.due.organization,
@@ -60,7 +65,13 @@ pub(super) async fn insert(
         &shares.project,
         &shares.succeeded,
         &shares.failed,
-        &columns.failure_code as &[Option<&str>]
+        &columns.failure_code as &[Option<&str>],
+        &columns.tokens.cached,
+        &columns.tokens.cache_write,
+        &columns.tokens.cache_write_1h,
+        &columns.tokens.thinking,
+        &columns.cost as &[Option<i64>],
+        &columns.served as &[Option<&str>]
     )
     .execute(&mut **tx)
     .await?;
@@ -74,14 +85,37 @@ pub(super) struct OutcomeColumns {
     success: Vec<bool>,
     codec: Vec<i16>,
     body: Vec<Vec<u8>>,
-    input_tokens: Vec<i64>,
-    output_tokens: Vec<i64>,
+    tokens: TokenColumns,
     charged: Vec<Option<i64>>,
     realtime: Vec<Option<i64>>,
+    cost: Vec<Option<i64>>,
+    served: Vec<Option<&'static str>>,
     failure_code: Vec<Option<&'static str>>,
     due: DeliveryColumns,
     /// How many of each project succeeded and failed.
     ended: BTreeMap<Uuid, (i32, i32)>,
+}
+
+/// Input and output are totals; the others are parts of them.
+#[derive(Default)]
+struct TokenColumns {
+    input: Vec<i64>,
+    cached: Vec<i64>,
+    cache_write: Vec<i64>,
+    cache_write_1h: Vec<i64>,
+    output: Vec<i64>,
+    thinking: Vec<i64>,
+}
+
+impl TokenColumns {
+    fn push(&mut self, usage: TokenBuckets) {
+        self.input.push(signed(usage.input_total()));
+        self.cached.push(signed(usage.cached));
+        self.cache_write.push(signed(usage.cache_write));
+        self.cache_write_1h.push(signed(usage.cache_write_1h));
+        self.output.push(signed(usage.output));
+        self.thinking.push(signed(usage.thinking));
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +123,8 @@ pub(super) struct OutcomePrice {
     pub(super) charged: Option<Money>,
     /// What the same request would have cost in realtime.
     pub(super) realtime: Option<Money>,
+    /// What providers billed us for it, earlier attempts included.
+    pub(super) cost: Option<Money>,
 }
 
 /// The deliveries that they cause.
@@ -112,10 +148,11 @@ impl OutcomeColumns {
         self.success.push(outcome.success);
         self.codec.push(outcome.body.codec);
         self.body.push(outcome.body.bytes);
-        self.input_tokens.push(signed(outcome.usage.input_tokens));
-        self.output_tokens.push(signed(outcome.usage.output_tokens));
+        self.tokens.push(outcome.usage);
         self.charged.push(price.charged.map(Money::nanos));
         self.realtime.push(price.realtime.map(Money::nanos));
+        self.cost.push(price.cost.map(Money::nanos));
+        self.served.push(outcome.served.map(InferenceMode::as_str));
         let code = outcome.failure_code.map(FailureCode::as_str);
         self.failure_code.push(code);
         if let Some(host) = row.host {

@@ -8,9 +8,10 @@ use domain::hold::Hold;
 use domain::id::{ApiKeyId, Berth, CargoId, FileId, OrganizationId, ProjectId};
 use domain::lane::{Lane, LaneId};
 use domain::model::ModelKind;
-use domain::outcome::TokenUsage;
+use domain::response_shape::ResponseShape;
 use domain::storage_quota::{StorageQuota, StorageUsage};
 use domain::time::{Clock as _, Timestamp};
+use domain::token_buckets::TokenBuckets;
 use store::encryption::WriteKeys;
 use store::shard::file::{
     self, FileCreation, FileDeletion, FileRow, FileSizeClass, NewFile, PublishResult,
@@ -195,6 +196,10 @@ impl FileFixture {
             hold: Hold::default(),
             spending_key: None,
             files: files.to_vec(),
+            response_shape: ResponseShape::default(),
+            warnings: None,
+            deadline_at: None,
+            route_reason: None,
         };
         let id = cargo.id;
         let mut tx = self.shard.begin().await?;
@@ -243,7 +248,9 @@ pub(super) fn outcome(cargo: CargoId) -> NewOutcome {
         success: true,
         failure_code: None,
         body: body::pack(b"{}"),
-        usage: TokenUsage::default(),
+        usage: TokenBuckets::default(),
+        cost: None,
+        served: None,
         realtime: None,
         claim_delivery: false,
     }

@@ -7,10 +7,13 @@ use domain::account::first_day_of_month;
 use domain::hold::Hold;
 use domain::id::{ApiKeyId, BatchId, Berth, CargoId, OrganizationId, ProjectId};
 use domain::lane::{Lane, LaneId};
-use domain::model::{ModelKind, Price};
+use domain::model::ModelKind;
 use domain::money::Money;
-use domain::outcome::TokenUsage;
+use domain::price::{Price, PriceStep, Rates};
+use domain::response_shape::ResponseShape;
+use domain::route::InferenceMode;
 use domain::time::Clock as _;
+use domain::token_buckets::{TokenBuckets, TokenUsage};
 use sqlx::AssertSqlSafe;
 use sqlx::Executor as _;
 use store::encryption::WriteKeys;
@@ -25,18 +28,23 @@ use test_support::database::TestDatabase;
 use uuid::Uuid;
 
 /// Worth 30,000 nano-dollars at the price below.
-pub(crate) const USAGE: TokenUsage = TokenUsage {
+const USAGE: TokenBuckets = TokenBuckets::plain(TokenUsage {
     input_tokens: 100,
     output_tokens: 50,
-};
-const PRICE: Price = Price {
-    input: Money(100_000_000),
-    output: Money(400_000_000),
-};
+});
+const PRICE: Price = Price::flat(Money(100_000_000), Money(400_000_000));
 /// Twice the batch price.
-const REALTIME: Price = Price {
-    input: Money(200_000_000),
-    output: Money(800_000_000),
+const REALTIME: Price = Price::flat(Money(200_000_000), Money(800_000_000));
+/// Above a thousand input tokens, every rate is twice as high.
+const BUCKET_PRICE: Price = Price {
+    base: bucket_rates(1),
+    steps: [
+        Some(PriceStep {
+            above: 1000,
+            rates: bucket_rates(2),
+        }),
+        None,
+    ],
 };
 const NO_CLAIM: Claim = Claim {
     node: Uuid::nil(),
@@ -50,6 +58,8 @@ pub(crate) enum HoldKind {
     Enough,
     /// One nano-dollar: the rest is a loss.
     Insufficient,
+    /// Enough, at a price by bucket and with a step.
+    Buckets,
     /// Only tokens of the monthly quota.
     Tokens,
     Nothing,
@@ -76,7 +86,7 @@ impl LedgerFixture {
             provider,
             model,
             kind,
-            via: domain::route::InferenceMode::Batch,
+            via: InferenceMode::Batch,
         };
         let lane = lane::ensure(shard, &lane).await.unwrap();
         let books = Self {
@@ -148,6 +158,7 @@ impl LedgerFixture {
         let hold = match holding {
             HoldKind::Enough => hold(140_000, Some(PRICE), 1_100),
             HoldKind::Insufficient => hold(1, Some(PRICE), 10),
+            HoldKind::Buckets => hold(1_000_000, Some(BUCKET_PRICE), 5_000),
             HoldKind::Tokens => hold(0, None, 1_100),
             HoldKind::Nothing => Hold::default(),
         };
@@ -165,6 +176,10 @@ impl LedgerFixture {
             hold,
             spending_key,
             files: Vec::new(),
+            response_shape: ResponseShape::default(),
+            warnings: None,
+            deadline_at: None,
+            route_reason: None,
         };
         let id = cargo.id;
         let mut tx = self.shard().begin().await.unwrap();
@@ -188,6 +203,21 @@ impl LedgerFixture {
     }
 
     pub(crate) async fn finish(&self, cargo: &[CargoId], success: bool) {
+        let usage = if success {
+            USAGE
+        } else {
+            TokenBuckets::default()
+        };
+        self.finish_with(cargo, success, usage, None).await;
+    }
+
+    pub(crate) async fn finish_with(
+        &self,
+        cargo: &[CargoId],
+        success: bool,
+        usage: TokenBuckets,
+        cost: Option<Money>,
+    ) {
         let outcomes = cargo.iter().map(|cargo| NewOutcome {
             cargo: *cargo,
             // Only encryption needs it, and that is off here.
@@ -196,11 +226,9 @@ impl LedgerFixture {
             success,
             failure_code: None,
             body: body::pack(b"{}"),
-            usage: if success {
-                USAGE
-            } else {
-                TokenUsage::default()
-            },
+            usage,
+            cost,
+            served: Some(InferenceMode::Batch),
             realtime: Some(REALTIME),
             claim_delivery: false,
         });
@@ -262,5 +290,17 @@ fn hold(nanos: i64, price: Option<Price>, tokens: u64) -> Hold {
         amount: Money(nanos),
         price,
         tokens,
+    }
+}
+
+/// 100 nano-dollars for an input token, 10 for a cached one, 125 and 200 for written ones, 400 for
+/// an output token; all times a factor.
+const fn bucket_rates(factor: i64) -> Rates {
+    Rates {
+        input: Money(100_000_000 * factor),
+        cached_input: Money(10_000_000 * factor),
+        cache_write: Money(125_000_000 * factor),
+        cache_write_1h: Money(200_000_000 * factor),
+        output: Money(400_000_000 * factor),
     }
 }
