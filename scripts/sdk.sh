@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Libraries of others against what we write: the providers' own clients against the simulator, with another base URL,
-# and those of Standard Webhooks against signed callbacks.
+# their request types against what our encoders write, and those of Standard Webhooks against signed callbacks.
 
 missing_sdk() { missing_python; }
 
@@ -25,7 +25,7 @@ run_sdk() {
     cargo build --workspace --bin simulator "${QUIET[@]}"
     scratch
     # Arguments select tests of the providers' clients.
-    [[ $# != 0 ]] || run_webhooks
+    [[ $# != 0 ]] || { run_webhooks; run_request_types; }
     port=$(free_ports 1)
     log=$SCRATCH/simulator.log
     export SIMULATOR_URL=http://127.0.0.1:$port
@@ -47,6 +47,16 @@ run_webhooks() {
         --rootdir tools/webhooks tools/webhooks
     say "node --test tools/webhooks"
     run_interruptible node --test --test-reporter=spec tools/webhooks/standardwebhooks.test.mjs
+}
+
+# The request types of the providers' clients check what an example of outbound encodes.
+run_request_types() {
+    say "building the example encoded_requests"
+    cargo build --workspace --example encoded_requests "${QUIET[@]}"
+    export ENCODED_REQUESTS=$CARGO_TARGET_DIR/debug/examples/encoded_requests
+    say "pytest crates/outbound/sdk"
+    PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider \
+        --rootdir crates/outbound/sdk crates/outbound/sdk
 }
 
 # Waits until the simulator has printed its addresses: sdk_await PID LOG.
