@@ -67,13 +67,13 @@ from callback c join delivered d on d.id = c.id join schedule s on s.number = d.
 where not d.over;
 
 insert into shard.cargo (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host, batch, attempt,
-    completed_at, success, callback_state, callback_ended_at, held, price_input, price_output, reserved_tokens, returned_at)
+    completed_at, success, callback_state, callback_ended_at, held, price_input, price_output, reserved_tokens, response_shape, returned_at)
 select t.id, t.organization, t.project, t.api_key, t.lane, t.model, t.created_at, t.url, t.host,
     case when t.stage <> 'waiting' then t.batch end,
     case when t.stage = 'waiting' and t.n % 5 = 0 then 2 else 1 end, t.completed_at, t.success,
     case when d.over and d.arrives then 'delivered' when d.over then 'failed' else 'open' end,
     case when d.over then d.ended_at end,
-    case when t.reserved_tokens is not null then coalesce(t.held, 0) end, t.price_input, t.price_output, t.reserved_tokens,
+    case when t.reserved_tokens is not null then coalesce(t.held, 0) end, t.price_input, t.price_output, t.reserved_tokens, t.response_shape,
     case when t.stage = 'waiting' and t.n % 5 = 0 then :'now'::timestamptz - interval '2 minutes' end
 from priced_cargo t left join delivered d on d.id = t.id order by t.id;
 

@@ -3,7 +3,7 @@
 -- The kinds of work of a project, their shares, models and max_tokens.
 create temporary table work as
 select * from (values
-    (1, 'support', 4, 0.0, 0.55, 400), (1, 'support', 3, 0.55, 0.85, 400), (1, 'moderation', 7, 0.85, 1.0, 60),
+    (1, 'support', 4, 0.0, 0.55, 2000), (1, 'support', 3, 0.55, 0.85, 400), (1, 'moderation', 7, 0.85, 1.0, 60),
     (2, 'embedding', 6, 0.0, 1.0, 0),
     (3, 'translation', 3, 0.0, 0.6, 300), (3, 'translation', 5, 0.6, 1.0, 300),
     (4, 'invoice', 4, 0.0, 0.5, 500), (4, 'invoice', 3, 0.5, 1.0, 500),
@@ -11,7 +11,7 @@ select * from (values
     (6, 'summary', 5, 0.0, 0.5, 350), (6, 'translation', 3, 0.5, 1.0, 300),
     (7, 'embedding', 6, 0.0, 1.0, 0),
     (8, 'support', 1, 0.0, 0.6, 200), (8, 'summary', 2, 0.6, 1.0, 200),
-    (9, 'support', 4, 0.0, 0.2, 400), (9, 'invoice', 3, 0.2, 0.5, 500), (9, 'embedding', 6, 0.5, 0.8, 0),
+    (9, 'support', 4, 0.0, 0.2, 2000), (9, 'invoice', 3, 0.2, 0.5, 500), (9, 'embedding', 6, 0.5, 0.8, 0),
     (9, 'translation', 5, 0.8, 1.0, 300)
 ) as it (project, work, model, share_from, share_to, max_tokens);
 

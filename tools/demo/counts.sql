@@ -1,16 +1,16 @@
 -- The counts that pages read. Each follows from the rows before.
 
-insert into shard.usage (project, hour, api_key, model, event, count, input_tokens, output_tokens, money, realtime, saved)
-select project, date_trunc('hour', created_at), api_key, model, 'loaded', count(*), 0, 0, 0, 0, 0
+insert into shard.usage (project, hour, api_key, model, event, count, input_tokens, output_tokens, money, realtime, saved, cached_tokens, thinking_tokens)
+select project, date_trunc('hour', created_at), api_key, model, 'loaded', count(*), 0, 0, 0, 0, 0, 0, 0
 from priced_cargo group by 1, 2, 3, 4
 union all
 select project, date_trunc('hour', completed_at), api_key, model, case when success then 'succeeded' else 'failed' end, count(*),
     sum(input_tokens), sum(output_tokens), coalesce(sum(charged), 0), coalesce(sum(realtime), 0),
-    coalesce(sum(greatest(realtime - charged, 0)), 0)
+    coalesce(sum(greatest(realtime - charged, 0)), 0), sum(cached_tokens), sum(thinking_tokens)
 from priced_cargo where completed_at is not null group by 1, 2, 3, 4, 5
 union all
 select c.project, date_trunc('hour', c.callback_ended_at), c.api_key, c.model,
-    case c.callback_state when 'delivered' then 'delivered' else 'callback_failed' end, count(*), 0, 0, 0, 0, 0
+    case c.callback_state when 'delivered' then 'delivered' else 'callback_failed' end, count(*), 0, 0, 0, 0, 0, 0, 0
 from shard.cargo c where c.callback_ended_at is not null and c.project in (select id from project) group by 1, 2, 3, 4, 5;
 
 insert into shard.trouble (project, kind, cargo, label)
