@@ -62,7 +62,7 @@ pub use relays::counting_proxy::CountingProxy;
 pub use relays::faulty_relay::{FaultyRelay, RelayBehaviour};
 pub use relays::faulty_server::{FaultyServer, ServerFault};
 pub use relays::forwarding_proxy::{ForwardingProxy, PROXY_ADDRESS};
-pub use relays::request_log::{ModelAnswer, RequestCounts};
+pub use relays::request_log::{LoggedAnswer, RequestCounts};
 pub use relays::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
 pub use relays::slow_relay::SlowRelay;
 pub use relays::statement_relay::{StatementKind, StatementRelay};

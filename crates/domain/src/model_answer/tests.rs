@@ -1,3 +1,5 @@
+//! Which outcome a request of each shape gets for an answer.
+
 use super::*;
 
 const PLAIN: ResponseShape = ResponseShape {

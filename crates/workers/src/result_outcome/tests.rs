@@ -1,3 +1,5 @@
+//! What callers pay and what providers bill for each result.
+
 use domain::id::{ApiKeyId, Berth, CargoId, OrganizationId, ProjectId};
 use domain::model::{ModelKind, Prices};
 use domain::model_answer::ModelStop;

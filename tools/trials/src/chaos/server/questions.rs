@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::ModelAnswer;
+use crate::harness::LoggedAnswer;
 
 /// The model's name for callers.
 pub const MODEL: &str = "trial-smollm2";
@@ -28,7 +28,7 @@ pub fn build_load(number: usize, callback_url: &str) -> (String, String) {
 
 /// What is wrong with a callback, compared with the answers of the model's server to this
 /// cargo.
-pub fn find_mismatch(body: &Value, answers: &[ModelAnswer]) -> Option<String> {
+pub fn find_mismatch(body: &Value, answers: &[LoggedAnswer]) -> Option<String> {
     let text = body.pointer("/response/content/0/text");
     let is_said = text
         .and_then(Value::as_str)
@@ -69,7 +69,7 @@ mod tests {
     fn another_reason_or_another_usage_is_wrong() {
         let body = json!({"success": true, "response": {"model": MODEL, "stop_reason": "max_tokens",
             "content": [{"type": "text", "text": "a"}], "usage": {"input_tokens": 3, "output_tokens": 2}}});
-        let answer = |reason: &str, completion_tokens| ModelAnswer {
+        let answer = |reason: &str, completion_tokens| LoggedAnswer {
             finish_reason: reason.to_owned(),
             prompt_tokens: 3,
             completion_tokens,

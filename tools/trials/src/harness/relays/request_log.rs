@@ -14,12 +14,12 @@ pub enum RequestEnd {
     Cut,
     /// With a status other than 200.
     Refused(u16),
-    Answered(ModelAnswer),
+    Answered(LoggedAnswer),
 }
 
 /// The finish reason and the usage in the model's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelAnswer {
+pub struct LoggedAnswer {
     pub finish_reason: String,
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
@@ -33,7 +33,7 @@ impl RequestEnd {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let count = |name: &str| body.pointer(&format!("/usage/{name}"))?.as_u64();
         let reason = body.pointer("/choices/0/finish_reason");
-        Self::Answered(ModelAnswer {
+        Self::Answered(LoggedAnswer {
             finish_reason: reason
                 .and_then(Value::as_str)
                 .unwrap_or_default()
@@ -103,8 +103,8 @@ impl RequestLog {
     }
 
     /// The answers to each cargo: two, if a killed worker lost the first.
-    pub fn answers_by_cargo(&self) -> HashMap<u128, Vec<ModelAnswer>> {
-        let mut answers: HashMap<u128, Vec<ModelAnswer>> = HashMap::new();
+    pub fn answers_by_cargo(&self) -> HashMap<u128, Vec<LoggedAnswer>> {
+        let mut answers: HashMap<u128, Vec<LoggedAnswer>> = HashMap::new();
         for (cargo, end) in &self.0.lock().ends {
             if let Some(RequestEnd::Answered(one)) = end {
                 answers.entry(*cargo).or_default().push(one.clone());
