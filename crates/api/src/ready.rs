@@ -59,6 +59,7 @@ fn optional_dependencies(app: &App) -> impl Iterator<Item = DependencyReachabili
         ("redis", redis),
         ("object store", reachability(&health.store)),
         ("scanner", reachability(&health.scanner)),
+        ("file probe", reachability(&health.probe)),
     ];
     rows.into_iter().filter_map(|(name, liveness)| {
         Some(DependencyReachability {

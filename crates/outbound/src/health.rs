@@ -1,10 +1,13 @@
-//! The health of the object store and the malware scanner, as last checked by this process.
+//! The health of the object store, the malware scanner and the file probe, as last checked by this
+//! process.
 
 /// Routes read it before they admit a file, and patrol before it removes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesHealth {
     pub store: DependencyHealth,
     pub scanner: DependencyHealth,
+    /// The sandboxed child process that parses files; not configured where none are parsed.
+    pub probe: DependencyHealth,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +27,13 @@ impl FilesHealth {
     pub const UNKNOWN: Self = Self {
         store: DependencyHealth::Unknown,
         scanner: DependencyHealth::Unknown,
+        probe: DependencyHealth::Unknown,
     };
 
     pub const NOT_CONFIGURED: Self = Self {
         store: DependencyHealth::NotConfigured,
         scanner: DependencyHealth::NotConfigured,
+        probe: DependencyHealth::NotConfigured,
     };
 }
 

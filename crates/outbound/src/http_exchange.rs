@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::{self, Client};
@@ -54,7 +54,16 @@ where
         connect_timeout: Duration,
         roots: RootCertStore,
     ) -> Result<Self, TlsSetupFailure> {
-        let dialer = Dialer::new(tls_connector(roots)?, connect_timeout);
+        Self::connecting_to(None, connect_timeout, roots)
+    }
+
+    /// The same, but connects to another address than the requests name.
+    pub(crate) fn connecting_to(
+        address: Option<Uri>,
+        connect_timeout: Duration,
+        roots: RootCertStore,
+    ) -> Result<Self, TlsSetupFailure> {
+        let dialer = Dialer::new(tls_connector(roots)?, connect_timeout).connecting_to(address);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)

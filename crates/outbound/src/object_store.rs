@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::time::{Clock, Timestamp};
+use http::Uri;
 use http_body_util::Full;
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
@@ -53,6 +54,8 @@ pub struct Options {
     pub internal: Url,
     /// For callers. Grants are signed for this host.
     pub public: Url,
+    /// Host and port to connect to when we act as a caller; none: those of `public`.
+    pub public_connect: Option<String>,
     pub bucket: String,
     pub region: String,
     pub style: AddressingStyle,
@@ -118,6 +121,7 @@ struct ObjectStoreInner {
     timeouts: ObjectStoreTimeouts,
     signer: SigV4Signer,
     client: OutboundHttpClient<Full<Bytes>>,
+    public_client: OutboundHttpClient<Full<Bytes>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -146,7 +150,11 @@ impl ObjectStore {
         let internal = BucketEndpoint::new(&options.internal, &options.bucket, options.style)?;
         let public = BucketEndpoint::new(&options.public, &options.bucket, options.style)?;
         let signer = SigV4Signer::new(options.access_key, &options.secret_key, options.region)?;
-        let client = OutboundHttpClient::new(options.timeouts.connect, roots)?;
+        let connect = options.timeouts.connect;
+        let client = OutboundHttpClient::new(connect, roots.clone())?;
+        let address = options.public_connect.as_deref();
+        let address = address.map(connect_address).transpose()?;
+        let public_client = OutboundHttpClient::connecting_to(address, connect, roots)?;
         Ok(Self(Arc::new(ObjectStoreInner {
             internal,
             public,
@@ -157,6 +165,7 @@ impl ObjectStore {
             timeouts: options.timeouts,
             signer,
             client,
+            public_client,
             clock,
         })))
     }
@@ -164,4 +173,9 @@ impl ObjectStore {
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
+}
+
+fn connect_address(host_and_port: &str) -> Result<Uri, ObjectStoreSetupFailure> {
+    let uri = format!("http://{host_and_port}/").parse::<Uri>();
+    uri.map_err(|_| ObjectStoreSetupFailure::Address)
 }

@@ -1,9 +1,12 @@
 //! `longshored config`: every setting with its value and its origin.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Serialize;
 
+use crate::settings::secret_file;
+use crate::settings::table::SettingDeclaration;
 use crate::settings::{InvalidSetting, ParsedSettings, SettingOrigin};
 
 /// For people: one paragraph per setting, invalid settings at the end.
@@ -11,13 +14,14 @@ pub fn render_text(reading: &ParsedSettings) -> String {
     let mut page = String::new();
     for row in &reading.rows {
         let declaration = row.declaration;
-        let origin = match row.origin {
+        let origin = match &row.origin {
             SettingOrigin::Default if row.display_value.is_empty() => "not set".to_owned(),
             SettingOrigin::Default => "default".to_owned(),
             SettingOrigin::Environment if declaration.default.is_empty() => {
                 "environment".to_owned()
             }
             SettingOrigin::Environment => format!("environment; default {}", declaration.default),
+            SettingOrigin::File(path) => format!("file {}", path.display()),
         };
         // Writing to a string cannot fail.
         let _written = write!(
@@ -25,11 +29,19 @@ pub fn render_text(reading: &ParsedSettings) -> String {
             "{}={}  ({origin})\n    {}\n",
             declaration.name, row.display_value, declaration.help
         );
+        if let Some(variable) = file_variable(declaration) {
+            let _written = writeln!(page, "    {variable} names a file with the value instead.");
+        }
     }
     for fault in &reading.faults {
         let _written = write!(page, "\ninvalid: {}: {}", fault.name, fault.text);
     }
     page.trim_end().to_owned()
+}
+
+fn file_variable(declaration: &SettingDeclaration) -> Option<String> {
+    let is_secret = declaration.display.is_secret();
+    is_secret.then(|| secret_file::variable(declaration.name))
 }
 
 /// For scripts: one JSON object.
@@ -43,7 +55,13 @@ pub struct ConfigReport<'a> {
 struct ConfigSetting<'a> {
     name: &'static str,
     value: &'a str,
-    origin: SettingOrigin,
+    origin: &'static str,
+    /// The file that the value was read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a Path>,
+    /// The variable that can name such a file: for secrets only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_variable: Option<String>,
     default: &'static str,
     help: &'static str,
 }
@@ -52,7 +70,9 @@ pub fn build_report(reading: &ParsedSettings) -> ConfigReport<'_> {
     let settings = reading.rows.iter().map(|row| ConfigSetting {
         name: row.declaration.name,
         value: &row.display_value,
-        origin: row.origin,
+        origin: row.origin.as_str(),
+        file: row.origin.file(),
+        file_variable: file_variable(row.declaration),
         default: row.declaration.default,
         help: row.declaration.help,
     });

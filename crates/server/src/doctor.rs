@@ -10,6 +10,7 @@ mod host;
 mod licence;
 mod providers;
 mod redis;
+mod secret_files;
 #[cfg(test)]
 mod tests;
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use api::files::{FileService, FileServiceOptions};
 use domain::time::Clock;
-use outbound::health::FilesHealth;
+use outbound::health::{DependencyHealth, FilesHealth};
 use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
 use outbound::object_store::{self, ObjectStore, ObjectStoreSetupFailure, ObjectStoreTimeouts};
+use outbound::probe::Prober;
 use store::Control;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub struct FileBackends {
 #[derive(Debug)]
 pub struct MonitoredFileBackends {
     backends: Option<FileBackends>,
+    /// None in a process that parses no files.
+    prober: Option<Prober>,
     sender: watch::Sender<FilesHealth>,
 }
 
@@ -37,16 +40,24 @@ impl MonitoredFileBackends {
     pub fn open(
         values: &SettingValues,
         clock: Arc<dyn Clock>,
+        prober: Option<Prober>,
     ) -> Result<Self, ObjectStoreSetupFailure> {
         let backends = open_backends(values, clock)?;
-        let health = if backends.is_some() {
+        let mut health = if backends.is_some() {
             FilesHealth::UNKNOWN
         } else {
             tracing::warn!("SVC_OBJECTS_URL is not set: files are disabled");
             FilesHealth::NOT_CONFIGURED
         };
+        if prober.is_none() {
+            health.probe = DependencyHealth::NotConfigured;
+        }
         let (sender, _) = watch::channel(health);
-        Ok(Self { backends, sender })
+        Ok(Self {
+            backends,
+            prober,
+            sender,
+        })
     }
 
     pub fn health(&self) -> watch::Receiver<FilesHealth> {
@@ -78,12 +89,13 @@ impl MonitoredFileBackends {
         ))
     }
 
-    /// Checks the health of both until `stop`; `control` knows the id of this installation.
+    /// Checks the health of all until `stop`; `control` knows the id of this installation.
     pub async fn run_health_checks(&self, control: Control, stop: CancellationToken) {
         let Some(backends) = self.backends.clone() else {
             return;
         };
-        let checker = FileHealthChecker::new(backends, control, self.sender.clone());
+        let (prober, sender) = (self.prober.clone(), self.sender.clone());
+        let checker = FileHealthChecker::new(backends, prober, control, sender);
         tokio::select! {
             () = checker.run() => {}
             () = stop.cancelled() => {}
@@ -110,6 +122,7 @@ pub fn open_backends(
     let options = object_store::Options {
         internal: internal.clone(),
         public: public.clone(),
+        public_connect: values.objects_public_connect.clone(),
         bucket: bucket.clone(),
         region: values.objects_region.clone(),
         style: match values.objects_style {

@@ -21,6 +21,8 @@ mod doctor;
 
 mod files;
 
+mod health;
+
 mod licence;
 
 mod listener;
@@ -65,6 +67,8 @@ mod databases;
 
 mod work;
 
+mod worker_readiness;
+
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -74,9 +78,10 @@ use clap::{Args, Parser, Subcommand};
 use domain::error_chain;
 use mimalloc::MiMalloc;
 use serde::Serialize;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::admin::AdminCommand;
+use crate::health::HealthCommand;
 use crate::probe::ProbeCommand;
 use crate::run::ProcessRole;
 use crate::settings::Settings;
@@ -90,7 +95,8 @@ const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Packs single AI requests into provider batch jobs and delivers every answer.
 ///
-/// Settings are SVC_… environment variables; `longshored config` lists them all.
+/// Settings are SVC_… environment variables; `longshored config` lists them all. A secret may
+/// also be in a file.
 #[derive(Debug, Parser)]
 #[command(name = "longshored", version)]
 struct Arguments {
@@ -111,6 +117,8 @@ enum Command {
     Admin(AdminCommand),
     /// Check every dependency; say what is wrong and how to fix it.
     Doctor(OutputOptions),
+    /// Ask the process of this machine or container whether it serves, for health checks.
+    Health(HealthCommand),
     /// Compare the catalogue of models with what providers tell, or show it.
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -180,6 +188,12 @@ fn run_command(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         offline.run(reading.values()?, clock::host_now())?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Health(health) = &command {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let answer = runtime.block_on(health::ask(health, reading.values()?))?;
+        writeln!(io::stdout(), "{answer}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let settings = reading.settings()?;
     logging::init(&settings.values)?;
     let runtime = Runtime::new()?;
@@ -237,8 +251,8 @@ async fn run_with_settings(
                 Box::pin(trial::run(command, settings)).await?
             )?;
         }
-        // Handled in `run_command`, which also shows invalid settings.
-        Command::Config(_) | Command::Probe(_) => {}
+        // Handled in `run_command`, which needs no database.
+        Command::Config(_) | Command::Health(_) | Command::Probe(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

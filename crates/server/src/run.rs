@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +28,8 @@ use crate::schema::{self, SchemaCheck, SchemaFailure};
 use crate::serve::{ApiInputs, ApiServer};
 use crate::settings::{self, Settings};
 use crate::signals;
-use crate::work::{ProviderSetupFailure, WorkerSets};
+use crate::work::{self, ProviderSetupFailure, WorkerSets};
+use crate::worker_readiness;
 
 /// What this process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +90,10 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let master_keys = master_key::from_settings(values)?;
     let stores = Arc::new(databases::connect(settings, node, master_keys.as_ref())?);
     let licence = Arc::new(LicenceWatcher::open(values, stores.clock.clone()));
-    let files = Arc::new(MonitoredFileBackends::open(values, stores.clock.clone())?);
+    // Files are parsed by workers only.
+    let prober = (role != ProcessRole::Serve).then(|| work::prober(values));
+    let clock = stores.clock.clone();
+    let files = Arc::new(MonitoredFileBackends::open(values, clock, prober)?);
     let redis = match role {
         ProcessRole::Serve | ProcessRole::All => redis_client::open(values)?,
         ProcessRole::Work => None,
@@ -112,12 +118,9 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     if role == ProcessRole::Serve {
         node_lease::spawn_leases(&stores, node, values, &background, &stop_background);
     }
-    let metrics_server = HttpServer::start(
-        "metrics",
-        metrics_listener,
-        metrics::router(metrics_handle),
-        Options::default(),
-    );
+    let routes = metrics_routes(role, metrics_handle, &stop_signal, &files);
+    let options = Options::default();
+    let metrics_server = HttpServer::start("metrics", metrics_listener, routes, options);
     let api = api_listener.map(|listener| {
         if redis.is_none() {
             tracing::warn!(
@@ -160,6 +163,20 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         Ok(())
     } else {
         Err(RunFailure::DrainTimedOut)
+    }
+}
+
+/// A worker has no other listener, so its readiness is here too.
+fn metrics_routes(
+    role: ProcessRole,
+    handle: PrometheusHandle,
+    stop: &CancellationToken,
+    files: &MonitoredFileBackends,
+) -> Router {
+    let routes = metrics::router(handle);
+    match role {
+        ProcessRole::Work => routes.merge(worker_readiness::router(stop.clone(), files.health())),
+        ProcessRole::Serve | ProcessRole::All => routes,
     }
 }
 

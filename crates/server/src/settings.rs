@@ -9,6 +9,7 @@ pub mod encryption;
 pub mod files;
 pub mod licence;
 mod parse;
+pub mod secret_file;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -16,11 +17,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use domain::suggestion::closest_name;
 use serde::Serialize;
 
 use crate::settings::address::{DatabaseUrl, ShardAddress};
+use crate::settings::secret_file::SecretFile;
 use crate::settings::table::{SettingDeclaration, SettingDisplay, SettingValues, TABLE};
 
 const SETTING_PREFIX: &str = "SVC_";
@@ -33,6 +36,8 @@ const DEFAULT_SHARD_NAME: &str = "main";
 pub struct Settings {
     pub databases: DatabaseAddresses,
     pub values: SettingValues,
+    /// The files that secrets were read from.
+    pub secret_files: Vec<SecretFile>,
 }
 
 /// The addresses of control and of each shard.
@@ -49,11 +54,29 @@ impl DatabaseAddresses {
 }
 
 /// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingOrigin {
     Default,
     Environment,
+    /// A file that the environment names.
+    File(PathBuf),
+}
+
+impl SettingOrigin {
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Environment => "environment",
+            Self::File(_) => "file",
+        }
+    }
+
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Default | Self::Environment => None,
+        }
+    }
 }
 
 /// One setting as it was read; `display_value` never holds a secret.
@@ -103,10 +126,14 @@ impl fmt::Display for SettingsFailure {
 
 impl ParsedSettings {
     pub fn settings(self) -> Result<Settings, SettingsFailure> {
+        let rows = self.rows.iter();
+        let secret_files = rows.filter_map(SecretFile::of_row).collect();
         match (self.databases, self.values) {
-            (Some(databases), Some(values)) if self.faults.is_empty() => {
-                Ok(Settings { databases, values })
-            }
+            (Some(databases), Some(values)) if self.faults.is_empty() => Ok(Settings {
+                databases,
+                values,
+                secret_files,
+            }),
             _ => Err(SettingsFailure(self.faults)),
         }
     }
@@ -146,6 +173,7 @@ pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>)
             reader.add_variable(name, value);
         }
     }
+    reader.read_secret_files();
     let values = table::assemble(&mut reader);
     let databases = values.as_ref().and_then(|values| {
         for (name, text) in consistency::check(values) {
@@ -164,31 +192,62 @@ pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>)
     }
 }
 
+/// Says which setting was probably meant.
+fn describe_unknown(name: &str) -> String {
+    if let Some(plain) = secret_file::find_plain_setting(name) {
+        return format!("unknown setting; only secrets are read from files: set {plain}");
+    }
+    let near = closest_name(name, TABLE.iter().map(|declared| declared.name));
+    let hint = near.map(|near| format!("; did you mean {near}?"));
+    format!("unknown setting{}", hint.unwrap_or_default())
+}
+
 /// Collects rows and errors while it parses the table.
 #[derive(Debug, Default)]
 pub struct SettingsReader {
     variables: BTreeMap<&'static str, String>,
+    /// By the setting whose value they contain.
+    files: BTreeMap<&'static str, PathBuf>,
     rows: Vec<SettingRow>,
     faults: Vec<InvalidSetting>,
 }
 
 impl SettingsReader {
     fn add_variable(&mut self, name: &str, value: OsString) {
-        let Some(declared) = TABLE.iter().find(|declared| declared.name == name) else {
-            let near = closest_name(name, TABLE.iter().map(|declared| declared.name));
-            let hint = near
-                .map(|near| format!("; did you mean {near}?"))
-                .unwrap_or_default();
-            return self.add_fault(name, format!("unknown setting{hint}"));
+        let declared = TABLE.iter().find(|declared| declared.name == name);
+        let Some(declared) = declared.or_else(|| secret_file::find_setting(name)) else {
+            return self.add_fault(name, describe_unknown(name));
         };
         match value.into_string() {
             // Compose files and Helm charts pass unset values as empty strings.
             Ok(value) if value.trim().is_empty() => {}
-            Ok(value) => {
+            Ok(value) if declared.name == name => {
                 self.variables
                     .insert(declared.name, value.trim().to_owned());
             }
+            Ok(path) => {
+                self.files.insert(declared.name, path.trim().into());
+            }
             Err(_) => self.add_fault(name, "the value is not UTF-8".to_owned()),
+        }
+    }
+
+    /// Reads every file that the environment names, after all variables are known.
+    fn read_secret_files(&mut self) {
+        for (name, path) in std::mem::take(&mut self.files) {
+            let variable = secret_file::variable(name);
+            if self.variables.contains_key(name) {
+                let text = format!("is set, and so is {name}; unset one of them");
+                self.add_fault(&variable, text);
+                continue;
+            }
+            match secret_file::read(&path) {
+                Ok(value) => {
+                    self.variables.insert(name, value);
+                    self.files.insert(name, path);
+                }
+                Err(text) => self.add_fault(&variable, text),
+            }
         }
     }
 
@@ -198,9 +257,11 @@ impl SettingsReader {
         declaration: &'static SettingDeclaration,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let (text, origin) = match self.variables.get(declaration.name) {
-            Some(text) => (text.clone(), SettingOrigin::Environment),
-            None => (declaration.default.to_owned(), SettingOrigin::Default),
+        let name = declaration.name;
+        let (text, origin) = match (self.variables.get(name), self.files.get(name)) {
+            (Some(text), Some(path)) => (text.clone(), SettingOrigin::File(path.clone())),
+            (Some(text), None) => (text.clone(), SettingOrigin::Environment),
+            (None, _) => (declaration.default.to_owned(), SettingOrigin::Default),
         };
         let display_value = match declaration.display {
             SettingDisplay::Plain => text.clone(),
@@ -209,9 +270,14 @@ impl SettingsReader {
             SettingDisplay::Hidden => address::MASK.to_owned(),
         };
         let parsed = parse(&text);
-        let text = match declaration.display {
-            SettingDisplay::Plain => format!("`{text}` is not "),
-            SettingDisplay::Masked | SettingDisplay::Hidden => "the value is not ".to_owned(),
+        let text = match (declaration.display, origin.file()) {
+            (SettingDisplay::Plain, _) => format!("`{text}` is not "),
+            (SettingDisplay::Masked | SettingDisplay::Hidden, Some(path)) => {
+                format!("the content of {} is not ", path.display())
+            }
+            (SettingDisplay::Masked | SettingDisplay::Hidden, None) => {
+                "the value is not ".to_owned()
+            }
         };
         self.rows.push(SettingRow {
             declaration,
@@ -220,7 +286,7 @@ impl SettingsReader {
         });
         parsed
             .or_else(|expected| {
-                self.add_fault(declaration.name, text + &expected);
+                self.add_fault(name, text + &expected);
                 // Go on with the default, so that later errors are reported too.
                 parse(declaration.default)
             })

@@ -75,6 +75,7 @@ pub fn options() -> Options {
     Options {
         internal: server.clone(),
         public: server,
+        public_connect: None,
         bucket: url.path().trim_matches('/').to_owned(),
         region: "us-east-1".to_owned(),
         style: AddressingStyle::Path,

@@ -24,6 +24,7 @@ pub(crate) struct Dialer {
     http: HttpConnector,
     tls: TlsConnector,
     connect_timeout: Duration,
+    connect_to: Option<Uri>,
 }
 
 impl Dialer {
@@ -36,7 +37,14 @@ impl Dialer {
             http,
             tls,
             connect_timeout,
+            connect_to: None,
         }
+    }
+
+    /// Connects to the host and port of this address instead of those of each request. The request
+    /// and the name in the certificate stay what they are.
+    pub(crate) fn connecting_to(self, connect_to: Option<Uri>) -> Self {
+        Self { connect_to, ..self }
     }
 }
 
@@ -50,7 +58,8 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let dialled = self.http.call(uri.clone());
+        let target = self.connect_to.clone().unwrap_or_else(|| uri.clone());
+        let dialled = self.http.call(target);
         let (tls, connect_timeout) = (self.tls.clone(), self.connect_timeout);
         let connect = async move {
             let tcp = dialled.await?.into_inner();

@@ -29,7 +29,7 @@ impl ObjectStore {
         let request = request.body(Full::new(body));
         let request =
             request.map_err(|_| ObjectStoreFailure::Unreadable("answer at its public address"))?;
-        let (client, deadline) = (&self.0.client, self.0.timeouts.call);
+        let (client, deadline) = (&self.0.public_client, self.0.timeouts.call);
         let answer = client.exchange(request, deadline, MAX_RESPONSE_BYTES);
         Ok(answer.await?.into())
     }

@@ -47,6 +47,19 @@ async fn the_store_of_the_tests_passes_again_and_again() {
 }
 
 #[tokio::test]
+async fn a_public_address_that_cannot_be_reached_from_here_is_connected_to_elsewhere() {
+    let options = options();
+    let address = &options.internal[url::Position::BeforeHost..url::Position::AfterPort];
+    let apart = Options {
+        public: Url::parse("http://objects.longshore.invalid:9").unwrap(),
+        public_connect: Some(address.to_owned()),
+        ..options.clone()
+    };
+    let objects = object_store_with(apart).await;
+    objects.probe(OUR_INSTALLATION).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_bucket_has_one_owner() {
     let objects = object_store_with(options()).await;
     objects.probe(OUR_INSTALLATION).await.unwrap();

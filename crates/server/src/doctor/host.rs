@@ -1,4 +1,4 @@
-//! Checks of this machine and its files: open-file limit, catalogue, callback addresses.
+//! Checks of this machine and its files: open-file limit, catalogue, callback addresses, secrets.
 
 use chrono::{NaiveDate, TimeDelta};
 use domain::model::Catalogue;
@@ -7,6 +7,7 @@ use domain::time::Timestamp;
 use crate::catalogue::CatalogueStore;
 use crate::doctor::DependencyFindings;
 use crate::doctor::audit_file;
+use crate::doctor::secret_files;
 use crate::providers::ProviderAccounts;
 use crate::providers::credential::CredentialAccess;
 use crate::settings::Settings;
@@ -26,6 +27,7 @@ pub(super) fn examine(settings: &Settings, now: Timestamp) -> DependencyFindings
     check_callbacks(&mut found, settings);
     check_cookies(&mut found, settings);
     audit_file::check_file(&mut found, settings.values.audit_file.as_deref());
+    secret_files::check(&mut found, &settings.secret_files);
     found
 }
 

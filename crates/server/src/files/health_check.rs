@@ -1,4 +1,5 @@
-//! Health checks of the object store and the scanner: all probes at first, then pings.
+//! Health checks of the object store and the scanner: all probes at first, then pings. A process
+//! that parses files also checks that its sandbox works.
 //!
 //! A backend that was unreachable may return with another configuration, so it must pass all probes
 //! again.
@@ -8,6 +9,7 @@ use std::time::Duration;
 use domain::error_chain;
 use metrics::gauge;
 use outbound::health::{DependencyHealth, FilesHealth};
+use outbound::probe::Prober;
 use store::Control;
 use store::control::installation;
 use tokio::sync::watch;
@@ -20,10 +22,13 @@ use crate::files::FileBackends;
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Time to the next check after a failed probe, which an operator has to fix.
 const FAILED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two checks of the sandbox, which start a child process.
+const SANDBOX_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub(super) struct FileHealthChecker {
     backends: FileBackends,
+    prober: Option<Prober>,
     control: Control,
     sender: watch::Sender<FilesHealth>,
 }
@@ -31,19 +36,25 @@ pub(super) struct FileHealthChecker {
 impl FileHealthChecker {
     pub(super) const fn new(
         backends: FileBackends,
+        prober: Option<Prober>,
         control: Control,
         sender: watch::Sender<FilesHealth>,
     ) -> Self {
         Self {
             backends,
+            prober,
             control,
             sender,
         }
     }
 
-    /// Runs for ever; the two checks are independent.
+    /// Runs for ever; the checks are independent.
     pub(super) async fn run(&self) {
-        tokio::join!(self.watch_store(), self.watch_scanner());
+        tokio::join!(
+            self.watch_store(),
+            self.watch_scanner(),
+            self.watch_sandbox()
+        );
     }
 
     async fn watch_store(&self) {
@@ -104,6 +115,26 @@ impl FileHealthChecker {
             };
             let pause = next_interval(&condition);
             self.publish("scanner", &condition, |health| &mut health.scanner);
+            sleep(pause).await;
+        }
+    }
+
+    /// The host or a container policy may keep the child process from confining itself.
+    async fn watch_sandbox(&self) {
+        let Some(prober) = &self.prober else {
+            return;
+        };
+        loop {
+            let condition = match prober.check_sandbox().await {
+                Ok(()) => DependencyHealth::Healthy,
+                Err(failure) => DependencyHealth::ProbeFailed(error_chain::chain(&failure)),
+            };
+            let pause = if condition.is_healthy() {
+                SANDBOX_CHECK_INTERVAL
+            } else {
+                FAILED_CHECK_INTERVAL
+            };
+            self.publish("file_probe", &condition, |health| &mut health.probe);
             sleep(pause).await;
         }
     }

@@ -102,7 +102,7 @@ pub const METRICS: &[(MetricKind, &str, &str)] = &[
     (
         Gauge,
         "longshore_files_dependency_healthy",
-        "1 while the object store or the scanner passes every health check.",
+        "1 while the object store, the scanner or the file probe passes every health check.",
     ),
     (
         LabelledCounter,

@@ -107,7 +107,9 @@ fn check_files(values: &SettingValues) -> Vec<SettingConflict> {
         ),
     ];
     if values.objects_url.is_none() {
-        let given = parts.iter().any(|(_, given)| *given) || values.objects_public_url.is_some();
+        let has_public =
+            values.objects_public_url.is_some() || values.objects_public_connect.is_some();
+        let given = parts.iter().any(|(_, given)| *given) || has_public;
         let text = "is not set, but another SVC_OBJECTS_… is; set it to the URL of the object \
                     store, such as http://storage.internal:8333";
         return given

@@ -49,6 +49,21 @@ pub(super) fn store(text: &str) -> Result<Url, String> {
     })
 }
 
+/// An address to connect to: a name or an IP address, and a port.
+pub(super) fn host_and_port(text: &str) -> Result<String, String> {
+    let url = store(&format!("http://{text}")).ok();
+    let named =
+        url.and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?)));
+    // The scheme's default port would be dropped from the URL, but it must be given.
+    let is_given = text.rsplit_once(':').is_some_and(|(_, port)| {
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    named
+        .filter(|_| is_given)
+        .map(|(host, port)| format!("{host}:{port}"))
+        .ok_or_else(|| "a host and a port, such as objects:8333".to_owned())
+}
+
 pub(super) fn bucket(text: &str) -> Result<String, String> {
     let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     if (3..=63).contains(&text.len()) && text.bytes().all(allowed) {
@@ -160,6 +175,27 @@ mod tests {
             "http://storage/?a=b",
         ] {
             assert!(store(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_to_connect_to_has_a_port() {
+        for (text, address) in [
+            ("objects:8333", "objects:8333"),
+            ("10.0.0.7:80", "10.0.0.7:80"),
+            ("[::1]:8333", "[::1]:8333"),
+        ] {
+            assert_eq!(host_and_port(text).as_deref(), Ok(address));
+        }
+        for wrong in [
+            "objects",
+            "objects:",
+            ":80",
+            "http://objects:80",
+            "a b:1",
+            "[::1]",
+        ] {
+            assert!(host_and_port(wrong).is_err(), "{wrong}");
         }
     }
 

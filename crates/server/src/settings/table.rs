@@ -19,7 +19,8 @@ use crate::settings::choice::{
     SignInMethods, choice,
 };
 use crate::settings::files::{
-    CorsOrigins, ScannerAddress, Secret, bucket, origins, prefix, region, scanner, secret, store,
+    CorsOrigins, ScannerAddress, Secret, bucket, host_and_port, origins, prefix, region, scanner,
+    secret, store,
 };
 use crate::settings::licence::{LicencePublicKey, amount, public_key};
 use crate::settings::parse::{
@@ -44,6 +45,16 @@ pub enum SettingDisplay {
     Masked,
     /// A secret: the whole value is hidden.
     Hidden,
+}
+
+impl SettingDisplay {
+    /// Whether the value may also be in a file.
+    pub const fn is_secret(self) -> bool {
+        match self {
+            Self::Masked | Self::Hidden => true,
+            Self::Plain => false,
+        }
+    }
 }
 
 /// One entry defines the field, the table row and the call of the parser.
@@ -191,6 +202,8 @@ settings! {
         "URL of the S3-compatible object store for uploaded files. Without it, files are disabled.";
     Plain "SVC_OBJECTS_PUBLIC_URL" objects_public_url: Option<Url> = "", optional(store),
         "URL under which callers reach the object store, if it differs from SVC_OBJECTS_URL.";
+    Plain "SVC_OBJECTS_PUBLIC_CONNECT" objects_public_connect: Option<String> = "", optional(host_and_port),
+        "Host and port that Longshore connects to when it tests SVC_OBJECTS_PUBLIC_URL, such as objects:8333. Set it if this URL cannot be reached from here. The requests still name the public host.";
     Plain "SVC_OBJECTS_BUCKET" objects_bucket: Option<String> = "", optional(bucket),
         "Bucket for uploaded files. It must exist and belong to this installation alone.";
     Plain "SVC_OBJECTS_REGION" objects_region: String = "us-east-1", region,

@@ -26,7 +26,9 @@ fn failure_text(given: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_defaults_are_good_values() {
-    let Settings { databases, values } = reading(&[DATABASE]).settings().unwrap();
+    let Settings {
+        databases, values, ..
+    } = reading(&[DATABASE]).settings().unwrap();
     assert_eq!(values.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(values.environment, Environment::Production);
     assert_eq!(values.deployment, Deployment::SelfHosted);

@@ -127,7 +127,12 @@ async fn nothing_is_removed_from_an_unverified_store() {
         failed,
     ] {
         let scanner = DependencyHealth::Healthy;
-        fixture.health.send_replace(FilesHealth { store, scanner });
+        let probe = DependencyHealth::Healthy;
+        fixture.health.send_replace(FilesHealth {
+            store,
+            scanner,
+            probe,
+        });
         run_sweep(&mut fixture).await;
         run_patrol(&mut fixture).await;
         // Changes of rows do not need the store.
@@ -138,7 +143,12 @@ async fn nothing_is_removed_from_an_unverified_store() {
         assert_eq!(fixture.count_objects().await, (2, 0));
     }
     let (store, scanner) = (DependencyHealth::Healthy, DependencyHealth::Unknown);
-    fixture.health.send_replace(FilesHealth { store, scanner });
+    let probe = DependencyHealth::Healthy;
+    fixture.health.send_replace(FilesHealth {
+        store,
+        scanner,
+        probe,
+    });
     fixture.clock.advance(Duration::from_secs(1));
     run_sweep(&mut fixture).await;
     assert_eq!(fixture.count_objects().await, (1, 0));

@@ -56,6 +56,7 @@ impl FileStageFixture {
         let well = FilesHealth {
             store: DependencyHealth::Healthy,
             scanner: DependencyHealth::Healthy,
+            probe: DependencyHealth::Healthy,
         };
         let (health, watched) = watch::channel(well);
         let options = options();

@@ -26,6 +26,7 @@ use crate::support::{Customer, TestService};
 const ALL_HEALTHY: FilesHealth = FilesHealth {
     store: DependencyHealth::Healthy,
     scanner: DependencyHealth::Healthy,
+    probe: DependencyHealth::Healthy,
 };
 
 /// The object store and the malware scanner of a test. The test sets their health.
