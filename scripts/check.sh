@@ -12,6 +12,7 @@ check() {
     step "advisories" python3 -B scripts/advisories.py
     step "notice" compare_notice
     step "performance page" python3 -B scripts/long.py check
+    step "package" check_package
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints

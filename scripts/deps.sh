@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Installs only what is missing: need compiler postgres python …
 
-readonly DENY_VERSION=0.20.2 MACHETE_VERSION=0.9.2 NEXTEST_VERSION=0.9.143
+readonly AUDITABLE_VERSION=0.7.7 DENY_VERSION=0.20.2 MACHETE_VERSION=0.9.2 NEXTEST_VERSION=0.9.143
 
 # Debian packages that were found missing.
 MISSING=()
@@ -107,6 +107,26 @@ install_machete() { have cargo-machete || tool cargo-machete "$MACHETE_VERSION";
 
 missing_deny() { :; }
 install_deny() { have cargo-deny || tool cargo-deny "$DENY_VERSION"; }
+
+# Writes the list of dependencies into the program, where scanners of images find it.
+missing_auditable() { :; }
+install_auditable() { have cargo-auditable || tool cargo-auditable "$AUDITABLE_VERSION"; }
+
+# What packs a release.
+missing_release() {
+    have zstd || MISSING+=(zstd)
+    have objdump || MISSING+=(binutils)
+    have dpkg-deb || fail "dpkg-deb(1) is missing: releases are built on Debian"
+}
+
+missing_minisign() { have minisign || MISSING+=(minisign); }
+
+# A container that boots systemd, for the package.
+missing_container() {
+    missing_release
+    have systemd-nspawn || MISSING+=(systemd-container)
+    have mmdebstrap || MISSING+=(mmdebstrap)
+}
 
 have() { command -v "$1" >/dev/null; }
 

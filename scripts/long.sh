@@ -37,6 +37,8 @@ interleavings
 test --encrypted -p server
 conformance --encrypted
 fuzz api
+package
+release --trial --twice
 soak --minutes 120
 END
 }

@@ -1,5 +1,7 @@
 //! The settings: defaults, errors, and secrets that stay hidden.
 
+mod packaged_env;
+
 use std::time::Duration;
 
 use domain::plan_limits::LimitsByPlan;
