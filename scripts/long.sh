@@ -39,6 +39,7 @@ conformance --encrypted
 fuzz api
 package
 release --trial --twice
+image --trial
 soak --minutes 120
 END
 }

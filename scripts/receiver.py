@@ -1,4 +1,4 @@
-"""A callback receiver: receiver.py PORT prints each POST and answers 200."""
+"""A callback receiver: receiver.py PORT [ADDRESS] prints each POST and answers 200."""
 
 import json
 import sys
@@ -26,8 +26,9 @@ class Receiver(BaseHTTPRequestHandler):
 
 def main():
     port = int(sys.argv[1])
-    print(f"listening on http://127.0.0.1:{port}/\n", flush=True)
-    ThreadingHTTPServer(("127.0.0.1", port), Receiver).serve_forever()
+    address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+    print(f"listening on http://{address}:{port}/\n", flush=True)
+    ThreadingHTTPServer((address, port), Receiver).serve_forever()
 
 
 if __name__ == "__main__":
