@@ -7,6 +7,8 @@
 
 mod support;
 
+mod chart;
+
 mod dashboard;
 
 mod partitions;
