@@ -71,7 +71,11 @@ impl Stores {
         for (database, pool, clock) in shards.chain([control]) {
             let (pool, clock) = (pool.clone(), Arc::clone(clock));
             queries.spawn(async move {
-                if let Ok(now) = store::doctor::read_server_time(&pool).await {
+                let answer = store::doctor::read_server_time(&pool).await;
+                let is_reachable = f64::from(u8::from(answer.is_ok()));
+                gauge!("longshore_database_reachable", "database" => database.clone())
+                    .set(is_reachable);
+                if let Ok(now) = answer {
                     clock.synchronize(now);
                     gauge!("longshore_database_clock_offset_seconds", "database" => database)
                         .set(clock.offset_seconds());

@@ -26,12 +26,14 @@ use crate::stage::{Stage, StepResult};
 use self::fold::FoldCursor;
 use self::oldest_waiting::{OldestWaiting, OldestWaitingCursor};
 use self::overdue::OverdueCursor;
+use self::paused_accounts::PausedAccounts;
 
 pub mod files;
 mod fold;
 pub mod jobs;
 mod oldest_waiting;
 mod overdue;
+mod paused_accounts;
 mod retention;
 mod urgent;
 mod way_changes;
@@ -63,6 +65,7 @@ pub struct SweepStage {
     keys_from: Timestamp,
     /// Where the search for queued erasures starts.
     erasures_from: Timestamp,
+    paused_accounts: PausedAccounts,
 }
 
 impl SweepStage {
@@ -88,6 +91,7 @@ impl SweepStage {
             batches_from: due,
             keys_from: due,
             erasures_from: due,
+            paused_accounts: PausedAccounts::default(),
         }
     }
 
@@ -103,6 +107,8 @@ impl SweepStage {
         self.isolate_failure("idempotency_keys", forgotten)?;
         let forgotten = node::delete_dead_nodes(&self.shard).await;
         self.isolate_failure("nodes", forgotten)?;
+        let reported = self.paused_accounts.report(&self.shard, now).await;
+        self.isolate_failure("paused_accounts", reported)?;
         self.batches_from = Timestamp::UNIX_EPOCH;
         self.erasures_from = Timestamp::UNIX_EPOCH;
         Ok(())

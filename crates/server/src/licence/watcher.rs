@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::plan_limits::LimitsByPlan;
-use domain::time::{Clock, to_wire};
+use domain::time::{Clock, Timestamp, to_wire};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,7 @@ impl LicenceWatcher {
     /// Publishes the limits in force, and returns whether they changed.
     fn publish_limits(&self) -> (LicenceResult, bool) {
         let read = self.last_read.lock();
+        report_expiry(&read);
         let now = self.clock.now();
         let verdict = match read.clone() {
             Ok(Some(licence)) => licence.valid_at(now).map(Some),
@@ -91,6 +92,17 @@ impl LicenceWatcher {
         });
         (verdict, changed)
     }
+}
+
+/// An expired licence keeps its time. One that cannot be used has expired at the epoch.
+fn report_expiry(read: &LicenceResult) {
+    let expires_at = match read {
+        Ok(None) => return,
+        Ok(Some(licence)) => licence.expires_at,
+        Err(_) => Timestamp::UNIX_EPOCH,
+    };
+    metrics::gauge!("longshore_licence_expiry_timestamp_seconds")
+        .set((expires_at - Timestamp::UNIX_EPOCH).as_seconds_f64());
 }
 
 fn log_licence(verdict: &LicenceResult) {

@@ -1,5 +1,6 @@
 //! Records ended attempts in groups. Splits a group until a row that cannot be written is alone.
 
+use domain::id;
 use domain::retry_schedule::DeliveryRetryDecision;
 use domain::time::Timestamp;
 use outbound::callback::CallbackAttempt;
@@ -108,7 +109,10 @@ impl DeliverStage {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
             let recorded = match attempt::record(&self.shard, claim, &group, now).await {
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    count_ended(&group);
+                    Ok(())
+                }
                 Err(failure) if failure.is_unavailable() => Err(failure),
                 Err(failure) => {
                     if let [alone] = group.as_slice() {
@@ -152,5 +156,24 @@ impl DeliverStage {
         metrics::counter!("longshore_callback_attempt_errors_total", "reason" => "not_recorded")
             .increment(1);
         Ok(())
+    }
+}
+
+/// Counts callbacks that ended. A resend ends none: its callback ended before.
+fn count_ended(group: &[EndedAttempt]) {
+    for ended in group {
+        let outcome = match ended.result {
+            AttemptResult::Delivered => "delivered",
+            AttemptResult::Failed => "failed",
+            AttemptResult::Retry { .. }
+            | AttemptResult::Redelivered
+            | AttemptResult::ResendFailed => continue,
+        };
+        metrics::counter!("longshore_callbacks_ended_total", "outcome" => outcome).increment(1);
+        if ended.result == AttemptResult::Delivered {
+            let since_load = ended.ended_at - id::timestamp_of(ended.cargo.uuid());
+            metrics::histogram!("longshore_cargo_callback_seconds")
+                .record(since_load.as_seconds_f64().max(0.0));
+        }
     }
 }
