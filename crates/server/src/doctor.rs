@@ -10,6 +10,7 @@ mod host;
 mod licence;
 mod providers;
 mod redis;
+mod runbook;
 mod secret_files;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,8 @@ pub struct DoctorFinding {
     pub found: String,
     /// What to do about it.
     pub fix: Option<String>,
+    /// The page of `docs/runbooks` about it.
+    pub runbook: Option<&'static str>,
 }
 
 /// The results of all checks, in order.
@@ -132,6 +135,10 @@ impl DependencyFindings {
 
     fn add(&mut self, check: &'static str, state: FindingState, found: &str, fix: Option<&str>) {
         let dependency = self.dependency.clone();
+        let runbook = match state {
+            FindingState::Ok => None,
+            FindingState::Warning | FindingState::Wrong => runbook::find(&dependency, check),
+        };
         let (found, fix) = (found.to_owned(), fix.map(str::to_owned));
         self.list.push(DoctorFinding {
             dependency,
@@ -139,6 +146,7 @@ impl DependencyFindings {
             state,
             found,
             fix,
+            runbook,
         });
     }
 }
@@ -162,6 +170,9 @@ pub fn render_text(report: &DoctorReport) -> String {
         let _written = writeln!(page, "  {state:<8}{:<20}{}", finding.check, finding.found);
         if let Some(fix) = &finding.fix {
             let _written = writeln!(page, "          fix: {fix}");
+        }
+        if let Some(runbook) = finding.runbook {
+            let _written = writeln!(page, "          see {runbook}");
         }
     }
     let count = |state| {

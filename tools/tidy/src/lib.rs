@@ -27,3 +27,5 @@ pub mod names;
 pub mod words;
 
 pub mod glossary;
+
+pub mod runbooks;

@@ -10,7 +10,7 @@ use std::path::Path;
 use tidy::source_tree::{RuleViolation, SourceTree};
 use tidy::{
     crate_dependencies, glossary, import_cycles, links, machine_locations, names, restricted_apis,
-    source_files, words,
+    runbooks, source_files, words,
 };
 
 fn assert_rule(rule: impl Fn(&SourceTree) -> Vec<RuleViolation>) {
@@ -92,4 +92,9 @@ fn words_are_plain() {
 #[test]
 fn the_glossary_links_to_files() {
     assert_rule(glossary::check);
+}
+
+#[test]
+fn every_alert_has_its_runbook() {
+    assert_rule(runbooks::check);
 }

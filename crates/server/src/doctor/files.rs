@@ -199,18 +199,25 @@ mod tests {
           ok      probes              uploads, multipart uploads, copies, listings and CORS work
           ERROR   probes              the bucket must belong to this installation: the bucket belongs to another installation
                   fix: give this installation a separate bucket or SVC_OBJECTS_PREFIX; if the other installation no longer exists, delete the object named owner under the prefix
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              the bucket must belong to this installation: the object store refused to read the owner's mark: status 404 (NoSuchBucket)
                   fix: create the bucket, or correct SVC_OBJECTS_BUCKET
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              the bucket must belong to this installation: the object store refused to read the owner's mark: status 403 (SignatureDoesNotMatch)
                   fix: correct SVC_OBJECTS_ACCESS_KEY and SVC_OBJECTS_SECRET_KEY (and SVC_OBJECTS_REGION), or allow this key to read, write, list and delete in the bucket
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              the bucket must belong to this installation: the object store cannot be reached: connection refused
                   fix: start the object store, or correct SVC_OBJECTS_URL; until then files wait, loads continue
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              the store must let browsers upload (CORS): the answer was 501
                   fix: allow this key to set the bucket's CORS rules, or set them yourself: POST, PUT and GET from SVC_OBJECTS_CORS_ORIGINS with every header, ETag exposed
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              the store must list its objects: nothing
                   fix: this object store lacks a required feature: use another one, or a newer version
+                  see docs/runbooks/object-store-away.md
           ERROR   probes              no answer within a minute
                   fix: start the object store, or correct SVC_OBJECTS_URL; until then files wait, loads continue
+                  see docs/runbooks/object-store-away.md
 
         errors: 7
         ");
@@ -246,16 +253,22 @@ mod tests {
           ok      probes              finds test files and reports files that it cannot scan
           ERROR   probes              the scanner must report what exceeds its limits (AlertExceedsMax yes): clean
                   fix: set AlertExceedsMax yes in clamd.conf and restart clamd
+                  see docs/runbooks/scanner-down.md
           ERROR   probes              the scanner must accept files of 1 GB (StreamMaxLength): clean
                   fix: set StreamMaxLength and MaxFileSize to 1100M and MaxScanSize to 4000M in clamd.conf and restart clamd
+                  see docs/runbooks/scanner-down.md
           ERROR   probes              the scanner must scan inside archives: clean
                   fix: set ScanArchive yes in clamd.conf and restart clamd
+                  see docs/runbooks/scanner-down.md
           ERROR   probes              the scanner must find the EICAR test file: clean
                   fix: update its signatures (freshclam), check clamd.conf and restart clamd
+                  see docs/runbooks/scanner-down.md
           ERROR   probes              the scanner must answer: refused
                   fix: start clamd, or correct SVC_SCANNER; until then files wait to be scanned
+                  see docs/runbooks/scanner-down.md
           ERROR   probes              no answer within a minute
                   fix: start clamd, or correct SVC_SCANNER; until then files wait to be scanned
+                  see docs/runbooks/scanner-down.md
 
         errors: 6
         ");

@@ -99,3 +99,6 @@ const fn licence_fix(failure: &LicenceFailure) -> &'static str {
         LicenceFailure::Expired(_) => "request a new licence, replace the file and send SIGHUP",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta};
 use domain::bucket_marker::{BucketMarker, DatabaseOrigin, RemovalHold, RemovalHoldReason};
-use domain::plan_limits::{LimitsByPlan, PlanLimits};
 use domain::time::Timestamp;
 use store::Error;
 use store::doctor::{DatabaseServerInfo, OpenTransaction};
@@ -14,10 +13,9 @@ use store::shard::ledger_audit::{LedgerFault, LedgerInvariant};
 use store::shard::partition::DaysReady;
 
 use super::*;
-use crate::licence::LicenceFailure;
 use crate::settings::read_variables;
 
-fn noon() -> Timestamp {
+pub(super) fn noon() -> Timestamp {
     DateTime::from_timestamp(1_767_268_800, 0).unwrap()
 }
 
@@ -37,7 +35,7 @@ const fn days(today: bool, ahead: u64) -> DaysReady {
     DaysReady { today, ahead }
 }
 
-fn settings(more: &[(&str, &str)]) -> Settings {
+pub(super) fn settings(more: &[(&str, &str)]) -> Settings {
     let given = [("SVC_DATABASE_URL", "postgres://localhost/longshore")];
     let given = given
         .iter()
@@ -46,7 +44,7 @@ fn settings(more: &[(&str, &str)]) -> Settings {
     read_variables(given).settings().unwrap()
 }
 
-fn report(found: DependencyFindings) -> DoctorReport {
+pub(super) fn report(found: DependencyFindings) -> DoctorReport {
     let ok = found
         .list
         .iter()
@@ -111,6 +109,7 @@ fn what_loses_work_is_an_error_with_a_fix() {
               fix: alter system set synchronous_commit = on; select pg_reload_conf(); (and check that no role, database or start option turns it off)
       warning clock               +1.500 s compared with this machine; the server's time is used
               fix: run a time service (chrony, systemd-timesyncd) on both machines
+              see docs/runbooks/clock-offset.md
 
     errors: 5; warnings: 1
     ");
@@ -127,10 +126,13 @@ fn missing_partitions_are_reported() {
       ok      partitions          days ahead: 5
       warning partitions          days ahead: 4
               fix: sweep fails to create partitions: read the log of `longshored work`; meanwhile run `longshored migrate`
+              see docs/runbooks/partitions-low.md
       ERROR   partitions          days ahead: 1
               fix: run `longshored work`, which creates them, or `longshored migrate` to create them now
+              see docs/runbooks/partitions-low.md
       ERROR   partitions          today has no partitions: the next load has to create them
               fix: run `longshored work`, which creates them, or `longshored migrate` to create them now
+              see docs/runbooks/partitions-low.md
 
     errors: 2; warnings: 1
     ");
@@ -160,6 +162,7 @@ fn removal_that_is_held_says_what_to_do() {
       ok      file removal        not held
       ERROR   file removal        held since 2026-01-01 12:00:00 UTC: PostgreSQL's timeline changed: a standby was promoted, or a backup was restored
               fix: check that this is the right database, then run `longshored admin files confirm` (see docs/object-storage-and-scanner.md)
+              see docs/runbooks/object-removal-held.md
 
     errors: 1
     ");
@@ -207,14 +210,19 @@ fn a_schema_of_another_release_is_wrong() {
     shard main
       ERROR   schema              does not exist yet
               fix: run `longshored migrate`
+              see docs/runbooks/upgrade.md
       ERROR   schema              older than this program
               fix: run `longshored migrate`
+              see docs/runbooks/upgrade.md
       ERROR   schema              more than one version ahead of this program
               fix: run the longshored release that migrated it
+              see docs/runbooks/upgrade.md
       ERROR   schema              the claim was lost or the row has changed
               fix: grant this user the schemas control and shard
+              see docs/runbooks/upgrade.md
       ERROR   partitions          days ahead: 1
               fix: run `longshored work`, which creates them, or `longshored migrate` to create them now
+              see docs/runbooks/partitions-low.md
 
     errors: 5
     ");
@@ -252,93 +260,6 @@ fn the_map_of_berths_must_name_what_is_configured() {
               fix: new organizations never use such a shard; move berths to it, or remove it from the settings
 
     errors: 1; warnings: 1
-    ");
-}
-
-#[test]
-fn the_licence_is_read_and_its_end_foreseen() {
-    let defaults = LimitsByPlan::default().enterprise;
-    let in_force = || crate::licence::Licence {
-        licensee: "Example Ltd".to_owned(),
-        issued_at: noon(),
-        expires_at: noon() + TimeDelta::days(30),
-        limits: PlanLimits {
-            monthly_tokens: Some(5),
-            ..defaults
-        },
-    };
-    let mut found = DependencyFindings::new("licence");
-    licence::check_licence(&mut found, Ok(None), defaults, noon());
-    licence::check_licence(&mut found, Ok(Some(in_force())), defaults, noon());
-    let late = noon() + TimeDelta::hours(12);
-    licence::check_licence(&mut found, Ok(Some(in_force())), defaults, late);
-    let over = noon() + TimeDelta::days(30);
-    licence::check_licence(&mut found, Ok(Some(in_force())), defaults, over);
-    insta::assert_snapshot!(render_text(&report(found)), @r"
-    licence
-      ok      file                none: the enterprise plan uses its default limits
-      ok      enterprise          burst 10000, 60000 loads per minute, monthly tokens unlimited
-      ok      file                in force for Example Ltd until 2026-01-31T12:00:00.000000Z
-      ok      enterprise          burst 10000, 60000 loads per minute, monthly tokens 5
-      warning file                in force for Example Ltd until 2026-01-31T12:00:00.000000Z: 29 days left
-              fix: request a new licence, replace the file and send SIGHUP
-      ok      enterprise          burst 10000, 60000 loads per minute, monthly tokens 5
-      ERROR   file                the licence expired at 2026-01-31T12:00:00.000000Z
-              fix: request a new licence, replace the file and send SIGHUP
-      ok      enterprise          burst 10000, 60000 loads per minute, monthly tokens unlimited
-
-    errors: 1; warnings: 1
-    ");
-}
-
-#[test]
-fn a_licence_that_is_not_in_force_is_wrong() {
-    let examined = |more: &[(&str, &str)]| {
-        let found = licence::examine(&settings(more).values, noon());
-        render_text(&report(found))
-    };
-    let file = ("SVC_LICENCE_FILE", "/nowhere/licence.json");
-    insta::assert_snapshot!(examined(&[file]), @r"
-    licence
-      ERROR   file                the licence file /nowhere/licence.json cannot be read: No such file or directory (os error 2)
-              fix: put the licence there and make it readable for this user, or correct SVC_LICENCE_FILE
-      ok      enterprise          burst 10000, 60000 loads per minute, monthly tokens unlimited
-
-    errors: 1
-    ");
-    insta::assert_snapshot!(examined(&[file, ("SVC_DEPLOYMENT", "cloud")]), @r"
-    licence
-      warning file                SVC_LICENCE_FILE is set, but SVC_DEPLOYMENT=cloud ignores licences
-              fix: unset it, or set SVC_DEPLOYMENT=self_hosted
-
-    no errors; warnings: 1
-    ");
-    assert_eq!(
-        examined(&[("SVC_DEPLOYMENT", "cloud")]),
-        "\nno problems found"
-    );
-    let mut found = DependencyFindings::new("licence");
-    let defaults = LimitsByPlan::default().enterprise;
-    for failure in [
-        LicenceFailure::NotJson("expected value at line 1 column 1".to_owned()),
-        LicenceFailure::PublicKeyMissing,
-        LicenceFailure::InvalidSignature,
-    ] {
-        licence::check_licence(&mut found, Err(failure), defaults, noon());
-    }
-    found
-        .list
-        .retain(|finding| finding.state == FindingState::Wrong);
-    insta::assert_snapshot!(render_text(&report(found)), @r"
-    licence
-      ERROR   file                the licence is not a JSON object with `entitlements` and `signature`: expected value at line 1 column 1
-              fix: request the licence file again: this one is damaged
-      ERROR   file                the licence cannot be verified: SVC_LICENCE_PUBLIC_KEY is not set
-              fix: set SVC_LICENCE_PUBLIC_KEY to the public key that came with the licence
-      ERROR   file                the signature of the licence is invalid: the licence was changed, or SVC_LICENCE_PUBLIC_KEY is not the key that signed it
-              fix: correct SVC_LICENCE_PUBLIC_KEY, or request the licence file again
-
-    errors: 3
     ");
 }
 
@@ -385,8 +306,10 @@ fn a_ledger_that_is_not_in_order_is_wrong() {
       ok      ledger              recent postings and open cargo are consistent
       ERROR   ledger              faults: 2; the first is held: expected 5, found 7; an account's held amount is the sum of the holds of its open cargo
               fix: change nothing by hand; `longshored admin ledger check` lists all faults, and docs/credit-and-ledger.md says what to do
+              see docs/runbooks/ledger-fault.md
       warning ledger              the claim was lost or the row has changed
               fix: run doctor again, or `longshored admin ledger check`, which has no time limit
+              see docs/runbooks/ledger-fault.md
 
     errors: 1; warnings: 1
     ");

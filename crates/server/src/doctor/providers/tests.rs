@@ -85,12 +85,16 @@ async fn an_account_that_fails_is_an_error_with_a_fix() {
     provider p
       ERROR   reachable           http://openai.internal/v1: the provider rejected the credential
               fix: put a valid credential into the variable OPENAI_API_KEY and restart `longshored work`
+              see docs/runbooks/provider-outage.md
       ERROR   reachable           http://openai.internal/v1: provider account is out of credit (billing limit reached)
               fix: pay the provider, then run `longshored admin provider resume p`
+              see docs/runbooks/provider-outage.md
       ERROR   reachable           http://openai.internal/v1: not found at the provider
               fix: correct base_url and kind in SVC_PROVIDERS_FILE
+              see docs/runbooks/provider-outage.md
       ERROR   reachable           http://openai.internal/v1: provider unavailable: status 503
               fix: check that the provider is up and that the network reaches it; until then its cargo waits, or takes another route
+              see docs/runbooks/provider-outage.md
 
     errors: 4
     ");
@@ -152,10 +156,12 @@ fn a_paused_account_is_a_warning() {
     provider p
       warning paused              on shard north since 2026-01-01T00:00:00.000000Z: the provider rejected the credential
               fix: remove the cause, then run `longshored admin provider resume p`
+              see docs/runbooks/paused-account.md
       ok      paused              no
       ok      paused              no
       warning paused              unknown on shard north, which did not answer
               fix: see the errors of that shard
+              see docs/runbooks/paused-account.md
 
     no errors; warnings: 2
     ");
