@@ -2,7 +2,7 @@
 # `./dev check`, one step after the other, and the query cache it compares.
 
 check() {
-    need compiler postgres nextest machete deny
+    need compiler postgres nextest machete deny promtool
     scratch_schemas
     export RUSTDOCFLAGS='-D warnings'
     # The quick checks come first.
@@ -13,6 +13,7 @@ check() {
     step "notice" compare_notice
     step "performance page" python3 -B scripts/long.py check
     step "package" check_package
+    step "alert rules and dashboards" check_rules
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints

@@ -74,6 +74,15 @@ missing_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon);
 # A library that shifts the clock of one process.
 missing_faketime() { have faketime || MISSING+=(faketime); }
 
+# Python alone: it writes the alert rules.
+missing_rules() { have python3 || MISSING+=(python3); }
+
+# It tests the alert rules. Its package also has the server, which is not started.
+missing_promtool() {
+    missing_rules
+    have promtool || MISSING+=(prometheus)
+}
+
 missing_browser() {
     have chromium || MISSING+=(chromium fonts-dejavu-core)
     missing_node
