@@ -6,6 +6,27 @@ from rule_text import Alert, Case
 
 AGE = "longshore_stage_oldest_waiting_age_seconds"
 ITEMS = "longshore_stage_items_total"
+# Gather and dispatch wait while an account has as many enqueued tokens as it may have, and a realtime batch may
+# take long.
+STUCK = (
+    f'max by (stage, shard) ({AGE}{{stage="deliver"}}) > <600>\n'
+    f"and sum by (stage, shard) (rate({ITEMS}[<10m>])) == 0\n"
+    f'or max by (stage, shard) ({AGE}{{stage="collect"}}) > <600>\n'
+    f'and on (shard) sum by (shard) (rate({ITEMS}{{stage=~"collect|stream"}}[<30m>])) == 0\n'
+    f'or max by (stage, shard) ({AGE}{{stage=~"gather|dispatch"}}) > <14400>\n'
+    f"and sum by (stage, shard) (rate({ITEMS}[<30m>])) == 0"
+)
+
+
+def stuck_case(stage, age_per_minute, items_per_minute, *expected, processed_by=None):
+    series = {
+        f'{AGE}{{stage="{stage}",{NORTH}}}': f"0+{age_per_minute}x60",
+        f'{ITEMS}{{stage="{stage}",{NORTH}}}': f"9+{0 if processed_by else items_per_minute}x60",
+    }
+    if processed_by:
+        series[f'{ITEMS}{{stage="{processed_by}",{NORTH}}}'] = f"9+{items_per_minute}x60"
+    return Case(series, 40, expected)
+
 
 WORKERS = (
     Alert(
@@ -39,20 +60,18 @@ WORKERS = (
     Alert(
         "LongshoreLaneStuck",
         "page",
-        f"max by (stage, shard) ({AGE}) > <600>\nand sum by (stage, shard) (rate({ITEMS}[<10m>])) == 0",
+        STUCK,
         "5m",
         "The stage {{ $labels.stage }} of the shard {{ $labels.shard }} has work and processes none",
         "stuck-lane",
         (
-            Case(
-                {f'{AGE}{{stage="dispatch",{NORTH}}}': "0+60x60", f'{ITEMS}{{stage="dispatch",{NORTH}}}': "9+0x60"},
-                40,
-                (page(stage="dispatch", shard="north"),),
-            ),
-            Case(
-                {f'{AGE}{{stage="dispatch",{NORTH}}}': "0+60x60", f'{ITEMS}{{stage="dispatch",{NORTH}}}': "9+3x60"},
-                40,
-            ),
+            stuck_case("dispatch", 600, 0, page(stage="dispatch", shard="north")),
+            stuck_case("deliver", 60, 0, page(stage="deliver", shard="north")),
+            stuck_case("collect", 60, 0, page(stage="collect", shard="north")),
+            stuck_case("dispatch", 60, 0),
+            stuck_case("deliver", 60, 3),
+            # Streams report their age as collect.
+            stuck_case("collect", 60, 3, processed_by="stream"),
         ),
     ),
     Alert(
