@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Libraries of others against what we write: the providers' own clients against the simulator, with another base URL,
-# their request types against what our encoders write, and those of Standard Webhooks against signed callbacks.
+# their request types against what our encoders write, those of Standard Webhooks against signed callbacks, and the
+# receivers of docs/receivers.md.
 
 missing_sdk() { missing_python; }
 
@@ -36,7 +37,8 @@ run_sdk() {
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
 }
 
-# The libraries of Standard Webhooks in Python and JavaScript verify what an example of the domain signs.
+# The libraries of Standard Webhooks in Python and JavaScript verify what an example of the domain signs, and so do
+# the receivers of docs/receivers.md.
 run_webhooks() {
     need compiler webhooks
     say "building the example signed_callbacks"
@@ -46,7 +48,8 @@ run_webhooks() {
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/webhooks/bin/pytest" -p no:cacheprovider \
         --rootdir tools/webhooks tools/webhooks
     say "node --test tools/webhooks"
-    run_interruptible node --test --test-reporter=spec tools/webhooks/standardwebhooks.test.mjs
+    run_interruptible node --test --test-reporter=spec tools/webhooks/standardwebhooks.test.mjs \
+        tools/webhooks/receivers.test.mjs
 }
 
 # The request types of the providers' clients check what an example of outbound encodes.
