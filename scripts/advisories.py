@@ -1,7 +1,7 @@
 """Compares the lock files with the databases of security advisories: the Rust crates, with the fuzz targets, and npm.
 
 An advisory fails the check. A database that cannot be reached does not, but a line says that nothing was checked.
-Packages of Python are not checked: they only run tests.
+Packages of Python are not checked: they only run tests and write the guide.
 """
 
 import json

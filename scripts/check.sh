@@ -2,7 +2,7 @@
 # `./dev check`, one step after the other, and the query cache it compares.
 
 check() {
-    need compiler postgres nextest machete deny promtool
+    need compiler postgres nextest machete deny promtool book
     scratch_schemas
     export RUSTDOCFLAGS='-D warnings'
     # The quick checks come first.
@@ -14,6 +14,7 @@ check() {
     step "performance page" python3 -B scripts/long.py check
     step "package" check_package
     step "alert rules and dashboards" check_rules
+    step "guide" write_book --check
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints

@@ -21,6 +21,8 @@ mod doctor;
 
 mod files;
 
+mod guide;
+
 mod health;
 
 mod licence;
@@ -54,6 +56,8 @@ mod serve;
 mod server_probe;
 
 mod settings;
+
+mod settings_page;
 
 mod signals;
 
@@ -123,7 +127,7 @@ enum Command {
     #[command(subcommand)]
     Models(ModelsCommand),
     /// Show every setting, its value and where the value comes from.
-    Config(OutputOptions),
+    Config(ConfigOptions),
     /// Parse an uploaded file from standard input in a sandbox; workers start it.
     #[command(hide = true)]
     Probe(ProbeCommand),
@@ -145,6 +149,15 @@ struct OutputOptions {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+struct ConfigOptions {
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Print a Markdown page about all settings instead of their values.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 fn main() -> ExitCode {
@@ -169,10 +182,14 @@ fn run_command(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(probe::run(probe));
     }
     let reading = settings::from_environment();
-    if let Command::Config(form) = command {
+    if let Command::Config(options) = command {
+        if options.markdown {
+            writeln!(io::stdout(), "{}", settings_page::render_markdown())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let wrong = !reading.faults.is_empty();
         print_output(
-            form,
+            options.output,
             || config::render_text(&reading),
             &config::build_report(&reading),
         )?;

@@ -23,6 +23,7 @@ use crate::audit_file::AuditFileWriter;
 use crate::clock::FrozenClock;
 use crate::dashboard::{self, DashboardInputs};
 use crate::databases::{self, Stores};
+use crate::guide;
 use crate::listener::{self, HttpServer};
 use crate::settings::table::SettingValues;
 
@@ -94,7 +95,8 @@ impl ApiServer {
             };
             background.spawn(writer.run(stop_background.clone()));
         }
-        let router = api.merge(pages.router);
+        let guide = api::with_request_tracing(guide::router(values.guide_dir.as_deref()));
+        let router = api.merge(pages.router).merge(guide);
         let server = HttpServer::start("api", listener, router, listener_options(values));
         Self {
             app,

@@ -22,6 +22,8 @@ pub mod machine_locations;
 
 pub mod links;
 
+pub mod docs_index;
+
 pub mod names;
 
 pub mod words;

@@ -37,7 +37,7 @@ fn find_fault(tree: &SourceTree, from: &str, target: &str) -> Option<&'static st
 }
 
 /// A relative path as seen from the root; none when it leaves the checkout.
-fn resolve(from: &str, path: &str) -> Option<String> {
+pub(crate) fn resolve(from: &str, path: &str) -> Option<String> {
     let mut folders: Vec<&str> = from.split('/').collect();
     folders.pop();
     for step in path.trim_end_matches('/').split('/') {
@@ -65,7 +65,7 @@ fn lines_outside_code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The targets of `[text](target)` and `[text]: target`.
-fn list_links(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn list_links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in lines_outside_code(text) {
         // Every second piece is between backticks.

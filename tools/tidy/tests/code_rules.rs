@@ -9,8 +9,8 @@ use std::path::Path;
 
 use tidy::source_tree::{RuleViolation, SourceTree};
 use tidy::{
-    crate_dependencies, glossary, import_cycles, links, machine_locations, names, restricted_apis,
-    runbooks, source_files, words,
+    crate_dependencies, docs_index, glossary, import_cycles, links, machine_locations, names,
+    restricted_apis, runbooks, source_files, words,
 };
 
 fn assert_rule(rule: impl Fn(&SourceTree) -> Vec<RuleViolation>) {
@@ -72,6 +72,11 @@ fn no_file_names_a_machine_or_a_registry() {
 #[test]
 fn links_are_valid() {
     assert_rule(links::check);
+}
+
+#[test]
+fn every_document_is_in_the_index() {
+    assert_rule(docs_index::check);
 }
 
 #[test]

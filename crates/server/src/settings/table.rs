@@ -123,6 +123,8 @@ settings! {
         "Address and port of the API and the dashboard. Port 0 picks a free port.";
     Plain "SVC_PUBLIC_URL" public_url: Option<Url> = "", optional(http_url),
         "URL under which browsers reach this server, such as https://longshore.example. Default: http and the address of SVC_LISTEN.";
+    Plain "SVC_GUIDE_DIR" guide_dir: Option<PathBuf> = "", path,
+        "Folder with the documents of this version, as ./dev book writes them. longshored serve shows them under /guide. Restart to apply changes.";
     Plain "SVC_OIDC_ISSUER" oidc_issuer: Option<Url> = "", optional(http_url),
         "Issuer URL of an OpenID Connect provider for single sign-on, such as https://login.example.";
     Plain "SVC_OIDC_CLIENT" oidc_client: Option<String> = "", optional(name),
