@@ -85,7 +85,9 @@ fn check_named_pages(tree: &SourceTree) -> Vec<RuleViolation> {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
                 let name = named.split(|c| !is_part(c)).next().unwrap_or_default();
                 let path = format!("{RUNBOOKS_FOLDER}{name}");
-                if name.ends_with(".md") && !tree.contains_path(&path) {
+                if name.rsplit_once('.').is_some_and(|(_, end)| end == "md")
+                    && !tree.contains_path(&path)
+                {
                     findings.push(file.violation(index + 1, format!("{path} does not exist")));
                 }
             }
