@@ -21,7 +21,7 @@ chaos redis --release
 chaos files --release
 chaos scanner --large --release
 chaos store --release
-chaos server --release
+chaos server --schemas 100 --release
 chaos freeze --release
 chaos partition --release
 chaos promote --release

@@ -162,6 +162,8 @@ FIGURES = {
         "cargo, delivered, per second": "cargo delivered cargo_per_second",
         "kills; requests sent again, of them cut by a kill, answered and not stored":
             "process_kills repeated cut answers_not_stored_at_kill",
+        "answers with a JSON schema, valid; forced calls of a tool, valid":
+            "schemas_loaded schemas_valid calls_loaded calls_valid",
     },
     "chaos freeze": _INTERRUPTIONS,
     "chaos partition": _INTERRUPTIONS,

@@ -33,7 +33,7 @@ chaos overload --part disk --seconds 12
 chaos neighbours --small
 chaos idle --small
 chaos markers --small
-chaos server --cargo 20
+chaos server --cargo 20 --schemas 4
 END
 }
 

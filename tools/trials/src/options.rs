@@ -221,6 +221,10 @@ pub struct ChaosServerOptions {
     /// Cargo to load; from 100 on, the worker is killed too.
     #[arg(long, default_value_t = 200)]
     pub cargo: usize,
+    /// Afterwards, load this many cargo with a JSON schema, and a fifth as many with a forced call
+    /// of a tool.
+    #[arg(long, default_value_t = 0)]
+    pub schemas: usize,
     /// A Python with llama.cpp and the model.
     #[arg(long, value_name = "PATH")]
     pub python: PathBuf,

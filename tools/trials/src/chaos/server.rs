@@ -2,6 +2,7 @@
 
 pub mod environment;
 pub mod questions;
+pub mod shaped_answers;
 
 use std::time::{Duration, Instant};
 
@@ -38,9 +39,10 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
     report_progress(format!("loading {} cargo", options.cargo));
     let begun = Instant::now();
     let callback_log = CallbackLog::new(&environment.service.callback_sink.receipts);
-    load_cargo(&environment, &callback_log, options.cargo).await?;
-    let until = begun
-        + MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(options.cargo).unwrap_or(u32::MAX));
+    let callback_url = &environment.service.callers.callback_url;
+    let loads = (0..options.cargo).map(|number| questions::build_load(number, callback_url));
+    load_cargo(&environment, &callback_log, loads).await?;
+    let until = begun + callback_timeout(options.cargo);
     let costs = kill_processes(&mut environment, options.cargo, until).await?;
     let limits = PollLimits::new(until - Instant::now(), POLL_INTERVAL);
     limits.wait_until(|| callback_log.is_complete()).await;
@@ -55,24 +57,29 @@ pub async fn run(common: &CommonOptions, options: &ChaosServerOptions) -> Result
         seconds,
     );
     judge_requests(&mut verdict, &environment, options.cargo, &costs);
+    shaped_answers::run(&mut verdict, &environment, options.schemas).await?;
     let successes = || callback_log.count_successes();
     let ledger = ledger_audit::audit_charges(&environment.service, successes).await?;
     ledger.judge(&mut verdict);
     Ok(verdict)
 }
 
-/// Loads one cargo after the other; each must be acknowledged.
+/// How long all callbacks may take.
+fn callback_timeout(cargo: usize) -> Duration {
+    MIN_TIMEOUT.max(TIMEOUT_PER_CARGO * u32::try_from(cargo).unwrap_or(u32::MAX))
+}
+
+/// Loads one cargo after the other, each with its unique text; each must be acknowledged.
 async fn load_cargo(
     environment: &RealModelEnvironment,
     callback_log: &CallbackLog,
-    cargo: usize,
+    loads: impl Iterator<Item = (String, String)>,
 ) -> Result<()> {
     let callers = &environment.service.callers;
     let caller = callers.organizations.first().zip(callers.clients.first());
     let (organization, target) = caller.context("there is no caller that can load")?;
     let source = LoadSource::labelled(questions::MODEL);
-    for number in 0..cargo {
-        let (body, text) = questions::build_load(number, &callers.callback_url);
+    for (body, text) in loads {
         let request = load_request::load(organization, body);
         let began_at = Instant::now();
         let answer = target.send(request).await.context("loading")?;

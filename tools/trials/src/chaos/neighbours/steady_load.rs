@@ -54,6 +54,7 @@ pub fn set_accounts(base: &mut BaseEnvironment, accounts: &[TrialProviderAccount
         providers: vec![provider],
         upstream: id,
         is_priced: false,
+        features: "",
     };
     let models = accounts.iter().map(|it| model(it.name, it.name));
     let models: Vec<TrialProviderModel> = models.chain([model(FREE_MODEL, "mock")]).collect();

@@ -1,7 +1,7 @@
 //! One shard whose only model runs on a real server behind a proxy; one `serve`, one `work`
 //! process.
 
-use crate::chaos::server::questions;
+use crate::chaos::server::{questions, shaped_answers};
 use crate::harness::longshored::config_files;
 use crate::harness::servers::llama;
 use crate::harness::{
@@ -46,6 +46,13 @@ impl RealModelEnvironment {
             providers: vec!["our-llama"],
             upstream: llama::LLAMA_MODEL,
             is_priced: true,
+            // Workers probe a server for the features of its models, which would slow down a trial
+            // that does not need them.
+            features: if options.schemas > 0 {
+                shaped_answers::FEATURES
+            } else {
+                ""
+            },
         };
         let folder = base.scratch.path();
         for (name, value) in config_files::write_config_files(folder, &[account], &[model])? {

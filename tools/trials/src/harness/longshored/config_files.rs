@@ -30,6 +30,8 @@ pub struct TrialProviderModel {
     /// Its name at the accounts.
     pub upstream: &'static str,
     pub is_priced: bool,
+    /// As in `models.toml`; none for plain text chat.
+    pub features: &'static str,
 }
 
 /// Writes the files and the credentials; returns the settings that name the files.
@@ -96,7 +98,10 @@ fn model_toml(model: &TrialProviderModel) -> String {
         }
     };
     let price = if model.is_priced { PRICE } else { "" };
-    format!("[[model]]\nid = \"{id}\"\nkind = \"chat\"\n{routes}\n{price}\n")
+    let features = model.features;
+    format!(
+        "[[model]]\nid = \"{id}\"\nkind = \"chat\"\n{routes}\n{price}\nfeatures = {{ {features} }}\n"
+    )
 }
 
 /// An account at the simulator; its credential is its name.
@@ -156,6 +161,7 @@ impl TrialAccounts<'_> {
                 providers: names.filter(|name| name.starts_with(kind)).collect(),
                 upstream: model,
                 is_priced: true,
+                features: "",
             }
         });
         let (accounts, models): (Vec<_>, Vec<_>) = (accounts.collect(), models.collect());

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::harness::relays::listener;
-use crate::harness::relays::request_log::{RequestEnd, RequestLog};
+use crate::harness::relays::request_log::{self, RequestEnd, RequestLog};
 use crate::harness::{ConnectionReuse, HttpClient, Result};
 
 /// A slow model on a busy machine takes minutes.
@@ -72,7 +72,7 @@ impl ProxyTarget {
         let id = request.headers().get("x-request-id");
         let id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();
         // The service also asks for health and models, by GET.
-        let is_question = request.method() == Method::POST;
+        let is_question = request.method() == Method::POST && !request_log::is_probe(id);
         let question = is_question.then(|| self.request_log.begin_request(id));
         let (head, body) = request.into_parts();
         let body = body.collect().await.map_err(io::Error::other)?;

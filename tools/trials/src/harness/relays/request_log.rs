@@ -44,6 +44,16 @@ impl RequestEnd {
     }
 }
 
+/// Whether this is the id of a probe: a worker asks what the server can do, without a cargo.
+pub fn is_probe(id: &str) -> bool {
+    parse_cargo(id) == Some(0)
+}
+
+fn parse_cargo(id: &str) -> Option<u128> {
+    let digits = id.strip_prefix("crg_").and_then(|it| it.split('-').next());
+    digits.and_then(|it| u128::from_str_radix(it, 16).ok())
+}
+
 #[derive(Debug, Default)]
 struct LogEntries {
     /// By cargo; none while it is in flight.
@@ -67,8 +77,7 @@ pub struct RequestCounts {
 impl RequestLog {
     /// Starts a request; `id` names its cargo and its attempt.
     pub fn begin_request(&self, id: &str) -> OpenRequest<'_> {
-        let digits = id.strip_prefix("crg_").and_then(|it| it.split('-').next());
-        let cargo = digits.and_then(|it| u128::from_str_radix(it, 16).ok());
+        let cargo = parse_cargo(id);
         let mut entries = self.0.lock();
         entries.ends.push((cargo.unwrap_or_default(), None));
         let under_way = entries.ends.iter().filter(|(_, end)| end.is_none()).count();
@@ -171,5 +180,6 @@ mod tests {
         assert_eq!(register.counts(), expected);
         assert_eq!(register.max_in_flight(), 2);
         assert_eq!(register.answers_by_cargo()[&1][0].completion_tokens, 2);
+        assert!(is_probe(&id(0)) && !is_probe(&id(1)) && !is_probe(""));
     }
 }
