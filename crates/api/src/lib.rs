@@ -22,6 +22,8 @@ pub mod docs;
 
 mod validation_errors;
 
+mod json_budget;
+
 pub mod files;
 
 pub mod health;

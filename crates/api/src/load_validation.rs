@@ -98,4 +98,7 @@ mod tests;
 mod extension_tests;
 
 #[cfg(test)]
+mod json_budget_tests;
+
+#[cfg(test)]
 mod properties;

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use domain::load_warning::{LoadWarning, WarningCode};
 use wire::error_body::{LocationStep, ValidationError};
 
+use crate::json_budget::{JsonBudget, MAX_JSON_VALUES};
+
 /// More errors do not help the caller, and a hostile body could have millions.
 const MAX_REPORTED_ERRORS: usize = 100;
 /// Warnings are stored with the cargo.
@@ -16,6 +18,8 @@ pub(crate) struct ValidationErrors {
     location: Vec<LocationStep>,
     errors: Vec<ValidationError>,
     warnings: Vec<LoadWarning>,
+    json_budget: JsonBudget,
+    has_json_excess: bool,
 }
 
 impl ValidationErrors {
@@ -24,15 +28,20 @@ impl ValidationErrors {
             location: place.into_iter().map(LocationStep::key).collect(),
             errors: Vec::new(),
             warnings: Vec::new(),
+            json_budget: JsonBudget::new(MAX_JSON_VALUES),
+            has_json_excess: false,
         }
     }
 
-    /// A second list at the same location, for a field that may turn out not to matter.
+    /// A second list at the same location, for a field that may turn out not to matter. Such a field
+    /// must not keep JSON: what it takes from the budget is not counted here.
     pub(crate) fn separate(&self) -> Self {
         Self {
             location: self.location.clone(),
             errors: Vec::new(),
             warnings: Vec::new(),
+            json_budget: self.json_budget,
+            has_json_excess: self.has_json_excess,
         }
     }
 
@@ -72,6 +81,24 @@ impl ValidationErrors {
         msg: impl Into<Cow<'static, str>>,
     ) {
         self.within(LocationStep::key(key), |faults| faults.add(kind, msg));
+    }
+
+    /// How many more JSON values the load may keep.
+    pub(crate) const fn json_budget(&mut self) -> &mut JsonBudget {
+        &mut self.json_budget
+    }
+
+    /// Adds the error that the JSON budget ran out at the current location. Later fields exceed it,
+    /// too, so only the first is reported.
+    pub(crate) fn add_json_excess(&mut self) {
+        if !self.has_json_excess {
+            self.has_json_excess = true;
+            let msg = format!(
+                "Input should have at most {MAX_JSON_VALUES} JSON values in tools, schemas, tool \
+                 inputs and options together"
+            );
+            self.add("too_long", msg);
+        }
     }
 
     /// Adds a warning about the field at the current location.

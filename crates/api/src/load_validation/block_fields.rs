@@ -126,6 +126,7 @@ impl BlockFields {
                 let reader = JsonObjectReader {
                     max_depth: MAX_INPUT_DEPTH,
                     too_deep: INPUT_TOO_DEEP,
+                    faults,
                 };
                 self.input = object.next_value_seed(ReaderSeed(reader))?;
             }

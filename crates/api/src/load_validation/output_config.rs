@@ -96,7 +96,9 @@ impl<'de> ValueReader<'de> for FormatReader<'_> {
                     kind = object.next_value_seed(ReaderSeed(reader))?;
                 }
                 FieldKey::Known("schema") => {
-                    schema = object.next_value_seed(ReaderSeed(schema_reader()))?;
+                    schema = faults.within(LocationStep::key("schema"), |faults| {
+                        object.next_value_seed(ReaderSeed(schema_reader(faults)))
+                    })?;
                 }
                 FieldKey::Known(_) => {
                     name = object.next_value_seed(ReaderSeed(NameReader))?;

@@ -7,7 +7,7 @@ use serde::de::MapAccess;
 use serde_json::{Map, Value};
 use wire::error_body::LocationStep;
 
-use super::json_value::JsonSeed;
+use super::json_value::{JsonExcess, JsonSeed};
 use super::reader::{FieldKey, FieldValue, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader};
 use crate::validation_errors::ValidationErrors;
 
@@ -73,23 +73,21 @@ impl<'de> ValueReader<'de> for ProviderFieldsReader<'_> {
     ) -> Result<FieldValue<Map<String, Value>>, A::Error> {
         let Self { faults } = self;
         let mut fields = Map::new();
-        let mut is_valid = true;
+        let mut is_valid = faults.json_budget().take();
+        if !is_valid {
+            faults.add_json_excess();
+        }
         while let Some(key) = object.next_key::<String>()? {
-            let levels = MAX_VALUE_DEPTH;
-            let value = object.next_value_seed(JsonSeed { levels })?;
-            let fault = match &value {
-                None => Some(("too_deep", "Input should be nested at most 4 levels deep")),
-                Some(value) if value.to_string().len() > MAX_VALUE_BYTES => {
-                    Some(("too_long", "Input should be at most 4096 bytes of JSON"))
-                }
-                Some(_) => None,
+            let seed = JsonSeed {
+                levels: MAX_VALUE_DEPTH,
+                budget: faults.json_budget(),
             };
-            if let Some((kind, msg)) = fault {
-                let step = LocationStep::name(FieldKey::cut(&key));
-                faults.within(step, |faults| faults.add(kind, msg));
-                is_valid = false;
-            } else if let Some(value) = value {
+            let value = object.next_value_seed(seed)?;
+            let step = LocationStep::name(FieldKey::cut(&key));
+            if let Some(value) = faults.within(step, |faults| check_value(value, faults)) {
                 fields.insert(key, value);
+            } else {
+                is_valid = false;
             }
         }
         if fields.len() > MAX_ENTRIES {
@@ -98,4 +96,17 @@ impl<'de> ValueReader<'de> for ProviderFieldsReader<'_> {
         }
         Ok(is_valid.then_some(fields).into())
     }
+}
+
+/// The value, unless it exceeds a bound.
+fn check_value(value: Result<Value, JsonExcess>, faults: &mut ValidationErrors) -> Option<Value> {
+    match value {
+        Ok(value) if value.to_string().len() <= MAX_VALUE_BYTES => return Some(value),
+        Ok(_) => faults.add("too_long", "Input should be at most 4096 bytes of JSON"),
+        Err(JsonExcess::Levels) => {
+            faults.add("too_deep", "Input should be nested at most 4 levels deep");
+        }
+        Err(JsonExcess::Values) => faults.add_json_excess(),
+    }
+    None
 }

@@ -42,11 +42,12 @@ const CHOICE_TYPES: &[(&str, ChoiceKind)] = &[
 const INVALID_CHOICE_TYPE: ValueMismatch =
     ValueMismatch("value_error", "Input should be auto, any, tool or none");
 
-/// Reads a JSON Schema.
-pub(super) const fn schema_reader() -> JsonObjectReader {
+/// Reads a JSON Schema at the current location.
+pub(super) const fn schema_reader(faults: &mut ValidationErrors) -> JsonObjectReader<'_> {
     JsonObjectReader {
         max_depth: MAX_SCHEMA_DEPTH,
         too_deep: SCHEMA_TOO_DEEP,
+        faults,
     }
 }
 
@@ -169,7 +170,8 @@ impl ToolFields {
             "name" => self.name = object.next_value_seed(ReaderSeed(NameReader))?,
             "description" => self.description = object.next_value_seed(ReaderSeed(TextReader))?,
             "input_schema" => {
-                self.input_schema = object.next_value_seed(ReaderSeed(schema_reader()))?;
+                let reader = schema_reader(faults);
+                self.input_schema = object.next_value_seed(ReaderSeed(reader))?;
             }
             "strict" => self.strict = object.next_value_seed(ReaderSeed(BoolReader))?,
             _ => {
