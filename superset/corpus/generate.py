@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpus.model_rules import DATA, MODELS, QUESTION, Case, model_cases
-from corpus.schema_rules import VENDORS, loose_faults, malformed_rules, strict_rules
+from corpus.schema_rules import VENDORS, loose_faults, malformed_rules, strict_rules, tool_root_rules
 from corpus.vendor_requests import CONVERSATIONS, VENDOR_REQUESTS
 
 FOLDER = Path(__file__).parent
@@ -84,6 +84,13 @@ def schema_entries(vendor: str) -> Iterator[DATA]:
     for rule in malformed_rules():
         loose = tool_case(rule.name, rule.schema, rule.faults[vendor], is_strict=False)
         yield entry(vendor, TOOL_MODELS[vendor], "loose_tool", loose)
+    for rule in tool_root_rules():
+        fault = rule.faults.get(vendor)
+        loose = tool_case(rule.name, rule.schema, fault, is_strict=False)
+        yield entry(vendor, TOOL_MODELS[vendor], "loose_tool", loose)
+        if fault is not None:
+            strict = tool_case(rule.name, rule.schema, fault, is_strict=True)
+            yield entry(vendor, TOOL_MODELS[vendor], "strict_tool", strict)
 
 
 def entries(vendor: str) -> Iterator[DATA]:

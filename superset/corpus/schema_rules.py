@@ -176,13 +176,24 @@ def strict_rules() -> list[SchemaRule]:
     return [*keyword_rules(), *value_rules(), *whole_schema_rules(), *reference_rules()]
 
 
+def tool_root_rules() -> list[SchemaRule]:
+    """Whole schemas of tools that are unions or combinations, with the faults of a tool that is not strict."""
+    schema = closed({"p": TEXT})
+    return [
+        SchemaRule(f"root {keyword}", schema | {keyword: [schema]}, by("oa", keyword))
+        for keyword in ("anyOf", "oneOf", "allOf")
+    ]
+
+
 LOOSE_FAULTS = {
+    "array without items": "o",
     "external reference": "oags",
     "unresolved reference": "g",
     "described reference": "g",
     "required recursion": "g",
 }
-"""The rules that hold for a tool that is not strict, too. Gemini resolves the references of every tool."""
+"""The rules that hold for a tool that is not strict, too. OpenAI wants items of every array, and Gemini resolves the
+references of every tool."""
 
 
 def loose_faults(rule: SchemaRule) -> dict[str, str]:

@@ -33,6 +33,11 @@ const MAX_SCHEMA_DEPTH: usize = 32;
 const MAX_FAULTS: usize = 100;
 /// A longer keyword is shortened in messages.
 const MAX_SHOWN_CHARACTERS: usize = 64;
+/// `OpenAI` and Anthropic refuse these at the root of a tool's schema, strict or not.
+const COMBINING: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+
+/// Checks one schema, without the schemas in it.
+type NodeCheck = fn(&Map<String, Value>, FieldPath<'_>, &mut FaultList);
 
 /// One thing in a schema that a provider does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +54,8 @@ pub struct SchemaFault {
 pub enum SchemaStrictness {
     /// The provider enforces it, by the rules of its dialect.
     Strict,
-    /// The model reads it. Its structure matters, and to Gemini its references.
+    /// The model reads it, as the schema of a tool. Its structure matters, and a few rules of the
+    /// provider.
     Lenient,
 }
 
@@ -85,12 +91,38 @@ fn check_structure(schema: &Map<String, Value>, dialect: SchemaDialect, faults: 
     check_root(schema, structure, faults);
     visit(schema, structure, FieldPath::Root, 1, faults);
     match dialect {
+        SchemaDialect::OpenAi => {
+            check_root_combination(schema, &COMBINING, faults);
+            visit_leniently(
+                schema,
+                FieldPath::Root,
+                1,
+                node_rules::require_items,
+                faults,
+            );
+            check_references(schema, structure, faults);
+        }
+        SchemaDialect::Anthropic => {
+            check_root_combination(schema, &COMBINING, faults);
+            check_references(schema, structure, faults);
+        }
         SchemaDialect::Gemini => {
-            gemini::check_siblings(schema, FieldPath::Root, 1, faults);
+            visit_leniently(schema, FieldPath::Root, 1, gemini::check_siblings, faults);
             check_references(schema, dialect, faults);
         }
-        SchemaDialect::OpenAi | SchemaDialect::Anthropic | SchemaDialect::Server => {
-            check_references(schema, structure, faults);
+        SchemaDialect::Server => check_references(schema, structure, faults),
+    }
+}
+
+/// Refuses a whole schema that is a union or a combination of schemas, by these keywords.
+fn check_root_combination(schema: &Map<String, Value>, keywords: &[&str], faults: &mut FaultList) {
+    for keyword in keywords.iter().copied() {
+        if schema.contains_key(keyword) {
+            let is_union = keyword != "allOf";
+            let noun = if is_union { "union" } else { "combination" };
+            let message =
+                format!("The whole schema cannot be a {noun}: put {keyword} into a property");
+            faults.add(FieldPath::Root.key(keyword), keyword, message);
         }
     }
 }
@@ -106,9 +138,30 @@ fn check_root(schema: &Map<String, Value>, dialect: SchemaDialect, faults: &mut 
             }
         }
     }
-    if dialect == SchemaDialect::OpenAi && schema.contains_key("anyOf") {
-        let message = "The whole schema cannot be a union: put anyOf into a property";
-        faults.add_at_key(FieldPath::Root, schema, "anyOf", message);
+    if dialect == SchemaDialect::OpenAi {
+        check_root_combination(schema, &["anyOf"], faults);
+    }
+}
+
+/// Checks a schema and all schemas in it, whatever their keywords.
+fn visit_leniently(
+    node: &Map<String, Value>,
+    place: FieldPath<'_>,
+    depth: usize,
+    check_node: NodeCheck,
+    faults: &mut FaultList,
+) {
+    // A deeper schema is refused for its depth.
+    if depth > MAX_SCHEMA_DEPTH {
+        return;
+    }
+    check_node(node, place, faults);
+    for subschema in subschemas::list_subschemas(node) {
+        let keyword_place = place.key(subschema.keyword);
+        if let Value::Object(inner) = subschema.value {
+            let below = subschema.step.below(&keyword_place);
+            visit_leniently(inner, below, depth + 1, check_node, faults);
+        }
     }
 }
 

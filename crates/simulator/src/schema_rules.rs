@@ -6,9 +6,9 @@ mod anthropic;
 mod gemini;
 mod openai;
 
-pub use anthropic::check_anthropic_schema;
+pub use anthropic::{check_anthropic_schema, check_anthropic_tool};
 pub use gemini::check_gemini_schema;
-pub use openai::check_openai_schema;
+pub use openai::{check_openai_schema, check_openai_tool};
 
 /// A schema below another one, with the path to it.
 struct Subschema<'a> {
@@ -56,6 +56,12 @@ fn subschemas(root: &Value) -> Vec<Subschema<'_>> {
         all.push(next);
     }
     all
+}
+
+/// Whether the whole schema is a union or a combination of schemas.
+fn is_root_combined(root: &Value) -> bool {
+    let keywords = ["oneOf", "allOf", "anyOf"];
+    keywords.iter().any(|it| root.get(*it).is_some())
 }
 
 fn has_type(schema: &Value, name: &str) -> bool {

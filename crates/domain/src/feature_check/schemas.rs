@@ -55,24 +55,22 @@ fn check_tools(chat: &ChatParams, features: &Features, refusals: &mut RefusalLis
     for (index, tool) in chat.tools.iter().enumerate() {
         let tool_place = tools.index(index);
         let place = tool_place.key("input_schema");
+        let schema = &tool.input_schema;
         // The input of a tool is always an object, whatever the dialect says.
+        let structure = SchemaDialect::Server;
         check_in_dialect(
-            &tool.input_schema,
-            SchemaDialect::Server,
+            schema,
+            structure,
             SchemaStrictness::Lenient,
             place,
             refusals,
         );
+        // Some rules of providers for tools hold for strict tools, too, but not for answers.
+        for dialect in &features.schema_dialects {
+            check_in_dialect(schema, *dialect, SchemaStrictness::Lenient, place, refusals);
+        }
         if is_strict(tool) && features.strict_tools {
-            check_strictly(&tool.input_schema, place, features, refusals);
-        } else if features.schema_dialects.contains(&SchemaDialect::Gemini) {
-            check_in_dialect(
-                &tool.input_schema,
-                SchemaDialect::Gemini,
-                SchemaStrictness::Lenient,
-                place,
-                refusals,
-            );
+            check_strictly(schema, place, features, refusals);
         }
     }
 }

@@ -74,6 +74,15 @@ pub(super) fn require_type(
     if !DESCRIBING.iter().any(|keyword| node.contains_key(*keyword)) {
         faults.add(place, "type", "A schema must have a type");
     }
+    require_items(node, place, faults);
+}
+
+/// A list says what it contains.
+pub(super) fn require_items(
+    node: &Map<String, Value>,
+    place: FieldPath<'_>,
+    faults: &mut FaultList,
+) {
     if has_type(node, "array") && !node.contains_key("items") {
         let message = "A schema of an array must have items";
         faults.add(place, "items", message);

@@ -6,7 +6,7 @@ use super::{ThinkingMode, ToolMode, ToolSpec, is_tool_name, list, text_field};
 use crate::invalid_request::InvalidRequest;
 use crate::known_fields::unknown_field;
 use crate::model_rules::AnthropicRules;
-use crate::schema_rules::check_anthropic_schema;
+use crate::schema_rules::{check_anthropic_schema, check_anthropic_tool};
 
 const MAX_CACHE_MARKS: usize = 4;
 const MAX_STRICT_TOOLS: usize = 20;
@@ -57,6 +57,7 @@ pub(super) fn tools(params: &Value) -> Result<Vec<ToolSpec>, InvalidRequest> {
         if text_field(schema, "type") != Some("object") {
             return Err(format!("{path}.input_schema.type: Input should be 'object'").into());
         }
+        check_anthropic_tool(schema).map_err(|fault| format!("{path}.input_schema: {fault}"))?;
         if tool.get("strict").and_then(Value::as_bool) == Some(true) {
             strict_tools += 1;
             check_anthropic_schema(schema)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::openai_fields::check_object;
 use super::{ToolMode, ToolSpec, is_tool_name, list, text_field};
 use crate::invalid_request::InvalidRequest;
-use crate::schema_rules::check_openai_schema;
+use crate::schema_rules::{check_openai_schema, check_openai_tool};
 
 /// Where a function's fields are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,14 +82,11 @@ fn check_function(
         .and_then(Value::as_bool)
         .unwrap_or(layout == ToolLayout::Flat);
     let fault = match parameters {
-        Some(schema) if is_strict => check_openai_schema(schema).err(),
-        Some(schema) if text_field(schema, "type") != Some("object") => {
-            let kind = schema.get("type").unwrap_or(&Value::Null);
-            Some(format!(
-                "schema must be a JSON Schema of 'type: \"object\"', got 'type: {kind}'."
-            ))
-        }
-        Some(_) | None => None,
+        Some(schema) if is_strict => check_openai_schema(schema)
+            .and_then(|()| check_openai_tool(schema))
+            .err(),
+        Some(schema) => check_openai_tool(schema).err(),
+        None => None,
     };
     match fault {
         Some(fault) => Err(InvalidRequest::new(format!(

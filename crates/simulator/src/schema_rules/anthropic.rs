@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{has_type, is_recursive, property_names, required_names, resolve, subschemas};
+use super::{
+    has_type, is_recursive, is_root_combined, property_names, required_names, resolve, subschemas,
+};
 
 const MAX_OPTIONAL_PROPERTIES: usize = 24;
 const MAX_UNIONS: usize = 16;
@@ -76,6 +78,16 @@ pub fn check_anthropic_schema(root: &Value) -> Result<(), String> {
         return Err(format!(
             "Schemas contains too many parameters with union types ({unions} parameters with type arrays or anyOf) (limit: 16)."
         ));
+    }
+    Ok(())
+}
+
+/// The rules for the schema of any tool, strict or not.
+pub fn check_anthropic_tool(root: &Value) -> Result<(), String> {
+    if is_root_combined(root) {
+        return Err(
+            "input_schema does not support oneOf, allOf, or anyOf at the top level".to_owned(),
+        );
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{has_type, property_names, required_names, resolve, subschemas};
+use super::{has_type, is_root_combined, property_names, required_names, resolve, subschemas};
 
 const MAX_DEPTH: usize = 10;
 const MAX_PROPERTIES: usize = 5000;
@@ -67,6 +67,34 @@ pub fn check_openai_schema(root: &Value) -> Result<(), String> {
         return Err("schema has more than 1000 enum values.".to_owned());
     }
     Ok(())
+}
+
+/// The rules for the schema of any function, strict or not.
+pub fn check_openai_tool(root: &Value) -> Result<(), String> {
+    if root.get("type").and_then(Value::as_str) != Some("object") {
+        let kind = root.get("type").unwrap_or(&Value::Null);
+        return Err(format!(
+            "schema must be a JSON Schema of 'type: \"object\"', got 'type: {kind}'."
+        ));
+    }
+    if is_root_combined(root) {
+        return Err(
+            "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+                .to_owned(),
+        );
+    }
+    let all = subschemas(root).into_iter();
+    let mut lists = all.filter(|it| has_type(it.schema, "array"));
+    match lists.find(|it| it.schema.get("items").is_none()) {
+        Some(list) => {
+            let path: Vec<String> = list.path.iter().map(|it| format!("'{it}'")).collect();
+            Err(format!(
+                "In context=({}), array schema missing items.",
+                path.join(", ")
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_object(schema: &Value, context: &str) -> Result<(), String> {

@@ -235,6 +235,26 @@ async fn a_schema_is_closed_and_has_no_limits() {
 }
 
 #[tokio::test]
+async fn the_schema_of_a_tool_is_no_union() {
+    let tool = |keyword: &str, is_strict: bool| {
+        let schema = json!({
+            "type": "object",
+            "additionalProperties": false,
+            keyword: [{"type": "object", "additionalProperties": false}],
+        });
+        json!({"tools": [{"name": "a", "input_schema": schema, "strict": is_strict}]})
+    };
+    let top_level = "does not support oneOf, allOf, or anyOf at the top level";
+    assert_refused([
+        ("claude-sim", tool("anyOf", false), top_level),
+        ("claude-sim", tool("oneOf", false), top_level),
+        ("claude-sim", tool("allOf", false), top_level),
+        ("claude-sim", tool("anyOf", true), top_level),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn each_model_refuses_what_it_does_not_take() {
     let budget = |tokens: u64| json!({"thinking": {"type": "enabled", "budget_tokens": tokens}});
     let adaptive = json!({"thinking": {"type": "adaptive"}});

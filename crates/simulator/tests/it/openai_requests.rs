@@ -231,6 +231,28 @@ async fn a_strict_schema_is_closed_and_has_no_optional_properties() {
 }
 
 #[tokio::test]
+async fn the_schema_of_a_tool_is_no_union_and_its_arrays_have_items() {
+    let tool = |schema: Value| {
+        let function = json!({"name": "a", "parameters": schema});
+        json!({"tools": [{"type": "function", "function": function}]})
+    };
+    let union = |keyword: &str| tool(json!({"type": "object", keyword: [{"type": "object"}]}));
+    let list = json!({"type": "object", "properties": {"a": {"type": "array"}}});
+    let top_level = "at the top level";
+    assert_refused([
+        ("gpt-sim", union("anyOf"), top_level),
+        ("gpt-sim", union("oneOf"), top_level),
+        ("gpt-sim", union("allOf"), top_level),
+        (
+            "gpt-sim",
+            tool(list),
+            "In context=('properties', 'a'), array schema missing items",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn each_model_refuses_what_it_does_not_take() {
     let tools = json!([weather_tool()]);
     let explicit = json!({"prompt_cache_options": {"mode": "explicit"}});

@@ -91,6 +91,61 @@ fn gemini_resolves_the_references_of_every_tool() {
 }
 
 #[test]
+fn openai_and_anthropic_refuse_a_tool_whose_whole_schema_is_a_union() {
+    let tools = |keyword: &str, is_strict: bool| {
+        let mut schema = unions(1);
+        schema[keyword] = json!([unions(1)]);
+        json!({"tools": [tool("a", &schema, is_strict)]})
+    };
+    for dialect in [SchemaDialect::OpenAi, SchemaDialect::Anthropic] {
+        let features = with_dialects(&[dialect]);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(chat(features.clone(), tools("anyOf", false)), @"params.tools.0.input_schema.anyOf: The whole schema cannot be a union: put anyOf into a property");
+            insta::assert_snapshot!(chat(features.clone(), tools("anyOf", true)), @"params.tools.0.input_schema.anyOf: The whole schema cannot be a union: put anyOf into a property");
+            insta::assert_snapshot!(chat(features.clone(), tools("oneOf", false)), @"params.tools.0.input_schema.oneOf: The whole schema cannot be a union: put oneOf into a property");
+            insta::assert_snapshot!(chat(features, tools("allOf", false)), @"params.tools.0.input_schema.allOf: The whole schema cannot be a combination: put allOf into a property");
+        }
+    }
+    for dialect in [SchemaDialect::Gemini, SchemaDialect::Server] {
+        let features = with_dialects(&[dialect]);
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            assert_eq!(chat(features.clone(), tools(keyword, false)), "");
+        }
+    }
+    // An answer may be a union for Anthropic.
+    let mut schema = unions(1);
+    schema["anyOf"] = json!([unions(1)]);
+    let claude = with_dialects(&[SchemaDialect::Anthropic]);
+    assert_eq!(chat(claude, format(&schema)), "");
+}
+
+#[test]
+fn openai_refuses_an_array_without_items_in_every_tool() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "tags": {"type": "array"},
+            "rows": {"type": "array", "items": {"type": ["array", "null"]}},
+            "any": {"not": {"anyOf": [{"type": "array"}]}},
+            "data": {"default": {"type": "array"}},
+        },
+    });
+    let tools = json!({"tools": [tool("a", &schema, false)]});
+    let openai = with_dialects(&[SchemaDialect::OpenAi]);
+    insta::assert_snapshot!(chat(openai, tools.clone()), @r"
+    params.tools.0.input_schema.properties.tags: A schema of an array must have items
+    params.tools.0.input_schema.properties.rows.items: A schema of an array must have items
+    params.tools.0.input_schema.properties.any.not.anyOf.0: A schema of an array must have items
+    ");
+    let others = with_dialects(&[
+        SchemaDialect::Anthropic,
+        SchemaDialect::Gemini,
+        SchemaDialect::Server,
+    ]);
+    assert_eq!(chat(others, tools), "");
+}
+
+#[test]
 fn the_input_of_every_tool_is_an_object() {
     let gemini = with_dialects(&[SchemaDialect::Gemini]);
     let list = json!({"type": "array", "items": {"type": "string"}});
