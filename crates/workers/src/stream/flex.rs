@@ -30,11 +30,11 @@ const MIN_FLEX_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct FlexProgress {
     /// Cargo that has used an attempt. Refusals for lack of capacity are none.
     tried: HashSet<CargoId>,
-    /// Cargo with a request whose result is unknown.
+    /// Cargo with a request whose result is unknown. It has used an attempt, too.
     unknown: HashSet<CargoId>,
     /// The account gets no more flex requests for now.
     is_refused: bool,
-    /// Whether any request was refused for lack of capacity.
+    /// Whether any request was refused for lack of capacity, or had no response when repeated.
     has_refusals: bool,
     slowest_answer: Option<TimeDelta>,
 }
@@ -76,15 +76,22 @@ impl FlexProgress {
                 self.has_refusals = true;
                 let until = accounts.record_refusal(&key, &failure.to_string());
                 self.is_refused |= until.is_some();
-                return FlexVerdict::KeepAttempt;
+                // Its first request may have been run.
+                return if self.unknown.contains(&cargo) {
+                    FlexVerdict::CountAttempt
+                } else {
+                    FlexVerdict::KeepAttempt
+                };
             }
-            Err(ProviderCallFailure::Indeterminate(_)) => {
+            Err(failure @ ProviderCallFailure::Indeterminate(_)) => {
                 metrics::counter!("longshore_flex_unknown_total").increment(1);
-                if self.unknown.insert(cargo) {
+                let until = accounts.record_refusal(&key, &failure.to_string());
+                self.is_refused |= until.is_some();
+                if self.unknown.insert(cargo) && until.is_none() {
                     return FlexVerdict::SendAgain;
                 }
                 // It may be billed twice already: it is not sent a third time from here.
-                self.tried.insert(cargo);
+                self.has_refusals = true;
                 return FlexVerdict::CountAttempt;
             }
             Ok(result) => {
@@ -148,11 +155,13 @@ pub(super) async fn end_batch(
     let seen = FlexObservation {
         slowest_seconds: slowest,
         capacity: slowest.map(|slowest| capacity(concurrency, slowest)),
-        is_refused: progress.has_refusals || is_failing || open_until.is_some(),
+        // A circuit breaker that another model opened says nothing about this lane.
+        is_refused: progress.has_refusals || is_failing,
     };
     lane_state::record_flex(shard, claimed.batch.lane, seen, now).await?;
     let again_at = open_until.unwrap_or(now + FIRST_BACKOFF);
-    let is_kept = |cargo: &&CargoId| !progress.tried.contains(*cargo);
+    let is_kept =
+        |cargo: &&CargoId| !progress.tried.contains(*cargo) && !progress.unknown.contains(*cargo);
     let kept = claimed.batch.cargo.iter().filter(is_kept).map(|cargo| {
         let spread = spread_retry(again_at, now, cargo.uuid().as_u128());
         (*cargo, spread)
@@ -161,7 +170,8 @@ pub(super) async fn end_batch(
     claimed.end(end, now).await
 }
 
-/// How many requests are answered in `FLEX_WINDOW`, so many at once.
+/// How many requests are answered in `FLEX_WINDOW`, so many at once. At least one, so that a slow
+/// lane still takes a request by which it is measured again.
 fn capacity(concurrency: u32, slowest_seconds: f64) -> u64 {
     let rounds = FLEX_WINDOW.as_seconds_f64() / slowest_seconds.max(1.0);
     #[expect(
@@ -170,7 +180,7 @@ fn capacity(concurrency: u32, slowest_seconds: f64) -> u64 {
         reason = "between 0 and 900 rounds of requests"
     )]
     let answered = (rounds * f64::from(concurrency)) as u64;
-    answered
+    answered.max(1)
 }
 
 /// A provider may serve a flex request at the standard tier, and bills that.
@@ -206,5 +216,6 @@ mod tests {
     fn capacity_follows_concurrency_and_the_slowest_answer() {
         assert_eq!(capacity(8, 60.0), 120);
         assert_eq!(capacity(1, 0.1), 900);
+        assert_eq!(capacity(1, 1000.0), 1);
     }
 }
