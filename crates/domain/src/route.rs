@@ -139,7 +139,7 @@ impl Routes {
     /// cargo waits for the next route in order.
     ///
     /// Realtime costs us twice as much. A model with a batch or flex route uses it only for urgent
-    /// cargo, and after flex.
+    /// cargo, and after flex. Urgent cargo stays with batches if there is only flex that is closed.
     pub fn next(
         &self,
         tried: Option<(&str, InferenceMode)>,
@@ -153,10 +153,10 @@ impl Routes {
         let was_flex = tried.is_some_and(|(_, via)| via == InferenceMode::Flex);
         let urgent_way = if has_open_flex && !was_flex {
             Some(InferenceMode::Flex)
+        } else if has(InferenceMode::Realtime) {
+            Some(InferenceMode::Realtime)
         } else {
-            [InferenceMode::Realtime, InferenceMode::Flex]
-                .into_iter()
-                .find(|via| has(*via))
+            has_open_flex.then_some(InferenceMode::Flex)
         };
         let urgent_way = urgent_way.filter(|_| age >= REALTIME_FALLBACK_AGE);
         let ways: Vec<&Route> = match urgent_way {
@@ -269,6 +269,10 @@ mod tests {
             urgent(Some(("a", InferenceMode::Batch))),
             InferenceMode::Flex
         );
+        let is_open = |route: &Route| route.via != InferenceMode::Flex;
+        let tried_batch = Some(("a", InferenceMode::Batch));
+        let without_flex = both.next(tried_batch, REALTIME_FALLBACK_AGE, is_open);
+        assert_eq!(without_flex.via, InferenceMode::Batch);
         // Without a batch route it does not fall back to realtime before it is urgent.
         let single = Routes::new(flex(), vec![route("own", InferenceMode::Realtime)]);
         let next = |age| single.next(tried, age, |_| true).via;

@@ -41,6 +41,10 @@ pub struct WayTimes {
     pub flex_answer: TimeDelta,
     /// For how long flex has refused every request for lack of capacity.
     pub flex_refused_for: Option<TimeDelta>,
+    /// How long flex needs for the cargo that waits for it now. New cargo joins the end.
+    pub flex_wait: TimeDelta,
+    /// Whether flex is not paused, and has not refused for longer than `FLEX_PATIENCE`.
+    pub is_flex_usable: bool,
 }
 
 impl Default for WayTimes {
@@ -49,12 +53,15 @@ impl Default for WayTimes {
             batch_p95: DEFAULT_BATCH_P95,
             flex_answer: DEFAULT_FLEX_ANSWER,
             flex_refused_for: None,
+            flex_wait: TimeDelta::zero(),
+            is_flex_usable: true,
         }
     }
 }
 
 impl WayTimes {
-    fn batch_needs(&self) -> TimeDelta {
+    /// A cargo with more time than this joins a batch.
+    pub fn batch_needs(&self) -> TimeDelta {
         self.batch_p95 + BATCH_MARGIN
     }
 
@@ -68,6 +75,12 @@ impl WayTimes {
     fn flex_needs(&self) -> TimeDelta {
         self.flex_answer * 2
     }
+}
+
+/// How long flex needs for so many requests, if it answers `capacity` of them in `FLEX_WINDOW`.
+pub fn flex_queue_time(requests: u64, capacity: u64) -> TimeDelta {
+    let windows = requests / capacity.max(1);
+    FLEX_WINDOW * i32::try_from(windows).unwrap_or(i32::MAX).min(1000)
 }
 
 /// What is known when a cargo is loaded.
@@ -84,7 +97,8 @@ pub struct LoadSituation {
     pub urgent_items: u64,
     /// How many requests flex answers in `FLEX_WINDOW`.
     pub flex_capacity: u64,
-    /// Whether the flex route is not paused, and has not refused for too long.
+    /// Whether the flex route is not paused, and has not refused for too long. Open too if this
+    /// cargo may probe whether flex has capacity again.
     pub is_flex_open: bool,
 }
 
@@ -114,8 +128,7 @@ impl LoadSituation {
         } else {
             self.queue_items
         };
-        let windows = ahead / self.flex_capacity.max(1);
-        FLEX_WINDOW * i32::try_from(windows).unwrap_or(i32::MAX).min(1000)
+        flex_queue_time(ahead, self.flex_capacity)
     }
 
     fn is_flex_in_time(&self, reserve: TimeDelta) -> bool {
@@ -212,6 +225,13 @@ impl<'a> ModelWays<'a> {
         ways.into_iter().flatten().count() > 1
     }
 
+    /// Whether cargo can leave a batch for a quicker way. Flex that is paused, that refuses, or whose
+    /// queue takes longer than a batch is quicker only if realtime comes after it.
+    pub fn has_quicker_way(&self, times: &WayTimes) -> bool {
+        let is_flex_quicker = times.is_flex_usable && times.flex_wait < times.batch_p95;
+        self.realtime.is_some() || (self.flex.is_some() && is_flex_quicker)
+    }
+
     /// The ways of cargo whose batch or flex request may end too late, for the shortest time
     /// first. Cargo with more time than all of them keeps its way.
     pub fn steps(&self, times: &WayTimes) -> Vec<WayStep<'a>> {
@@ -221,7 +241,7 @@ impl<'a> ModelWays<'a> {
             let flex_needs = self.flex.map(|_| {
                 let refused_for = times.flex_refused_for.unwrap_or_default();
                 let patient = refused_for * REFUSED_PART_OF_LEFT;
-                patient.max(times.flex_needs() + REALTIME_RESERVE)
+                patient.max(times.flex_wait + times.flex_needs() + REALTIME_RESERVE)
             });
             let left_below = match (flex_needs, batch_needs) {
                 (Some(flex), Some(batch)) => Some(flex.min(batch)),
@@ -231,7 +251,9 @@ impl<'a> ModelWays<'a> {
             let choice = RouteChoice { route, reason };
             steps.extend(left_below.map(|left_below| WayStep { left_below, choice }));
         }
-        if let (Some(route), Some(left_below)) = (self.flex, batch_needs) {
+        if let (Some(route), Some(left_below)) = (self.flex, batch_needs)
+            && self.has_quicker_way(times)
+        {
             let reason = RouteReason::FlexForDeadline;
             let choice = RouteChoice { route, reason };
             steps.push(WayStep { left_below, choice });

@@ -11,7 +11,7 @@ use domain::route_choice::{ModelWays, RouteReason, WayTimes};
 use domain::time::Timestamp;
 use store::shard::batch::{DeadlineWay, RequeuePlan};
 use store::shard::lane;
-use store::shard::lane_state;
+use store::shard::lane_state::{self, MAX_COUNTED_QUEUE};
 use store::shard::manifest::OpenCargo;
 use store::shard::provider;
 
@@ -89,7 +89,7 @@ async fn plan_ways(
     if !ways.has_choice() {
         return Ok(Vec::new());
     }
-    let states = lane_state::list(shard, Some(&model.id), 0, now).await?;
+    let states = lane_state::list(shard, Some(&model.id), MAX_COUNTED_QUEUE, now).await?;
     // Sweep decides how long cargo waits for spare capacity.
     let times = WayTimes {
         flex_refused_for: None,

@@ -1,24 +1,36 @@
 //! Chooses the lane of a load: the preferred one, or, if its model has several ways, the one that
 //! fits its deadline, the queue and the price.
 
-use chrono::TimeDelta;
+use std::sync::Arc;
+
 use domain::cargo;
 use domain::lane::{Lane, LaneId};
 use domain::model::Model;
 use domain::route::{InferenceMode, Route};
-use domain::route_choice::{self, LoadSituation, ModelWays, RouteReason, WayTimes};
+use domain::route_choice::{self, LoadSituation, ModelWays, RouteReason};
 use domain::time::Timestamp;
-use store::shard::lane_state::LaneState;
+use store::shard::lane_state::{self, LaneState};
 
 use crate::lane_state_cache::ModelLanes;
 use crate::state::ShardHandle;
 
 /// The lane that a load joins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct ChosenLane {
     pub(super) id: LaneId,
     /// Why it takes this way, as it is stored and shown. None if there was no choice.
     pub(super) reason: Option<&'static str>,
+    /// The states to which the load is added once it is stored, if its lane is a flex lane.
+    flex: Option<Arc<ModelLanes>>,
+}
+
+impl ChosenLane {
+    /// The load was stored, so it waits in the lane. A refused load never does.
+    pub(super) fn count_stored_load(&self) {
+        if let Some(lanes) = &self.flex {
+            lanes.count_flex_load();
+        }
+    }
 }
 
 /// `deadline` is the caller's.
@@ -31,20 +43,19 @@ pub(super) async fn choose_lane(
     let shard = &handle.shard;
     let left = cargo::deadline_of(now, deadline) - now;
     let unmeasured = LoadSituation::unmeasured(deadline.is_some(), left);
-    let (lane, reason) = if route_choice::has_choice(model, &shard.name, deadline.is_some()) {
+    let (lane, reason, flex) = if route_choice::has_choice(model, &shard.name, deadline.is_some()) {
         let lanes = handle.lane_states.find(shard, &model.id, now).await;
         let situation = measured_situation(model, &shard.name, &lanes, unmeasured, now);
         let (lane, reason) = Lane::for_load(model, &shard.name, &situation);
-        if lane.via == InferenceMode::Flex {
-            lanes.count_flex_load();
-        }
-        (lane, reason)
+        let flex = (lane.via == InferenceMode::Flex).then_some(lanes);
+        (lane, reason, flex)
     } else {
-        Lane::for_load(model, &shard.name, &unmeasured)
+        let (lane, reason) = Lane::for_load(model, &shard.name, &unmeasured);
+        (lane, reason, None)
     };
     let id = handle.lanes.find_or_create(shard, lane).await?;
     let reason = reason.map(RouteReason::as_str);
-    Ok(ChosenLane { id, reason })
+    Ok(ChosenLane { id, reason, flex })
 }
 
 /// What is not measured keeps its usual value.
@@ -56,36 +67,27 @@ fn measured_situation(
     now: Timestamp,
 ) -> LoadSituation {
     let ways = ModelWays::of(&model.routes, shard);
-    let batch = find_state(&lanes.states, model, ways.batch);
+    let times = lane_state::way_times(&lanes.states, model, &ways, now);
     let Some(flex) = find_state(&lanes.states, model, ways.flex) else {
-        let times = WayTimes {
-            batch_p95: batch_p95(batch, &unmeasured),
-            ..unmeasured.times
-        };
         return LoadSituation {
             times,
             queue_items: lanes.flex_loads(),
             ..unmeasured
         };
     };
-    let times = WayTimes {
-        batch_p95: batch_p95(batch, &unmeasured),
-        flex_answer: flex.turnaround.unwrap_or(unmeasured.times.flex_answer),
-        flex_refused_for: flex.refused_since.map(|since| now - since),
-    };
+    let queue_items = flex.waiting.saturating_add(lanes.flex_loads());
+    let left = unmeasured.left;
+    // Only an answer ends the time of refusals. So an empty lane gets a cargo that can still take a
+    // batch if flex refuses it.
+    let may_probe = queue_items == 0 && ways.batch.is_some() && left > times.batch_needs();
     LoadSituation {
         times,
-        queue_items: flex.waiting.saturating_add(lanes.flex_loads()),
+        queue_items,
         urgent_items: flex.urgent,
         flex_capacity: flex.capacity,
-        is_flex_open: !flex.is_paused && !times.is_flex_refused(unmeasured.left),
+        is_flex_open: !flex.is_paused && (!times.is_flex_refused(left) || may_probe),
         ..unmeasured
     }
-}
-
-fn batch_p95(batch: Option<&LaneState>, unmeasured: &LoadSituation) -> TimeDelta {
-    let measured = batch.and_then(|state| state.p95);
-    measured.unwrap_or(unmeasured.times.batch_p95)
 }
 
 fn find_state<'a>(
@@ -99,8 +101,10 @@ fn find_state<'a>(
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
     use domain::model::ModelKind;
     use domain::route::Routes;
+    use domain::route_choice::WayTimes;
 
     use super::*;
 
@@ -198,5 +202,28 @@ mod tests {
             ..flex.clone()
         };
         assert!(!is_open(paused));
+    }
+
+    #[test]
+    fn cargo_that_can_still_take_a_batch_probes_an_empty_lane() {
+        let refusing = LaneState {
+            refused_since: Some(at(0)),
+            waiting: 0,
+            ..state(InferenceMode::Flex)
+        };
+        let is_open = |lanes: &ModelLanes, hours| {
+            let unmeasured = LoadSituation::unmeasured(true, TimeDelta::hours(hours));
+            measured_situation(&model(), "north", lanes, unmeasured, at(1000)).is_flex_open
+        };
+        let lanes = ModelLanes::new(vec![refusing.clone()], at(1000));
+        assert!(is_open(&lanes, 9));
+        assert!(!is_open(&lanes, 8));
+        lanes.count_flex_load();
+        assert!(!is_open(&lanes, 9));
+        let paused = LaneState {
+            is_paused: true,
+            ..refusing
+        };
+        assert!(!is_open(&ModelLanes::new(vec![paused], at(1000)), 9));
     }
 }

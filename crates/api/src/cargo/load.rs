@@ -99,6 +99,9 @@ pub(crate) async fn load(
         route_reason: lane.reason,
     };
     let stored = handle.writer.store(load, token).await?;
+    if matches!(stored, StoredLoad::New(_)) {
+        lane.count_stored_load();
+    }
     metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
         .increment(1);
     Ok(accepted_response(stored, status, warnings))

@@ -115,6 +115,11 @@ fn waiting_cargo_moves_on_when_its_way_no_longer_fits() {
     let times = WayTimes::default();
     let refused = WayTimes {
         flex_refused_for: Some(TimeDelta::minutes(20)),
+        is_flex_usable: false,
+        ..times
+    };
+    let queued = |hours| WayTimes {
+        flex_wait: TimeDelta::hours(hours),
         ..times
     };
     let mut table = String::new();
@@ -127,7 +132,12 @@ fn waiting_cargo_moves_on_when_its_way_no_longer_fits() {
     ] {
         let model = model(ways);
         let names: Vec<&str> = ways.iter().map(|via| via.as_str()).collect();
-        for (state, times) in [("open", times), ("refused for 20 min", refused)] {
+        for (state, times) in [
+            ("open", times),
+            ("refused for 20 min", refused),
+            ("queue of 2 h", queued(2)),
+            ("queue of 6 h", queued(6)),
+        ] {
             let ways = ModelWays::of(&model.routes, "north");
             let steps = ways.steps(&times).into_iter().map(|step| {
                 let (via, left) = (step.choice.route.via, step.left_below.num_minutes());
@@ -140,14 +150,24 @@ fn waiting_cargo_moves_on_when_its_way_no_longer_fits() {
     insta::assert_snapshot!(table, @"
     batch+flex+realtime open: realtime below 9 min, flex below 480 min, keeps its way
     batch+flex+realtime refused for 20 min: realtime below 80 min, flex below 480 min, keeps its way
+    batch+flex+realtime queue of 2 h: realtime below 129 min, flex below 480 min, keeps its way
+    batch+flex+realtime queue of 6 h: realtime below 369 min, flex below 480 min, keeps its way
     batch+realtime open: realtime below 480 min, keeps its way
     batch+realtime refused for 20 min: realtime below 480 min, keeps its way
+    batch+realtime queue of 2 h: realtime below 480 min, keeps its way
+    batch+realtime queue of 6 h: realtime below 480 min, keeps its way
     batch+flex open: flex below 480 min, keeps its way
-    batch+flex refused for 20 min: flex below 480 min, keeps its way
+    batch+flex refused for 20 min: keeps its way
+    batch+flex queue of 2 h: flex below 480 min, keeps its way
+    batch+flex queue of 6 h: keeps its way
     flex+realtime open: realtime below 9 min, keeps its way
     flex+realtime refused for 20 min: realtime below 80 min, keeps its way
+    flex+realtime queue of 2 h: realtime below 129 min, keeps its way
+    flex+realtime queue of 6 h: realtime below 369 min, keeps its way
     batch open: keeps its way
     batch refused for 20 min: keeps its way
+    batch queue of 2 h: keeps its way
+    batch queue of 6 h: keeps its way
     ");
 }
 
@@ -209,7 +229,7 @@ proptest! {
             times: WayTimes {
                 batch_p95: TimeDelta::minutes(timed.batch_minutes),
                 flex_answer: TimeDelta::minutes(timed.flex_minutes),
-                flex_refused_for: None,
+                ..WayTimes::default()
             },
             is_flex_open,
             ..due_in(TimeDelta::minutes(left))
@@ -233,7 +253,7 @@ proptest! {
             times: WayTimes {
                 batch_p95: TimeDelta::minutes(timed.batch_minutes),
                 flex_answer: TimeDelta::minutes(timed.flex_minutes),
-                flex_refused_for: None,
+                ..WayTimes::default()
             },
             queue_items,
             ..due_in(TimeDelta::minutes(left))
@@ -252,12 +272,19 @@ proptest! {
     /// A way that was right at load moves on in time: steps are sorted, and never skip a cheaper
     /// way that is sure.
     #[test]
-    fn steps_are_sorted_by_the_time_that_is_left(timed in timed_ways(), refused in 0_i64..600) {
+    fn steps_are_sorted_by_the_time_that_is_left(
+        timed in timed_ways(),
+        refused in 0_i64..600,
+        queued in 0_i64..1200,
+        is_flex_usable: bool,
+    ) {
         let model = model(&timed.ways);
         let times = WayTimes {
             batch_p95: TimeDelta::minutes(timed.batch_minutes),
             flex_answer: TimeDelta::minutes(timed.flex_minutes),
             flex_refused_for: Some(TimeDelta::minutes(refused)),
+            flex_wait: TimeDelta::minutes(queued),
+            is_flex_usable,
         };
         let steps = ModelWays::of(&model.routes, "north").steps(&times);
         prop_assert!(steps.is_sorted_by_key(|step| step.left_below));

@@ -5,7 +5,9 @@ use chrono::TimeDelta;
 use domain::lane::{Lane, LaneId};
 use domain::model::{Model, ModelKind};
 use domain::route::{InferenceMode, Route};
-use domain::route_choice::{DEFAULT_FLEX_CAPACITY, ModelWays, URGENT_WINDOW, WayTimes};
+use domain::route_choice::{
+    DEFAULT_FLEX_CAPACITY, FLEX_PATIENCE, ModelWays, URGENT_WINDOW, WayTimes, flex_queue_time,
+};
 use domain::time::Timestamp;
 
 use crate::Error;
@@ -15,6 +17,8 @@ use crate::Shard;
 const MEASURED_BATCHES: i64 = 50;
 /// With fewer batches, a lane has no percentile.
 const MIN_MEASURED_BATCHES: i64 = 5;
+/// So many waiting cargo are counted to see how long a queue takes.
+pub const MAX_COUNTED_QUEUE: i64 = 10_000;
 /// A longer time counts as this.
 const MAX_SECONDS: f64 = 1e6;
 
@@ -123,14 +127,20 @@ pub fn way_times(
     };
     let (batch, flex) = (find(ways.batch), find(ways.flex));
     let usual = WayTimes::default();
+    let refused_for = flex
+        .and_then(|it| it.refused_since)
+        .map(|since| (now - since).max(TimeDelta::zero()));
+    let is_patient = refused_for.is_none_or(|it| it <= FLEX_PATIENCE);
     WayTimes {
         batch_p95: batch.and_then(|it| it.p95).unwrap_or(usual.batch_p95),
         flex_answer: flex
             .and_then(|it| it.turnaround)
             .unwrap_or(usual.flex_answer),
-        flex_refused_for: flex
-            .and_then(|it| it.refused_since)
-            .map(|since| (now - since).max(TimeDelta::zero())),
+        flex_refused_for: refused_for,
+        flex_wait: flex.map_or(usual.flex_wait, |it| {
+            flex_queue_time(it.waiting, it.capacity)
+        }),
+        is_flex_usable: is_patient && flex.is_none_or(|it| !it.is_paused),
     }
 }
 
@@ -147,7 +157,7 @@ pub struct FlexObservation {
     pub slowest_seconds: Option<f64>,
     /// How many requests are answered in `route_choice::FLEX_WINDOW`.
     pub capacity: Option<u64>,
-    /// Whether requests were refused for lack of capacity.
+    /// Whether its requests were refused for lack of capacity, or had no response.
     pub is_refused: bool,
 }
 

@@ -5,10 +5,12 @@ use chrono::TimeDelta;
 use domain::cargo::{CARGO_DEADLINE, JOB_CANCEL_AGE};
 use domain::id;
 use domain::lane::{Lane, LaneId};
-use domain::route::{InferenceMode, REALTIME_FALLBACK_AGE, SLOW_JOB_TIMEOUT};
+use domain::route::{InferenceMode, REALTIME_FALLBACK_AGE, Route, SLOW_JOB_TIMEOUT};
+use domain::route_choice::ModelWays;
 use domain::time::Timestamp;
 use store::shard::batch_submission::{self, JobsToCancel};
 use store::shard::cargo_id_range::CargoIdRange;
+use store::shard::lane_state::{self, LaneState, MAX_COUNTED_QUEUE};
 use store::shard::{lane, waiting};
 use uuid::Uuid;
 
@@ -20,21 +22,21 @@ const OVERDUE_MARGIN: TimeDelta = TimeDelta::hours(1);
 impl SweepStage {
     /// Moves urgent cargo to other lanes, and cancels jobs with urgent cargo.
     pub(super) async fn reroute_urgent(&self, now: Timestamp) -> Result<(), store::Error> {
-        let lanes = lane::list(&self.shard).await?;
-        let batches = lanes
+        let states = lane_state::list(&self.shard, None, MAX_COUNTED_QUEUE, now).await?;
+        let batches = states
             .iter()
-            .filter(|(_, lane)| lane.via == InferenceMode::Batch);
+            .filter(|state| state.lane.via == InferenceMode::Batch);
         let (mut all, mut to_servers, mut to_others) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, lane) in batches {
+        for LaneState { id, lane, .. } in batches {
             all.push(id.0);
-            if let Some(other) = self.next_lane(lane, REALTIME_FALLBACK_AGE)
+            if let Some(other) = self.next_lane(lane, REALTIME_FALLBACK_AGE, &states, now)
                 && other.via.is_single_request()
             {
                 to_servers.push(id.0);
                 self.move_waiting(*id, &other, now).await?;
             }
             if self
-                .next_lane(lane, TimeDelta::zero())
+                .next_lane(lane, TimeDelta::zero(), &states, now)
                 .is_some_and(|other| other.via == InferenceMode::Batch)
             {
                 to_others.push(id.0);
@@ -68,13 +70,24 @@ impl SweepStage {
         Ok(())
     }
 
-    /// The lane that cargo of this age takes after this one, if it differs.
-    fn next_lane(&self, lane: &Lane, age: TimeDelta) -> Option<Lane> {
+    /// The lane that cargo of this age takes after this one, if it differs. Batches are not left for
+    /// flex that is no quicker.
+    fn next_lane(
+        &self,
+        lane: &Lane,
+        age: TimeDelta,
+        states: &[LaneState],
+        now: Timestamp,
+    ) -> Option<Lane> {
         let catalogue = self.catalogue.borrow();
         let model = catalogue.find(&lane.model)?;
         let tried = Some((lane.provider.as_str(), lane.via));
         let routes = model.routes.for_shard(&self.shard.name);
-        let next = Lane::of(model, routes.next(tried, age, |_| true));
+        let ways = ModelWays::of(&routes, &self.shard.name);
+        let times = lane_state::way_times(states, model, &ways, now);
+        let has_quicker_way = ways.has_quicker_way(&times);
+        let is_open = |route: &Route| route.via != InferenceMode::Flex || has_quicker_way;
+        let next = Lane::of(model, routes.next(tried, age, is_open));
         (next != *lane).then_some(next)
     }
 

@@ -13,7 +13,7 @@ use domain::route_choice::{
 };
 use domain::time::Timestamp;
 use store::shard::cargo_id_range::CargoIdRange;
-use store::shard::lane_state::{self, LaneState};
+use store::shard::lane_state::{self, LaneState, MAX_COUNTED_QUEUE};
 use store::shard::waiting_deadlines::{self, LaneMove};
 use store::shard::{batch_submission, lane, waiting};
 
@@ -31,7 +31,7 @@ impl SweepStage {
         if !catalogue.models().any(has_choice) {
             return Ok(());
         }
-        let states = lane_state::list(&self.shard, None, 1, now).await?;
+        let states = lane_state::list(&self.shard, None, MAX_COUNTED_QUEUE, now).await?;
         let mut with_late_jobs = Vec::new();
         for state in states
             .iter()
@@ -45,7 +45,7 @@ impl SweepStage {
             };
             let ways = ModelWays::of(&model.routes, &self.shard.name);
             let times = lane_state::way_times(&states, model, &ways, now);
-            if state.lane.via == InferenceMode::Batch {
+            if state.lane.via == InferenceMode::Batch && ways.has_quicker_way(&times) {
                 with_late_jobs.push(state.id.0);
             }
             if state.waiting > 0 {
@@ -72,7 +72,12 @@ impl SweepStage {
         times: &WayTimes,
         now: Timestamp,
     ) -> Result<(), store::Error> {
-        let steps = ways.steps(times);
+        let mut times = *times;
+        if state.lane.via == InferenceMode::Flex {
+            // It has its place in the queue already. Only other cargo joins the end.
+            times.flex_wait = TimeDelta::zero();
+        }
+        let steps = ways.steps(&times);
         let mut due_from = Timestamp::UNIX_EPOCH;
         for WayStep { left_below, choice } in &steps {
             let due_before = now + *left_below;
@@ -99,6 +104,7 @@ impl SweepStage {
             && refused_for > FLEX_PATIENCE
         {
             let to = self.find_lane(state, &Lane::of(model, batch)).await?;
+            let due_from = now + times.batch_needs();
             self.leave_refused_lane(state.id, to, due_from).await?;
         }
         Ok(())
