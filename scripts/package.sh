@@ -35,6 +35,7 @@ stage_deb() {
     install -m 600 "$from/longshored.env" "$from/longshored-work.env" "$root/etc/longshore/"
     install -m 644 models.toml providers.toml "$root/etc/longshore/"
     install -m 644 docs/*.md "$documents/"
+    install -D -m 644 -t "$documents/runbooks" docs/runbooks/*.md
     install -m 644 NOTICE models.current.toml "$documents/"
     {
         printf 'Longshore is under the licence below. NOTICE names the software inside the program.\n\n'
@@ -64,7 +65,7 @@ render_unit() { sed "s/@ROLE@/$1/g" packaging/debian/longshored.service.in; }
 check_package() {
     local script
     for script in longshored-run postinst prerm postrm; do sh -n "packaging/debian/$script" || return; done
-    python3 -B scripts/release_notes.py print Unreleased >/dev/null || return
+    python3 -B scripts/release_notes.py print "$(cargo_version)" >/dev/null || return
     check_units || return
     compare_packages
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# `./dev release`: all files of a release, in dist/. Two runs at one commit give the same bytes.
+# `./dev release`: all files of a release, in dist/release. Two runs at one commit give the same bytes.
 
-DIST=$PWD/dist
+DIST=$PWD/dist/release
 
 # release VERSION; release --trial [--twice]; release prepare VERSION [DATE].
 release() {
@@ -26,12 +26,12 @@ release() {
     release_into "$DIST" "$PWD" "$CACHE/release" "$version"
     [[ -z $twice ]] || release_twice "$version"
     [[ -n $trial ]] || release_sign "$version"
-    say "dist/ has the release $version"
+    say "dist/release has the release $version"
     printf '{"name": "release", "ok": true, "version": "%s", "files": %s, "twice": %s}\n' \
         "$version" "$(find "$DIST" -type f | wc -l)" "$([[ -n $twice ]] && echo true || echo false)"
 }
 
-# The only place of the version.
+# Where the version is decided.
 cargo_version() { sed -n '/^\[workspace.package\]$/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml; }
 
 # Whether this checkout can be released as this version.
@@ -45,12 +45,15 @@ check_release() {
     cmp --silent openapi.json openapi.released.json || fail "copy openapi.json over openapi.released.json"
 }
 
-# Changes the version in Cargo.toml, dates the section of the changelog, and takes the API as released.
+# Changes the version wherever it is written, dates the section of the changelog, and takes the API as released.
 release_prepare() {
     local version=${1:?} date=${2:-$(date -u +%F)}
     need compiler
     sed -i "/^\[workspace.package\]\$/,/^\[/s/^version = \".*\"\$/version = \"$version\"/" Cargo.toml
     cargo update --workspace --offline "${QUIET[@]}"
+    sed -i "s/^version: .*/version: $version/; s/^appVersion: .*/appVersion: \"$version\"/" chart/Chart.yaml
+    sed -i "s/longshore:[0-9][0-9.]*/longshore:$version/" compose/compose.yaml packaging/image/Dockerfile
+    sed -i "s/^ARG VERSION=.*/ARG VERSION=$version/" packaging/image/Dockerfile
     python3 -B scripts/release_notes.py date "$version" "$date"
     write_openapi
     cp openapi.json openapi.released.json

@@ -50,6 +50,10 @@ pub(super) fn find_plain_setting(variable: &str) -> Option<&'static str> {
 
 /// The value in a file, without the newline at its end. The error never quotes the value.
 pub(super) fn read(path: &Path) -> Result<String, String> {
+    if !path.is_absolute() {
+        // It may be the secret, put into the wrong variable.
+        return Err("it is not an absolute path: it must name a file, not be the value".to_owned());
+    }
     let shown = path.display();
     let unreadable = |error: io::Error| format!("{shown} cannot be read: {error}");
     let file = File::open(path).map_err(unreadable)?;
