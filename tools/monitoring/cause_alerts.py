@@ -119,7 +119,10 @@ WORKERS = (
     Alert(
         "LongshoreServerErrors",
         "ticket",
-        'sum by (route) (increase(longshore_http_requests_total{status="500"}[<15m>])) > 0',
+        # A route's first 500 makes a new series, whose increase is 0.
+        'sum by (route) (increase(longshore_http_requests_total{status="500"}[<15m>])) > 0'
+        ' or sum by (route) (longshore_http_requests_total{status="500"}'
+        ' unless longshore_http_requests_total{status="500"} offset <15m>) > 0',
         "",
         "Requests to {{ $labels.route }} are answered with 500",
         "server-errors",

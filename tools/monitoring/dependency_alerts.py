@@ -82,6 +82,15 @@ FILES = (
         state_cases(HEALTHY, 'dependency="scanner"', 0, 1, ticket()),
     ),
     Alert(
+        "LongshoreFileProbeDown",
+        "ticket",
+        f'min({HEALTHY}{{dependency="file_probe"}}) < 1',
+        "10m",
+        "A worker cannot start the sandboxed process that parses files: uploaded files wait",
+        "files-wait",
+        state_cases(HEALTHY, 'dependency="file_probe"', 0, 1, ticket()),
+    ),
+    Alert(
         "LongshoreFilesWait",
         "ticket",
         "max by (shard) (longshore_files_validating_oldest_age_seconds) > <1800>",

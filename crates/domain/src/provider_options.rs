@@ -128,7 +128,17 @@ pub const DENIED: &[&str] = &[
 
 /// Whether no operator can allow the key.
 pub fn is_denied(key: &str) -> bool {
-    DENIED.contains(&key) || key.starts_with("return_")
+    let spelled = plain_spelling(key);
+    DENIED
+        .iter()
+        .any(|denied| plain_spelling(denied) == spelled)
+        || key.starts_with("return_")
+}
+
+/// Some providers take both spellings of a name: `candidateCount` and `candidate_count`.
+fn plain_spelling(key: &str) -> String {
+    let letters = key.chars().filter(|letter| *letter != '_');
+    letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
 /// Refuses every option that the operator did not allow for the model.
@@ -209,6 +219,7 @@ mod tests {
         let denied = serde_json::json!({"openai": {"store": true}});
         assert_eq!(refused(denied), ["params.provider_options.openai.store"]);
         assert!(is_denied("return_tokens"));
+        assert!(is_denied("candidate_count"));
         // Options of Gemini go into its `generationConfig`.
         for key in [
             "responseModalities",

@@ -55,6 +55,7 @@ pub(super) fn for_kind(kind: ProviderKind, api: ChatApi) -> Features {
         (ProviderKind::Server, _) => Features {
             schema_dialects: vec![SchemaDialect::Server],
             max_tools: MAX_TOOLS,
+            max_stop_sequences: u32::MAX,
             seed: true,
             ..Features::plain()
         },

@@ -16,6 +16,9 @@ use workers::{AccountShare, ProviderAccess};
 use crate::providers::ProviderAccount;
 use crate::providers::kind::ProviderKind;
 
+/// `eu.api.openai.com` and the like are `OpenAI`, too.
+const OPENAI_HOST: &str = "api.openai.com";
+
 /// All shards share it and its connections.
 #[derive(Debug, Clone)]
 pub enum ProviderAdapter {
@@ -35,7 +38,11 @@ impl ProviderAccount {
         let roots = native_roots();
         Ok(match self.kind {
             ProviderKind::OpenAi => {
-                let service = self.account_kind().service();
+                let mut service = self.account_kind().service();
+                // Other services with OpenAI's API may refuse fields that only OpenAI knows.
+                if !self.is_at_openai() {
+                    service.dialect = ServerDialect::Compatible;
+                }
                 let batch = OpenAi::for_service(options.clone(), roots.clone(), service)?;
                 let realtime = OpenAiRealtime::for_service(options, roots, service)?;
                 ProviderAdapter::Batch {
@@ -56,6 +63,14 @@ impl ProviderAccount {
                 ProviderAdapter::Realtime(Arc::new(server))
             }
         })
+    }
+
+    fn is_at_openai(&self) -> bool {
+        let host = self.base_url.host_str().unwrap_or_default();
+        host == OPENAI_HOST
+            || host
+                .strip_suffix(OPENAI_HOST)
+                .is_some_and(|it| it.ends_with('.'))
     }
 
     /// The client of a self-hosted server, which can be asked for its features. None for other

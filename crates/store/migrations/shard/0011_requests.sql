@@ -5,6 +5,22 @@
 
 set local lock_timeout = '5s';
 
+-- Stages lock lanes, queues and batches before cargo; this does, too.
+
+-- Flex: single requests at the batch price, when the provider has spare capacity.
+alter table shard.lane drop constraint lane_via_check;
+alter table shard.lane add constraint lane_via_check check (via in ('batch', 'flex', 'realtime'));
+-- Since when a flex lane gets no answer for lack of capacity.
+alter table shard.lane add column refused_since timestamptz;
+-- How many requests a flex lane answers in domain::route_choice::FLEX_WINDOW.
+alter table shard.lane add column capacity integer;
+
+-- The caller's deadline, as in the cargo's row: sweep moves cargo whose way ends too late.
+alter table shard.waiting add column deadline_at timestamptz;
+create index waiting_deadline on shard.waiting (lane, deadline_at) where deadline_at is not null;
+-- The earliest deadline that a caller set for cargo of the batch.
+alter table shard.batch add column first_deadline_at timestamptz;
+
 -- The prices of the hold that two columns cannot say. Null: every input token costs price_input.
 alter table shard.cargo add column price_buckets jsonb;
 -- Bits of domain::response_shape. 0: the answer is the contract's.
@@ -82,17 +98,3 @@ language sql immutable parallel safe as $$
             + output_tokens * shard.bucket_rate(buckets, 'output', input_tokens, price_output)
         end) / 1000000)
 $$;
-
--- Flex: single requests at the batch price, when the provider has spare capacity.
-alter table shard.lane drop constraint lane_via_check;
-alter table shard.lane add constraint lane_via_check check (via in ('batch', 'flex', 'realtime'));
--- Since when a flex lane gets no answer for lack of capacity.
-alter table shard.lane add column refused_since timestamptz;
--- How many requests a flex lane answers in domain::route_choice::FLEX_WINDOW.
-alter table shard.lane add column capacity integer;
-
--- The caller's deadline, as in the cargo's row: sweep moves cargo whose way ends too late.
-alter table shard.waiting add column deadline_at timestamptz;
-create index waiting_deadline on shard.waiting (lane, deadline_at) where deadline_at is not null;
--- The earliest deadline that a caller set for cargo of the batch.
-alter table shard.batch add column first_deadline_at timestamptz;

@@ -242,7 +242,9 @@ async fn requeue_open(
                      on kept.id = item.id
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
              returning c.lane, c.organization, c.id, c.deadline_at, c.attempt - 1 as attempt,
-                 kept.due_at as kept_until
+                 -- Cargo that leaves its lane does not wait for that lane's provider.
+                 case when kept.id is null then null when c.lane = b.lane then kept.due_at
+                      else $5::timestamptz end as kept_until
          )
          insert into shard.waiting (lane, organization, cargo, due_at, deadline_at)
          select lane, organization, id,

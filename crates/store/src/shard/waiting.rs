@@ -201,17 +201,17 @@ pub async fn gather(
                delete from shard.waiting w
                using unnest($3::uuid[], $4::uuid[]) as picked (organization, cargo)
                where w.lane = $1 and w.organization = picked.organization and w.cargo = picked.cargo
-               returning w.deadline_at
+           ), moved as (
+               update shard.cargo set batch = $2
+               -- Sweep may have moved it to another lane since it was picked.
+               where id = any($4) and lane = $1 and batch is null and completed_at is null
+                   -- Names the days, so that the others are not even opened.
+                   and id >= $6 and id <= $7
+               returning project, deadline_at
            ), batched as (
                insert into shard.batch (id, lane, state, cargo, gathered_at, first_deadline_at)
                select $2::uuid, $1::int, 'gathered', $4::uuid[], $5::timestamptz, min(deadline_at)
-               from gone
-           ), moved as (
-               update shard.cargo set batch = $2
-               where id = any($4) and batch is null and completed_at is null
-                   -- Names the days, so that the others are not even opened.
-                   and id >= $6 and id <= $7
-               returning project
+               from moved
            ), shared as (
                insert into shard.share (project, batch, cargo)
                select project, $2, count(*) from moved group by project

@@ -60,7 +60,8 @@ impl ChatChoice {
         let call_blocks = self.message.calls(&mut calls);
         let text = self.message.content.as_deref();
         let text = text.filter(|text| !text.is_empty());
-        let refusal = self.message.refusal.as_deref().filter(|_| text.is_none());
+        let refusal = self.message.refusal.as_deref();
+        let refusal = refusal.filter(|it| !it.is_empty() && text.is_none());
         let stop = self.stop(calls.has_calls(), refusal.is_some());
         let mut blocks = Vec::new();
         blocks.extend(self.message.thinking());

@@ -1,7 +1,7 @@
 //! One shard whose only model runs on a real server behind a proxy; one `serve`, one `work`
 //! process.
 
-use crate::chaos::server::{questions, shaped_answers};
+use crate::chaos::server::questions;
 use crate::harness::longshored::config_files;
 use crate::harness::servers::llama;
 use crate::harness::{
@@ -11,6 +11,9 @@ use crate::harness::{
 use crate::options::{ChaosServerOptions, CommonOptions};
 
 const POSTGRES_MEMORY: &str = "128MB";
+/// What the model can do, as in `models.toml`.
+const FEATURES: &str =
+    r#"tools = "parallel", forced_tools = true, structured_output = "without_tools""#;
 const SETTINGS: [(&str, &str); 3] = [
     ("LEASE_SECONDS", "3"),
     ("BATCH_LINGER_MILLISECONDS", "500"),
@@ -48,11 +51,7 @@ impl RealModelEnvironment {
             is_priced: true,
             // Workers probe a server for the features of its models, which would slow down a trial
             // that does not need them.
-            features: if options.schemas > 0 {
-                shaped_answers::FEATURES
-            } else {
-                ""
-            },
+            features: if options.schemas > 0 { FEATURES } else { "" },
         };
         let folder = base.scratch.path();
         for (name, value) in config_files::write_config_files(folder, &[account], &[model])? {

@@ -6,9 +6,6 @@ use crate::chaos::server::environment::RealModelEnvironment;
 use crate::chaos::server::{self, questions};
 use crate::harness::{CallbackLog, PollLimits, Result, TrialVerdict, judge, report_progress};
 
-/// What the model can do, as in `models.toml`.
-pub const FEATURES: &str =
-    r#"tools = "parallel", forced_tools = true, structured_output = "without_tools""#;
 const SCHEMAS_PER_CALL: usize = 5;
 const COLORS: [&str; 3] = ["red", "green", "blue"];
 const MAX_CRATES: u64 = 99;
