@@ -15,6 +15,7 @@ check() {
     step "package" check_package
     step "alert rules and dashboards" check_rules
     step "guide" write_book --check
+    step "known bugs" bugs --check
     step "unused dependencies" cargo machete
     step "code rules" cargo nextest run --package tidy --cargo-quiet
     step "lints" lints

@@ -34,6 +34,7 @@ chaos markers --release
 chaos submit --release
 model
 interleavings
+bugs
 test --encrypted -p server
 conformance --encrypted
 fuzz api
