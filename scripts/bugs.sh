@@ -59,6 +59,8 @@ bug_is_found() {
     (
         cd "$copy" || exit 1
         node_packages crates/dashboard/web
+        # A separate folder: cargo would take what was built with the bug for what this checkout needs.
+        export CARGO_TARGET_DIR=$CACHE/bugs-target
         # The bug may change a query, which is then checked against the database.
         touch crates/store/src/lib.rs
         SQLX_OFFLINE=false DATABASE_URL=$POSTGRES_URL/queries cargo nextest run --workspace --no-fail-fast \
