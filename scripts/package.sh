@@ -148,7 +148,7 @@ container_root() {
     say "making a root of Debian $codename with systemd and PostgreSQL"
     mkdir -p "$folder"
     mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-        --include=systemd,systemd-sysv,dbus,procps,ca-certificates,curl,postgresql "$codename" "$folder/root.tar.new" \
+        --include=systemd,systemd-sysv,dbus,procps,ca-certificates,curl,postgresql "$codename" "$folder/new.tar" \
         "${sources[@]}" >&2
-    mv "$folder/root.tar.new" "$folder/root.tar"
+    mv "$folder/new.tar" "$folder/root.tar"
 }
