@@ -11,7 +11,7 @@ import sys
 TIMEOUT_SECONDS = 120
 
 CARGO_MANIFESTS = ("Cargo.toml", "fuzz/Cargo.toml")
-NPM_FOLDERS = ("crates/dashboard/web", "tools/browser", "tools/webhooks")
+NPM_FOLDERS = ("clients/typescript", "crates/dashboard/web", "tools/browser", "tools/webhooks")
 
 
 def run(*command):

@@ -11,6 +11,7 @@ check() {
     step "dependencies" cargo deny --log-level warn check bans licenses sources
     step "advisories" python3 -B scripts/advisories.py
     step "notice" compare_notice
+    step "errors page" python3 -B scripts/errors_page.py check
     step "performance page" python3 -B scripts/long.py check
     step "package" check_package
     step "alert rules and dashboards" check_rules

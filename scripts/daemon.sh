@@ -48,6 +48,9 @@ scratch_processes() {
     SVC_LISTEN=127.0.0.1:$web SVC_METRICS_LISTEN=127.0.0.1:${ports[0]} \
         start "longshored serve at $BASE_URL" "$SCRATCH/serve.log" "$LONGSHORED" serve
     await "$BASE_URL" "${STARTED[-1]}" "$SCRATCH/serve.log"
+    # Of the server, then of the workers.
+    METRICS_URLS=("${ports[@]:0:3}")
+    METRICS_URLS=("${METRICS_URLS[@]/#/http://127.0.0.1:}")
     for port in "${ports[@]:1:2}"; do
         SVC_METRICS_LISTEN=127.0.0.1:$port start "longshored work" "$SCRATCH/work-$port.log" "$LONGSHORED" work
     done

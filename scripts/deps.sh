@@ -77,11 +77,23 @@ missing_faketime() { have faketime || MISSING+=(faketime); }
 # Python alone: it writes the alert rules.
 missing_rules() { have python3 || MISSING+=(python3); }
 
-# It tests the alert rules. Its package also has the server, which is not started.
+# It tests the alert rules. Its package also has the server, which only `./dev chaos alerts` starts.
 missing_promtool() {
     missing_rules
     have promtool || MISSING+=(prometheus)
 }
+
+# Prometheus with the exporters that the alerts on hosts need, and a server with a certificate for one of them.
+missing_prometheus() {
+    missing_rules
+    have prometheus || MISSING+=(prometheus)
+    have prometheus-node-exporter || MISSING+=(prometheus-node-exporter)
+    have prometheus-blackbox-exporter || MISSING+=(prometheus-blackbox-exporter)
+    missing_openssl
+}
+
+# It makes certificates.
+missing_openssl() { have openssl || MISSING+=(openssl); }
 
 missing_browser() {
     have chromium || MISSING+=(chromium fonts-dejavu-core)

@@ -42,7 +42,9 @@ fuzz_api_settings() {
     export SVC_READ_LIMIT_PER_MINUTE=10000000 SVC_FILE_WRITE_LIMIT_PER_MINUTE=10000000
     export SVC_DASHBOARD_LIMIT_PER_MINUTE=10000000
     # A complete request would wait for the workers, and most are for files without an upload.
-    export SVC_COMPLETE_WAIT_SECONDS=0
+    export SVC_COMPLETE_WAIT_SECONDS=0 SVC_WAIT_MAX_SECONDS=1
+    # The stream of a listener would stay open for an hour.
+    export SVC_LISTEN_TUNNEL=off
     # A line for each request would be most of the log.
     export SVC_LOG=warn
     # Everything but 127.0.0.0/8.

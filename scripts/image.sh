@@ -43,6 +43,8 @@ build_image() {
     mkdir -p "$work/build/out" "$(dirname "$out")"
     if [[ -n $binary ]]; then
         strip --strip-all -o "$work/build/out/longshored" "$binary"
+        # The command line for callers is beside the service in every build.
+        strip --strip-all -o "$work/build/out/longshore" "$(dirname "$binary")/longshore"
     else
         need compiler
         say "compiling longshored for the image"
@@ -52,6 +54,7 @@ build_image() {
     say "making the root file system from Debian packages"
     make_image_root "$work/root/out"
     compare_libraries "$work/build/out/longshored" "$work/root/out"
+    compare_libraries "$work/build/out/longshore" "$work/root/out"
     say "writing $out"
     python3 -B packaging/image/archive.py packaging/image/Dockerfile "$out" --tag "longshore:$version" \
         --stage "root=$work/root" --stage "build=$work/build" \
@@ -72,6 +75,6 @@ make_image_root() {
 compare_libraries() {
     local library
     while read -r library; do
-        [[ -e $2/lib/$library || -e $2/lib64/$library ]] || fail "longshored links $library: add it to packaging/image/root.sh"
+        [[ -e $2/lib/$library || -e $2/lib64/$library ]] || fail "${1##*/} links $library: add it to packaging/image/root.sh"
     done < <(readelf --dynamic "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 }

@@ -5,12 +5,16 @@
 long_verbs() {
     cat <<'END'
 bench load
+bench bulk
 bench journey
 bench journey --encrypted
+bench journey --tracing 0.01
+bench journey --tracing 1
 bench gather
 bench batches
 bench videos
 bench routes
+bench waits
 bench pages
 chaos kill --release
 chaos connections --release
@@ -31,6 +35,10 @@ chaos overload --release
 chaos neighbours --release
 chaos idle --release
 chaos markers --release
+chaos alerts --release
+chaos cancel --release
+chaos run --release
+chaos listen --release
 chaos submit --release
 model
 interleavings

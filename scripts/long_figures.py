@@ -48,6 +48,15 @@ _INTERRUPTIONS = {
     "callbacks in flight at the time": "deliveries_in_flight",
 }
 
+_TRACING = {
+    "CPU-seconds per 1,000 (service and PostgreSQL): without, with, median ratio of the rounds":
+        "plain.cpu_seconds_per_thousand traced.cpu_seconds_per_thousand cpu_ratio",
+    "cargo per second: without, with, median ratio of the rounds":
+        "plain.cargo_per_second traced.cargo_per_second ratio",
+    "WAL bytes per cargo: without, with": "plain.wal_bytes_per_cargo traced.wal_bytes_per_cargo",
+    "spans per cargo, bytes per span, dropped": "spans_per_cargo bytes_per_span spans_dropped",
+}
+
 FIGURES = {
     "bench load": {
         "bare inserts per second": "bare_inserts_per_second",
@@ -56,6 +65,12 @@ FIGURES = {
         "priced, with limits and holds": _variant(2),
         "the same, one organization alone": _variant(3),
         "share that limits leave, that holds leave": "limits_leave holds_leave",
+    },
+    "bench bulk": {
+        "loads per second: bulk, single, median ratio of the rounds":
+            "bulk_loads_per_second single_loads_per_second ratio",
+        "a bulk load: p50 and p99 in ms": "bulk_milliseconds.p50 bulk_milliseconds.p99",
+        "items of a bulk load; connections: bulk, single": "items bulk_connections single_connections",
     },
     "bench journey": {
         "cargo per second": "cargo_per_second",
@@ -71,6 +86,8 @@ FIGURES = {
             "plain.cpu_seconds_per_thousand encrypted.cpu_seconds_per_thousand",
         "WAL bytes per cargo: without, with": "plain.wal_bytes_per_cargo encrypted.wal_bytes_per_cargo",
     },
+    "bench journey --tracing 0.01": _TRACING,
+    "bench journey --tracing 1": _TRACING,
     "bench gather": {
         "gather 1,000 of the large backlog, to 1,000 of 10,000": "ratio",
         "the same after millions were gathered": "ratio_after",
@@ -106,6 +123,14 @@ FIGURES = {
         "the same with two hours": "minutes_to_callback.two_hours.p50 minutes_to_callback.two_hours.max",
         "the same with ten minutes": "minutes_to_callback.ten_minutes.p50 minutes_to_callback.ten_minutes.max",
         "cost above the cheapest, %": "extra_cost_percent",
+    },
+    "bench waits": {
+        "long-polls that wait": "waits",
+        "share of a core: `serve`, PostgreSQL": "serve_share_of_a_core postgres_share_of_a_core",
+        "memory of `serve` in MB": "serve_megabytes",
+        "completion to answer in ms, p50, p99 and max, when all complete at once":
+            "milliseconds_from_completion_to_answer.p50 milliseconds_from_completion_to_answer.p99 "
+            "milliseconds_from_completion_to_answer.max",
     },
     "bench pages": {
         "cargo, rounds, pages": "cargo rounds pages",
@@ -217,6 +242,20 @@ FIGURES = {
         "cargo, files read, MB": "cargo encrypted.files encrypted.megabytes",
         "kinds of content found: with encryption, without": "encrypted.kinds_found plain.kinds_found",
     },
+    "chaos alerts": {
+        "rules of alerts, those that fired": "rules rules_that_fired",
+        "queries of dashboards, those with data": "queries queries_with_data",
+        "seconds of all faults": "seconds",
+    },
+    "chaos cancel": {
+        "cargo, cancelled, too late": "cargo cancelled too_late",
+        "jobs, requests sent": "jobs lines_sent",
+    },
+    "chaos run": {
+        "lines, kills": "lines kills",
+        "memory of `longshore run` in MB": "peak_megabytes",
+    },
+    "chaos listen": {"callbacks received, twice": "received duplicates"},
     "chaos submit": {
         "kills, jobs, items": "kills jobs items",
         "jobs whose response was lost, submitted twice": "jobs_without_answer submitted_twice",

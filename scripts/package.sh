@@ -22,10 +22,11 @@ build_deb() {
     rm -rf "$root"
 }
 
-# What the package installs: stage_deb BINARY ROOT.
+# What the package installs: stage_deb BINARY ROOT. The command line for callers is beside the binary.
 stage_deb() {
     local binary=$1 root=$2 from=packaging/debian documents=$2/usr/share/doc/longshore role
     install -D -m 755 "$binary" "$root/usr/bin/longshored"
+    install -D -m 755 "$(dirname "$binary")/longshore" "$root/usr/bin/longshore"
     install -D -m 755 "$from/longshored-run" "$root/usr/sbin/longshored-run"
     install -D -m 644 "$from/longshore.sysusers" "$root/usr/lib/sysusers.d/longshore.conf"
     mkdir -p "$root/usr/lib/systemd/system" "$root/etc/longshore" "$documents"
@@ -91,13 +92,16 @@ compare_packages() {
         echo "dpkg-deb(1) or objdump(1) is missing: no package was built" >&2
         return
     fi
-    program=$(readlink -f /bin/true)
+    program=$SCRATCH/longshored
+    install -m 755 "$(readlink -f /bin/true)" "$program"
+    install -m 755 "$program" "$SCRATCH/longshore"
     for copy in one two; do
         mkdir -p "$SCRATCH/$copy"
         (export SOURCE_DATE_EPOCH=1760000000; build_deb 0.0.0-check "$program" "$SCRATCH/$copy") || return
     done
     diff --recursive --brief "$SCRATCH/one" "$SCRATCH/two" >&2 || return
-    dpkg-deb --contents "$SCRATCH"/one/*.deb | grep 'root/root .* ./usr/bin/longshored$' >/dev/null
+    dpkg-deb --contents "$SCRATCH"/one/*.deb | grep 'root/root .* ./usr/bin/longshored$' >/dev/null || return
+    dpkg-deb --contents "$SCRATCH"/one/*.deb | grep 'root/root .* ./usr/bin/longshore$' >/dev/null
 }
 
 # Installs, starts, restarts, upgrades, removes and purges the package in a container that boots systemd: package
@@ -113,8 +117,10 @@ package() {
         program=$CACHE/release/release/longshored
     else
         build_longshored
+        cargo build --workspace --bin longshore "${QUIET[@]}"
         # The debug build is large, and most of it is for debuggers.
         strip --strip-debug -o "$SCRATCH/longshored" "$program"
+        strip --strip-debug -o "$SCRATCH/longshore" "$(dirname "$program")/longshore"
         program=$SCRATCH/longshored
     fi
     container_root "$root"

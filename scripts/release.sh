@@ -100,7 +100,8 @@ build_release_binary() {
         cd "$source"
         export CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$target CARGO_INCREMENTAL=0
         export CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_STRIP=symbols
-        "${build[@]}" --locked --release --package server --bin longshored "${QUIET[@]}"
+        "${build[@]}" --locked --release --package server --bin longshored --package cli \
+            --bin longshore "${QUIET[@]}"
     )
 }
 
@@ -109,6 +110,7 @@ build_archive() {
     local name=$1 binary=$2 file=$3 folder=$SCRATCH/archive
     rm -rf "$folder"
     install -D -m 755 "$binary" "$folder/$name/longshored"
+    install -m 755 "$(dirname "$binary")/longshore" "$folder/$name/longshore"
     install -m 644 LICENSE NOTICE CHANGELOG.md models.toml providers.toml "$folder/$name/"
     chmod 755 "$folder/$name"
     tar --create --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \

@@ -6,12 +6,15 @@
 short_verbs() {
     cat <<'END'
 bench load --small
+bench bulk --small
 bench journey --small
 bench journey --small --encrypted
+bench journey --small --tracing 1
 bench gather --small
 bench batches --small
 bench videos --small
 bench routes --small
+bench waits --small
 bench pages --small
 chaos kill --seconds 15
 chaos connections --seconds 15 --rate 40
@@ -33,6 +36,10 @@ chaos overload --part disk --seconds 12
 chaos neighbours --small
 chaos idle --small
 chaos markers --small
+chaos alerts --small
+chaos cancel --small
+chaos run --small
+chaos listen --cargo 5
 chaos server --cargo 20 --schemas 4
 END
 }

@@ -76,6 +76,9 @@ exist before the first install. */}}
 {{- if $values.models }}{{ $_ := set $settings "SVC_MODELS_FILE" "/etc/longshore/files/models.toml" }}{{ end }}
 {{- if $values.providers }}{{ $_ := set $settings "SVC_PROVIDERS_FILE" "/etc/longshore/files/providers.toml" }}{{ end }}
 {{- end }}
+{{- if eq $values.objectStore.credentials "environment" }}
+{{- $_ := set $settings "SVC_OBJECTS_CREDENTIALS" "environment" }}
+{{- end }}
 {{- range $name, $value := $values.settings }}
 {{- if hasKey $values.secrets $name }}{{ fail (printf "%s is in settings and in secrets: remove one" $name) }}{{ end }}
 {{- $_ := set $settings $name $value }}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compile.sh FOLDER: builds longshored for a release, at the root of a checkout whose npm packages are installed. The
+# compile.sh FOLDER: builds longshored and longshore for a release, at the root of a checkout whose npm packages are installed. The
 # same commit, compiler and SOURCE_DATE_EPOCH give the same bytes, in any folder.
 set -euo pipefail
 out=$1
@@ -10,5 +10,6 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=crates"
 RUSTFLAGS+=" --remap-path-prefix=$PWD=. --remap-path-prefix=$CARGO_TARGET_DIR=target"
 export RUSTFLAGS
-cargo build --locked --release --package server --bin longshored
+cargo build --locked --release --package server --bin longshored --package cli --bin longshore
 install -D -m 755 "$CARGO_TARGET_DIR/release/longshored" "$out/longshored"
+install -D -m 755 "$CARGO_TARGET_DIR/release/longshore" "$out/longshore"

@@ -15,5 +15,6 @@ delete from project where shard <> :'shard';
 \ir callbacks.sql
 \ir ledger.sql
 \ir counts.sql
+\ir groups.sql
 commit;
 analyze;

@@ -23,6 +23,8 @@ COUNTS = os.environ["LONGSHORE_FUZZ_COUNTS"]
 CHAT_MODELS = ["svc-mock", "svc-mock", "svc-mock", "mock-chat", "mock-vision", "mock-failing"]
 EMBEDDING_MODELS = ["mock-embedding"]
 
+LOADS = {"POST /cargo/load", "POST /cargo/bulk", "POST /cargo/estimate"}
+
 ID = re.compile(r"(file|crg)_[0-9a-f]{32}")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -40,12 +42,26 @@ def choose(values, text):
     return values[digest(text) % len(values)]
 
 
+@schemathesis.serializer("application/x-ndjson")
+def write_line(ctx, value):
+    return value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n"
+
+
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
     use_known_ids(case)
     clean_headers(case)
-    if case.operation.label == "POST /cargo/load" and isinstance(case.body, dict):
-        case.body = use_local_callback(use_known_model(case.body))
+    if case.operation.label in LOADS and isinstance(case.body, dict):
+        case.body = use_local_load(case.body)
+
+
+def use_local_load(body):
+    """A load, or loads in `cargo`."""
+    body = use_local_callback(use_known_model(body))
+    if isinstance(body.get("cargo"), list):
+        items = [use_local_load(item) if isinstance(item, dict) else item for item in body["cargo"]]
+        body = {**body, "cargo": items}
+    return body
 
 
 @schemathesis.hook

@@ -19,12 +19,14 @@ MONEY_AND_SECRETS = (
     Alert(
         "LongshoreLedgerUnchecked",
         "page",
-        f"time() - max by (shard) ({CHECKED}) > 900",
+        # A worker that has restarted and audits nothing has no series. Audits are a minute apart.
+        f"time() - max by (shard) (max_over_time({CHECKED}[<6h>])) > <900|90>",
         "5m",
         "No worker has audited the ledger of the shard {{ $labels.shard }} for 15 minutes",
         "ledger-unchecked",
         (
             Case(gauge(CHECKED, NORTH, 0), 30, (page(shard="north"),)),
+            Case({f"{CHECKED}{{{NORTH}}}": "0+60x5 stale"}, 30, (page(shard="north"),)),
             Case({f"{CHECKED}{{{NORTH}}}": "0+60x60"}, 30),
         ),
     ),
@@ -40,7 +42,7 @@ MONEY_AND_SECRETS = (
     Alert(
         "LongshoreAuditFileLag",
         "ticket",
-        "max(longshore_audit_file_lag_seconds) > 300",
+        "max(longshore_audit_file_lag_seconds) > <300>",
         "5m",
         "No process writes SVC_AUDIT_FILE",
         "audit-file-lag",

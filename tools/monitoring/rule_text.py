@@ -24,13 +24,18 @@ class Scale:
         return f"{scaled}s"
 
     def expand(self, text):
-        """Replaces <10m> with a scaled duration, and <600> with a scaled number of seconds."""
+        """Replaces <10m> with a scaled duration, and <600> with a scaled number of seconds.
+
+        <900|90> is never less than 90: the work that it watches has an interval that no trial shortens.
+        """
 
         def replace(found):
-            number, unit = int(found[1]), found[2]
-            return self.duration(number * UNITS[unit]) if unit else str(self.seconds(number))
+            number, least, unit = int(found[1]), int(found[2] or 0), found[3]
+            if unit:
+                return self.duration(number * UNITS[unit])
+            return str(max(least, self.seconds(number)))
 
-        return re.sub(r"<(\d+)([smhd]?)>", replace, text)
+        return re.sub(r"<(\d+)(?:\|(\d+))?([smhd]?)>", replace, text)
 
 
 @dataclasses.dataclass(frozen=True)

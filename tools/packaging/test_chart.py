@@ -168,6 +168,20 @@ def test_secrets_become_files_that_settings_name():
         assert ("openai" in files) == (pod["containers"][0]["args"] == ["work"])
 
 
+def test_a_service_account_can_have_a_role_for_the_object_store():
+    manifests = render_set("role-values.yaml")
+    [account] = pick(manifests, "ServiceAccount")
+    assert account["metadata"]["annotations"] == {
+        "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/longshore"
+    }
+    for deployment in pick(manifests, "Deployment"):
+        assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == account["metadata"]["name"]
+    for container in containers(manifests):
+        assert variables(container)["SVC_OBJECTS_CREDENTIALS"] == "environment"
+    for container in containers(render_set("files-values.yaml")):
+        assert "SVC_OBJECTS_CREDENTIALS" not in variables(container)
+
+
 def test_large_numbers_are_written_in_full():
     for container in containers(render_set("files-values.yaml")):
         assert variables(container)["SVC_STORAGE_BYTES_PRO"] == "536870912000"
@@ -222,6 +236,7 @@ def test_network_policies_allow_what_is_named():
         ({"settings": {"SVC_REDIS_URL": "redis://a"}, "secrets": {"SVC_REDIS_URL": {"name": "x"}}}, "remove one"),
         ({"serve": {"replica": 3}}, "replica"),
         ({"migrate": {"mode": "later"}}, "migrate"),
+        ({"objectStore": {"credentials": "role"}}, "objectStore"),
         ({"ingress": {"enabled": True}}, "ingress.host"),
     ],
 )

@@ -29,8 +29,9 @@ def make_stages(folder):
     (root / "out/tmp").mkdir()
     (root / "out/tmp").chmod(0o1777)
     (build / "out").mkdir(parents=True)
-    (build / "out/longshored").write_bytes(b"\x7fELF")
-    (build / "out/longshored").chmod(0o755)
+    for program in ("longshored", "longshore"):
+        (build / "out" / program).write_bytes(b"\x7fELF")
+        (build / "out" / program).chmod(0o755)
     return {"root": root, "build": build}
 
 
@@ -71,7 +72,7 @@ def test_layers_have_the_copied_files_and_belong_to_root(tmp_path):
     for layer in manifest["layers"]:
         with tarfile.open(fileobj=io.BytesIO(read_blob(path, layer)), mode="r:gz") as tar:
             entries.update({entry.name: entry for entry in tar})
-    assert list(entries) == ["etc", "etc/passwd", "tmp", "usr/bin/longshored"]
+    assert list(entries) == ["etc", "etc/passwd", "tmp", "usr/bin/longshored", "usr/bin/longshore"]
     assert entries["tmp"].mode == 0o1777
     assert entries["usr/bin/longshored"].mode == 0o755
     assert {(entry.uid, entry.gid, entry.mtime) for entry in entries.values()} == {(0, 0, EPOCH)}

@@ -18,7 +18,18 @@ mod file_api_error;
 
 mod conversions;
 
+mod error_code;
+
+mod group_errors;
+
+mod openai_api_error;
+
+pub use error_code::ErrorCode;
 pub use file_api_error::FileApiError;
+pub(crate) use openai_api_error::OpenAiApiError;
+
+/// `false` on errors that a repeat cannot change. The providers' own clients obey it, too.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error response.
 #[derive(Debug)]
@@ -39,14 +50,14 @@ impl ApiError {
         Self::new(status, ErrorDetail::Text(detail.into()))
     }
 
-    /// `error` is for programs, `message` for people.
-    pub fn with_code(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
+    /// `code` is for programs and has the status, `message` is for people.
+    pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
         let coded = CodedError {
-            error,
+            error: code.as_str(),
             message: message.into(),
             more: Map::new(),
         };
-        Self::new(status, ErrorDetail::Coded(coded))
+        Self::new(code.status(), ErrorDetail::Coded(coded))
     }
 
     pub fn validation(faults: Vec<ValidationError>) -> Self {
@@ -118,7 +129,7 @@ impl ApiError {
     pub fn idempotency_key_reused() -> Self {
         let message = "This Idempotency-Key was used with another body in the last 24 hours. Use \
                        a new key for a new request.";
-        Self::with_code(StatusCode::CONFLICT, "idempotency_key_reused", message)
+        Self::with_code(ErrorCode::IdempotencyKeyReused, message)
     }
 
     /// Adds a field to the detail of an error with a code.
@@ -146,8 +157,31 @@ impl ApiError {
         self.status
     }
 
+    /// For the log only.
+    pub(crate) const fn cause(&self) -> Option<&ErrorCause> {
+        self.cause.as_ref()
+    }
+
+    /// The value of `Retry-After`.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        let header = self.headers.iter().find(|(name, _)| *name == RETRY_AFTER);
+        header?.1.to_str().ok()?.parse().ok()
+    }
+
     pub fn into_body(self) -> ErrorBody {
         *self.body
+    }
+
+    /// Tells clients not to repeat the request, if the status alone would mislead them.
+    fn with_retry_advice(self) -> Self {
+        let code = match &self.body.detail {
+            ErrorDetail::Coded(coded) => Some(coded.error),
+            ErrorDetail::Text(_) | ErrorDetail::ValidationErrors(_) => None,
+        };
+        if error_code::is_final(self.status, code) {
+            return self.with_header(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        self
     }
 
     /// The response with this error's status, headers and cause, and the given body.
@@ -174,10 +208,11 @@ impl ApiError {
 }
 
 impl IntoResponse for ApiError {
-    fn into_response(mut self) -> Response {
+    fn into_response(self) -> Response {
+        let mut problem = self.with_retry_advice();
         let nothing = ErrorDetail::ValidationErrors(Vec::new());
-        let detail = std::mem::replace(&mut self.body.detail, nothing);
-        self.respond(&ErrorBody { detail })
+        let detail = std::mem::replace(&mut problem.body.detail, nothing);
+        problem.respond(&ErrorBody { detail })
     }
 }
 

@@ -4,11 +4,13 @@ use axum::extract::FromRequestParts;
 use domain::authentication_flag::AuthenticationFlag;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::KeyRight;
+use http::Method;
 use http::request::Parts;
 
 use crate::api_error::ApiError;
 use crate::api_keys::AuthenticationError;
 use crate::caller::Caller;
+use crate::request_span::RequestTraceSlot;
 use crate::state::App;
 
 pub(crate) const API_KEY_HEADER: &str = "x-api-key";
@@ -47,13 +49,18 @@ impl FromRequestParts<App> for LimitedCaller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        app.route_limiter
-            .count_request(caller.project, &parts.method)?;
+        // `POST /cargo/wait` only reads.
+        let method = match parts.extensions.get::<KeyRight>() {
+            Some(KeyRight::Read) => &Method::GET,
+            Some(KeyRight::Load | KeyRight::Files) | None => &parts.method,
+        };
+        app.route_limiter.count_request(caller.project, method)?;
         Ok(Self(caller))
     }
 }
 
-/// A caller whose load has room in the writer's queue and is counted against the backstop.
+/// A caller whose load has room in the writer's queue and is counted against the backstop. Its
+/// trace, if it has one, is in the extensions from then on.
 ///
 /// This runs before the body is read. In an overload most loads are refused here, at little cost.
 #[derive(Debug, Clone)]
@@ -64,6 +71,13 @@ impl FromRequestParts<App> for AdmittedCaller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, app).await?;
+        let slot = parts.extensions.get::<RequestTraceSlot>().cloned();
+        let trace = slot.zip(app.request_tracer.as_ref());
+        let trace =
+            trace.and_then(|(slot, tracer)| tracer.decide(&slot, &parts.headers, caller.project));
+        if let Some(trace) = trace {
+            parts.extensions.insert(trace);
+        }
         app.shard_handle(caller.berth)?
             .writer
             .check_capacity(&caller)?;

@@ -55,6 +55,15 @@ impl Caller {
         }
     }
 
+    /// The same caller with the scope of its key.
+    #[must_use]
+    pub(crate) fn with_scope(self, scope: KeyScope) -> Self {
+        Self {
+            scope: Some(Arc::new(scope)),
+            ..self
+        }
+    }
+
     pub(crate) fn scope(&self) -> Option<&KeyScope> {
         self.scope.as_deref()
     }

@@ -14,16 +14,25 @@ use utoipa::openapi::{InfoBuilder, OpenApi, Server};
 
 use crate::trace::API_VERSION;
 
+mod account;
 mod audit;
+mod bulk;
+mod cancel;
+mod estimate;
 mod examples;
 mod files;
+mod groups;
 mod health;
+mod listen;
 mod load;
 mod page;
 mod rate_limit;
+mod reading;
+mod reading_examples;
 mod reason_codes;
 mod responses;
 mod tracking;
+mod wait;
 
 /// Required on every route except `/health` and `/ready`.
 const API_KEY_HEADER: &str = "X-API-Key";
@@ -33,8 +42,28 @@ const API_KEY_HEADER: &str = "X-API-Key";
     components(schemas(
         wire::load::LoadRequest,
         wire::load::LoadResponse,
+        wire::bulk::BulkLoadRequest,
+        wire::bulk::BulkLoadResponse,
+        wire::estimate::EstimateRequest,
+        wire::estimate::EstimateResponse,
         wire::tracking::TrackingResponse,
+        wire::cargo_list::CargoListResponse,
+        wire::cargo_list::CallbackAttemptsResponse,
+        wire::cargo_list::ResendResponse,
+        wire::model_list::ModelListResponse,
+        wire::whoami::WhoAmIResponse,
+        wire::wait::CargoWaitRequest,
+        wire::wait::CargoWaitResponse,
+        wire::cancel::CancelResponse,
         wire::callback::CallbackBody,
+        wire::listen::ListenerReadyEvent,
+        wire::listen::ListenerCallbackEvent,
+        wire::listen::ListenerAnswerRequest,
+        wire::group::CreateGroupRequest,
+        wire::group::SealGroupRequest,
+        wire::group::GroupResponse,
+        wire::group::GroupListResponse,
+        wire::group::GroupResultLine,
         wire::file::UploadSessionResponse,
         wire::file::RefreshedUploadResponse,
         wire::file::FileRecord,
@@ -51,7 +80,9 @@ const API_KEY_HEADER: &str = "X-API-Key";
         wire::health::ReadyResponse,
     )),
     tags(
-        (name = "Cargo", description = "Load requests and track them."),
+        (name = "Cargo", description = "Load requests, track and list them, and resend their callbacks."),
+        (name = "Account", description = "Your key and what it may use."),
+        (name = "Groups", description = "Load cargo together, follow it and read all its results."),
         (name = "Files", description = "Store images, documents and videos, and reference them in a load."),
         (name = "Audit", description = "Read the audit log, with an audit token instead of an API key."),
         (name = "Health", description = "For probes and load balancers. No API key is needed."),
@@ -76,11 +107,40 @@ pub fn openapi_document() -> OpenApi {
             PathItem::new(HttpMethod::Post, load::operation()),
         )
         .path(
+            "/cargo/bulk",
+            PathItem::new(HttpMethod::Post, bulk::operation()),
+        )
+        .path(
+            "/cargo/estimate",
+            PathItem::new(HttpMethod::Post, estimate::operation()),
+        )
+        .path(
             "/cargo/{cargo_id}/tracking",
             PathItem::new(HttpMethod::Get, tracking::operation()),
+        )
+        .path("/cargo", PathItem::new(HttpMethod::Get, reading::list()))
+        .path(
+            "/cargo/{cargo_id}/attempts",
+            PathItem::new(HttpMethod::Get, reading::attempts()),
+        )
+        .path(
+            "/cargo/{cargo_id}/resend",
+            PathItem::new(HttpMethod::Post, reading::resend()),
+        )
+        .path("/models", PathItem::new(HttpMethod::Get, account::models()))
+        .path("/whoami", PathItem::new(HttpMethod::Get, account::whoami()))
+        .path(
+            "/cargo/wait",
+            PathItem::new(HttpMethod::Post, wait::operation()),
+        )
+        .path(
+            "/cargo/{cargo_id}/cancel",
+            PathItem::new(HttpMethod::Post, cancel::operation()),
         );
-    let paths = files::paths()
+    let paths = groups::paths()
         .into_iter()
+        .chain(listen::paths())
+        .chain(files::paths())
         .fold(paths, |paths, (path, item)| paths.path(path, item));
     openapi.paths = paths
         .path("/audit", PathItem::new(HttpMethod::Get, audit::operation()))

@@ -8,7 +8,6 @@ mod change;
 mod complete;
 mod content;
 mod create;
-mod cursor;
 mod delete;
 pub(crate) mod errors;
 mod file_caller;

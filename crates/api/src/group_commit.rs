@@ -12,13 +12,16 @@ use std::time::{Duration, Instant};
 use domain::account::AccountRefusal;
 use domain::admission::LoadRefusal;
 use domain::callback_url::CallbackUrl;
+use domain::cargo_group::CustomId;
+use domain::group_digest::GroupDigest;
 use domain::hold::Hold;
-use domain::id::{CargoId, FileId};
+use domain::id::{CargoId, FileId, GroupId};
 use domain::idempotency::IdempotencyKey;
 use domain::key_spending::SpendingCap;
 use domain::lane::LaneId;
 use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use parking_lot::Mutex;
 use store::Shard;
 use store::body::PackedBody;
@@ -32,12 +35,15 @@ use crate::rate_limit::RateLimitToken;
 
 pub(crate) use crate::group_commit::admission_control::Overload;
 pub(crate) use crate::group_commit::idempotency::find_earlier_answer;
+pub(crate) use crate::group_commit::members::find_repeated_member;
 
 mod admission_control;
 
 mod group;
 
 mod idempotency;
+
+mod members;
 
 mod throughput;
 
@@ -78,6 +84,20 @@ pub(crate) struct PreparedLoad {
     pub(crate) deadline_at: Option<Timestamp>,
     /// Why the load takes its way, if there was a choice.
     pub(crate) route_reason: Option<&'static str>,
+    /// The span of the load, if it is traced.
+    pub(crate) trace: Option<TraceContext>,
+    pub(crate) membership: Option<GroupMembership>,
+}
+
+/// The group of a load, and its place there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GroupMembership {
+    pub(crate) group: GroupId,
+    pub(crate) custom_id: Option<CustomId>,
+    /// None: the next one.
+    pub(crate) position: Option<u64>,
+    /// Of what the load asks for.
+    pub(crate) load_digest: GroupDigest,
 }
 
 impl PreparedLoad {
@@ -92,8 +112,16 @@ impl PreparedLoad {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoredLoad {
     New(CargoId),
-    /// It was stored before with the same idempotency key.
+    /// It was stored before with the same idempotency key, or under the same custom id.
     Replay(CargoId),
+}
+
+impl StoredLoad {
+    pub(crate) const fn cargo(self) -> CargoId {
+        match self {
+            Self::New(cargo) | Self::Replay(cargo) => cargo,
+        }
+    }
 }
 
 /// Why a load is not stored.
@@ -105,6 +133,15 @@ pub(crate) enum StoreLoadError {
     Refused(AccountRefusal),
     /// A referenced file is no longer ready.
     File(LoadRefusal),
+    /// The project has no such group.
+    GroupNotFound,
+    GroupSealed,
+    /// The group has the most cargo that a group may have.
+    GroupFull,
+    /// Another load of the group has this custom id.
+    CustomIdReused,
+    /// Another load of the group has this position.
+    PositionTaken,
     /// The shard is unreachable, or it is not known whether the load is stored.
     Unavailable,
     /// The data key of the project is unavailable, so the load cannot be encrypted.

@@ -110,6 +110,8 @@ mod tests {
         LaneState {
             id: LaneId(1),
             lane: Lane::preferred(&Model::plain("m", "flexible", ModelKind::Chat), "north"),
+            p50: None,
+            p90: None,
             p95: None,
             turnaround: None,
             refused_since: None,

@@ -4,7 +4,7 @@
 //! model exists and supports the request is decided by [`domain::admission`].
 
 use axum::http::StatusCode;
-use domain::callback_url::{AllowedSchemes, CallbackUrl};
+use domain::callback_url::{AllowedSchemes, CallbackUrl, CallbackUrlRefusal};
 use domain::load_warning::LoadWarning;
 use domain::params::Params;
 use serde::de::{DeserializeSeed as _, IgnoredAny};
@@ -21,6 +21,7 @@ mod cache_control;
 mod chat_extensions;
 mod deadline;
 mod json_value;
+mod membership;
 mod messages;
 mod names;
 mod nested_vendor_fields;
@@ -36,11 +37,14 @@ mod values;
 mod vendor_fields;
 
 pub(crate) use crate::load_validation::deadline::RequestedDeadline;
+pub(crate) use crate::load_validation::membership::RequestedMembership;
 
 /// The limits of this installation on a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LoadRules {
     pub schemes: AllowedSchemes,
+    /// Whether `listen://NAME` is a callback URL.
+    pub allows_listeners: bool,
     pub max_messages: usize,
     pub max_references: usize,
     pub max_stop_sequences: usize,
@@ -54,8 +58,19 @@ pub(crate) struct ValidLoad {
     /// The text of a JSON object, unchanged.
     pub metadata: Option<String>,
     pub deadline: Option<RequestedDeadline>,
+    pub membership: Option<RequestedMembership>,
     /// Fields that have no effect.
     pub warnings: Vec<LoadWarning>,
+}
+
+impl LoadRules {
+    fn parse_callback_url(&self, text: &str) -> Result<CallbackUrl, CallbackUrlRefusal> {
+        if self.allows_listeners {
+            CallbackUrl::parse_with_listeners(text, self.schemes)
+        } else {
+            CallbackUrl::parse(text, self.schemes)
+        }
+    }
 }
 
 pub(crate) fn parse_load(body: &[u8], rules: &LoadRules) -> Result<ValidLoad, ApiError> {

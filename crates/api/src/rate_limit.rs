@@ -33,8 +33,8 @@ mod token;
 mod unsynced_tokens;
 
 pub use circuit_breaker::RedisReachability;
-pub(crate) use route_limits::RouteLimiter;
 pub use route_limits::RouteLimits;
+pub(crate) use route_limits::{RouteLimiter, too_many_resends};
 pub(crate) use token::{BackstopExceeded, BucketStatus, RateLimitExceeded, RateLimitToken};
 
 /// Checks that may wait for the task. Further callers wait until there is room.

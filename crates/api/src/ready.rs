@@ -58,6 +58,10 @@ fn optional_dependencies(app: &App) -> impl Iterator<Item = DependencyReachabili
     let rows = [
         ("redis", redis),
         ("object store", reachability(&health.store)),
+        (
+            "object store credentials",
+            reachability(&health.credentials),
+        ),
         ("scanner", reachability(&health.scanner)),
         ("file probe", reachability(&health.probe)),
     ];

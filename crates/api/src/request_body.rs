@@ -7,8 +7,9 @@ use std::io;
 
 use axum::extract::Request;
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
+use domain::streamed_body::StreamedBodyFlag;
 use http::header::CONTENT_ENCODING;
+use http::{Extensions, HeaderMap};
 use http_body_util::BodyExt as _;
 
 use crate::api_error::ApiError;
@@ -18,12 +19,26 @@ pub(crate) struct BufferedBody(pub(crate) Bytes);
 
 impl BufferedBody {
     pub(crate) async fn read(request: Request, max_bytes: usize) -> Result<Self, ApiError> {
-        if is_encoded(request.headers()) {
-            return Err(ApiError::unsupported_content_encoding());
-        }
+        refuse_encoded(request.headers())?;
         let body = read_body(request.into_body(), max_bytes).await?;
         Ok(Self(skip_byte_order_mark(body)))
     }
+}
+
+/// The route stores the body while it arrives, so little of it is in memory. Routes that do so limit
+/// how many such bodies there are.
+pub(crate) fn mark_streamed(extensions: &Extensions) {
+    if let Some(flag) = extensions.get::<StreamedBodyFlag>() {
+        flag.set();
+    }
+}
+
+/// Refuses a body that has an encoding.
+pub(crate) fn refuse_encoded(headers: &HeaderMap) -> Result<(), ApiError> {
+    if is_encoded(headers) {
+        return Err(ApiError::unsupported_content_encoding());
+    }
+    Ok(())
 }
 
 /// Whether the body has an encoding other than `identity`, which is none.
@@ -74,7 +89,7 @@ async fn read_body(mut body: axum::body::Body, max_bytes: usize) -> Result<Bytes
 
 /// The listener enforces a deadline for each body and a byte budget for all of them. The kind of
 /// the I/O error says which of the two ended this body.
-fn body_error(error: &(dyn Error + 'static)) -> ApiError {
+pub(crate) fn body_error(error: &(dyn Error + 'static)) -> ApiError {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     let kind = causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     match kind {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::extract::{FromRef, FromRequest, Request};
 use chrono::TimeDelta;
@@ -12,6 +13,7 @@ use domain::id::Berth;
 use domain::model::Catalogue;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::Clock;
+use outbound::otlp::Tracer;
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
 use store::{Control, Shard};
@@ -22,15 +24,21 @@ use tokio_util::task::TaskTracker;
 use crate::api_error::ApiError;
 use crate::api_keys::{ApiKeyCache, ApiKeyCacheOptions};
 use crate::audit_log_reader::AuditLogReader;
+use crate::dropin_state::{DropinOptions, DropinState};
 use crate::files::{FileService, FilesState};
 use crate::group_commit::LoadWriter;
+use crate::identity_reader::IdentityReader;
 use crate::lane_id_cache::LaneIdCache;
 use crate::lane_state_cache::LaneStateCache;
+use crate::listener_hub::ListenerHub;
 use crate::load_validation::LoadRules;
 use crate::node_heartbeat::NodeHeartbeat;
 use crate::rate_limit::{RateLimiter, RateLimiterOptions, RouteLimiter, RouteLimits};
 use crate::request_body::BufferedBody;
+use crate::request_span::RequestTracer;
 use crate::shard_probe::ShardProbe;
+use crate::usage_profile_cache::UsageProfileCache;
+use crate::waiters::{FeedWaiters, WaitLimits, WaitOptions};
 
 /// Everything that the API is built from.
 #[derive(Debug)]
@@ -49,6 +57,8 @@ pub struct AppDependencies {
     pub files: FileService,
     /// The clock for keys and their expiry, which belong to no shard.
     pub clock: Arc<dyn Clock>,
+    /// None: tracing is off.
+    pub tracer: Option<Tracer>,
 }
 
 /// The API's settings.
@@ -66,6 +76,10 @@ pub struct Options {
     pub max_stop_sequences: usize,
     /// The minimum time between two batches of a lane that are not full.
     pub linger: TimeDelta,
+    pub waits: WaitOptions,
+    /// Whether `listen://NAME` is a callback URL.
+    pub allows_listeners: bool,
+    pub dropins: DropinOptions,
 }
 
 /// Cloned several times for every request, so everything is behind one pointer.
@@ -84,8 +98,18 @@ pub struct AppInner {
     pub(crate) rules: LoadRules,
     pub(crate) max_body_bytes: usize,
     pub(crate) linger: TimeDelta,
+    /// No request waits longer for a change.
+    pub(crate) max_wait: Duration,
+    wait_limits: Arc<WaitLimits>,
+    /// Ends all waits.
+    stop_waits: CancellationToken,
     pub(crate) files: Arc<FilesState>,
     pub(crate) audit: AuditLogReader,
+    pub(crate) identities: IdentityReader,
+    /// None: tracing is off.
+    pub(crate) request_tracer: Option<RequestTracer>,
+    pub(crate) usage_profiles: UsageProfileCache,
+    pub(crate) dropins: DropinState,
     shard_handles: HashMap<Arc<str>, ShardHandle>,
     shard_names: Vec<Arc<str>>,
     is_draining: AtomicBool,
@@ -107,6 +131,8 @@ pub(crate) struct ShardHandle {
     pub(crate) lanes: LaneIdCache,
     pub(crate) lane_states: LaneStateCache,
     pub(crate) probe: ShardProbe,
+    pub(crate) waiters: Arc<FeedWaiters>,
+    pub(crate) listeners: Arc<ListenerHub>,
 }
 
 impl App {
@@ -114,6 +140,7 @@ impl App {
         let options = parts.options;
         let rules = LoadRules {
             schemes: options.schemes,
+            allows_listeners: options.allows_listeners,
             max_messages: options.max_messages,
             max_references: options.max_references,
             max_stop_sequences: options.max_stop_sequences,
@@ -123,10 +150,15 @@ impl App {
             .iter()
             .map(|shard| shard.name.clone())
             .collect();
+        let (wait_limits, stop_waits) = (WaitLimits::new(options.waits), CancellationToken::new());
         let handles = parts.shards.iter().cloned().map(|shard| {
             let writer = LoadWriter::new(shard.clone());
             let name = shard.name.clone();
+            let waiters = FeedWaiters::new(Arc::clone(&wait_limits), stop_waits.clone());
+            let waiters = Arc::new(waiters);
             metrics::counter!("longshore_cargo_loaded_total", "shard" => name.to_string())
+                .increment(0);
+            metrics::counter!("longshore_cargo_cancelled_total", "shard" => name.to_string())
                 .increment(0);
             (
                 name,
@@ -136,11 +168,19 @@ impl App {
                     lanes: LaneIdCache::default(),
                     lane_states: LaneStateCache::default(),
                     probe: ShardProbe::default(),
+                    waiters,
+                    listeners: Arc::default(),
                 },
             )
         });
         let nodes = Arc::new(NodeHeartbeat::new(parts.control.clone(), parts.node));
+        let dropins = DropinState::new(options.dropins, parts.control.clone());
         let audit = AuditLogReader::new(parts.control.clone(), Arc::clone(&parts.clock));
+        let identities = IdentityReader::new(parts.control.clone());
+        let tracer = parts.tracer;
+        let request_tracer =
+            tracer.map(|tracer| RequestTracer::new(tracer, Arc::clone(&parts.clock)));
+        let usage_profiles = UsageProfileCache::new(parts.control.clone());
         let keys = Arc::new(ApiKeyCache::new(parts.control, options.keys, parts.clock));
         let clock = options.limiter.clock.clone();
         let route_limiter = Arc::new(RouteLimiter::new(options.route_limits, clock));
@@ -162,16 +202,23 @@ impl App {
             rules,
             max_body_bytes: options.max_body_bytes,
             linger: options.linger,
+            max_wait: options.waits.max_wait,
+            shard_handles: handles.collect(),
+            wait_limits,
+            stop_waits,
             files: Arc::new(files),
             audit,
-            shard_handles: handles.collect(),
+            identities,
+            request_tracer,
+            usage_profiles,
+            dropins,
             shard_names: names,
             is_draining: AtomicBool::new(false),
         }))
     }
 
     /// Starts the background tasks: the key feed, the heartbeats, the rate limiter, the writers,
-    /// the probes.
+    /// the probes, the readers of the shards' feeds, and the listeners.
     ///
     /// `stop` ends all of them but the writers, which end after [`App::flush`].
     pub fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
@@ -186,6 +233,9 @@ impl App {
                 continue;
             };
             handle.writer.spawn(tracker);
+            handle.waiters.spawn(&handle.shard, tracker, stop.clone());
+            let listeners = &handle.listeners;
+            listeners.spawn(&handle.shard, tracker, stop.clone());
             let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
                 if let Some(handle) = app.shard_handles.get(&name) {
@@ -201,8 +251,10 @@ impl App {
     }
 
     /// From now on `/ready` answers 503, so that load balancers send no more requests here.
+    /// Waiting requests are answered at once, and the streams of listeners end.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
+        self.stop_waits.cancel();
     }
 
     /// Waits until all accepted loads are written, then ends the writers.
@@ -211,6 +263,16 @@ impl App {
             handle.writer.close().await;
         }
         self.keys.flush_usage().await;
+    }
+
+    /// Cancelled when the process stops: streams end.
+    pub(crate) fn stop_token(&self) -> CancellationToken {
+        self.stop_waits.clone()
+    }
+
+    /// How many requests wait for a change of their cargo, or for callbacks as listeners.
+    pub fn count_waiting_requests(&self) -> usize {
+        self.wait_limits.count_waiting()
     }
 
     pub fn limiter(&self) -> &RateLimiter {
@@ -230,6 +292,14 @@ impl App {
         self.shard_names
             .iter()
             .filter_map(|name| self.shard_handles.get(name))
+    }
+
+    pub(crate) fn shard_names(&self) -> &[Arc<str>] {
+        &self.shard_names
+    }
+
+    pub(crate) fn shard_handle_of(&self, name: &str) -> Option<&ShardHandle> {
+        self.shard_handles.get(name)
     }
 
     /// The shard that a berth is assigned to.

@@ -13,8 +13,12 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use domain::error_chain;
+use domain::trace_context::TraceId;
 
 use crate::api_error::{ApiError, ErrorCause};
+use crate::request_id::ChosenRequestId;
+use crate::request_span::{OpenRequestSpan, RequestTracer};
+use crate::waiters::WaitTime;
 
 /// The date of the contract. Changes under the same date only add fields.
 pub(crate) const API_VERSION: &str = "2026-11-15";
@@ -22,30 +26,49 @@ pub(crate) const API_VERSION: &str = "2026-11-15";
 const VERSION_HEADER: HeaderName = HeaderName::from_static("x-api-version");
 const ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Traces every route and fallback that the router has so far.
-pub(crate) fn trace_requests<S: Clone + Send + Sync + 'static>(routes: Router<S>) -> Router<S> {
-    routes.layer(middleware::from_fn(trace))
+/// Traces every route and fallback that the router has so far. With a tracer, loads have spans.
+pub(crate) fn trace_requests<S: Clone + Send + Sync + 'static>(
+    routes: Router<S>,
+    tracer: Option<RequestTracer>,
+) -> Router<S> {
+    let layer = move |request: Request, next: Next| trace(request, next, tracer.clone());
+    routes.layer(middleware::from_fn(layer))
 }
 
-async fn trace(request: Request, next: Next) -> Response {
+async fn trace(mut request: Request, next: Next, tracer: Option<RequestTracer>) -> Response {
     let began = Instant::now();
     let method = method_label(request.method());
-    let route = request.extensions().get::<MatchedPath>().cloned();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or("none", MatchedPath::as_str);
+    let span = tracer
+        .as_ref()
+        .and_then(|tracer| tracer.begin(route, &mut request));
     let mut response = catch_panic(next.run(request)).await;
-    let id = format!("{:032x}", rand::random::<u128>());
+    let chosen = response.extensions().get::<ChosenRequestId>();
+    let id = chosen.map_or_else(
+        || format!("{:032x}", rand::random::<u128>()),
+        |ChosenRequestId(id)| id.clone(),
+    );
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(ID_HEADER, value);
     }
     response
         .headers_mut()
         .insert(VERSION_HEADER, HeaderValue::from_static(API_VERSION));
+    let waited = response.extensions().get::<WaitTime>();
+    let waited = waited.map_or(Duration::ZERO, |WaitTime(waited)| *waited);
     let served = ServedRequest {
         method,
-        route: route.as_ref().map_or("none", MatchedPath::as_str),
+        route,
         status: response.status(),
-        latency: began.elapsed(),
+        // What a long-poll waited for is not our time.
+        latency: began.elapsed().saturating_sub(waited),
         id: &id,
+        trace_id: span.as_ref().and_then(OpenRequestSpan::trace_id),
     };
+    if let (Some(tracer), Some(span)) = (&tracer, &span) {
+        tracer.end(span, &response);
+    }
     served.count();
     served.log(response.extensions().get());
     response
@@ -57,6 +80,8 @@ struct ServedRequest<'a> {
     status: StatusCode,
     latency: Duration,
     id: &'a str,
+    /// Of a traced load.
+    trace_id: Option<TraceId>,
 }
 
 impl ServedRequest<'_> {
@@ -76,7 +101,9 @@ impl ServedRequest<'_> {
             status,
             latency,
             id,
+            trace_id,
         } = self;
+        let trace_id = trace_id.map(tracing::field::display);
         let status = status.as_u16();
         let milliseconds = latency.as_secs_f64() * 1000.0;
         let cause = cause.map(|ErrorCause(cause)| error_chain::chain(cause.as_ref()));
@@ -87,6 +114,7 @@ impl ServedRequest<'_> {
             let cause = cause.as_ref().map(tracing::field::display);
             tracing::error!(
                 request.id = id,
+                trace_id,
                 http.method = method,
                 http.route = route,
                 http.status = status,
@@ -98,6 +126,7 @@ impl ServedRequest<'_> {
             let cause = cause.as_ref().map(tracing::field::display);
             tracing::info!(
                 request.id = id,
+                trace_id,
                 http.method = method,
                 http.route = route,
                 http.status = status,
@@ -108,6 +137,7 @@ impl ServedRequest<'_> {
         } else {
             tracing::debug!(
                 request.id = id,
+                trace_id,
                 http.method = method,
                 http.route = route,
                 http.status = status,

@@ -15,6 +15,7 @@ use crate::access::{Access, ClientInfo, OrganizationAccess, PageScope, ProjectAc
 pub(crate) enum NavItem {
     Overview,
     Cargo,
+    Groups,
     Batches,
     Files,
     Callbacks,
@@ -29,9 +30,10 @@ pub(crate) enum NavItem {
 
 impl NavItem {
     /// The entries of a project in display order, each with its path and name.
-    pub(crate) const PROJECT: [(Self, &'static str, &'static str); 9] = [
+    pub(crate) const PROJECT: [(Self, &'static str, &'static str); 10] = [
         (Self::Overview, "", "Overview"),
         (Self::Cargo, "/cargo", "Cargo"),
+        (Self::Groups, "/groups", "Groups"),
         (Self::Batches, "/batches", "Batches"),
         (Self::Files, "/files", "Files"),
         (Self::Callbacks, "/callbacks", "Callbacks"),

@@ -1,4 +1,4 @@
-//! Pages of a project: overview, cargo, batches, files, callbacks, usage, models, keys, settings.
+//! Pages of a project: overview, cargo, groups, batches, files, callbacks, usage, models, keys, settings.
 
 pub(crate) mod batches;
 
@@ -7,6 +7,8 @@ pub(crate) mod callback_settings;
 pub(crate) mod callbacks;
 
 pub(crate) mod files;
+
+pub(crate) mod groups;
 
 pub(crate) mod cargo;
 
@@ -17,6 +19,8 @@ pub(crate) mod keys;
 pub(crate) mod models;
 
 mod alerts;
+
+pub(crate) mod api_call;
 
 pub(crate) mod overview;
 

@@ -2,6 +2,8 @@
 
 mod callback_settings;
 
+mod groups;
+
 mod operations;
 
 mod people;
@@ -25,6 +27,7 @@ pub(crate) fn all_routes() -> Vec<PageRoute> {
     table.extend(project::projects());
     table.extend(callback_settings::routes());
     table.extend(project::cargo());
+    table.extend(groups::routes());
     table.extend(reports::reports());
     table.extend(project::files());
     table.extend(operations::operations());

@@ -13,11 +13,13 @@ use sha2::Sha256;
 
 use crate::callback_settings::CallbackSettings;
 use crate::id::{CargoId, ProjectId};
+use crate::listener_name::ListenerName;
 use crate::time::Timestamp;
 
 const SECRET_PREFIX: &str = "whsec_";
 /// Separates these secrets from any others that may be derived from the same root.
 const DERIVATION_LABEL: &str = "longshore callback v1";
+const LISTENER_LABEL: &str = "longshore listener v1";
 const TOTP_LABEL: &str = "longshore totp v1";
 
 /// The 32 bytes that all secrets and the key of TOTP secrets are derived from. `Debug` never shows them.
@@ -82,6 +84,16 @@ impl SigningRoots {
 }
 
 impl SigningSecret {
+    /// The secret of a listener of a project that does not sign its callbacks. It follows from the
+    /// API key, so it is the same after the listener reconnects, and is stored nowhere.
+    pub fn of_listener(api_key: &[u8], project: ProjectId, name: &ListenerName) -> Self {
+        let mut derived = [0; 32];
+        let info = format!("{LISTENER_LABEL} {project} {name}");
+        // HKDF gives up to 255 times as many bytes.
+        let _ = Hkdf::<Sha256>::new(None, api_key).expand(info.as_bytes(), &mut derived);
+        Self(derived)
+    }
+
     /// The secret as Standard Webhooks writes it. For the project's people only.
     pub fn reveal(&self) -> String {
         format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0))
@@ -108,6 +120,13 @@ impl CallbackSigner {
         Some(Self {
             secrets: secrets.collect(),
         })
+    }
+
+    /// Signs with one secret, which does not end.
+    pub fn with_secret(secret: SigningSecret) -> Self {
+        Self {
+            secrets: vec![(secret, None)],
+        }
     }
 
     /// The headers of an attempt that begins at `now`.

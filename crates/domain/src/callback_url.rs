@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use crate::listener_name::ListenerName;
+
 pub const MAX_CALLBACK_URL_CHARS: usize = 2048;
 
 /// Which schemes may be called.
@@ -11,6 +13,10 @@ pub enum AllowedSchemes {
     HttpsOnly,
     HttpAndHttps,
 }
+
+/// Before the name of a listener. Callbacks to such a URL go through the listen tunnel, and no
+/// address is called.
+const LISTEN_PREFIX: &str = "listen://";
 
 /// A URL that may be stored. Its address is vetted at every delivery, not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +35,10 @@ pub enum CallbackUrlRefusal {
     NotHttps,
     #[error("callback_url must not contain a user name or password")]
     Userinfo,
+    #[error(
+        "callback_url must be listen:// and a name of 1 to 32 lowercase letters, digits and hyphens"
+    )]
+    ListenerName,
 }
 
 impl CallbackUrl {
@@ -63,6 +73,24 @@ impl CallbackUrl {
         })
     }
 
+    /// The same, and `listen://NAME` is accepted, too.
+    pub fn parse_with_listeners(
+        text: &str,
+        schemes: AllowedSchemes,
+    ) -> Result<Self, CallbackUrlRefusal> {
+        let Some(name) = text.strip_prefix(LISTEN_PREFIX) else {
+            return Self::parse(text, schemes);
+        };
+        if name.parse::<ListenerName>().is_err() {
+            return Err(CallbackUrlRefusal::ListenerName);
+        }
+        // No host and port look like this, so a listener shares its limits with no host.
+        Ok(Self {
+            text: text.to_owned(),
+            host: text.to_owned(),
+        })
+    }
+
     /// As the caller wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -72,6 +100,11 @@ impl CallbackUrl {
     pub fn host(&self) -> &str {
         &self.host
     }
+}
+
+/// The listener that a stored URL names.
+pub fn listener_of(url: &str) -> Option<ListenerName> {
+    url.strip_prefix(LISTEN_PREFIX)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -88,6 +121,37 @@ mod tests {
             let url = CallbackUrl::parse(text, AllowedSchemes::HttpAndHttps).unwrap();
             assert_eq!((url.as_str(), url.host()), (text, "127.0.0.1:80"));
         }
+    }
+
+    #[test]
+    fn a_listener_is_named_and_shares_its_limits_with_no_host() {
+        let parse = |text| CallbackUrl::parse_with_listeners(text, AllowedSchemes::HttpsOnly);
+        let url = parse("listen://anna-1").unwrap();
+        assert_eq!(
+            (url.as_str(), url.host()),
+            ("listen://anna-1", "listen://anna-1")
+        );
+        assert_eq!(listener_of(url.as_str()).unwrap().as_str(), "anna-1");
+        assert_eq!(listener_of("https://anna-1"), None);
+        for text in [
+            "listen://",
+            "listen://Anna",
+            "listen://anna/hook",
+            "listen://anna:80",
+            "listen://user@anna",
+            "listen://a_b",
+            "listen://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ] {
+            assert_eq!(parse(text), Err(CallbackUrlRefusal::ListenerName), "{text}");
+        }
+        assert_eq!(parse("LISTEN://anna"), Err(CallbackUrlRefusal::NotHttp));
+        assert_eq!(
+            parse("http://example.com/"),
+            Err(CallbackUrlRefusal::NotHttps)
+        );
+        // Without the tunnel, it is a URL that cannot be called.
+        let plain = CallbackUrl::parse("listen://anna", AllowedSchemes::HttpAndHttps);
+        assert_eq!(plain, Err(CallbackUrlRefusal::NotHttp));
     }
 
     #[test]

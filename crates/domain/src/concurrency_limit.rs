@@ -25,6 +25,7 @@ struct RunningCounts<K> {
 pub struct OwnerPermit<K: Eq + Hash> {
     limit: Arc<ConcurrencyLimit<K>>,
     owner: K,
+    count: usize,
 }
 
 impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
@@ -41,20 +42,25 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
 
     /// None at one of the two limits.
     pub fn try_acquire(self: &Arc<Self>, owner: K) -> Option<OwnerPermit<K>> {
+        self.try_acquire_many(owner, 1)
+    }
+
+    /// All of them, or none at one of the two limits.
+    pub fn try_acquire_many(self: &Arc<Self>, owner: K, count: usize) -> Option<OwnerPermit<K>> {
         let mut running = self.running.lock();
-        if running.total >= self.max {
+        let total = running.total.checked_add(count)?;
+        let of_owner = running.by_owner.get(&owner).copied().unwrap_or_default();
+        let of_owner = of_owner.checked_add(count)?;
+        if total > self.max || of_owner > self.max_per_owner {
             return None;
         }
-        let count = running.by_owner.get(&owner).copied().unwrap_or_default();
-        if count >= self.max_per_owner {
-            return None;
-        }
-        running.by_owner.insert(owner.clone(), count + 1);
-        running.total += 1;
+        running.by_owner.insert(owner.clone(), of_owner);
+        running.total = total;
         drop(running);
         Some(OwnerPermit {
             limit: Arc::clone(self),
             owner,
+            count,
         })
     }
 }
@@ -69,9 +75,9 @@ impl<K: Eq + Hash> ConcurrencyLimit<K> {
 impl<K: Eq + Hash> Drop for OwnerPermit<K> {
     fn drop(&mut self) {
         let mut running = self.limit.running.lock();
-        running.total -= 1;
+        running.total -= self.count;
         if let Some(count) = running.by_owner.get_mut(&self.owner) {
-            *count -= 1;
+            *count -= self.count;
             if *count == 0 {
                 running.by_owner.remove(&self.owner);
             }
@@ -98,5 +104,18 @@ mod tests {
         drop((second, third));
         assert_eq!(limit.running(), 0);
         assert!(limit.running.lock().by_owner.is_empty());
+    }
+
+    #[test]
+    fn several_are_acquired_together_or_not_at_all() {
+        let limit = ConcurrencyLimit::new(10, 6);
+        let six = limit.try_acquire_many("a", 6);
+        assert!(six.is_some());
+        assert!(limit.try_acquire("a").is_none());
+        assert!(limit.try_acquire_many("b", 5).is_none());
+        let four = limit.try_acquire_many("b", 4);
+        assert_eq!((four.is_some(), limit.running()), (true, 10));
+        drop((six, four));
+        assert_eq!(limit.running(), 0);
     }
 }

@@ -11,6 +11,11 @@ use ipnet::IpNet;
 #[derive(Debug, Clone, Copy)]
 pub struct ClientAddress(pub IpAddr);
 
+/// A trusted proxy sent the request, so its `X-Forwarded-*` headers count. The listener sets it in
+/// the extensions of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustedProxyPeer;
+
 /// The address of the client, in its canonical form: an IPv4-mapped IPv6 address is IPv4.
 ///
 /// `lines` are the values of all `X-Forwarded-For` headers, in the order of the request. They

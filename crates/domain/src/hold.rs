@@ -29,6 +29,15 @@ pub struct Hold {
     pub tokens: u64,
 }
 
+/// The most tokens that a load can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenBounds {
+    pub input: u64,
+    pub output: u64,
+    /// For how long the provider may cache the prompt.
+    pub writing: CacheWriting,
+}
+
 /// How a hold ended. The part that is not charged is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settlement {
@@ -47,41 +56,12 @@ impl Hold {
         if model.id == SVC_MOCK {
             return Self::default();
         }
-        let context = model.context.unwrap_or(u64::MAX);
-        let (most, writing) = match params {
-            Params::Chat(chat) => {
-                let most = TokenUsage {
-                    input_tokens: files
-                        .iter()
-                        .map(|file| model.bounds.max_file_tokens(file))
-                        .fold(max_chat_text_tokens(chat), u64::saturating_add)
-                        .min(context),
-                    // Providers refuse a smaller maximum, so encoders raise it.
-                    output_tokens: u64::from(chat.max_tokens.max(model.features.min_output)),
-                };
-                (most, cache_writing(chat, model))
-            }
-            // Each text is read separately.
-            Params::Embedding(embedding) => {
-                let most = TokenUsage {
-                    input_tokens: embedding
-                        .input_text
-                        .texts()
-                        .iter()
-                        .map(|text| max_text_tokens(text.len(), 1).min(context))
-                        .fold(0, u64::saturating_add),
-                    output_tokens: 0,
-                };
-                (most, CacheWriting::None)
-            }
-        };
+        let bounds = TokenBounds::of(params, model, files);
         let price = model.prices.map(|prices| prices.batch);
         Self {
-            amount: price.map_or(Money::ZERO, |price| {
-                price.max_cost(most.input_tokens, most.output_tokens, writing)
-            }),
+            amount: price.map_or(Money::ZERO, |price| bounds.max_cost(&price)),
             price,
-            tokens: most.total(),
+            tokens: bounds.tokens().total(),
         }
     }
 
@@ -106,6 +86,48 @@ impl Hold {
     /// Failed and cancelled work costs nothing.
     pub fn release(&self) -> Settlement {
         Settlement::default()
+    }
+}
+
+impl TokenBounds {
+    /// `files` has an entry for each reference of the load.
+    pub fn of(params: &Params, model: &Model, files: &[ReferencedFile]) -> Self {
+        let context = model.context.unwrap_or(u64::MAX);
+        match params {
+            Params::Chat(chat) => Self {
+                input: files
+                    .iter()
+                    .map(|file| model.bounds.max_file_tokens(file))
+                    .fold(max_chat_text_tokens(chat), u64::saturating_add)
+                    .min(context),
+                // Providers refuse a smaller maximum, so encoders raise it.
+                output: u64::from(chat.max_tokens.max(model.features.min_output)),
+                writing: cache_writing(chat, model),
+            },
+            // Each text is read separately.
+            Params::Embedding(embedding) => Self {
+                input: embedding
+                    .input_text
+                    .texts()
+                    .iter()
+                    .map(|text| max_text_tokens(text.len(), 1).min(context))
+                    .fold(0, u64::saturating_add),
+                output: 0,
+                writing: CacheWriting::None,
+            },
+        }
+    }
+
+    pub const fn tokens(&self) -> TokenUsage {
+        TokenUsage {
+            input_tokens: self.input,
+            output_tokens: self.output,
+        }
+    }
+
+    /// The dearest that can happen at this price.
+    pub fn max_cost(&self, price: &Price) -> Money {
+        price.max_cost(self.input, self.output, self.writing)
     }
 }
 

@@ -69,6 +69,10 @@ id_types! {
     OneTimeLinkId OneTimeLinkKind "pas_";
     ResendId ResendKind "rsd_";
     AuditTokenId AuditTokenKind "aut_";
+    GroupId GroupKind "grp_";
+    ListenerId ListenerKind "lsn_";
+    HandoverId HandoverKind "dlv_";
+    ParcelId ParcelKind "prc_";
 }
 
 impl<T> Id<T> {

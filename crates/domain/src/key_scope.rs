@@ -13,9 +13,9 @@ use crate::key_spending::SpendingCap;
 /// What a request needs a key for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyRight {
-    /// `POST /cargo/load`.
+    /// `POST /cargo/load`, `POST /cargo/estimate`, and every change of cargo and groups.
     Load,
-    /// `GET /cargo/{cargo_id}/tracking`.
+    /// Every `GET` but those of files, and `POST /cargo/wait`. `GET /listen` also needs `Load`.
     Read,
     /// The Files API.
     Files,

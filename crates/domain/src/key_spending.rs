@@ -6,9 +6,11 @@
 
 use chrono::NaiveDate;
 
-use crate::account::{AccountRefusal, next_month};
+use crate::account::{Account, AccountRefusal, next_month};
+use crate::hold::Hold;
 use crate::id::ApiKeyId;
 use crate::money::Money;
+use crate::time::Timestamp;
 
 /// The most that a key may spend in a calendar month (UTC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +61,33 @@ impl KeySpending {
     pub fn end_hold(&mut self, held: Money, charged: Money) {
         self.held = self.held - held;
         self.spent = self.spent + charged;
+    }
+}
+
+/// The row of a key with a spending cap.
+#[derive(Debug)]
+pub struct CappedSpending<'a> {
+    pub spending: &'a mut KeySpending,
+    pub monthly: Money,
+}
+
+/// Places a hold on the account and, if it costs anything, on the row of a capped key: on both or
+/// on neither.
+pub fn place_hold(
+    hold: &Hold,
+    account: &mut Account,
+    capped: Option<CappedSpending<'_>>,
+    plan_tokens: Option<u64>,
+    now: Timestamp,
+) -> Result<(), AccountRefusal> {
+    let before = *account;
+    account.place_hold(hold, plan_tokens, now)?;
+    match capped {
+        Some(CappedSpending { spending, monthly }) if !hold.amount.is_zero() => {
+            let placed = spending.place_hold(hold.amount, monthly);
+            placed.inspect_err(|_| *account = before)
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

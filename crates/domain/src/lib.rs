@@ -67,9 +67,13 @@ pub mod provider_options;
 
 pub mod callback_url;
 
+pub mod dropin;
+
 pub mod file;
 
 pub mod upload;
+
+pub mod session_credentials;
 
 pub mod magic_bytes;
 
@@ -86,12 +90,21 @@ pub mod ssrf_guard;
 pub mod forwarded_for;
 
 pub mod authentication_flag;
+pub mod streamed_body;
 
 pub mod cargo;
+
+pub mod cargo_group;
+
+pub mod group_digest;
 
 pub mod idempotency;
 
 pub mod hold;
+
+pub mod held_bounds;
+
+pub mod load_estimate;
 
 pub mod plan_limits;
 
@@ -145,6 +158,8 @@ pub mod callback_settings;
 
 pub mod retention;
 
+pub mod listener_name;
+
 pub mod callback_signature;
 
 pub mod callback_health;
@@ -154,3 +169,9 @@ pub mod host_pace;
 pub mod recent_map;
 
 pub mod usage;
+
+pub mod trace_context;
+
+pub mod span;
+
+pub mod cargo_spans;

@@ -55,7 +55,7 @@ impl Rates {
     }
 
     /// The most that an input token can cost.
-    fn dearest_input(self, writing: CacheWriting) -> Money {
+    pub(crate) fn dearest_input(self, writing: CacheWriting) -> Money {
         let read = self.input.max(self.cached_input);
         match writing {
             CacheWriting::None => read,

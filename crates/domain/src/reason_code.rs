@@ -84,6 +84,8 @@ reason_codes! {
             "The stored request cannot be read. Load it again.",
         ResultNotStored "result_not_stored"
             "The result could not be stored. Load it again. If it fails again, tell the operator its cargo_id.",
+        Cancelled "cancelled"
+            "The caller cancelled the cargo before a provider had it. It costs nothing.",
     }
 }
 
@@ -147,6 +149,7 @@ mod tests {
         processing_interrupted
         request_unreadable
         result_not_stored
+        cancelled
         ");
     }
 

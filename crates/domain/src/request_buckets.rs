@@ -26,11 +26,15 @@ pub struct RequestLimitExceeded {
 impl<K: Eq + Hash> RequestBuckets<K> {
     /// A minute's requests may come at once.
     pub fn new(per_minute: u32) -> Self {
+        Self::with_rate(RateLimit {
+            burst: per_minute,
+            per_minute,
+        })
+    }
+
+    pub fn with_rate(rate: RateLimit) -> Self {
         Self {
-            rate: RateLimit {
-                burst: per_minute,
-                per_minute,
-            },
+            rate,
             buckets: Mutex::new(Cache::new(MAX_REMEMBERED_BUCKETS)),
         }
     }

@@ -86,6 +86,12 @@ impl BucketLevel {
         refill_seconds(weighted_units(weight).saturating_sub(self.0), rate).max(1)
     }
 
+    /// Seconds until this many requests have been granted, if each is sent as soon as it can be.
+    pub fn seconds_for(self, requests: u64, rate: RateLimit, weight: u32) -> u64 {
+        let needed = weighted_units(weight).saturating_mul(requests);
+        refill_seconds(needed.saturating_sub(self.0), rate)
+    }
+
     /// Seconds until the bucket is full.
     pub fn until_full(self, rate: RateLimit) -> u64 {
         refill_seconds(Self::full(rate).0.saturating_sub(self.0), rate)

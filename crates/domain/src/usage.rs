@@ -13,6 +13,8 @@ pub enum UsageEvent {
     Loaded,
     Succeeded,
     Failed,
+    /// Not among the failed.
+    Cancelled,
     Delivered,
     CallbackFailed,
 }
@@ -23,6 +25,7 @@ impl UsageEvent {
             Self::Loaded => "loaded",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
             Self::Delivered => "delivered",
             Self::CallbackFailed => "callback_failed",
         }

@@ -10,9 +10,10 @@ use bytes::Bytes;
 use domain::callback_signature::SignatureHeaders;
 use domain::callback_url::AllowedSchemes;
 use domain::ssrf_guard::{AllowedAddresses, DestinationRules};
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
+use domain::trace_context::TraceContext;
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::uri::Scheme;
-use http::{Method, Request};
+use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -35,6 +36,8 @@ pub use dns::{DnsResolver, SystemResolver};
 use failure::ExchangeFailure;
 use ssrf_guard::GuardedConnector;
 
+/// The span of the attempt, if its cargo is traced.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The rest of a longer body is left unread.
 const MAX_BODY_BYTES_READ: usize = 64 * 1024;
 /// Kept for the caller to see.
@@ -86,15 +89,17 @@ impl CallbackAttempt {
     }
 }
 
-/// Implemented by [`HttpCallbackClient`], and by receivers inside tests.
+/// Implemented by [`HttpCallbackClient`], and by receivers inside tests. Callbacks to listeners go
+/// through the database instead.
 #[async_trait]
 pub trait CallbackClient: Send + Sync + fmt::Debug {
-    /// POSTs once. The attempt records the result or the error.
+    /// POSTs once. The attempt records the result or the error. `trace` is its span.
     async fn post(
         &self,
         url: &str,
         body: Bytes,
         signature: Option<&SignatureHeaders>,
+        trace: Option<TraceContext>,
     ) -> CallbackAttempt;
 }
 
@@ -157,10 +162,12 @@ impl HttpCallbackClient {
         url: &str,
         body: Bytes,
         signature: Option<&SignatureHeaders>,
+        trace: Option<TraceContext>,
     ) -> CallbackAttempt {
         let started = Instant::now();
         let mut attempt = CallbackAttempt::default();
-        let exchange = self.exchange(url, body, signature, &mut attempt);
+        let request = build_request(body, signature, trace);
+        let exchange = self.exchange(url, request, &mut attempt);
         let ended = tokio::time::timeout(self.timeout, exchange).await;
         let failure = match ended {
             Ok(Ok(())) => None,
@@ -176,8 +183,7 @@ impl HttpCallbackClient {
     async fn exchange(
         &self,
         url: &str,
-        body: Bytes,
-        signature: Option<&SignatureHeaders>,
+        mut request: Request<Full<Bytes>>,
         attempt: &mut CallbackAttempt,
     ) -> Result<(), ExchangeFailure> {
         let uri = callback_url::parse(url).ok_or(ExchangeFailure::InvalidUrl)?;
@@ -185,20 +191,10 @@ impl HttpCallbackClient {
         if self.schemes == AllowedSchemes::HttpsOnly && uri.scheme() != Some(&Scheme::HTTPS) {
             return Err(ExchangeFailure::PlainHttp);
         }
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(LONGSHORE_USER_AGENT));
-        for (name, value) in signature.into_iter().flat_map(SignatureHeaders::pairs) {
-            // Ids, digits and base64 are valid in every header.
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(name, value);
-            }
-        }
         if self.open_connections.load(Ordering::Relaxed) > MAX_OPEN_CONNECTIONS {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            let close = HeaderValue::from_static("close");
+            request.headers_mut().insert(CONNECTION, close);
         }
         let response = self
             .client
@@ -225,9 +221,47 @@ impl CallbackClient for HttpCallbackClient {
         url: &str,
         body: Bytes,
         signature: Option<&SignatureHeaders>,
+        trace: Option<TraceContext>,
     ) -> CallbackAttempt {
-        Self::post(self, url, body, signature).await
+        Self::post(self, url, body, signature, trace).await
     }
+}
+
+/// The headers of a callback, wherever it is sent.
+pub fn callback_headers(
+    signature: Option<&SignatureHeaders>,
+    trace: Option<TraceContext>,
+) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(LONGSHORE_USER_AGENT));
+    for (name, value) in signature.into_iter().flat_map(SignatureHeaders::pairs) {
+        // Ids, digits and base64 are valid in every header.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    if let Some(Ok(value)) = trace.map(|trace| HeaderValue::from_str(&trace.to_string())) {
+        headers.insert(TRACEPARENT, value);
+    }
+    headers
+}
+
+/// The error of an attempt that had no complete answer in time.
+pub fn timeout_error(timeout: Duration) -> String {
+    ExchangeFailure::TimedOut(timeout).to_string()
+}
+
+/// The request without its URL.
+fn build_request(
+    body: Bytes,
+    signature: Option<&SignatureHeaders>,
+    trace: Option<TraceContext>,
+) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = Method::POST;
+    *request.headers_mut() = callback_headers(signature, trace);
+    request
 }
 
 /// Reads the body to its end or to the limit. Dropping a body early closes its connection.

@@ -5,6 +5,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesHealth {
     pub store: DependencyHealth,
+    /// The last refresh of the store's credentials; not configured with static keys.
+    pub credentials: DependencyHealth,
     pub scanner: DependencyHealth,
     /// The sandboxed child process that parses files; not configured where none are parsed.
     pub probe: DependencyHealth,
@@ -26,12 +28,14 @@ pub enum DependencyHealth {
 impl FilesHealth {
     pub const UNKNOWN: Self = Self {
         store: DependencyHealth::Unknown,
+        credentials: DependencyHealth::NotConfigured,
         scanner: DependencyHealth::Unknown,
         probe: DependencyHealth::Unknown,
     };
 
     pub const NOT_CONFIGURED: Self = Self {
         store: DependencyHealth::NotConfigured,
+        credentials: DependencyHealth::NotConfigured,
         scanner: DependencyHealth::NotConfigured,
         probe: DependencyHealth::NotConfigured,
     };

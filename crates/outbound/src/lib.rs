@@ -1,6 +1,6 @@
 //! Every call to another machine: providers, callback receivers, the OIDC provider, Redis, the
-//! object store and the malware scanner. Also the child processes: the probe, and the command of the
-//! master key.
+//! object store, the malware scanner and the collector of traces. Also the child processes: the
+//! probe, and the command of the master key.
 
 mod connection;
 
@@ -24,6 +24,10 @@ pub mod probe;
 
 pub mod master_key;
 
+pub mod role_credentials;
+
 pub mod object_store;
 
 pub mod malware_scanner;
+
+pub mod otlp;

@@ -15,6 +15,7 @@ use tokio_rustls::rustls::RootCertStore;
 use url::Url;
 
 use crate::http_exchange::OutboundHttpClient;
+use crate::role_credentials::{RoleCredentialFailure, RoleCredentialSource};
 use crate::tls::native_roots;
 
 mod bucket_marker;
@@ -33,6 +34,7 @@ mod post_policy;
 mod presigned_grant;
 mod probe;
 mod public_requests;
+mod signers;
 mod sigv4;
 mod xml;
 
@@ -46,7 +48,7 @@ pub use object::{CopyResult, ObjectHead};
 pub use presigned_grant::{PartGrants, PostGrant};
 
 use endpoint::BucketEndpoint;
-use sigv4::SigV4Signer;
+use signers::StoreSigners;
 
 #[derive(Clone)]
 pub struct Options {
@@ -59,8 +61,7 @@ pub struct Options {
     pub bucket: String,
     pub region: String,
     pub style: AddressingStyle,
-    pub access_key: String,
-    pub secret_key: String,
+    pub credentials: ObjectStoreCredentials,
     /// Every key starts with it. Empty, or ends in `/`.
     pub prefix: String,
     /// How long an upload grant is valid.
@@ -68,6 +69,26 @@ pub struct Options {
     /// Origins that may upload from a browser. Empty: CORS is not set up.
     pub cors_origins: Vec<String>,
     pub timeouts: ObjectStoreTimeouts,
+}
+
+/// Keys that never change, or a role whose credentials expire.
+#[derive(Clone)]
+pub enum ObjectStoreCredentials {
+    Static {
+        access_key: String,
+        secret_key: String,
+    },
+    Role(RoleCredentialSource),
+}
+
+impl fmt::Debug for ObjectStoreCredentials {
+    /// Without the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static { .. } => f.write_str("Static"),
+            Self::Role(source) => f.debug_tuple("Role").field(source).finish(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +140,7 @@ struct ObjectStoreInner {
     grant_lifetime: Duration,
     cors_origins: Vec<String>,
     timeouts: ObjectStoreTimeouts,
-    signer: SigV4Signer,
+    signers: StoreSigners,
     client: OutboundHttpClient<Full<Bytes>>,
     public_client: OutboundHttpClient<Full<Bytes>>,
     clock: Arc<dyn Clock>,
@@ -149,7 +170,12 @@ impl ObjectStore {
         key::check_prefix(&options.prefix)?;
         let internal = BucketEndpoint::new(&options.internal, &options.bucket, options.style)?;
         let public = BucketEndpoint::new(&options.public, &options.bucket, options.style)?;
-        let signer = SigV4Signer::new(options.access_key, &options.secret_key, options.region)?;
+        let signers = StoreSigners::new(
+            options.credentials,
+            options.region,
+            options.grant_lifetime,
+            roots.clone(),
+        )?;
         let connect = options.timeouts.connect;
         let client = OutboundHttpClient::new(connect, roots.clone())?;
         let address = options.public_connect.as_deref();
@@ -163,7 +189,7 @@ impl ObjectStore {
             grant_lifetime: options.grant_lifetime,
             cors_origins: options.cors_origins,
             timeouts: options.timeouts,
-            signer,
+            signers,
             client,
             public_client,
             clock,
@@ -172,6 +198,18 @@ impl ObjectStore {
 
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Where the credentials of a role come from. None: the keys never change.
+    pub fn credential_source(&self) -> Option<&RoleCredentialSource> {
+        self.0.signers.source()
+    }
+
+    /// Fetches new credentials of a role if they are due, and returns when the current ones expire.
+    /// A failure is that of the last refresh: the old credentials may still be valid. None: the
+    /// keys never change.
+    pub async fn refresh_credentials(&self) -> Option<Result<Timestamp, RoleCredentialFailure>> {
+        self.0.signers.refresh_if_due(self.now()).await
     }
 }
 

@@ -8,14 +8,17 @@ use api::files::{FileService, FileServiceOptions};
 use domain::time::Clock;
 use outbound::health::{DependencyHealth, FilesHealth};
 use outbound::malware_scanner::{ClamdAddress, MalwareScanner};
-use outbound::object_store::{self, ObjectStore, ObjectStoreSetupFailure, ObjectStoreTimeouts};
+use outbound::object_store::{
+    self, ObjectStore, ObjectStoreCredentials, ObjectStoreSetupFailure, ObjectStoreTimeouts,
+};
 use outbound::probe::Prober;
 use store::Control;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::health_check::FileHealthChecker;
-use crate::settings::choice::{BucketStyle, Deployment};
+use crate::settings;
+use crate::settings::choice::{BucketStyle, Deployment, ObjectCredentials};
 use crate::settings::files::ScannerAddress;
 use crate::settings::table::SettingValues;
 use crate::work;
@@ -109,13 +112,12 @@ pub fn open_backends(
     clock: Arc<dyn Clock>,
 ) -> Result<Option<FileBackends>, ObjectStoreSetupFailure> {
     // The settings require all of these together.
-    let (Some(internal), Some(bucket), Some(access_key), Some(secret_key), Some(scanner)) = (
-        &values.objects_url,
-        &values.objects_bucket,
-        &values.objects_access_key,
-        &values.objects_secret_key,
-        &values.scanner,
-    ) else {
+    let (Some(internal), Some(bucket), Some(scanner)) =
+        (&values.objects_url, &values.objects_bucket, &values.scanner)
+    else {
+        return Ok(None);
+    };
+    let Some(credentials) = object_credentials(values)? else {
         return Ok(None);
     };
     let public = values.objects_public_url.as_ref().unwrap_or(internal);
@@ -129,8 +131,7 @@ pub fn open_backends(
             BucketStyle::Path => object_store::AddressingStyle::Path,
             BucketStyle::Virtual => object_store::AddressingStyle::Virtual,
         },
-        access_key: access_key.reveal().to_owned(),
-        secret_key: secret_key.reveal().to_owned(),
+        credentials,
         prefix: values.objects_prefix.clone(),
         grant_lifetime: values.upload_grant,
         cors_origins: values.objects_cors_origins.0.clone(),
@@ -144,4 +145,28 @@ pub fn open_backends(
         objects: ObjectStore::new(options, clock)?,
         scanner: MalwareScanner::new(address, values.scan_timeout),
     }))
+}
+
+/// Static keys, or the role of this process. The settings require both keys together.
+fn object_credentials(
+    values: &SettingValues,
+) -> Result<Option<ObjectStoreCredentials>, ObjectStoreSetupFailure> {
+    match values.objects_credentials {
+        ObjectCredentials::Static => {
+            let keys = values.objects_access_key.as_ref();
+            let keys = keys.zip(values.objects_secret_key.as_ref());
+            Ok(keys.map(|(access_key, secret_key)| {
+                let (access_key, secret_key) = (access_key.reveal(), secret_key.reveal());
+                ObjectStoreCredentials::Static {
+                    access_key: access_key.to_owned(),
+                    secret_key: secret_key.to_owned(),
+                }
+            }))
+        }
+        ObjectCredentials::Environment => {
+            let source = settings::object_credential_source(&values.objects_region);
+            let source = source.map_err(ObjectStoreSetupFailure::CredentialSource)?;
+            Ok(Some(ObjectStoreCredentials::Role(source)))
+        }
+    }
 }

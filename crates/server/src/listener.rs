@@ -20,7 +20,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::IntoResponse as _;
 use domain::concurrency_limit::ConcurrencyLimit;
-use domain::forwarded_for::ClientAddress;
+use domain::forwarded_for::{self, ClientAddress, TrustedProxyPeer};
+use domain::streamed_body::StreamedBodyFlag;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -36,7 +37,7 @@ use tokio_util::task::TaskTracker;
 use activity::WatchedStream;
 use connections::{ConnectionSlot, Connections, NoSlot};
 use options::Options;
-use request_body::{BodyBudget, RequestBody};
+use request_body::{BodyBudget, BodyRules, RequestBody};
 use response_body::ResponseBody;
 
 /// Connections that the kernel queues while the process is busy; it may allow fewer.
@@ -327,12 +328,20 @@ async fn handle_request(
     let client = options.client_address(peer.ip(), request.headers());
     let counted = options.counted_client(peer.ip(), client);
     request.extensions_mut().insert(ClientAddress(client));
+    if forwarded_for::is_trusted(peer.ip(), &options.trusted_proxies) {
+        request.extensions_mut().insert(TrustedProxyPeer);
+    }
     let flag = activity.authentication.clone();
     request.extensions_mut().insert(flag);
-    let request = request.map(|incoming| {
-        let budget = Arc::clone(&context.body_budget);
-        RequestBody::new(incoming, Arc::clone(activity), budget, deadline)
-    });
+    let streamed = StreamedBodyFlag::default();
+    request.extensions_mut().insert(streamed.clone());
+    let rules = BodyRules {
+        budget: Arc::clone(&context.body_budget),
+        deadline,
+        idle_timeout: options.body_idle_timeout,
+        streamed,
+    };
+    let request = request.map(|incoming| RequestBody::new(incoming, Arc::clone(activity), rules));
     let permit = counted.map(|client| context.forwarded_requests.try_acquire(client));
     let mut response = if let Some(None) = permit {
         metrics::counter!("longshore_http_requests_refused_total").increment(1);

@@ -61,6 +61,8 @@ mod settings_page;
 
 mod signals;
 
+mod span_export;
+
 mod logging;
 
 mod master_key;

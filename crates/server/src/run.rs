@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use metrics_exporter_prometheus::PrometheusHandle;
+use outbound::rate_limits::RedisRateLimiter;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use crate::schema::{self, SchemaCheck, SchemaFailure};
 use crate::serve::{ApiInputs, ApiServer};
 use crate::settings::{self, Settings};
 use crate::signals;
+use crate::span_export::SpanExport;
 use crate::work::{self, ProviderSetupFailure, WorkerSets};
 use crate::worker_readiness;
 
@@ -69,6 +71,8 @@ pub enum RunFailure {
     Objects(#[from] outbound::object_store::ObjectStoreSetupFailure),
     #[error(transparent)]
     Redis(#[from] RedisSetupFailure),
+    #[error(transparent)]
+    Tls(#[from] outbound::tls::TlsSetupFailure),
     #[error("the metrics recorder cannot be installed")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("signal handlers cannot be installed")]
@@ -98,6 +102,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         ProcessRole::Serve | ProcessRole::All => redis_client::open(values)?,
         ProcessRole::Work => None,
     };
+    let spans = SpanExport::start(values)?;
     let stop_signal = signals::watch(reload_handler(&catalogue, &licence))?;
 
     // Listeners first: a port in use shows at once, and early callers wait in the backlog.
@@ -122,16 +127,13 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let options = Options::default();
     let metrics_server = HttpServer::start("metrics", metrics_listener, routes, options);
     let api = api_listener.map(|listener| {
-        if redis.is_none() {
-            tracing::warn!(
-                "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
-            );
-        }
+        warn_without_redis(redis.as_ref());
         let inputs = ApiInputs {
             catalogue: catalogue.watch(),
             limits: licence.watch(),
             files: files.file_service(values),
             redis,
+            tracer: spans.tracer(),
         };
         ApiServer::start(listener, &stores, node, inputs, values)
     });
@@ -143,6 +145,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
                 node,
                 &catalogue,
                 files.as_ref(),
+                spans.tracer().as_ref(),
                 values,
             )?)
         }
@@ -156,6 +159,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
 
     stop_signal.cancelled().await;
     let finished = graceful_shutdown(settings, api, workers).await;
+    spans.finish().await;
     stop_background.cancel();
     metrics_server.graceful_shutdown(Duration::ZERO).await;
     tracing::info!(finished, "stopped");
@@ -163,6 +167,14 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         Ok(())
     } else {
         Err(RunFailure::DrainTimedOut)
+    }
+}
+
+fn warn_without_redis(redis: Option<&RedisRateLimiter>) {
+    if redis.is_none() {
+        tracing::warn!(
+            "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
+        );
     }
 }
 

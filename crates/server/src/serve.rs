@@ -5,11 +5,12 @@ use std::sync::Arc;
 use api::api_keys::ApiKeyCacheOptions;
 use api::files::FileService;
 use api::rate_limit::{RateLimiterOptions, RouteLimits};
-use api::{App, AppDependencies, Options};
+use api::{App, AppDependencies, DropinOptions, Options, PublicOrigin, WaitOptions};
 use chrono::TimeDelta;
 use domain::model::Catalogue;
 use domain::plan_limits::{Backstop, LimitsByPlan};
 use domain::time::Clock;
+use outbound::otlp::Tracer;
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
 use tokio::net::TcpListener;
@@ -25,6 +26,7 @@ use crate::dashboard::{self, DashboardInputs};
 use crate::databases::{self, Stores};
 use crate::guide;
 use crate::listener::{self, HttpServer};
+use crate::settings::choice::{Dropins, ListenTunnelSwitch};
 use crate::settings::table::SettingValues;
 
 /// What other parts of the process provide to the API; catalogue and limits change on reload.
@@ -35,6 +37,8 @@ pub struct ApiInputs {
     pub files: FileService,
     /// Counts rate limits for all processes.
     pub redis: Option<RedisRateLimiter>,
+    /// None: tracing is off.
+    pub tracer: Option<Tracer>,
 }
 
 /// The running API and dashboard.
@@ -70,9 +74,11 @@ impl ApiServer {
             },
             options: options(values),
             clock: stores.clock.clone(),
+            tracer: inputs.tracer,
         });
         let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
         app.spawn(&background, &stop_background);
+        api::spawn_unpackers(&app, &background, &stop_background);
         let api = api::router(app.clone());
         let stop_pages = CancellationToken::new();
         let shared = DashboardInputs {
@@ -154,6 +160,17 @@ fn options(values: &SettingValues) -> Options {
         max_references: values.max_file_references,
         max_stop_sequences: values.max_stop_sequences,
         linger: TimeDelta::from_std(values.batch_linger).unwrap_or_default(),
+        allows_listeners: values.listen_tunnel == ListenTunnelSwitch::On,
+        waits: WaitOptions {
+            max_wait: values.wait_max,
+            max_connections: listener_options(values).max_connections,
+        },
+        dropins: DropinOptions {
+            is_enabled: values.dropins == Dropins::On,
+            origin: PublicOrigin {
+                public_url: values.public_url.as_ref().map(ToString::to_string),
+            },
+        },
     }
 }
 

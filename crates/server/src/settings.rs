@@ -3,7 +3,9 @@
 //! This is the only module that reads the environment.
 
 pub mod address;
+mod aws_environment;
 pub mod choice;
+pub mod collector;
 mod consistency;
 pub mod encryption;
 pub mod files;
@@ -20,6 +22,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use domain::suggestion::closest_name;
+use outbound::role_credentials::RoleCredentialSource;
 use serde::Serialize;
 
 use crate::settings::address::{DatabaseUrl, ShardAddress};
@@ -162,15 +165,29 @@ pub fn credential_variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Reads settings from variables; it ignores names without the prefix.
+/// The source of the object store's credentials that the `AWS_…` variables name. `region` is used
+/// if no variable names one.
+pub fn object_credential_source(region: &str) -> Result<RoleCredentialSource, String> {
+    let lookup = |name: &str| std::env::var_os(name).and_then(|value| value.into_string().ok());
+    aws_environment::credential_source(lookup, region)
+        .map_err(|(name, text)| format!("{name} {text}"))
+}
+
+/// Reads settings from variables; it ignores names without the prefix, except those of AWS.
 pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> ParsedSettings {
     let mut reader = SettingsReader::default();
+    let mut aws_variables = BTreeMap::new();
     for (name, value) in variables {
-        if let Some(name) = name
-            .to_str()
-            .filter(|name| name.starts_with(SETTING_PREFIX))
-        {
-            reader.add_variable(name, value);
+        let Ok(name) = name.into_string() else {
+            continue;
+        };
+        if name.starts_with(SETTING_PREFIX) {
+            reader.add_variable(&name, value);
+        } else if let (true, Ok(value)) = (
+            name.starts_with(aws_environment::PREFIX),
+            value.into_string(),
+        ) {
+            aws_variables.insert(name, value);
         }
     }
     reader.read_secret_files();
@@ -181,6 +198,9 @@ pub fn read_variables(variables: impl IntoIterator<Item = (OsString, OsString)>)
         }
         for (name, text) in encryption::check(values) {
             reader.add_fault(name, text);
+        }
+        if let Some((name, text)) = aws_environment::check(values, &aws_variables) {
+            reader.add_fault(name, text.to_owned());
         }
         reader.database_addresses(values)
     });

@@ -18,6 +18,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("Limits on requests", "SVC_MAX_BODY_BYTES"),
     ("Batches, retention and shutdown", "SVC_BATCH_MAX_ITEMS"),
     ("Logs", "SVC_LOG"),
+    ("Tracing", "SVC_TRACING_ENDPOINT"),
 ];
 
 const INTRODUCTION: &str = "# Settings

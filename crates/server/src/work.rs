@@ -11,6 +11,7 @@ use outbound::callback::{self, HttpCallbackClient};
 use outbound::health::FilesHealth;
 use outbound::malware_scanner::MalwareScanner;
 use outbound::object_store::ObjectStore;
+use outbound::otlp::Tracer;
 use outbound::probe::{ProbeLimits, Prober};
 use outbound::provider::client::ProviderTimeouts;
 use outbound::provider::mock::MockProvider;
@@ -29,6 +30,7 @@ use crate::databases::{self, Stores};
 use crate::providers::{MOCK, ProviderAccount, ProviderAccounts, ProviderAdapter};
 use crate::schema;
 use crate::server_probe;
+use crate::settings::choice::ListenTunnelSwitch;
 use crate::settings::table::SettingValues;
 
 pub use outbound::provider::client::ProviderSetupFailure;
@@ -55,6 +57,7 @@ impl WorkerSets {
         node: Uuid,
         catalogue: &CatalogueStore,
         files: Option<&FileStageDeps>,
+        tracer: Option<&Tracer>,
         values: &SettingValues,
     ) -> Result<Self, ProviderSetupFailure> {
         #[cfg(feature = "chaos")]
@@ -66,7 +69,8 @@ impl WorkerSets {
             workers::failpoint::arm(kill);
         }
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        for parts in worker_set_deps(stores, node, catalogue, files, values)? {
+        for mut parts in worker_set_deps(stores, node, catalogue, files, values)? {
+            parts.tracer = tracer.cloned();
             tasks.spawn(run_worker_set(parts, stop.clone()));
         }
         let accounts = catalogue.accounts().clone();
@@ -109,6 +113,7 @@ pub fn worker_set_deps(
         providers: Arc::new(providers(&shard.name, &adapters, mock)),
         callbacks: callbacks.clone(),
         files: files.cloned(),
+        tracer: None,
         options: options.clone(),
     });
     Ok(parts.collect())
@@ -196,6 +201,8 @@ fn options(node: Uuid, values: &SettingValues) -> Options {
             payload_bytes: MAX_CALLBACK_PAYLOAD_BYTES,
         },
         retry_schedule: values.callback_retry_delays.clone(),
+        listener_timeout: (values.listen_tunnel == ListenTunnelSwitch::On)
+            .then_some(values.callback_timeout),
         signing_roots: callback_signing::roots(values),
         retention: TimeDelta::days(i64::from(values.retention_days)),
         spool_dir: std::env::temp_dir(),

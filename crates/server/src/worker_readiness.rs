@@ -47,6 +47,7 @@ async fn ready(State(readiness): State<WorkerReadiness>) -> (StatusCode, Json<Wo
 fn describe(is_stopping: bool, health: &FilesHealth) -> (StatusCode, WorkerReadyBody) {
     let rows = [
         ("object store", &health.store),
+        ("object store credentials", &health.credentials),
         ("scanner", &health.scanner),
         ("file probe", &health.probe),
     ];
@@ -107,9 +108,20 @@ mod tests {
     fn a_worker_that_cannot_parse_files_says_so() {
         let health = FilesHealth {
             store: DependencyHealth::Healthy,
+            credentials: DependencyHealth::NotConfigured,
             scanner: DependencyHealth::Unreachable("refused".to_owned()),
             probe: DependencyHealth::ProbeFailed("seccomp: not permitted".to_owned()),
         };
         insta::assert_snapshot!(answer(false, &health), @r#"200 {"status":"degraded","dependencies":[{"name":"object store","state":"ok"},{"name":"scanner","state":"away"},{"name":"file probe","state":"failed"}]}"#);
+    }
+
+    #[test]
+    fn a_failed_refresh_of_credentials_is_shown_while_the_old_ones_work() {
+        let health = FilesHealth {
+            store: DependencyHealth::Healthy,
+            credentials: DependencyHealth::Unreachable("STS cannot be reached".to_owned()),
+            ..FilesHealth::NOT_CONFIGURED
+        };
+        insta::assert_snapshot!(answer(false, &health), @r#"200 {"status":"degraded","dependencies":[{"name":"object store","state":"ok"},{"name":"object store credentials","state":"away"}]}"#);
     }
 }

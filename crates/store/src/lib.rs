@@ -49,6 +49,10 @@ const WRITER_CONNECTIONS: usize = 4;
 /// of all its organizations in order. With more groups, all of them wait behind the slowest.
 const MAX_CONCURRENT_OUTCOME_GROUPS: usize = 2;
 
+/// How many requests of callers cancel cargo of a shard at once. They wait for the transactions that
+/// move their cargo, so they must not take the slots of outcomes.
+const MAX_CONCURRENT_CANCEL_REQUESTS: usize = 2;
+
 /// The connections of a process to a shard outside the main pool: for the writers, the lease and
 /// the cleanup of dead nodes.
 pub const EXTRA_CONNECTIONS: usize = WRITER_CONNECTIONS + 2;
@@ -78,6 +82,8 @@ pub struct Shard {
     pub clock: Arc<dyn Clock>,
     /// Bounds how many groups of outcomes are stored at once.
     pub outcome_group_slots: ConcurrencySlots,
+    /// Bounds how many requests of callers cancel cargo at once.
+    pub cancel_request_slots: ConcurrencySlots,
     pub(crate) keys: KeyCache,
 }
 
@@ -139,6 +145,7 @@ impl Shard {
             cleanup: own(WorkloadClass::Cleanup, 1)?,
             clock,
             outcome_group_slots: ConcurrencySlots::new(MAX_CONCURRENT_OUTCOME_GROUPS),
+            cancel_request_slots: ConcurrencySlots::new(MAX_CONCURRENT_CANCEL_REQUESTS),
             keys: KeyCache::new(None),
         })
     }

@@ -35,9 +35,21 @@ mod settlement;
 
 pub mod idempotency;
 
+pub mod group;
+
+pub mod parcel;
+
+pub mod dropin;
+
+pub mod input_file;
+
 pub mod load;
 
+mod stored_tokens;
+
 pub mod tracking;
+
+pub mod completion;
 
 pub mod lane;
 
@@ -55,6 +67,8 @@ pub mod batch;
 
 pub mod batch_submission;
 
+pub mod batch_trace;
+
 pub mod provider_file;
 
 pub mod provider;
@@ -63,7 +77,11 @@ pub mod manifest;
 
 pub mod failure_index;
 
+pub mod feed;
+
 pub mod outcome;
+
+pub mod cancel;
 
 pub mod delivery;
 
@@ -74,6 +92,10 @@ pub mod retention;
 pub mod callback_settings;
 
 pub mod attempt;
+
+pub mod listener;
+
+pub mod handover;
 
 pub mod resend;
 
@@ -86,6 +108,8 @@ pub mod callback_health;
 pub mod fold;
 
 pub mod saving;
+
+pub mod settled_samples;
 
 pub mod partition;
 

@@ -186,25 +186,51 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("cargo", Id("id"), Days)
         .with_text(&["callback_url", "callback_host"], Emptied)
         .encrypted_except(&["callback_host"]),
+    // Its name, as an idempotency key, is searched for.
+    TableEntry::shard("cargo_group", Id("id"), Swept)
+        .with_text(
+            &["name", "metadata", "callback_url", "callback_host"],
+            Deleted,
+        )
+        .encrypted_except(&["name", "callback_host"]),
     TableEntry::shard("closing", Id("organization"), Forever).erased(Kept),
     // The keys are destroyed. Their rows stay, so that the project never gets a key again.
     TableEntry::shard("data_key", Id("project"), Entity).erased(Emptied),
     TableEntry::shard("delivery", Id("cargo"), Queue).with_text(&["host"], Deleted),
+    TableEntry::shard("dropin_batch", Id("group_id"), Swept)
+        .with_text(&["options", "failure", "idempotency_key"], Deleted)
+        .encrypted_except(&["idempotency_key"]),
     TableEntry::shard("encryption", None, Entity),
     TableEntry::shard("erasure", Id("cargo"), Queue).erased(Deleted),
+    TableEntry::shard("feed", Ids("cargo"), Expiry).erased(Kept),
     TableEntry::shard("file", Id("id"), Forever)
         .with_text(&["filename", "metadata"], Deleted)
         .encrypted(),
     TableEntry::shard("fold_floor", None, Entity),
+    // With encryption, a label is a code.
+    TableEntry::shard("group_failure", Id("group_id"), Swept).with_text(&["label"], Deleted),
+    TableEntry::shard("group_member", Id("group_id"), Swept).erased(Deleted),
+    TableEntry::shard("group_result", Id("group_id"), Swept).erased(Deleted),
+    // The error is our own text, or that of the program that listens.
+    TableEntry::shard("handover", Id("id"), Expiry)
+        .with_text(&["body", "error", "answer"], Deleted)
+        .encrypted_except(&["error"]),
     TableEntry::shard("idempotency", Id("project"), Expiry).with_text(&["key"], Deleted),
     // Ids and amounts.
     TableEntry::shard("key_spending", Id("organization"), Forever).erased(Kept),
     // Who paused it is in `paused_by`, and who paused an account in its reason.
     TableEntry::shard("lane", None, Forever).erased(Emptied),
+    TableEntry::shard("listener", Id("project"), Expiry).with_text(&["name"], Deleted),
     TableEntry::shard("node", None, Expiry),
     TableEntry::shard("object", Id("id"), Entity).erased(Deleted),
     TableEntry::shard("outcome", Id("cargo"), Days)
         .with_text(&["body"], Emptied)
+        .encrypted(),
+    TableEntry::shard("parcel", Id("id"), Expiry)
+        .with_text(&["filename"], Deleted)
+        .encrypted(),
+    TableEntry::shard("parcel_block", Id("parcel"), Expiry)
+        .with_text(&["body"], Deleted)
         .encrypted(),
     TableEntry::shard("patrol", Number("berth"), Entity),
     TableEntry::shard("posting", Id("organization"), Forever)
@@ -212,7 +238,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("provider", None, Entity).erased(Emptied),
     TableEntry::shard("provider_file", None, Queue),
     TableEntry::shard("request", Id("cargo"), Days)
-        .with_text(&["body", "metadata", "warnings"], Emptied)
+        .with_text(&["body", "metadata", "warnings", "custom_id"], Emptied)
         .encrypted(),
     TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"], Deleted),
     TableEntry::shard("retention", Id("project"), Entity).erased(Deleted),

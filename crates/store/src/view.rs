@@ -1,4 +1,5 @@
-//! Read models for the dashboard: one module per page. Each reads no more rows than it shows.
+//! Read models for the dashboard and for lists of the API: one module per page. Each reads no more
+//! rows than it shows.
 
 pub mod balance;
 
@@ -10,11 +11,17 @@ pub mod cargo;
 
 pub mod files;
 
+pub mod groups;
+
 pub mod loads;
 
 pub mod models;
 
 pub mod cargo_detail;
+
+pub mod cargo_search;
+
+pub mod cargo_summary;
 
 pub mod operations;
 

@@ -14,3 +14,8 @@ pub fn required_variable(name: &str) -> String {
 pub fn optional_number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
+
+/// Where a test writes what it has seen, if a person asks for it.
+pub fn optional_path(name: &str) -> Option<std::path::PathBuf> {
+    std::env::var(name).ok().map(Into::into)
+}

@@ -8,7 +8,7 @@ use domain::file::{FileDeclaration, MediaType, Sha256};
 use domain::id::{Berth, FileId};
 use domain::time::{Clock, Timestamp};
 use outbound::object_store::{
-    AddressingStyle, ObjectStore, ObjectStoreTimeouts, Options, PostGrant,
+    AddressingStyle, ObjectStore, ObjectStoreCredentials, ObjectStoreTimeouts, Options, PostGrant,
 };
 use sha2::Digest as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -72,6 +72,7 @@ pub fn options() -> Options {
     server.set_username("").unwrap();
     server.set_password(None).unwrap();
     server.set_path("/");
+    let keys = static_keys();
     Options {
         internal: server.clone(),
         public: server,
@@ -79,12 +80,29 @@ pub fn options() -> Options {
         bucket: url.path().trim_matches('/').to_owned(),
         region: "us-east-1".to_owned(),
         style: AddressingStyle::Path,
-        access_key: url.username().to_owned(),
-        secret_key: url.password().unwrap().to_owned(),
+        credentials: ObjectStoreCredentials::Static {
+            access_key: keys.access_key,
+            secret_key: keys.secret_key,
+        },
         prefix: format!("outbound/{:032x}/", rand::random::<u128>()),
         grant_lifetime: Duration::from_mins(15),
         cors_origins: Vec::new(),
         timeouts: ObjectStoreTimeouts::default(),
+    }
+}
+
+/// The static keys of the store of the test run.
+#[derive(Debug)]
+pub struct StaticKeys {
+    pub access_key: String,
+    pub secret_key: String,
+}
+
+pub fn static_keys() -> StaticKeys {
+    let url = Url::parse(&required_variable(SERVER_VARIABLE)).unwrap();
+    StaticKeys {
+        access_key: url.username().to_owned(),
+        secret_key: url.password().unwrap().to_owned(),
     }
 }
 

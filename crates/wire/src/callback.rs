@@ -1,6 +1,6 @@
 //! The result callback: the body that is POSTed to `callback_url`.
 
-use domain::id::CargoId;
+use domain::id::{CargoId, GroupId};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -28,6 +28,14 @@ pub struct CallbackBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "request_rejected")]
     pub error_code: Option<String>,
+    /// The name that the load gave it in its group. Absent if the load named none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "row-7")]
+    pub custom_id: Option<String>,
+    /// The group of the load. Absent if the load named none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "grp_019b76da807b774b805000000000002a")]
+    pub group_id: Option<String>,
     /// The metadata of the load. Only if your project includes it in callbacks, and the load had
     /// some.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +62,18 @@ pub fn failure_body(cargo: CargoId, code: Option<&str>, error: &str) -> Vec<u8> 
     let cargo_id = cargo.to_string();
     format!(r#"{{"cargo_id":"{cargo_id}","success":false,"response":null,"error":{error}{code}}}"#)
         .into_bytes()
+}
+
+/// A body with the group of the load, and with its name there if it has one.
+pub fn with_group(mut body: Vec<u8>, custom_id: Option<&str>, group: GroupId) -> Vec<u8> {
+    // The closing brace.
+    body.pop();
+    if let Some(custom_id) = custom_id {
+        // A string always serializes.
+        body.extend_from_slice(format!(r#","custom_id":{}"#, Value::from(custom_id)).as_bytes());
+    }
+    body.extend_from_slice(format!(r#","group_id":"{group}"}}"#).as_bytes());
+    body
 }
 
 /// A body with the metadata of the load, which is passed on unparsed.
@@ -86,6 +106,8 @@ mod tests {
             response: serde_json::from_str(RESPONSE).unwrap(),
             error: None,
             error_code: None,
+            custom_id: None,
+            group_id: None,
             metadata: None,
         };
         assert_eq!(body, serde_json::to_string(&described).unwrap());
@@ -100,6 +122,27 @@ mod tests {
     }
 
     #[test]
+    fn names_of_the_load_come_before_the_metadata() {
+        let group: GroupId = "grp_019b76da807b774b805000000000002a".parse().unwrap();
+        for custom_id in [Some("row \"7\" ✓"), None] {
+            let described = CallbackBody {
+                cargo_id: cargo().to_string(),
+                success: true,
+                response: serde_json::from_str(RESPONSE).unwrap(),
+                error: None,
+                error_code: None,
+                custom_id: custom_id.map(str::to_owned),
+                group_id: Some(group.to_string()),
+                metadata: serde_json::from_str(r#"{"order":7}"#).unwrap(),
+            };
+            let body = success_body(cargo(), RESPONSE.as_bytes());
+            let body = with_metadata(with_group(body, custom_id, group), br#"{"order":7}"#);
+            let body = String::from_utf8(body).unwrap();
+            assert_eq!(body, serde_json::to_string(&described).unwrap());
+        }
+    }
+
+    #[test]
     fn a_failure_carries_its_text_and_its_code() {
         for code in [Some("request_rejected"), None] {
             let body = failure_body(cargo(), code, "\"no\"\n\0");
@@ -109,6 +152,8 @@ mod tests {
                 response: None,
                 error: Some("\"no\"\n\0".to_owned()),
                 error_code: code.map(str::to_owned),
+                custom_id: None,
+                group_id: None,
                 metadata: None,
             };
             let body = String::from_utf8(body).unwrap();

@@ -6,11 +6,28 @@ pub mod timestamp;
 
 pub mod load;
 
+pub mod bulk;
+
+pub mod estimate;
+
+pub mod group;
+
 pub mod completion;
 
 pub mod tracking;
 
+pub mod cargo_list;
+
+pub mod model_list;
+
+pub mod wait;
+pub mod whoami;
+
 pub mod callback;
+
+pub mod listen;
+
+pub mod cancel;
 
 pub mod error_body;
 

@@ -26,7 +26,8 @@ pub struct LoadRequest {
     /// Where the result is sent with POST. Without it, poll the tracking record.
     ///
     /// An `http` or `https` URL with a host and without user name or password;
-    /// in production, `https` only.
+    /// in production, `https` only. Or `listen://NAME`: then the program that listens under this
+    /// name with a key of your project gets the callback (`GET /listen`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         format = "uri",
@@ -47,6 +48,20 @@ pub struct LoadRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time", example = "2026-11-15T12:00:00Z")]
     pub deadline_at: Option<String>,
+    /// The group that the cargo becomes a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "grp_019b76da807b774b805000000000002a")]
+    pub group_id: Option<String>,
+    /// Your name for the cargo, unique in its group. The same `custom_id` with the same `params`,
+    /// `callback_url` and `metadata` returns the first `cargo_id`, also after 24 hours and when the
+    /// group is sealed. Without it, the position is the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 256, example = "row-7")]
+    pub custom_id: Option<String>,
+    /// The place of the cargo in the results of its group, unique there. Without it, the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 999_999_999_999_i64, example = 7)]
+    pub position: Option<u64>,
 }
 
 /// Chat with `messages`, or embedding with `input_text`: exactly one of the two.

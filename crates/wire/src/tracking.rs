@@ -72,6 +72,23 @@ pub struct TrackingResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub route: Option<RouteBody>,
+    /// The group of the load. Absent if the load named none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "grp_019b76da807b774b805000000000002a")]
+    pub group_id: Option<String>,
+    /// The name that the load gave it in its group. Absent if the load named none, and after
+    /// `erased_at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "row-7")]
+    pub custom_id: Option<String>,
+    /// Its position in its group. Absent if the load named no group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = 7)]
+    pub position: Option<u64>,
+    /// When you first asked to cancel it. Absent if you have not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cancel_requested_at: Option<WireTimestamp>,
 }
 
 /// The way that the cargo takes to a provider, and why.

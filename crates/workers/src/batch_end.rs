@@ -55,7 +55,15 @@ impl ClaimedBatch {
             self.failpoint("collect.ending");
         }
         let (shard, batch, claim) = (self.shard(), self.batch.id, self.claim);
+        let trace = self.read_trace().await;
         let returned = batch::end_billed(shard, batch, claim, plan, billed, now).await?;
+        if let Some(trace) = &trace {
+            self.trace_requeued(trace, now);
+            self.trace_batch(trace, now);
+        }
+        if returned > 0 {
+            self.cancel_returned(now).await;
+        }
         if is_job_over {
             self.failpoint("collect.ended");
             self.deps.accounts.clear_full(&self.lane.provider);

@@ -96,6 +96,10 @@ mod tests {
             callback: None,
             shape: ResponseShape::default(),
             deadline_at: now,
+            queued_at: now,
+            trace: None,
+            group: None,
+            is_cancel_requested: false,
         };
         StoredRequest::new(head, body::pack(&vec![b' '; bytes]))
     }

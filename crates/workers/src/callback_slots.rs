@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use domain::host_pace::{HostAnswer, HostClass};
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, GroupId, ProjectId};
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use parking_lot::{Mutex, MutexGuard};
 use store::shard::delivery::Destination;
 use store::shard::node::Claim;
@@ -46,7 +47,19 @@ pub(crate) struct PendingCallback {
     pub(crate) claim: Claim,
     /// How many bytes of the payload budget it holds.
     pub(crate) bytes: usize,
+    /// The payload lacks the names that its load gave it: it is read again before it is sent.
+    pub(crate) lacks_names: bool,
     pub(crate) payload: Bytes,
+    /// The span of the load, if the cargo is traced.
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// What a load named, for the payload.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PayloadNames<'a> {
+    pub(crate) group: Option<GroupId>,
+    pub(crate) custom_id: Option<&'a str>,
+    pub(crate) metadata: Option<&'a [u8]>,
 }
 
 impl PendingCallback {
@@ -57,14 +70,17 @@ impl PendingCallback {
         success: bool,
         code: Option<&str>,
         plain: &[u8],
-        metadata: Option<&[u8]>,
+        names: PayloadNames<'_>,
     ) -> Bytes {
-        let body = if success {
+        let mut body = if success {
             wire::callback::success_body(cargo, plain)
         } else {
             wire::callback::failure_body(cargo, code, &String::from_utf8_lossy(plain))
         };
-        Bytes::from(match metadata {
+        if let Some(group) = names.group {
+            body = wire::callback::with_group(body, names.custom_id, group);
+        }
+        Bytes::from(match names.metadata {
             Some(metadata) => wire::callback::with_metadata(body, metadata),
             None => body,
         })

@@ -8,6 +8,7 @@ use domain::lane::Lane;
 use domain::model::{Catalogue, Model};
 use domain::time::Timestamp;
 use outbound::object_store::ObjectStore;
+use outbound::otlp::Tracer;
 use outbound::provider::client::ProviderCallFailure;
 use store::Shard;
 use store::shard::batch::{self, ClaimedBatchRow};
@@ -38,6 +39,8 @@ pub(crate) struct BatchDeps {
     pub(crate) objects: Option<ObjectStore>,
     /// The directory for jobs while they are packed and for results while they are read.
     pub(crate) spool_dir: PathBuf,
+    /// None: tracing is off.
+    pub(crate) tracer: Option<Tracer>,
 }
 
 #[derive(Debug)]

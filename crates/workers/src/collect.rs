@@ -84,7 +84,8 @@ async fn fail_remaining(claimed: &ClaimedBatch) -> Result<usize, store::Error> {
     let heads = claimed.list_open().await?;
     for head in &heads {
         let cargo = head.cargo;
-        tracing::error!(batch.id = %batch.id, cargo.id = %cargo, takeovers = batch.takeovers, "a result is not processed again: workers died while processing it");
+        let trace_id = head.trace.map(|it| tracing::field::display(it.trace));
+        tracing::error!(batch.id = %batch.id, cargo.id = %cargo, trace_id, takeovers = batch.takeovers, "a result is not processed again: workers died while processing it");
     }
     let count = heads.len();
     metrics::counter!("longshore_outcomes_unprocessable_total", "reason" => "takeovers")

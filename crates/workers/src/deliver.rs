@@ -6,16 +6,19 @@
 //! claim              claims their rows, and reads their payloads as memory allows
 //! project_settings   knows whether a project's callbacks are signed and include metadata
 //! send               signs and makes the POSTs
+//! listen_tunnel      hands callbacks over to programs that listen under a name
 //! record             records their results
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::callback_signature::SigningRoots;
 use domain::host_pace::HostClass;
 use domain::retry_schedule::RetrySchedule;
 use domain::time::Timestamp;
 use outbound::callback::CallbackClient;
+use outbound::otlp::Tracer;
 use store::Shard;
 use store::shard::attempt::EndedAttempt;
 use store::shard::node::Claim;
@@ -25,15 +28,18 @@ use crate::callback_slots::{CallbackSlots, PendingCallback};
 use crate::deliver::claim::{ROOT_MISSING_REASON, UnsentDelivery};
 use crate::deliver::due_discovery::DueDiscovery;
 use crate::deliver::due_queue::DueQueue;
+use crate::deliver::listen_tunnel::ListenTunnel;
 use crate::deliver::lost_claims::LostClaims;
 use crate::deliver::project_settings::{CallbackSigning, ProjectSettings};
-use crate::deliver::send::{AttemptEnd, CallbackSender, FinishedCallback};
+use crate::deliver::send::{AttemptEnd, CallbackSender, CallbackTargets, FinishedCallback};
 use crate::lease::Lease;
 use crate::stage::{Stage, StepResult, Wakeup};
 
 mod claim;
 
 mod due_discovery;
+
+mod listen_tunnel;
 
 mod lost_claims;
 
@@ -61,34 +67,48 @@ pub struct DeliverStage {
     /// Ended under `unrecorded_claim`, but not recorded yet.
     unrecorded: Vec<EndedAttempt>,
     unrecorded_claim: Claim,
+    tracer: Option<Tracer>,
 }
 
 /// What deliver needs besides the rows.
 #[derive(Debug)]
 pub(crate) struct DeliverDeps {
     pub(crate) callbacks: Arc<dyn CallbackClient>,
+    /// How long an attempt waits for a listener. None: the listen tunnel is off.
+    pub(crate) listener_timeout: Option<Duration>,
     pub(crate) retry_schedule: RetrySchedule,
     pub(crate) slots: CallbackSlots,
     pub(crate) wakeup: Wakeup,
     /// None: this process cannot sign.
     pub(crate) signing_roots: Option<SigningRoots>,
+    /// None: tracing is off.
+    pub(crate) tracer: Option<Tracer>,
 }
 
 impl DeliverStage {
     pub(crate) fn new(shard: Arc<Shard>, lease: Lease, deps: DeliverDeps) -> Self {
+        let tunnel = deps.listener_timeout.map(|timeout| {
+            let tunnel = ListenTunnel::new(Arc::clone(&shard), timeout);
+            Arc::new(tunnel)
+        });
+        let targets = CallbackTargets {
+            http: deps.callbacks,
+            tunnel,
+        };
         Self {
             shard,
             unrecorded_claim: lease.claim(),
             lease,
             retry_schedule: deps.retry_schedule,
             slots: deps.slots,
-            sender: CallbackSender::new(deps.callbacks, deps.wakeup),
+            sender: CallbackSender::new(targets, deps.wakeup),
             project_settings: ProjectSettings::new(deps.signing_roots),
             discovery: DueDiscovery::default(),
             queue: DueQueue::default(),
             lost_claims: LostClaims::default(),
             unsent: Vec::new(),
             unrecorded: Vec::new(),
+            tracer: deps.tracer,
         }
     }
 
@@ -126,7 +146,8 @@ impl DeliverStage {
         }
     }
 
-    fn start(&self, callback: PendingCallback, lease: CancellationToken, now: Timestamp) {
+    fn start(&self, mut callback: PendingCallback, lease: CancellationToken, now: Timestamp) {
+        callback.trace = callback.trace.filter(|_| self.tracer.is_some());
         let class = self.slots.class(&callback.destination).as_str();
         let waited = (now - callback.due_at).to_std().unwrap_or_default();
         metrics::histogram!("longshore_callback_queue_duration_seconds", "class" => class)
@@ -157,7 +178,8 @@ impl DeliverStage {
         }
         for callback in callbacks {
             if callback.claim == claim && !lease.is_cancelled() {
-                if self.project_settings.includes_metadata(callback.project) {
+                let includes_metadata = self.project_settings.includes_metadata(callback.project);
+                if includes_metadata || callback.lacks_names {
                     self.read_again(callback, lease.clone());
                 } else {
                     self.start(callback, lease.clone(), now);

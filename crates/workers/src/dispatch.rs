@@ -179,7 +179,12 @@ async fn halve(claimed: &ClaimedBatch) -> Result<(), store::Error> {
     let mut halves = [half(), half()];
     // Both ids have the same time. Sorted, the halves keep their order.
     halves.sort_unstable();
-    batch::split(claimed.shard(), batch, claim, halves, now).await
+    let trace = claimed.read_trace().await;
+    batch::split(claimed.shard(), batch, claim, halves, now).await?;
+    if let Some(trace) = &trace {
+        claimed.trace_batch(trace, now);
+    }
+    Ok(())
 }
 
 /// Handles a batch whose provider is not configured: requeues it for another one, or fails it.

@@ -228,17 +228,22 @@ impl GatherStage {
         };
         failpoint::point("gather.picked", provider);
         let batch = BatchId::new(now, first.berth(), rand::rng().random());
-        waiting::gather(&mut tx, lane, batch, &picked, now).await?;
+        let gathered = waiting::gather(&mut tx, lane, batch, &picked, now).await?;
+        if gathered == 0 {
+            // All picked cargo was cancelled meanwhile.
+            tx.rollback().await?;
+            return Ok(0);
+        }
         failpoint::point("gather.written", provider);
         tx.commit().await?;
         failpoint::point("gather.committed", provider);
         if picked.len() < packing.max_items {
             queue.linger_until = now + packing.linger;
         }
-        let size = u32::try_from(picked.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(gathered).unwrap_or(u32::MAX);
         metrics::histogram!("longshore_batch_cargo").record(f64::from(size));
         tracing::debug!(batch.id = %batch, shard = %self.shard.name, provider, size, "gathered a batch");
-        Ok(picked.len())
+        Ok(gathered)
     }
 }
 

@@ -64,6 +64,8 @@ mod lane_cache;
 
 mod deadlines;
 
+mod cancelling;
+
 pub mod lease;
 
 mod stored_requests;
@@ -79,6 +81,8 @@ mod packing_limits;
 mod providers;
 
 mod removal_guard;
+
+mod spans;
 
 mod outcome_writer;
 

@@ -52,25 +52,25 @@ pub(crate) async fn fetch(
     let mut media = HashMap::new();
     for (id, stored) in reference::find_stored(shard, &files).await? {
         let media_type = stored.media_type;
-        let medium = match form(media_type) {
-            MediaForm::Url => FetchedMedia {
-                media_type,
-                url: Some(objects.presign_provider_link(stored.object, media_type, item.loaded_at)),
-                bytes: None,
-            },
-            MediaForm::Bytes | MediaForm::Text => {
-                let Some(left) = room.checked_sub(stored.size_bytes) else {
-                    continue;
-                };
-                room = left;
-                let bytes = read_object(objects, &stored).await?;
-                let url = None;
-                FetchedMedia {
-                    media_type,
-                    url,
-                    bytes,
-                }
+        let url = match form(media_type) {
+            MediaForm::Url => {
+                objects.presign_provider_link(stored.object, media_type, item.loaded_at)
             }
+            MediaForm::Bytes | MediaForm::Text => None,
+        };
+        let bytes = if url.is_some() {
+            None
+        } else {
+            let Some(left) = room.checked_sub(stored.size_bytes) else {
+                continue;
+            };
+            room = left;
+            read_object(objects, &stored).await?
+        };
+        let medium = FetchedMedia {
+            media_type,
+            url,
+            bytes,
         };
         media.insert(id.to_string(), medium);
     }

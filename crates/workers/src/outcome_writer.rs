@@ -16,8 +16,9 @@ use store::shard::manifest::OpenCargo;
 use store::shard::node::Claim;
 use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 
-use crate::callback_slots::{CallbackSlots, PendingCallback};
+use crate::callback_slots::{CallbackSlots, PayloadNames, PendingCallback};
 use crate::claimed_batch::ClaimedBatch;
+use crate::spans::EndedCargo;
 
 /// How many outcomes one transaction stores.
 const MAX_OUTCOMES_PER_TRANSACTION: usize = 1000;
@@ -127,7 +128,9 @@ async fn store(
 /// The log never contains the outcome.
 fn report_unstorable(batch: BatchId, one: &FinishedCargo, failure: &store::Error) {
     let cargo = one.open_cargo.cargo;
-    tracing::error!(batch.id = %batch, cargo.id = %cargo, failure = failure.diagnosis(), "an outcome could not be stored: its cargo fails");
+    let trace_id = one.open_cargo.trace;
+    let trace_id = trace_id.map(|it| tracing::field::display(it.trace));
+    tracing::error!(batch.id = %batch, cargo.id = %cargo, trace_id, failure = failure.diagnosis(), "an outcome could not be stored: its cargo fails");
     metrics::counter!("longshore_outcomes_unprocessable_total", "reason" => "unstorable")
         .increment(1);
 }
@@ -142,15 +145,31 @@ async fn write_group(
     let (claim, state) = (claimed.claim, ExpectedCargoState::InBatch(claimed.batch.id));
     let (rows, pending) = prepare_group(group, claim, slots, now)?;
     let written = outcome::record(claimed.shard(), state, claim, rows, now).await;
-    match (&written, slots) {
-        (Ok(written), Some(slots)) => {
-            let written: HashSet<CargoId> = written.iter().copied().collect();
-            slots.hand_over(pending, &written, now);
+    let written: HashSet<CargoId> = match written {
+        Ok(written) => written.into_iter().collect(),
+        Err(failure) => {
+            if let Some(slots) = slots {
+                slots.abandon(pending, now);
+            }
+            return Err(failure);
         }
-        (Err(_), Some(slots)) => slots.abandon(pending, now),
-        (_, None) => {}
+    };
+    claimed.trace_outcomes(list_ended(group, &written), now);
+    if let Some(slots) = slots {
+        slots.hand_over(pending, &written, now);
     }
-    Ok(written?.len())
+    Ok(written.len())
+}
+
+fn list_ended<'a>(
+    group: &'a [FinishedCargo],
+    written: &HashSet<CargoId>,
+) -> impl Iterator<Item = EndedCargo<'a>> {
+    let is_written = move |one: &&FinishedCargo| written.contains(&one.open_cargo.cargo);
+    group.iter().filter(is_written).map(|one| EndedCargo {
+        open_cargo: &one.open_cargo,
+        failure_code: one.outcome.failure_code(),
+    })
 }
 
 fn prepare_group(
@@ -181,7 +200,8 @@ fn prepare_group(
         };
         if let (true, Some((url, _)), Some(destination)) = (reserved, &head.callback, destination) {
             let code = failure_code.map(FailureCode::as_str);
-            let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain, None);
+            let names = PayloadNames::default();
+            let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain, names);
             pending.push(PendingCallback {
                 cargo: head.cargo,
                 project: head.project,
@@ -192,7 +212,9 @@ fn prepare_group(
                 due_at: now,
                 claim,
                 bytes: plain.len(),
+                lacks_names: head.group.is_some(),
                 payload,
+                trace: head.trace,
             });
         }
         rows.push(NewOutcome {

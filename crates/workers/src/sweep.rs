@@ -12,22 +12,29 @@ use domain::model::Catalogue;
 use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use domain::token_buckets::TokenBuckets;
+use outbound::otlp::Tracer;
 use store::Shard;
 use store::body;
 use store::shard::fold::CountTable;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
-use store::shard::{batch, delivery, node, outcome, partition, waiting_deadlines};
+use store::shard::{
+    batch, delivery, feed, handover, listener, node, outcome, partition, waiting_deadlines,
+};
 use tokio::sync::watch;
 
 use crate::deadlines::{CALLER_DEADLINE_PASSED, DEADLINE_PASSED};
 use crate::lease::Lease;
+use crate::spans::trace_waiting_failures;
 use crate::stage::{Stage, StepResult};
 
+use self::cancel_groups::GroupCancelCursor;
 use self::fold::FoldCursor;
 use self::oldest_waiting::{OldestWaiting, OldestWaitingCursor};
 use self::overdue::OverdueCursor;
 use self::paused_accounts::PausedAccounts;
 
+mod cancel_groups;
+mod dropins;
 pub mod files;
 mod fold;
 pub mod jobs;
@@ -61,11 +68,14 @@ pub struct SweepStage {
     callbacks: FoldCursor,
     oldest_waiting: OldestWaitingCursor,
     overdue: OverdueCursor,
+    cancelling: GroupCancelCursor,
     batches_from: Timestamp,
     keys_from: Timestamp,
+    feed_from: Timestamp,
     /// Where the search for queued erasures starts.
     erasures_from: Timestamp,
     paused_accounts: PausedAccounts,
+    tracer: Option<Tracer>,
 }
 
 impl SweepStage {
@@ -74,6 +84,7 @@ impl SweepStage {
         lease: Lease,
         catalogue: watch::Receiver<Arc<Catalogue>>,
         retention: TimeDelta,
+        tracer: Option<Tracer>,
     ) -> Self {
         let due = Timestamp::UNIX_EPOCH;
         Self {
@@ -88,10 +99,13 @@ impl SweepStage {
             callbacks: FoldCursor::new(CountTable::Callback),
             oldest_waiting: OldestWaitingCursor::default(),
             overdue: OverdueCursor::default(),
+            cancelling: GroupCancelCursor::default(),
             batches_from: due,
             keys_from: due,
+            feed_from: due,
             erasures_from: due,
             paused_accounts: PausedAccounts::default(),
+            tracer,
         }
     }
 
@@ -103,8 +117,16 @@ impl SweepStage {
         self.isolate_failure("urgent", rerouted)?;
         let dropped = self.drop_partitions(now).await;
         self.isolate_failure("retention", dropped)?;
+        let deleted = self.delete_groups(now).await;
+        self.isolate_failure("groups", deleted)?;
         let forgotten = self.forget_idempotency_keys(now).await;
         self.isolate_failure("idempotency_keys", forgotten)?;
+        let deleted = self.delete_old_feed_entries().await;
+        self.isolate_failure("feed", deleted)?;
+        let deleted = self.delete_dead_listeners().await;
+        self.isolate_failure("listeners", deleted)?;
+        let deleted = self.delete_dropins(now).await;
+        self.isolate_failure("dropins", deleted)?;
         let forgotten = node::delete_dead_nodes(&self.shard).await;
         self.isolate_failure("nodes", forgotten)?;
         let reported = self.paused_accounts.report(&self.shard, now).await;
@@ -122,6 +144,9 @@ impl SweepStage {
         }
         let failed = self.fail_overdue(now).await;
         let failed = self.isolate_failure("overdue", failed)?.unwrap_or_default();
+        let claim = self.lease.claim();
+        let cancelled = self.cancelling.cancel(&self.shard, claim, now).await;
+        let cancelled = self.isolate_failure("cancel_groups", cancelled)?;
         let usage = self.usage.fold(&self.shard, now).await;
         let usage = self.isolate_failure("usage", usage)?.unwrap_or_default();
         let callbacks = self.callbacks.fold(&self.shard, now).await;
@@ -130,7 +155,9 @@ impl SweepStage {
         let erased = self.isolate_failure("erasure", erased)?;
         let shown = self.report_ages(now).await;
         self.isolate_failure("ages", shown)?;
-        Ok(failed + usage + callbacks.unwrap_or_default() + erased.unwrap_or_default())
+        let [cancelled, callbacks, erased] =
+            [cancelled, callbacks, erased].map(Option::unwrap_or_default);
+        Ok(failed + cancelled + usage + callbacks + erased)
     }
 
     /// Logs and counts the failure of one part. Returns it only if the database is unavailable.
@@ -185,6 +212,21 @@ impl SweepStage {
         }
     }
 
+    /// Rows that their processes could not delete.
+    async fn delete_dead_listeners(&self) -> Result<(), store::Error> {
+        listener::delete_dead(&self.shard).await?;
+        handover::delete_abandoned(&self.shard).await
+    }
+
+    /// The feed has the times of the database's clock, so `now` does not matter.
+    async fn delete_old_feed_entries(&mut self) -> Result<(), store::Error> {
+        let most = MAX_ROWS_PER_STATEMENT;
+        while let Some(last) = feed::delete_old_entries(&self.shard, self.feed_from, most).await? {
+            self.feed_from = last;
+        }
+        Ok(())
+    }
+
     /// Fails waiting cargo past its deadline. No provider has it.
     async fn fail_overdue(&mut self, now: Timestamp) -> Result<u64, store::Error> {
         let shard = &self.shard;
@@ -221,6 +263,10 @@ impl SweepStage {
             now,
         )
         .await?;
+        if let Some(tracer) = &self.tracer {
+            let code = FailureCode::DeadlineExceeded;
+            trace_waiting_failures(&self.shard, tracer, &stored, code, now).await;
+        }
         Ok(stored.len() as u64)
     }
 

@@ -9,6 +9,7 @@ use domain::callback_signature::SigningRoots;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::CallbackClient;
+use outbound::otlp::Tracer;
 use store::Shard;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -51,6 +52,8 @@ pub struct WorkerSetDeps {
     pub providers: Arc<Providers>,
     pub callbacks: Arc<dyn CallbackClient>,
     pub files: Option<FileStageDeps>,
+    /// None: tracing is off.
+    pub tracer: Option<Tracer>,
     pub options: Options,
 }
 
@@ -65,6 +68,9 @@ pub struct Options {
     pub account_slots: AccountSlots,
     pub callback_limits: CallbackLimits,
     pub retry_schedule: RetrySchedule,
+    /// How long a callback attempt waits for the answer of a listener. None: the listen tunnel is
+    /// off.
+    pub listener_timeout: Option<Duration>,
     /// The secrets of signed callbacks are derived from them. None: this process cannot sign.
     pub signing_roots: Option<SigningRoots>,
     pub retention: TimeDelta,
@@ -113,6 +119,7 @@ impl WorkerSet {
             providers,
             callbacks,
             files,
+            tracer,
             options,
         } = parts;
         let (node, name) = (options.node, options.name);
@@ -121,10 +128,12 @@ impl WorkerSet {
         let callback_slots = CallbackSlots::new(options.callback_limits, bells.finished.clone());
         let deliver = DeliverDeps {
             callbacks,
+            listener_timeout: options.listener_timeout,
             retry_schedule: options.retry_schedule,
             slots: callback_slots.clone(),
             wakeup: bells.finished.clone(),
             signing_roots: options.signing_roots,
+            tracer: tracer.clone(),
         };
         let sweep_jobs = JobSweepStage::new(shard.clone(), providers.clone());
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
@@ -136,6 +145,7 @@ impl WorkerSet {
             callback_slots,
             objects: files.as_ref().map(|files| files.objects.clone()),
             spool_dir: options.spool_dir,
+            tracer: tracer.clone(),
         });
         let account_slots = options.account_slots;
         let batch_stage = |wakeup: &Wakeup| BatchStageParams {
@@ -152,7 +162,13 @@ impl WorkerSet {
             dispatch: BatchStage::new(DispatchWorker::new(submitted), batch_stage(&bells.gathered)),
             collect: BatchStage::new(CollectWorker::default(), batch_stage(&bells.submitted)),
             stream: BatchStage::new(StreamWorker::default(), batch_stage(&bells.streamed)),
-            sweep: SweepStage::new(shard.clone(), lease.clone(), catalogue, options.retention),
+            sweep: SweepStage::new(
+                shard.clone(),
+                lease.clone(),
+                catalogue,
+                options.retention,
+                tracer,
+            ),
             deliver: DeliverStage::new(shard.clone(), lease.clone(), deliver),
             resend: ResendStage::new(shard.clone(), bells.finished.clone()),
             scan: ScanStage::new(

@@ -164,6 +164,13 @@ export class Installation {
     return body.cargo_id;
   }
 
+  /** Creates a group and returns its id. */
+  async createGroup(key, name) {
+    const { status, body } = await this.api(key, "POST", "/groups", { name });
+    if (status !== 201) throw new Error(`a group was answered with ${status}: ${JSON.stringify(body)}`);
+    return body.group_id;
+  }
+
   async bucket() {
     const store = new URL(requiredVariable("STORE"));
     const bucket = this.name.replaceAll("_", "-");

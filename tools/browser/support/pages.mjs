@@ -15,6 +15,8 @@ export async function demoIds(installation, project = "customer-support") {
     return row && `${prefix}_${row[0].replaceAll("-", "")}`;
   };
   const newest = (where) => `select id from shard.cargo where project = '${id}' and ${where} order by id desc limit 1`;
+  const newestGroup = (where) =>
+    `select id from shard.cargo_group where project = '${id}' and ${where} order by id desc limit 1`;
   return {
     project,
     organization,
@@ -24,6 +26,8 @@ export async function demoIds(installation, project = "customer-support") {
     tools: await one("crg", newest("success and model = 'claude-sonnet' and response_shape > 0")),
     schema: await one("crg", newest("success and model = 'gpt-5-mini' and response_shape > 0")),
     open: await one("crg", newest("completed_at is null and batch is not null")),
+    group: await one("grp", newestGroup("completed_at is null")),
+    completedGroup: await one("grp", newestGroup("completed_at is not null")),
     batch: await one("bat", `select batch from shard.share where project = '${id}' order by batch desc limit 1`),
     file: await one("file", `select id from shard.file where project = '${id}' and status = 'ready' order by id desc limit 1`),
   };
@@ -62,6 +66,7 @@ export function pages(known) {
     overview: project,
     "cargo-list": `${project}/cargo`,
     "cargo-failed-list": `${project}/cargo?status=failed`,
+    "cargo-cancelled-list": `${project}/cargo?status=cancelled`,
     "cargo-callback-failed-list": `${project}/cargo?status=callback_failed`,
     "cargo-new": `${project}/cargo/new`,
     "cargo-delivered": cargo(known.delivered),
@@ -70,6 +75,9 @@ export function pages(known) {
     "cargo-tools": cargo(known.tools),
     "cargo-schema": cargo(known.schema),
     "cargo-open": cargo(known.open),
+    groups: `${project}/groups`,
+    group: known.group && `${project}/groups/${known.group}`,
+    "group-completed": known.completedGroup && `${project}/groups/${known.completedGroup}`,
     batches: `${project}/batches`,
     batch: known.batch && `${project}/batches/${known.batch}`,
     files: `${project}/files`,

@@ -31,6 +31,9 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "workers",
         ],
     ),
+    // Callers use the service over HTTP: they know its bodies, not its insides.
+    ("client", &["wire"]),
+    ("cli", &["client", "domain"]),
     // It simulates the providers, so it must not know our types.
     ("simulator", &[]),
     ("test-support", &["domain", "store", "outbound"]),

@@ -18,8 +18,9 @@ struct ApiRestriction {
 const API_RESTRICTIONS: &[ApiRestriction] = &[
     ApiRestriction {
         names: &[&["SystemTime", "now"], &["Utc", "now"], &["Local", "now"]],
-        // The simulator is a separate program with its own clock.
+        // The simulator and the command line are separate programs with their own clocks.
         allowed_paths: &[
+            "crates/cli/src/clock",
             "crates/server/src/clock",
             "crates/simulator/src/clock",
             "tools/trials/",
@@ -36,6 +37,8 @@ const API_RESTRICTIONS: &[ApiRestriction] = &[
         ],
         // cargo(1) passes its values to a build script only in this way.
         allowed_paths: &[
+            "crates/cli/src/environment",
+            "crates/cli/tests/it/environment",
             "crates/server/src/settings",
             "crates/dashboard/build.rs",
             "crates/test-support/src/environment",
@@ -78,6 +81,12 @@ const SQL_CLOCK_READERS: &[&str] = &[
     "crates/store/src/shard/lane",
     "crates/store/src/shard/batch/claim",
     "crates/store/src/shard/delivery",
+    // Readers of the feed look back from the time of its writers, whose clocks may differ.
+    "crates/store/src/shard/feed",
+    "crates/store/migrations/shard/0012_callers",
+    // Workers and servers see whether a listener is alive, and their clocks may differ.
+    "crates/store/src/shard/listener",
+    "crates/store/src/shard/handover",
     "crates/store/src/shard/file/claim",
     "crates/store/src/control/node",
     "crates/store/src/view/operations/nodes",

@@ -1,4 +1,5 @@
-//! Runbooks: every alert has its page, and every page has its parts and is in the index.
+//! Runbooks: every alert has its page, every page has its parts and is in the index, and every
+//! command is run by `./dev docs-test` or says why not.
 
 use crate::source_tree::RuleViolation;
 use crate::source_tree::SourceFile;
@@ -7,12 +8,17 @@ use crate::source_tree::SourceTree;
 const RULES_FOLDER: &str = "monitoring/rules/";
 const RUNBOOKS_FOLDER: &str = "docs/runbooks/";
 const INDEX_PATH: &str = "docs/runbooks/README.md";
+const FENCE: &str = "```";
+const RUN_FENCE: &str = "```sh";
+const REASON_START: &str = "<!-- not run: ";
+const REASON_END: &str = " -->";
 const REQUIRED_HEADINGS: &[&str] = &["## What it means", "## Look", "## Fix", "## Verify"];
 
 pub fn check(tree: &SourceTree) -> Vec<RuleViolation> {
     let mut findings = check_alerts(tree);
     findings.extend(check_pages(tree));
     findings.extend(check_named_pages(tree));
+    findings.extend(check_blocks(tree));
     findings
 }
 
@@ -73,6 +79,39 @@ fn check_pages(tree: &SourceTree) -> Vec<RuleViolation> {
         }
     }
     findings
+}
+
+/// `./dev docs-test` runs blocks of shell commands. A block that it does not run has a reason.
+fn check_blocks(tree: &SourceTree) -> Vec<RuleViolation> {
+    let mut findings = Vec::new();
+    let is_page = |file: &&SourceFile| file.path.starts_with(RUNBOOKS_FOLDER);
+    for file in tree.files.iter().filter(is_page) {
+        let (mut is_inside, mut line_before) = (false, "");
+        for (index, line) in file.text.lines().enumerate() {
+            if line.trim_start().starts_with(FENCE) {
+                if !is_inside && line != RUN_FENCE && !has_reason(line_before) {
+                    let what = format!(
+                        "docs-test does not run this block: begin it with {RUN_FENCE}, or write \
+                         {REASON_START}REASON{REASON_END} above it"
+                    );
+                    findings.push(file.violation(index + 1, what));
+                }
+                is_inside = !is_inside;
+            } else if line.starts_with(REASON_START.trim_end()) && !has_reason(line) {
+                findings.push(file.violation(index + 1, "a block that is not run needs a reason"));
+            }
+            if !line.is_empty() {
+                line_before = line;
+            }
+        }
+    }
+    findings
+}
+
+fn has_reason(line: &str) -> bool {
+    let reason = line.strip_prefix(REASON_START);
+    let reason = reason.and_then(|it| it.strip_suffix(REASON_END));
+    reason.is_some_and(|it| !it.trim().is_empty())
 }
 
 /// Pages that the program names exist.
@@ -142,6 +181,22 @@ mod tests {
         assert_eq!(violations(RULES, PAGE, "", "").len(), 1);
         let short = PAGE.replace("## Verify\n", "");
         assert_eq!(violations(RULES, &short, index, "").len(), 1);
+    }
+
+    #[test]
+    fn a_block_is_run_or_has_a_reason() {
+        let found = |block: &str| {
+            let page = format!("{PAGE}{block}");
+            violations(RULES, &page, "[a](loads-fail.md)", "").len()
+        };
+        assert_eq!(found("```sh\nlongshored doctor\n```\n"), 0);
+        assert_eq!(found("```\nlongshored doctor\n```\n"), 1);
+        assert_eq!(found("```console\nchronyc tracking\n```\n"), 1);
+        // docs-test does not find a block inside a list.
+        assert_eq!(found("   ```sh\n   longshored doctor\n   ```\n"), 1);
+        let reason = "<!-- not run: it needs the fault -->\n";
+        assert_eq!(found(&format!("{reason}```\nreboot\n```\n")), 0);
+        assert_eq!(found("<!-- not run: -->\n```sh\nreboot\n```\n"), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod backlog;
 pub mod batches;
+pub mod bulk;
 pub mod gather;
 pub mod journey;
 pub mod load;
@@ -9,3 +10,4 @@ pub mod load_variant;
 pub mod pgbench;
 pub mod routes;
 pub mod videos;
+pub mod waits;

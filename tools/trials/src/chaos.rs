@@ -1,6 +1,8 @@
 //! Chaos: the trial breaks something under load, then checks every promise of the service.
 
+pub mod alerts;
 pub mod callback_latency;
+pub mod cancel;
 pub mod connections;
 pub mod files;
 pub mod freeze;
@@ -9,6 +11,7 @@ pub mod idle;
 pub mod interruption_findings;
 pub mod kill;
 pub mod limits;
+pub mod listen;
 pub mod markers;
 pub mod neighbours;
 pub mod overload;
@@ -17,6 +20,7 @@ pub mod process_pair;
 pub mod promote;
 pub mod redis;
 pub mod restart;
+pub mod run;
 pub mod scanner;
 pub mod server;
 pub mod shard;

@@ -74,6 +74,7 @@ pub use servers::child_server::ChildServer;
 pub use servers::clamd::{ClamdLimits, TrialClamdServer, eicar_test_file};
 pub use servers::llama::{LLAMA_SLOTS, LlamaServer};
 pub use servers::postgres::{TRIALS_APPLICATION_NAME, TrialPostgresServer};
+pub use servers::prometheus::{AlertRuleState, TrialPrometheusServer};
 pub use servers::redis::TrialRedisServer;
 pub use servers::scratch_folder::ScratchFolder;
 pub use servers::seaweedfs::TrialSeaweedServer;

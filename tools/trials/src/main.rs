@@ -50,11 +50,13 @@ async fn run_command(common: &CommonOptions, verb: &TrialsVerb) -> Result<TrialV
 async fn run_bench(common: &CommonOptions, command: &BenchCommand) -> Result<TrialVerdict> {
     match command {
         BenchCommand::Load(options) => bench::load::run(common, options).await,
+        BenchCommand::Bulk(options) => bench::bulk::run(common, options).await,
         BenchCommand::Journey(options) => bench::journey::run(common, options).await,
         BenchCommand::Gather(options) => bench::gather::run(common, options).await,
         BenchCommand::Batches(options) => bench::batches::run(common, options).await,
         BenchCommand::Videos(options) => bench::videos::run(common, options).await,
         BenchCommand::Routes(options) => Box::pin(bench::routes::run(common, options)).await,
+        BenchCommand::Waits(options) => Box::pin(bench::waits::run(common, options)).await,
     }
 }
 
@@ -78,7 +80,11 @@ async fn run_chaos(common: &CommonOptions, command: &ChaosCommand) -> Result<Tri
         ChaosCommand::Overload(options) => chaos::overload::run(common, options).await,
         ChaosCommand::Neighbours(options) => chaos::neighbours::run(common, options).await,
         ChaosCommand::Idle(options) => chaos::idle::run(common, options).await,
+        ChaosCommand::Cancel(options) => Box::pin(chaos::cancel::run(common, options)).await,
         ChaosCommand::Markers(options) => chaos::markers::run(common, options).await,
+        ChaosCommand::Alerts(options) => Box::pin(chaos::alerts::run(common, options)).await,
+        ChaosCommand::Run(options) => Box::pin(chaos::run::run(common, options)).await,
+        ChaosCommand::Listen(options) => Box::pin(chaos::listen::run(common, options)).await,
     }
 }
 

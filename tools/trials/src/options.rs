@@ -25,6 +25,9 @@ pub struct CommonOptions {
     /// The `longshored` binary to test.
     #[arg(long, value_name = "PATH", default_value = "longshored")]
     pub longshored: PathBuf,
+    /// The command line for callers, for trials of it.
+    #[arg(long, value_name = "PATH", default_value = "longshore")]
+    pub longshore: PathBuf,
     /// The SeaweedFS binary, for trials with files.
     #[arg(long, value_name = "PATH", default_value = "weed")]
     pub weed: PathBuf,
@@ -73,6 +76,8 @@ pub struct ServersOptions {
 pub enum BenchCommand {
     /// Loads per second, compared with bare inserts by pgbench.
     Load(BenchLoadOptions),
+    /// Loads per second of bulk loads, compared with single loads.
+    Bulk(BenchBulkOptions),
     /// Throughput from load to delivered callback.
     Journey(BenchJourneyOptions),
     /// Gathering from a large backlog, compared with a small one.
@@ -83,6 +88,8 @@ pub enum BenchCommand {
     Videos(BenchVideosOptions),
     /// The ways, times and cost of cargo with deadlines, with a clock sixty times as fast.
     Routes(BenchRoutesOptions),
+    /// The cost of long-polls that wait, and how soon they are answered.
+    Waits(BenchWaitsOptions),
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,9 +133,18 @@ pub enum ChaosCommand {
     Neighbours(ChaosNeighboursOptions),
     /// Hold thousands of connections without a key, idle, dripping or unread, while others load.
     Idle(ChaosIdleOptions),
+    /// Cancel a group and single cargo of it while workers gather, submit and collect.
+    Cancel(ChaosCancelOptions),
     /// Search the files of the database, logs and temporary files for contents, with encryption at
     /// rest and without.
     Markers(ChaosMarkersOptions),
+    /// Cause a real fault for every alert, until Prometheus says that it fires, and ask every query
+    /// of the dashboards.
+    Alerts(ChaosAlertsOptions),
+    /// Kill `longshore run` of a large file five times, and start it again each time.
+    Run(ChaosRunOptions),
+    /// Send callbacks to `longshore listen` without a receiver, then to a newer terminal.
+    Listen(ChaosListenOptions),
 }
 
 #[derive(Debug, Clone, Args)]

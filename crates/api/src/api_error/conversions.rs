@@ -7,7 +7,7 @@ use domain::key_scope::KeyScopeRefusal;
 use domain::model::ModelKind;
 use wire::error_body::{LocationStep, ValidationError};
 
-use super::ApiError;
+use super::{ApiError, ErrorCode};
 
 const KEY_UNAVAILABLE: &str =
     "The encryption key of your project is temporarily unavailable. Retry shortly.";
@@ -30,7 +30,6 @@ impl From<ApiKeyRefusal> for ApiError {
 /// The key is valid, but its scope does not include the request.
 impl From<KeyScopeRefusal> for ApiError {
     fn from(refusal: KeyScopeRefusal) -> Self {
-        let forbidden = |error, message| Self::with_code(StatusCode::FORBIDDEN, error, message);
         match refusal {
             KeyScopeRefusal::Address(address) => {
                 let address = address.map_or("unknown".to_owned(), |it| it.to_string());
@@ -38,7 +37,8 @@ impl From<KeyScopeRefusal> for ApiError {
                     "This API key cannot be used from your address, {address}. Use it from an \
                      allowed address, or use another key."
                 );
-                forbidden("key_address_not_allowed", message).with_field("address", address)
+                Self::with_code(ErrorCode::KeyAddressNotAllowed, message)
+                    .with_field("address", address)
             }
             KeyScopeRefusal::Right(right) => {
                 let right = right.as_str();
@@ -46,14 +46,15 @@ impl From<KeyScopeRefusal> for ApiError {
                     "This API key does not have the right `{right}`, which this route needs. Use \
                      another key."
                 );
-                forbidden("key_right_missing", message).with_field("right", right)
+                Self::with_code(ErrorCode::KeyRightMissing, message).with_field("right", right)
             }
             KeyScopeRefusal::Model { allowed } => {
                 let message =
                     "This API key cannot load cargo of this model. Use an allowed model, \
                                or another key."
                         .to_owned();
-                forbidden("key_model_not_allowed", message).with_field("allowed_models", allowed)
+                Self::with_code(ErrorCode::KeyModelNotAllowed, message)
+                    .with_field("allowed_models", allowed)
             }
         }
     }
@@ -66,7 +67,7 @@ impl From<LoadRefusal> for ApiError {
                 let hint = nearest.map(|nearest| format!(" Did you mean `{nearest}`?"));
                 let hint = hint.unwrap_or_default();
                 let message = format!("No such model. Model ids are case-sensitive.{hint}");
-                Self::with_code(StatusCode::BAD_REQUEST, "invalid_model", message)
+                Self::with_code(ErrorCode::InvalidModel, message)
                     .with_field("supported_models", supported)
             }
             LoadRefusal::KindMismatch {
@@ -90,18 +91,19 @@ impl From<LoadRefusal> for ApiError {
                     "The model cannot read this file: it has no {capability} capability. Choose \
                      another model."
                 );
-                unprocessable("model_capability_missing", message)
+                Self::with_code(ErrorCode::ModelCapabilityMissing, message)
                     .with_field("capability", capability)
             }
             LoadRefusal::FileNotFound { file_id } => {
                 let message = "There is no such file in this project.".to_owned();
-                unprocessable("file_not_found", message).with_field("file_id", file_id)
+                Self::with_code(ErrorCode::ReferencedFileNotFound, message)
+                    .with_field("file_id", file_id)
             }
             LoadRefusal::FileNotReady { file_id } => {
                 let message = "The file is not ready. Only a file with status ready can be \
                                referenced. GET /files/{file_id} shows its status."
                     .to_owned();
-                unprocessable("file_not_ready", message).with_field("file_id", file_id)
+                Self::with_code(ErrorCode::FileNotReady, message).with_field("file_id", file_id)
             }
             LoadRefusal::FileKindMismatch {
                 file_id,
@@ -113,7 +115,7 @@ impl From<LoadRefusal> for ApiError {
                     "The block has type {block}, but the file is of kind {file}. Reference it in a \
                      block of type {file}."
                 );
-                unprocessable("file_kind_mismatch", message).with_field("file_id", file_id)
+                Self::with_code(ErrorCode::FileKindMismatch, message).with_field("file_id", file_id)
             }
         }
     }
@@ -139,10 +141,6 @@ fn limit_exceeded(excess: TokenExcess) -> ValidationError {
         loc: ["body", "params", field].map(LocationStep::key).to_vec(),
         msg: msg.into(),
     }
-}
-
-fn unprocessable(error: &'static str, message: String) -> ApiError {
-    ApiError::with_code(StatusCode::UNPROCESSABLE_ENTITY, error, message)
 }
 
 impl From<store::Error> for ApiError {

@@ -10,7 +10,7 @@ use serde_json::Map;
 use wire::error_body::{CodedError, ErrorDetail, LocationStep, ValidationError};
 use wire::file::FileErrorBody;
 
-use super::ApiError;
+use super::{ApiError, ErrorCode};
 
 /// Errors of the key check keep their plain `detail` on every route.
 #[derive(Debug)]
@@ -20,20 +20,19 @@ pub struct FileApiError {
 }
 
 impl FileApiError {
-    /// `error` is for programs. `message` says to people what is wrong and what to do next.
-    pub fn with_code(status: StatusCode, error: &'static str, message: impl Into<String>) -> Self {
-        ApiError::with_code(status, error, message).into()
+    /// `code` is for programs. `message` says to people what is wrong and what to do next.
+    pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
+        ApiError::with_code(code, message).into()
     }
 
     /// 422: a field, the query or the body is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        Self::with_code(status, "invalid_request", message)
+        Self::with_code(ErrorCode::InvalidRequest, message)
     }
 
     /// 503: a retry may succeed.
-    pub fn unavailable(error: &'static str, message: impl Into<String>, seconds: u32) -> Self {
-        let problem = ApiError::with_code(StatusCode::SERVICE_UNAVAILABLE, error, message);
+    pub fn unavailable(code: ErrorCode, message: impl Into<String>, seconds: u32) -> Self {
+        let problem = ApiError::with_code(code, message);
         problem
             .with_header(RETRY_AFTER, HeaderValue::from(seconds))
             .into()
@@ -83,12 +82,13 @@ impl From<store::Error> for FileApiError {
 impl IntoResponse for FileApiError {
     fn into_response(self) -> Response {
         let Self {
-            error: mut problem,
+            error: problem,
             has_plain_detail: plain,
         } = self;
         if plain {
             return problem.into_response();
         }
+        let mut problem = problem.with_retry_advice();
         let detail = std::mem::replace(
             &mut problem.body.detail,
             ErrorDetail::ValidationErrors(Vec::new()),
@@ -102,25 +102,28 @@ fn coded(status: StatusCode, detail: ErrorDetail) -> CodedError {
     let (error, message) = match detail {
         ErrorDetail::Coded(coded) => return coded,
         ErrorDetail::Text(text) => (error_code(status), text.into_owned()),
-        ErrorDetail::ValidationErrors(faults) => ("invalid_request", describe_errors(&faults)),
+        ErrorDetail::ValidationErrors(faults) => {
+            (ErrorCode::InvalidRequest, describe_errors(&faults))
+        }
     };
     CodedError {
-        error,
+        error: error.as_str(),
         message,
         more: Map::new(),
     }
 }
 
 /// The code of an error that all routes have.
-fn error_code(status: StatusCode) -> &'static str {
+fn error_code(status: StatusCode) -> ErrorCode {
     match status {
-        StatusCode::REQUEST_TIMEOUT => "request_timeout",
-        StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_content_encoding",
-        StatusCode::TOO_MANY_REQUESTS => "rate_limit_exceeded",
-        StatusCode::SERVICE_UNAVAILABLE => "service_unavailable",
-        StatusCode::INTERNAL_SERVER_ERROR => "internal_error",
-        _ => "invalid_request",
+        StatusCode::BAD_REQUEST => ErrorCode::IncompleteBody,
+        StatusCode::REQUEST_TIMEOUT => ErrorCode::RequestTimeout,
+        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::RequestTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedContentEncoding,
+        StatusCode::TOO_MANY_REQUESTS => ErrorCode::RateLimitExceeded,
+        StatusCode::SERVICE_UNAVAILABLE => ErrorCode::ServiceUnavailable,
+        StatusCode::INTERNAL_SERVER_ERROR => ErrorCode::InternalError,
+        _ => ErrorCode::InvalidRequest,
     }
 }
 
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_cause_and_the_headers_are_kept() {
-        let away = FileApiError::unavailable("storage_unavailable", "Away.", 2);
+        let away = FileApiError::unavailable(ErrorCode::StorageUnavailable, "Away.", 2);
         let response = away.with_cause("the mast is broken").into_response();
         assert_eq!(response.status(), 503);
         assert_eq!(response.headers()["retry-after"], "2");

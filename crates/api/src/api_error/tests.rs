@@ -90,3 +90,24 @@ fn the_cause_is_in_the_extensions() {
     let ErrorCause(cause) = response.extensions().get().unwrap();
     assert_eq!(cause.to_string(), "the keel is broken");
 }
+
+#[test]
+fn clients_are_told_which_errors_to_repeat() {
+    let advice = |problem: ApiError| {
+        let response = problem.into_response();
+        let value = response.headers().get("x-should-retry").cloned();
+        value.map(|value| value.to_str().unwrap().to_owned())
+    };
+    let no = Some("false".to_owned());
+    let coded = |code| ApiError::with_code(code, "No.");
+    assert_eq!(advice(ApiError::idempotency_key_reused()), no);
+    assert_eq!(advice(coded(ErrorCode::TokenQuotaExceeded)), no);
+    assert_eq!(advice(coded(ErrorCode::InsufficientCredits)), no);
+    assert_eq!(advice(coded(ErrorCode::KeySpendingCapExceeded)), no);
+    // The status says enough.
+    assert_eq!(advice(coded(ErrorCode::RateLimitExceeded)), None);
+    assert_eq!(advice(ApiError::unavailable("Away.", 1)), None);
+    assert_eq!(advice(ApiError::cargo_not_found()), None);
+    let file = FileApiError::with_code(ErrorCode::FileInUse, "No.").into_response();
+    assert_eq!(file.headers()["x-should-retry"], "false");
+}

@@ -33,29 +33,52 @@ impl ChosenLane {
     }
 }
 
-/// `deadline` is the caller's.
+/// The way that a load takes, before its lane has a row.
+#[derive(Debug)]
+pub(super) struct ChosenWay {
+    pub(super) lane: Lane,
+    /// None if there was no choice.
+    reason: Option<RouteReason>,
+    /// The states by which a flex lane was chosen.
+    flex: Option<Arc<ModelLanes>>,
+}
+
+/// The lane that a load joins. `deadline` is the caller's.
 pub(super) async fn choose_lane(
     handle: &ShardHandle,
     model: &Model,
     deadline: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<ChosenLane, store::Error> {
+    let ChosenWay { lane, reason, flex } = choose_way(handle, model, deadline, now).await;
+    let id = handle.lanes.find_or_create(&handle.shard, lane).await?;
+    let reason = reason.map(RouteReason::as_str);
+    Ok(ChosenLane { id, reason, flex })
+}
+
+/// Chooses without creating a lane.
+pub(super) async fn choose_way(
+    handle: &ShardHandle,
+    model: &Model,
+    deadline: Option<Timestamp>,
+    now: Timestamp,
+) -> ChosenWay {
     let shard = &handle.shard;
     let left = cargo::deadline_of(now, deadline) - now;
     let unmeasured = LoadSituation::unmeasured(deadline.is_some(), left);
-    let (lane, reason, flex) = if route_choice::has_choice(model, &shard.name, deadline.is_some()) {
-        let lanes = handle.lane_states.find(shard, &model.id, now).await;
-        let situation = measured_situation(model, &shard.name, &lanes, unmeasured, now);
-        let (lane, reason) = Lane::for_load(model, &shard.name, &situation);
-        let flex = (lane.via == InferenceMode::Flex).then_some(lanes);
-        (lane, reason, flex)
-    } else {
+    if !route_choice::has_choice(model, &shard.name, deadline.is_some()) {
         let (lane, reason) = Lane::for_load(model, &shard.name, &unmeasured);
-        (lane, reason, None)
-    };
-    let id = handle.lanes.find_or_create(shard, lane).await?;
-    let reason = reason.map(RouteReason::as_str);
-    Ok(ChosenLane { id, reason, flex })
+        return ChosenWay {
+            lane,
+            reason,
+            flex: None,
+        };
+    }
+    let lanes = handle.lane_states.find(shard, &model.id, now).await;
+    let situation = measured_situation(model, &shard.name, &lanes, unmeasured, now);
+    let (lane, reason) = Lane::for_load(model, &shard.name, &situation);
+    let flex = (lane.via == InferenceMode::Flex).then_some(lanes);
+    ChosenWay { lane, reason, flex }
 }
 
 /// What is not measured keeps its usual value.
@@ -128,6 +151,8 @@ mod tests {
                 via,
                 ..Lane::preferred(&model(), "north")
             },
+            p50: None,
+            p90: None,
             p95: Some(TimeDelta::hours(1)),
             turnaround: Some(TimeDelta::minutes(3)),
             refused_since: None,

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use domain::account::AccountRefusal;
-use domain::admission;
-use domain::hold::Hold;
-use domain::idempotency::{IdempotencyKey, InvalidIdempotencyKey};
+use axum::{Extension, Json};
+use domain::cargo_spans::LoadedCargo;
+use domain::idempotency::IdempotencyKey;
 use domain::load_warning::LoadWarning;
 use domain::response_shape::ResponseShape;
-use domain::time::to_wire;
+use domain::trace_context::RequestTrace;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use store::body;
 use store::shard::project_keys;
@@ -20,83 +18,136 @@ use wire::load::LoadResponse;
 use crate::api_error::ApiError;
 use crate::auth::AdmittedCaller;
 use crate::caller::Caller;
-use crate::cargo::{file_references, lane_choice, request_features};
-use crate::group_commit::{self, PreparedLoad, StoreLoadError, StoredLoad};
-use crate::load_validation;
+use crate::cargo::lane_choice;
+use crate::cargo::load_check::{self, LoadInput, RefusedLoad};
+use crate::group_commit::{self, GroupMembership, PreparedLoad, StoredLoad};
 use crate::rate_limit::{BucketStatus, RateLimitToken};
 use crate::request_body::BufferedBody;
 use crate::state::{App, ShardHandle};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// The contract sets the order of the checks: key, project and backstop (the extractor),
-/// JSON and fields, model, capability and files, rate limit. The writer checks quota, credit
-/// and the key's spending cap last, under the account's lock.
+/// A load that is on disk, as it is acknowledged.
+#[derive(Debug)]
+pub(super) struct AdmittedLoad {
+    pub(super) stored: StoredLoad,
+    /// The status of the organization's bucket after the load.
+    pub(super) bucket_status: BucketStatus,
+    pub(super) warnings: Vec<LoadWarning>,
+    /// What the answer says if the load was stored before.
+    replay_message: &'static str,
+    /// What the span of the request says, if it is traced.
+    loaded: Option<LoadedCargo>,
+}
+
+impl AdmittedLoad {
+    fn new(
+        stored: StoredLoad,
+        status: BucketStatus,
+        warnings: Vec<LoadWarning>,
+        replay_message: &'static str,
+    ) -> Self {
+        let (bucket_status, warnings) = match stored {
+            StoredLoad::New(_) => (status, warnings),
+            // A replay costs no token.
+            StoredLoad::Replay(_) => (status.with_returned(1), Vec::new()),
+        };
+        Self {
+            stored,
+            bucket_status,
+            warnings,
+            replay_message,
+            loaded: None,
+        }
+    }
+}
+
 pub(crate) async fn load(
     AdmittedCaller(caller): AdmittedCaller,
     State(app): State<App>,
     headers: HeaderMap,
+    trace: Option<Extension<RequestTrace>>,
     BufferedBody(body): BufferedBody,
 ) -> Result<Response, ApiError> {
     let key = headers
         .get(IDEMPOTENCY_KEY)
         .map(|key| IdempotencyKey::new(key.as_bytes(), &body))
         .transpose()?;
-    let valid = load_validation::parse_load(&body, &app.rules)?;
-    request_features::check_conversation(&valid.params)?;
+    let input = LoadInput {
+        body,
+        key,
+        read_field: None,
+        trace: trace.map(|Extension(trace)| trace.context),
+    };
+    let admitted = admit_load(&app, caller, input).await?;
+    Ok(accepted_response(admitted))
+}
+
+/// Admits one load: the single route and bulk loads share every check and every error.
+///
+/// The contract sets the order of the checks: key, project and backstop (the extractor),
+/// JSON and fields, model, capability and files, rate limit. The writer checks quota, credit
+/// and the key's spending cap last, under the account's lock.
+pub(super) async fn admit_load(
+    app: &App,
+    caller: Caller,
+    input: LoadInput,
+) -> Result<AdmittedLoad, ApiError> {
     let catalogue = Arc::clone(&app.catalogue.borrow());
-    let model = admission::admit(&valid.params, &catalogue)?;
-    caller.check_model(&model.id)?;
-    let warnings = request_features::check_features(&valid.params, model, valid.warnings)?;
+    let checked = load_check::check_load(app, &caller, &input, &catalogue).await?;
+    let LoadInput {
+        body, key, trace, ..
+    } = input;
     let handle = app.shard_handle(caller.berth)?;
-    let now = handle.shard.clock.now();
-    let deadline = valid.deadline.map(|deadline| deadline.resolve(now));
-    let deadline_at = match deadline.transpose() {
-        Ok(deadline_at) => deadline_at,
-        Err(refusal) => {
-            return replay_or_refuse(&app, &caller, handle, key.as_ref(), refusal).await;
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(RefusedLoad { error, membership }) => {
+            let names = RepeatedNames {
+                key: key.as_ref(),
+                membership: membership.as_deref(),
+            };
+            return replay_or_refuse(app, &caller, handle, names, error).await;
         }
     };
-    let files =
-        match file_references::find_files(&handle.shard, caller.project, &valid.params).await? {
-            Ok(files) => files,
-            Err(refusal) => {
-                let key = key.as_ref();
-                return replay_or_refuse(&app, &caller, handle, key, refusal.into()).await;
-            }
-        };
-    let hold = Hold::of(&valid.params, model, &files);
-    let lane = lane_choice::choose_lane(handle, model, deadline_at, now).await?;
-    let token = take_token(&app, &caller).await?;
+    let (model, deadline_at) = (checked.model, checked.deadline_at);
+    let lane = lane_choice::choose_lane(handle, model, deadline_at, checked.checked_at).await?;
+    let token = take_token(app, &caller).await?;
     let status = token.bucket_status();
     project_keys::prepare_write_key(&handle.shard, caller.project).await?;
     // The request is compressed only after the rate limit has admitted it.
-    let request = serde_json::to_vec(&valid.params).map_err(ApiError::internal)?;
+    let request = serde_json::to_vec(&checked.params).map_err(ApiError::internal)?;
     let unpacked_bytes = request.len();
     let request = body::pack(&request);
-    let response_shape = ResponseShape::of(&valid.params, &model.features);
-    let files = valid.params.file_ids().into_iter().collect();
-    let (callback, metadata) = (valid.callback, valid.metadata);
+    let response_shape = ResponseShape::of(&checked.params, &model.features);
+    let files = checked.params.file_ids().into_iter().collect();
+    let warnings = checked.warnings;
     // While a load is queued, only the data to be stored stays in memory.
-    drop((valid.params, body));
-    let plan = caller.plan;
+    drop((checked.params, checked.files, body));
+    let (plan, organization, project) = (caller.plan, caller.organization, caller.project);
+    let names = RepeatedNames {
+        key: key.as_ref(),
+        membership: checked.membership.as_ref(),
+    };
+    let replay_message = names.replay_message();
     let load = PreparedLoad {
         caller,
         lane: lane.id,
         model: model.id.clone(),
-        callback,
+        callback: checked.callback,
         request,
         unpacked_bytes,
-        metadata,
+        metadata: checked.metadata,
         idempotency_key: key,
-        hold,
+        hold: checked.hold,
         files,
         monthly_tokens: app.plan_limits.borrow().for_plan(plan).monthly_tokens,
         response_shape,
         warnings: stored_warnings(&warnings)?,
         deadline_at,
         route_reason: lane.reason,
+        trace,
+        membership: checked.membership,
     };
     let stored = handle.writer.store(load, token).await?;
     if matches!(stored, StoredLoad::New(_)) {
@@ -104,7 +155,30 @@ pub(crate) async fn load(
     }
     metrics::counter!("longshore_cargo_loaded_total", "shard" => handle.shard.name.to_string())
         .increment(1);
-    Ok(accepted_response(stored, status, warnings))
+    let loaded = trace.map(|_| LoadedCargo {
+        cargo: stored.cargo(),
+        organization,
+        project,
+        model: model.id.clone(),
+    });
+    let admitted = AdmittedLoad::new(stored, status, warnings, replay_message);
+    Ok(AdmittedLoad { loaded, ..admitted })
+}
+
+/// The names by which a repeated load is found.
+#[derive(Debug, Clone, Copy)]
+struct RepeatedNames<'a> {
+    key: Option<&'a IdempotencyKey>,
+    membership: Option<&'a GroupMembership>,
+}
+
+impl RepeatedNames<'_> {
+    const fn replay_message(self) -> &'static str {
+        match (self.key, self.membership) {
+            (None, Some(_)) => "Cargo was already loaded with this custom_id.",
+            (Some(_), _) | (None, None) => "Cargo was already loaded with this Idempotency-Key.",
+        }
+    }
 }
 
 /// A repeated load gets its first answer, even if it could not be stored any more: because its
@@ -113,13 +187,18 @@ async fn replay_or_refuse(
     app: &App,
     caller: &Caller,
     handle: &ShardHandle,
-    key: Option<&IdempotencyKey>,
+    names: RepeatedNames<'_>,
     refusal: ApiError,
-) -> Result<Response, ApiError> {
-    let earlier = group_commit::find_earlier_answer(&handle.shard, caller.project, key);
-    let answer = earlier.await?.ok_or(refusal)?;
+) -> Result<AdmittedLoad, ApiError> {
+    let (shard, project) = (&handle.shard, caller.project);
+    let mut earlier = group_commit::find_earlier_answer(shard, project, names.key).await?;
+    if earlier.is_none() {
+        earlier = group_commit::find_repeated_member(shard, project, names.membership).await?;
+    }
+    let answer = earlier.ok_or(refusal)?;
     let status = take_token(app, caller).await?.bucket_status();
-    Ok(accepted_response(answer?, status, Vec::new()))
+    let message = names.replay_message();
+    Ok(AdmittedLoad::new(answer?, status, Vec::new(), message))
 }
 
 fn stored_warnings(warnings: &[LoadWarning]) -> Result<Option<Vec<u8>>, ApiError> {
@@ -131,7 +210,7 @@ fn stored_warnings(warnings: &[LoadWarning]) -> Result<Option<Vec<u8>>, ApiError
 }
 
 /// Takes one token from the organization's bucket.
-async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiError> {
+pub(super) async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiError> {
     let allowed = app.plan_limits.borrow().for_plan(caller.plan);
     let token = app
         .limiter
@@ -140,119 +219,24 @@ async fn take_token(app: &App, caller: &Caller) -> Result<RateLimitToken, ApiErr
     token.map_err(|empty| empty.into_api_error(caller.plan, &app.upgrade_url))
 }
 
-fn accepted_response(
-    stored: StoredLoad,
-    status: BucketStatus,
-    warnings: Vec<LoadWarning>,
-) -> Response {
-    let (acknowledgement, status) = match stored {
+fn accepted_response(admitted: AdmittedLoad) -> Response {
+    let acknowledgement = match admitted.stored {
         StoredLoad::New(id) => {
-            let acknowledgement = LoadResponse::new(id, "Cargo loaded.");
-            (acknowledgement.with_warnings(warnings), status)
+            LoadResponse::new(id, "Cargo loaded.").with_warnings(admitted.warnings)
         }
-        StoredLoad::Replay(id) => {
-            let message = "Cargo was already loaded with this Idempotency-Key.";
-            // A replay costs no token.
-            (LoadResponse::new(id, message), status.with_returned(1))
-        }
+        StoredLoad::Replay(id) => LoadResponse::new(id, admitted.replay_message),
     };
     let mut answer = (StatusCode::ACCEPTED, Json(acknowledgement)).into_response();
-    answer.headers_mut().extend(status.headers());
-    if matches!(stored, StoredLoad::Replay(_)) {
+    answer
+        .headers_mut()
+        .extend(admitted.bucket_status.headers());
+    if matches!(admitted.stored, StoredLoad::Replay(_)) {
         answer
             .headers_mut()
             .insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
     }
+    if let Some(loaded) = admitted.loaded {
+        answer.extensions_mut().insert(loaded);
+    }
     answer
-}
-
-impl From<InvalidIdempotencyKey> for ApiError {
-    fn from(fault: InvalidIdempotencyKey) -> Self {
-        Self::validation_at(["header", "idempotency-key"], fault.to_string())
-    }
-}
-
-impl From<StoreLoadError> for ApiError {
-    fn from(reason: StoreLoadError) -> Self {
-        match reason {
-            StoreLoadError::KeyReused => Self::idempotency_key_reused(),
-            StoreLoadError::Refused(refusal) => refusal.into(),
-            StoreLoadError::File(refusal) => refusal.into(),
-            StoreLoadError::Unavailable => Self::unavailable(
-                "The database shard of your organization is unavailable. Retry the load; with an \
-                 Idempotency-Key it is stored only once.",
-                1,
-            ),
-            StoreLoadError::KeyUnavailable => Self::key_unavailable(),
-            StoreLoadError::Overloaded(overload) => Self::unavailable(
-                "Too many loads are waiting. Retry after the time in Retry-After.",
-                overload.retry_after_seconds,
-            ),
-            StoreLoadError::Failed(cause) => Self::internal(std::io::Error::other(cause)),
-        }
-    }
-}
-
-impl From<AccountRefusal> for ApiError {
-    fn from(refusal: AccountRefusal) -> Self {
-        match refusal {
-            AccountRefusal::QuotaExceeded {
-                monthly,
-                spoken_for,
-                required,
-                resets_at,
-            } => {
-                let resets_at = to_wire(resets_at);
-                let message = format!(
-                    "The monthly token quota is used up: {spoken_for} of {monthly} tokens are \
-                     used or reserved, and this load may need {required}. The quota resets at \
-                     {resets_at}."
-                );
-                Self::with_code(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
-                    .with_field("monthly_tokens", monthly)
-                    .with_field("used_tokens", spoken_for)
-                    .with_field("required_tokens", required)
-                    .with_field("resets_at", resets_at)
-            }
-            AccountRefusal::InsufficientCredit {
-                required,
-                available,
-            } => {
-                let message = format!(
-                    "This load may cost {required} dollars, but only {available} dollars of \
-                     credit are available. Add credit, or lower max_tokens."
-                );
-                Self::with_code(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "insufficient_credits",
-                    message,
-                )
-                .with_field("required", required.nanos())
-                .with_field("available", available.nanos())
-                .with_field("currency", "USD")
-                .with_field("scale", 9)
-            }
-            AccountRefusal::KeySpendingCapExceeded {
-                cap,
-                spoken_for,
-                required,
-                resets_at,
-            } => {
-                let resets_at = to_wire(resets_at);
-                let message = format!(
-                    "The monthly spending cap of this API key is {cap} dollars: {spoken_for} \
-                     dollars are spent or held, and this load may cost {required} dollars. The \
-                     cap resets at {resets_at}."
-                );
-                let (status, code) = (StatusCode::TOO_MANY_REQUESTS, "key_spending_cap_exceeded");
-                Self::with_code(status, code, message)
-                    .with_field("monthly_cap", cap.nanos())
-                    .with_field("spent", spoken_for.nanos())
-                    .with_field("required", required.nanos())
-                    .with_field("currency", "USD")
-                    .with_field("scale", 9)
-                    .with_field("resets_at", resets_at)
-            }
-        }
-    }
 }

@@ -7,11 +7,10 @@ use domain::load_warning::LoadWarning;
 use domain::model::Model;
 use domain::params::Params;
 use domain::provider_options;
-use http::StatusCode;
 use serde_json::{Value, json};
 use wire::error_body::{LocationStep, ValidationError};
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ErrorCode};
 use crate::validation_errors::MAX_REPORTED_WARNINGS;
 
 /// More errors do not help the caller.
@@ -73,11 +72,7 @@ fn into_validation_error(refusal: FieldRefusal) -> ValidationError {
 /// lists all.
 fn capability_missing(missing: &[FieldRefusal]) -> Option<ApiError> {
     let first = missing.first()?;
-    let error = ApiError::with_code(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "model_capability_missing",
-        first.message.clone(),
-    );
+    let error = ApiError::with_code(ErrorCode::ModelCapabilityMissing, first.message.clone());
     let error = error
         .with_field("capability", first.capability)
         .with_field("loc", json_location(first));
@@ -123,7 +118,7 @@ mod tests {
 
     fn refused(refusals: Vec<FieldRefusal>) -> String {
         let error = refuse(refusals).unwrap_err();
-        assert_eq!(error.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(error.status(), http::StatusCode::UNPROCESSABLE_ENTITY);
         serde_json::to_string(&error.into_body()).unwrap()
     }
 

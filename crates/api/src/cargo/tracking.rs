@@ -1,45 +1,137 @@
 //! `GET /cargo/{cargo_id}/tracking`: the status and the result of a cargo.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, Uri};
+use axum::response::{IntoResponse as _, Response};
+use chrono::TimeDelta;
 use domain::cargo;
-use domain::id::CargoId;
+use domain::id::{Berth, CargoId, ProjectId};
 use domain::outcome::ReportedUsage;
 use domain::response_shape::ResponseShape;
 use domain::route::InferenceMode;
 use domain::saving::Saving;
 use domain::waiting_status;
 use store::shard::tracking::{self, StoredOutcome, TrackedCargo};
+use tokio::time::Instant;
 use wire::completion::UsageBody;
 use wire::timestamp::WireTimestamp;
 use wire::tracking::{
-    CallbackTrackingBody, CostBody, RouteBody, TrackingResponse, WaitingBody, raw_json,
+    CallbackTrackingBody, CargoStatusBody, CostBody, RouteBody, TrackingResponse, WaitingBody,
+    raw_json,
 };
 
 use crate::api_error::ApiError;
 use crate::auth::LimitedCaller;
-use crate::state::App;
+use crate::cargo::cargo_path::parse_cargo_id;
+use crate::state::{App, ShardHandle};
+use crate::wait_query::parse_wait;
+use crate::waiters::{FULL_RETRY_SECONDS, WaitEnd, WaitMilestone, WaitTime};
 
 pub(crate) async fn tracking(
     LimitedCaller(caller): LimitedCaller,
     State(app): State<App>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Json<TrackingResponse>, ApiError> {
-    // An invalid id, or one of another berth, is not found without a query. A path that is not
-    // UTF-8 has no valid id.
-    let cargo = path.ok().and_then(|Path(id)| id.parse::<CargoId>().ok());
-    let cargo = cargo.filter(|cargo| cargo.berth() == caller.berth);
-    let cargo = cargo.ok_or_else(ApiError::cargo_not_found)?;
-    let handle = app.shard_handle(caller.berth)?;
-    let tracked = tracking::find(&handle.shard, caller.project, cargo).await?;
-    let tracked = tracked.ok_or_else(ApiError::cargo_not_found)?;
-    let now = handle.shard.clock.now();
-    let waiting = match tracked.completed_at {
-        None => Some(tracked.progress.waiting_status(app.linger, now)),
-        Some(_) => None,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let wait = parse_wait(&uri, &headers)?;
+    let cargo = parse_cargo_id(path, &caller)?;
+    let reader = RecordReader::new(&app, caller.berth, caller.project)?;
+    if wait.duration.is_zero() {
+        return Ok(Json(reader.read(cargo).await?).into_response());
+    }
+    let deadline = Instant::now() + wait.duration.min(app.max_wait);
+    long_poll(&reader, cargo, wait.milestone, deadline).await
+}
+
+/// Answers when the cargo has reached the milestone, and at the deadline at the latest.
+async fn long_poll(
+    reader: &RecordReader<'_>,
+    cargo: CargoId,
+    milestone: WaitMilestone,
+    deadline: Instant,
+) -> Result<Response, ApiError> {
+    let waiters = &reader.handle.waiters;
+    let waiter = waiters.wait_for_cargo(reader.project, &[cargo], milestone);
+    let mut record = reader.read(cargo).await?;
+    let Some(waiter) = waiter else {
+        let is_pending = !is_reached(&record, milestone);
+        let mut response = Json(record).into_response();
+        if is_pending {
+            let seconds = FULL_RETRY_SECONDS.into();
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+        }
+        return Ok(response);
     };
-    Ok(Json(tracking_record(cargo, tracked, waiting)))
+    let (mut time_waited, mut is_last) = (Duration::ZERO, false);
+    while !is_last && !is_reached(&record, milestone) {
+        let began = Instant::now();
+        is_last = waiter.wait_until(deadline).await != WaitEnd::Changed;
+        time_waited += began.elapsed();
+        let _turn = waiters.acquire_read_turn().await;
+        record = reader.read(cargo).await?;
+    }
+    let mut response = Json(record).into_response();
+    response.extensions_mut().insert(WaitTime(time_waited));
+    Ok(response)
+}
+
+fn is_reached(record: &TrackingResponse, milestone: WaitMilestone) -> bool {
+    let is_last_status = match record.status {
+        CargoStatusBody::Pending | CargoStatusBody::Batched | CargoStatusBody::Processing => {
+            return false;
+        }
+        CargoStatusBody::Completed => record.callback.is_none(),
+        CargoStatusBody::Delivered | CargoStatusBody::Undeliverable => true,
+    };
+    match milestone {
+        WaitMilestone::Completed => true,
+        WaitMilestone::Delivered => is_last_status,
+    }
+}
+
+/// Reads tracking records of one project.
+#[derive(Debug)]
+pub(super) struct RecordReader<'a> {
+    pub(super) handle: &'a ShardHandle,
+    pub(super) project: ProjectId,
+    linger: TimeDelta,
+}
+
+impl<'a> RecordReader<'a> {
+    pub(super) fn new(app: &'a App, berth: Berth, project: ProjectId) -> Result<Self, ApiError> {
+        Ok(Self {
+            handle: app.shard_handle(berth)?,
+            project,
+            linger: app.linger,
+        })
+    }
+
+    async fn read(&self, cargo: CargoId) -> Result<TrackingResponse, ApiError> {
+        let record = self.find(cargo).await?;
+        record.ok_or_else(ApiError::cargo_not_found)
+    }
+
+    pub(super) async fn find(&self, cargo: CargoId) -> Result<Option<TrackingResponse>, ApiError> {
+        let shard = &self.handle.shard;
+        let Some(tracked) = tracking::find(shard, self.project, cargo).await? else {
+            return Ok(None);
+        };
+        let waiting = match tracked.completed_at {
+            None => Some(
+                tracked
+                    .progress
+                    .waiting_status(self.linger, shard.clock.now()),
+            ),
+            Some(_) => None,
+        };
+        Ok(Some(tracking_record(cargo, tracked, waiting)))
+    }
 }
 
 fn tracking_record(
@@ -105,6 +197,10 @@ fn tracking_record(
         erased_at: tracked.erased_at.map(WireTimestamp),
         warnings: tracked.warnings.and_then(raw_json),
         route,
+        group_id: tracked.group.map(|group| group.to_string()),
+        custom_id: tracked.custom_id,
+        position: tracked.position,
+        cancel_requested_at: tracked.cancel_requested_at.map(WireTimestamp),
     }
 }
 

@@ -14,7 +14,7 @@ use wire::tracking::{
     raw_json,
 };
 
-const EXAMPLE_CARGO_ID: &str = "crg_019b76da807b774b805000000000002a";
+pub(super) const EXAMPLE_CARGO_ID: &str = "crg_019b76da807b774b805000000000002a";
 
 /// The first can be executed unchanged. In the others, replace the model and the file.
 pub(super) fn loads() -> Vec<(&'static str, Value)> {
@@ -216,6 +216,10 @@ pub(super) fn pending() -> TrackingResponse {
         erased_at: None,
         warnings: None,
         route: None,
+        group_id: None,
+        custom_id: None,
+        position: None,
+        cancel_requested_at: None,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::load_validation::{self, LoadRules};
 
 pub(super) const DOCUMENTED_RULES: LoadRules = LoadRules {
     schemes: AllowedSchemes::HttpsOnly,
+    allows_listeners: true,
     max_messages: 1000,
     max_references: 100,
     max_stop_sequences: 16,
@@ -55,7 +56,8 @@ pub(super) fn operation() -> Operation {
         .response("202", accepted_response())
         .response("400", bad_request_response())
         .response("408", slow_body_response())
-        .response("409", idempotency_key_reused_response())
+        .response("404", group_not_found_response())
+        .response("409", conflict_response())
         .response("413", too_large_response())
         .response("415", compressed_response())
         .response("422", unprocessable_response())
@@ -152,9 +154,25 @@ fn forbidden_response() -> Response {
     responses::error_response(responses::FORBIDDEN_DESCRIPTION, problems).build()
 }
 
-fn idempotency_key_reused_response() -> Response {
-    let problems = [("Another body", ApiError::idempotency_key_reused())];
-    responses::error_response("The Idempotency-Key was used with another body.", problems).build()
+fn group_not_found_response() -> Response {
+    let problems = [("Unknown group", ApiError::group_not_found())];
+    responses::error_response("There is no such group in your project.", problems).build()
+}
+
+fn conflict_response() -> Response {
+    let problems = [
+        ("Another body", ApiError::idempotency_key_reused()),
+        (
+            "Another load with this custom_id",
+            ApiError::custom_id_reused(),
+        ),
+        ("Another cargo at this position", ApiError::position_taken()),
+        ("The group is sealed", ApiError::group_sealed()),
+        ("The group is full", ApiError::group_full()),
+    ];
+    let text = "The Idempotency-Key was used with another body, or the group does not take the \
+                cargo.";
+    responses::error_response(text, problems).build()
 }
 
 fn too_large_response() -> Response {

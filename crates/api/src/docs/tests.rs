@@ -54,8 +54,15 @@ fn every_route_and_answer_is_described() {
     }
     insta::assert_snapshot!(operations.join("\n"), @"
     get /audit key=true 200 401 422 429 500 503
-    post /cargo/load key=true 202 400 401 403 408 409 413 415 422 429 500 503
-    get /cargo/{cargo_id}/tracking key=true 200 401 403 404 429 500 503
+    get /cargo key=true 200 401 403 422 429 500 503
+    post /cargo/bulk key=true 200 400 401 403 408 413 415 429 500 503
+    post /cargo/estimate key=true 200 400 401 403 408 413 415 429 500 503
+    post /cargo/load key=true 202 400 401 403 404 408 409 413 415 422 429 500 503
+    post /cargo/wait key=true 200 400 401 403 408 413 415 422 429 500 503
+    get /cargo/{cargo_id}/attempts key=true 200 401 403 404 429 500 503
+    post /cargo/{cargo_id}/cancel key=true 200 401 403 404 429 500 503
+    post /cargo/{cargo_id}/resend key=true 202 401 403 404 409 429 500 503
+    get /cargo/{cargo_id}/tracking key=true 200 401 403 404 422 429 500 503
     get /files key=true 200 401 403 422 429 500 503
     post /files key=true 200 201 400 401 403 408 409 413 415 422 429 500 503
     get /files/{file_id} key=true 200 401 403 404 429 500 503
@@ -64,8 +71,18 @@ fn every_route_and_answer_is_described() {
     post /files/{file_id}/complete key=true 200 202 400 401 403 404 408 409 413 415 422 429 500 503
     get /files/{file_id}/content key=true 200 401 403 404 409 429 500 503
     post /files/{file_id}/parts key=true 200 400 401 403 404 408 409 413 415 422 429 500 503
+    get /groups key=true 200 401 403 422 429 500 503
+    post /groups key=true 200 201 400 401 403 408 409 413 415 422 429 500 503
+    get /groups/{group_id} key=true 200 401 403 404 422 429 500 503
+    post /groups/{group_id}/cancel key=true 202 401 403 404 429 500 503
+    get /groups/{group_id}/results key=true 200 401 403 404 422 429 500 503
+    post /groups/{group_id}/seal key=true 200 400 401 403 404 408 409 413 415 422 429 500 503
     get /health key=false 200
+    get /listen key=true 200 401 403 404 409 422 429 500 503
+    post /listen/{listener_id}/answers key=true 204 400 401 403 404 408 413 415 422 429 500 503
+    get /models key=true 200 401 403 429 500 503
     get /ready key=false 200 503
+    get /whoami key=true 200 401 403 429 500 503
     ");
 }
 

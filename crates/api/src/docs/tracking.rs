@@ -1,17 +1,23 @@
 //! `GET /cargo/{cargo_id}/tracking`.
 
+use axum::http::HeaderMap;
 use domain::key_scope::KeyRight;
 use domain::request_buckets::RequestLimitExceeded;
 use utoipa::openapi::Required;
-use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{
+    Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
+};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::examples;
 use super::responses::{self, AuthenticatedOperation as _};
+use super::wait;
 use crate::api_error::ApiError;
+use crate::wait_query::parse_wait;
 
-pub(super) fn operation() -> Operation {
-    let cargo_id = ParameterBuilder::new()
+/// The cargo of a path.
+pub(super) fn cargo_id() -> Parameter {
+    ParameterBuilder::new()
         .name("cargo_id")
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
@@ -21,7 +27,10 @@ pub(super) fn operation() -> Operation {
                 .schema_type(Type::String)
                 .pattern(Some("^crg_[0-9a-f]{32}$")),
         ))
-        .build();
+        .build()
+}
+
+pub(super) fn operation() -> Operation {
     let records = [
         ("Delivered", responses::to_json(&examples::delivered())),
         ("Pending", responses::to_json(&examples::pending())),
@@ -34,6 +43,10 @@ pub(super) fn operation() -> Operation {
         "Unknown, or of another project",
         ApiError::cargo_not_found(),
     )];
+    let wrong = "/?wait=61&until=sent".parse().unwrap_or_default();
+    let wrong = parse_wait(&wrong, &HeaderMap::new()).err();
+    let wrong = wrong.map(|wrong| ("Several at once", wrong));
+    let [wait, until, prefer] = wait::tracking_parameters();
     let too_many = ApiError::from(RequestLimitExceeded {
         retry_after_seconds: 1,
     });
@@ -45,19 +58,28 @@ pub(super) fn operation() -> Operation {
             "The status goes from PENDING to BATCHED, PROCESSING and COMPLETED. With a callback it \
              then becomes callback_delivered or callback_failed. If a provider loses a batch, \
              its cargo returns to PENDING. The result stays available in the last three \
-             statuses.",
+             statuses. With `wait` the request is a long-poll: repeat it until the record is \
+             complete.",
         ))
-        .parameter(cargo_id)
+        .parameter(cargo_id())
+        .parameter(wait)
+        .parameter(until)
+        .parameter(prefer)
         .response(
             "200",
             responses::json_response::<wire::tracking::TrackingResponse>(
                 "The tracking record.",
                 records,
-            ),
+            )
+            .header("Retry-After", wait::retry_after_header()),
         )
         .response(
             "404",
             responses::error_response("There is no such cargo in your project.", not_found),
+        )
+        .response(
+            "422",
+            responses::error_response("The query is invalid.", wrong),
         )
         .response(
             "429",

@@ -22,8 +22,8 @@ pub(crate) async fn content(
         return Err(errors::invalid_state(file.status, next));
     };
     let objects = files.service.object_store()?;
-    let (download_url, expires_at) =
-        objects.presign_download(object, &file.filename, file.media_type);
+    let link = objects.presign_download(object, &file.filename, file.media_type);
+    let (download_url, expires_at) = link.map_err(errors::store_call_failed)?;
     Ok(Json(FileContentResponse {
         id: file.id.to_string(),
         download_url,

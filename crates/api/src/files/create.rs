@@ -69,22 +69,26 @@ async fn grant_upload(
     shard: &Shard,
     session: &FileRow,
 ) -> Result<UploadGrantBody, FileApiError> {
-    let begun = match presigned_grant::ensure_multipart_upload(objects, shard, session).await {
-        Ok(begun) => begun,
-        Err(problem) => {
-            // If this fails too, the session ends as abandoned after 24 hours.
-            let _abandoned = file::retract(shard, session.id).await;
-            return Err(problem);
-        }
-    };
+    let granted = sign_new_upload(objects, shard, session).await;
+    if granted.is_err() {
+        // If this fails too, the session ends as abandoned after 24 hours.
+        let _abandoned = file::retract(shard, session.id).await;
+    }
+    granted
+}
+
+async fn sign_new_upload(
+    objects: &ObjectStore,
+    shard: &Shard,
+    session: &FileRow,
+) -> Result<UploadGrantBody, FileApiError> {
+    let begun = presigned_grant::ensure_multipart_upload(objects, shard, session).await?;
     let parts = match UploadMethod::of(session.size_bytes) {
         UploadMethod::SingleShot => 0,
         UploadMethod::Multipart { parts } => parts,
     };
     let numbers: Vec<u32> = (1..=parts).collect();
-    Ok(presigned_grant::sign_upload(
-        objects, session, &begun, &numbers,
-    ))
+    presigned_grant::sign_upload(objects, session, &begun, &numbers)
 }
 
 fn session_response(

@@ -1,62 +1,59 @@
 //! The errors of the Files routes. Each says what the caller can do next.
 
-use axum::http::StatusCode;
 use domain::file::{FileFailureReason, FileStatus};
 use domain::storage_quota::StorageRefusal;
 use domain::upload::MAX_UPLOAD_SESSIONS;
 use outbound::health::DependencyHealth;
 
-use crate::api_error::FileApiError;
+use crate::api_error::{ErrorCode, FileApiError};
 
 /// The health watcher checks the store and the scanner again within this time.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
 pub(crate) fn not_found() -> FileApiError {
     let message = "There is no such file in this project.";
-    FileApiError::with_code(StatusCode::NOT_FOUND, "file_not_found", message)
+    FileApiError::with_code(ErrorCode::FileNotFound, message)
 }
 
 pub(crate) fn plan_without_files() -> FileApiError {
     let message = "The free plan does not include file storage. Upgrade the plan to store files.";
-    let status = StatusCode::FORBIDDEN;
-    FileApiError::with_code(status, "files_not_allowed_for_plan", message)
+    FileApiError::with_code(ErrorCode::FilesNotAllowedForPlan, message)
 }
 
 /// The file's status does not allow the request.
 pub(crate) fn invalid_state(status: FileStatus, next: &str) -> FileApiError {
     let message = format!("The file's status is {}. {next}", status.as_str());
-    FileApiError::with_code(StatusCode::CONFLICT, "invalid_state", message)
+    FileApiError::with_code(ErrorCode::InvalidState, message)
 }
 
 pub(crate) fn file_in_use() -> FileApiError {
     let message = "Cargo in flight references this file. Wait until it is completed, or delete the \
                    file with force=true. The cargo may fail then.";
-    FileApiError::with_code(StatusCode::CONFLICT, "file_in_use", message)
+    FileApiError::with_code(ErrorCode::FileInUse, message)
 }
 
 pub(crate) fn storage_refused(refusal: StorageRefusal) -> FileApiError {
-    let forbidden = StatusCode::FORBIDDEN;
     match refusal {
         StorageRefusal::TooManySessions => {
             let message = format!(
                 "This project has {MAX_UPLOAD_SESSIONS} open upload sessions, which is the maximum. \
                  Complete or delete one first: GET /files?status=uploading lists them."
             );
-            FileApiError::with_code(StatusCode::CONFLICT, "too_many_upload_sessions", message)
+            FileApiError::with_code(ErrorCode::TooManyUploadSessions, message)
         }
         StorageRefusal::TooManyFiles { most } => {
             let message = format!(
                 "Your organization stores {most} files, the maximum of its plan. Delete some \
                  files, or upgrade the plan."
             );
-            FileApiError::with_code(forbidden, "quota_exceeded", message)
+            FileApiError::with_code(ErrorCode::StorageQuotaExceeded, message)
         }
         StorageRefusal::TooManyBytes { most, stored } => {
             let message = format!(
                 "Your organization stores {stored} of the {most} bytes that its plan allows, and \
                  this file would exceed the limit. Delete some files, or upgrade the plan."
             );
-            FileApiError::with_code(forbidden, "quota_exceeded", message)
+            FileApiError::with_code(ErrorCode::StorageQuotaExceeded, message)
         }
     }
 }
@@ -78,7 +75,7 @@ pub(crate) fn store_unavailable(condition: &DependencyHealth) -> FileApiError {
              it; `longshored doctor` shows how."
         ),
     };
-    FileApiError::unavailable("storage_unavailable", message, RETRY_AFTER_SECONDS)
+    FileApiError::unavailable(ErrorCode::StorageUnavailable, message, RETRY_AFTER_SECONDS)
 }
 
 pub(crate) fn scanner_unavailable(reason: &str) -> FileApiError {
@@ -86,7 +83,7 @@ pub(crate) fn scanner_unavailable(reason: &str) -> FileApiError {
         "The malware scanner does not work: {reason}. The operator of this installation must fix \
          it; `longshored doctor` shows how."
     );
-    FileApiError::unavailable("scanner_unavailable", message, RETRY_AFTER_SECONDS)
+    FileApiError::unavailable(ErrorCode::ScannerUnavailable, message, RETRY_AFTER_SECONDS)
 }
 
 /// A call to the object store failed, although the last health check succeeded.
@@ -98,8 +95,7 @@ pub(crate) fn store_call_failed(
 
 /// The uploaded bytes failed validation.
 pub(crate) fn validation_failed(flaw: FileFailureReason) -> FileApiError {
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    FileApiError::with_code(status, flaw.as_str(), validation_message(flaw))
+    FileApiError::with_code(ErrorCode::FileRejected(flaw), validation_message(flaw))
 }
 
 const fn validation_message(flaw: FileFailureReason) -> &'static str {

@@ -9,9 +9,10 @@ use store::shard::file::{self, FileFilter};
 use wire::file::FileListResponse;
 
 use crate::api_error::FileApiError;
+use crate::cursor;
 use crate::files::file_caller::FileCaller;
 use crate::files::state::FilesState;
-use crate::files::{cursor, validation};
+use crate::files::validation;
 
 pub(crate) async fn list(
     FileCaller(caller): FileCaller,

@@ -16,10 +16,11 @@ pub(crate) fn sign_upload(
     file: &FileRow,
     upload: &str,
     numbers: &[u32],
-) -> UploadGrantBody {
-    match UploadMethod::of(file.size_bytes) {
+) -> Result<UploadGrantBody, FileApiError> {
+    let body = match UploadMethod::of(file.size_bytes) {
         UploadMethod::SingleShot => {
             let grant = objects.post_grant(file.id, &file.declared());
+            let grant = grant.map_err(errors::store_call_failed)?;
             UploadGrantBody::Post {
                 url: grant.url,
                 fields: grant.fields,
@@ -30,6 +31,7 @@ pub(crate) fn sign_upload(
             let checksums = file.part_checksums.as_deref();
             let size = file.size_bytes;
             let grants = objects.part_grants(file.id, upload, size, numbers, checksums);
+            let grants = grants.map_err(errors::store_call_failed)?;
             let part = |(part_number, url)| UploadPartBody { part_number, url };
             UploadGrantBody::Multipart {
                 part_size_bytes: PART_BYTES,
@@ -38,7 +40,8 @@ pub(crate) fn sign_upload(
                 expires_at: WireTimestamp(grants.expires_at),
             }
         }
-    }
+    };
+    Ok(body)
 }
 
 /// The store's id of the multipart upload, which is created if there is none. Empty for one POST.

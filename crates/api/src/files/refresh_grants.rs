@@ -32,6 +32,6 @@ pub(crate) async fn refresh_grants(
     Ok(Json(RefreshedUploadResponse {
         id: file.id.to_string(),
         status: file.status.as_str(),
-        upload: presigned_grant::sign_upload(objects, &file, &begun, &numbers),
+        upload: presigned_grant::sign_upload(objects, &file, &begun, &numbers)?,
     }))
 }

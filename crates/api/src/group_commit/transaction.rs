@@ -1,5 +1,5 @@
-//! The transaction of a group: lock the accounts, then the referenced files; read the rows of
-//! capped keys; let the domain decide; write; commit.
+//! The transaction of a group: lock the accounts, then the referenced files, then the groups of
+//! cargo; read the rows of capped keys; let the domain decide; write; commit.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use domain::admission::LoadRefusal;
 use domain::error_chain;
 use domain::file::ReferencedFile;
 use domain::id::{CargoId, FileId, OrganizationId};
-use domain::key_spending::SpendingCap;
+use domain::key_spending::{self, CappedSpending, SpendingCap};
 use domain::time::Timestamp;
 use rand::RngExt as _;
 use store::encryption::WriteKeys;
 use store::shard::account::{self, LockedAccounts};
 use store::shard::file::reference;
+use store::shard::group::member::NewMember;
 use store::shard::key_spending::KeySpendings;
 use store::shard::load::{self, NewCargo};
 use store::shard::partition;
@@ -22,6 +23,7 @@ use store::shard::project_keys;
 use store::{Error, Shard, Transaction};
 
 use crate::group_commit::idempotency::EarlierLoads;
+use crate::group_commit::members::GroupMembers;
 use crate::group_commit::{PreparedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
 
 /// How long the writer tries to find out the result of a commit that was not answered.
@@ -126,6 +128,7 @@ async fn prepare(
         earlier: EarlierLoads::find(&mut tx, loads, now).await?,
         files: lock_files(&mut tx, loads, &locked).await?,
         spendings: read_key_spendings(&mut tx, loads, &locked, now).await?,
+        members: GroupMembers::read(&mut tx, loads, &locked, &keys).await?,
         locked,
     };
     let decided = decide(loads, rows, &keys, mode.skips_locked_accounts, now);
@@ -188,23 +191,18 @@ async fn read_key_spendings(
     KeySpendings::read(tx, &keys.collect()).await
 }
 
-/// Places the hold of a load on its account and, if its key has a spending cap, on the key's row:
-/// on both or on neither.
+/// Places the hold of a load on its account and, if its key has a spending cap, on the key's row.
 fn place_hold(
     load: &PreparedLoad,
     account: &mut Account,
     spendings: &mut KeySpendings,
     now: Timestamp,
 ) -> Result<(), AccountRefusal> {
-    let before = *account;
-    account.place_hold(&load.hold, load.monthly_tokens, now)?;
-    if let Some(SpendingCap { key, monthly }) = load.counted_cap()
-        && let Some(spending) = spendings.get_mut(key, first_day_of_month(now))
-    {
-        let placed = spending.place_hold(load.hold.amount, monthly);
-        return placed.inspect_err(|_| *account = before);
-    }
-    Ok(())
+    let capped = load.counted_cap().and_then(|SpendingCap { key, monthly }| {
+        let spending = spendings.get_mut(key, first_day_of_month(now))?;
+        Some(CappedSpending { spending, monthly })
+    });
+    key_spending::place_hold(&load.hold, account, capped, load.monthly_tokens, now)
 }
 
 /// Whether a load's files are still ready.
@@ -233,6 +231,8 @@ struct GroupRows {
     files: HashMap<FileId, ReferencedFile>,
     /// The month's rows of capped keys.
     spendings: KeySpendings,
+    /// The groups of the loads.
+    members: GroupMembers,
 }
 
 /// The rows to write, and the answers after the commit.
@@ -257,6 +257,7 @@ fn decide(
         mut earlier,
         files,
         mut spendings,
+        mut members,
     } = rows;
     let mut accounts: HashMap<OrganizationId, Account> = locked
         .accounts
@@ -275,10 +276,19 @@ fn decide(
             answers.push(Some(Err(StoreLoadError::KeyUnavailable)));
             continue;
         };
-        if let Some(answer) = earlier.answer(load, key) {
+        let repeated = earlier.answer(load, key);
+        if let Some(answer) = repeated.or_else(|| members.answer(load, key)) {
             answers.push(Some(answer));
             continue;
         }
+        let id = CargoId::new(now, load.caller.berth, rand::rng().random());
+        let member = match members.admit(load, id, key) {
+            Ok(member) => member,
+            Err(refusal) => {
+                answers.push(Some(Err(refusal)));
+                continue;
+            }
+        };
         if let Err(refusal) = check_files_ready(load, &files, now) {
             answers.push(Some(Err(StoreLoadError::File(refusal))));
             continue;
@@ -287,10 +297,12 @@ fn decide(
             answers.push(Some(Err(StoreLoadError::Refused(refusal))));
             continue;
         }
-        let id = CargoId::new(now, load.caller.berth, rand::rng().random());
         earlier.add(load, id);
+        if let Some(member) = &member {
+            members.add(member, id);
+        }
         answers.push(Some(Ok(StoredLoad::New(id))));
-        admitted.push(cargo_row(load, id));
+        admitted.push(cargo_row(load, id, member));
     }
     let before = locked.accounts.iter();
     let after = before.filter_map(|before| {
@@ -305,8 +317,10 @@ fn decide(
     }
 }
 
-fn cargo_row(load: &PreparedLoad, id: CargoId) -> NewCargo {
+fn cargo_row(load: &PreparedLoad, id: CargoId, member: Option<NewMember>) -> NewCargo {
     let callback = load.callback.as_ref();
+    let membership = load.membership.as_ref();
+    let custom_id = membership.and_then(|it| it.custom_id.as_ref());
     NewCargo {
         id,
         organization: load.caller.organization,
@@ -325,6 +339,9 @@ fn cargo_row(load: &PreparedLoad, id: CargoId) -> NewCargo {
         warnings: load.warnings.clone(),
         deadline_at: load.deadline_at,
         route_reason: load.route_reason,
+        trace: load.trace,
+        custom_id: custom_id.map(|it| it.as_str().to_owned()),
+        member,
     }
 }
 

@@ -1,11 +1,11 @@
-//! Reads the body: `params`, `callback_url`, `metadata` and the deadline.
+//! Reads the body: `params`, `callback_url`, `metadata`, the deadline and the group.
 
-use domain::callback_url::CallbackUrl;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 use wire::error_body::LocationStep;
 
 use super::deadline::{DeadlineAtReader, DeadlineSecondsReader, choose_deadline};
+use super::membership::{CUSTOM_ID, GROUP_ID, MembershipFields, POSITION};
 use super::nested_vendor_fields::BODY_FIELDS;
 use super::params::ParamsReader;
 use super::reader::{
@@ -22,6 +22,9 @@ const KEYS: &[&str] = &[
     "metadata",
     "deadline_seconds",
     "deadline_at",
+    GROUP_ID,
+    CUSTOM_ID,
+    POSITION,
 ];
 const MAX_METADATA_BYTES: usize = 4096;
 const METADATA_TOO_LONG: ValueMismatch =
@@ -47,6 +50,7 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
         let mut metadata = None;
         let mut deadline_seconds = FieldValue::Absent;
         let mut deadline_at = FieldValue::Absent;
+        let mut membership = MembershipFields::new();
         while let Some(key) = object.next_key_seed(KeySeed(KEYS))? {
             match key {
                 FieldKey::Known("params") => {
@@ -63,6 +67,9 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
                 FieldKey::Known("deadline_seconds") => {
                     deadline_seconds = object.next_value_seed(ReaderSeed(DeadlineSecondsReader))?;
                 }
+                FieldKey::Known(field @ (GROUP_ID | CUSTOM_ID | POSITION)) => {
+                    membership.read(field, &mut object)?;
+                }
                 FieldKey::Known(_) => {
                     deadline_at = object.next_value_seed(ReaderSeed(DeadlineAtReader))?;
                 }
@@ -73,7 +80,7 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
         }
         let params = params.required(faults, "params");
         let callback_url = callback_url.optional(faults, "callback_url");
-        let callback = callback_url.and_then(|url| match CallbackUrl::parse(&url, rules.schemes) {
+        let callback = callback_url.and_then(|url| match rules.parse_callback_url(&url) {
             Ok(callback) => Some(callback),
             Err(refusal) => {
                 faults.add_at("callback_url", "value_error", refusal.to_string());
@@ -84,12 +91,14 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
             .map_or(FieldValue::Absent, read_metadata)
             .optional(faults, "metadata");
         let deadline = choose_deadline(deadline_seconds, deadline_at, faults);
+        let membership = membership.check(faults);
         Ok(params
             .map(|params| ValidLoad {
                 params,
                 callback,
                 metadata,
                 deadline,
+                membership,
                 warnings: Vec::new(),
             })
             .into())

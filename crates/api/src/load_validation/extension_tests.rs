@@ -346,3 +346,20 @@ fn a_deadline_is_seconds_or_a_time() {
     body.deadline_at value_error: Input should be a time of RFC 3339, such as 2026-11-15T12:00:00Z
     ");
 }
+
+#[test]
+fn a_listener_may_be_named_unless_the_tunnel_is_off() {
+    let mut body = json!({"params": chat(json!({}))["params"], "callback_url": "listen://anna"});
+    let rules = LoadRules {
+        schemes: AllowedSchemes::HttpsOnly,
+        ..RULES
+    };
+    assert!(parse_load(body.to_string().as_bytes(), &rules).is_ok());
+    let rules = LoadRules {
+        allows_listeners: false,
+        ..RULES
+    };
+    assert!(parse_load(body.to_string().as_bytes(), &rules).is_err());
+    body["callback_url"] = json!("listen://Anna");
+    insta::assert_snapshot!(validation_errors(&body), @"body.callback_url value_error: callback_url must be listen:// and a name of 1 to 32 lowercase letters, digits and hyphens");
+}

@@ -7,6 +7,7 @@ use super::*;
 
 pub(super) const RULES: LoadRules = LoadRules {
     schemes: AllowedSchemes::HttpAndHttps,
+    allows_listeners: true,
     max_messages: 1000,
     max_references: 100,
     max_stop_sequences: 16,

@@ -9,23 +9,39 @@ use std::time::Instant;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{Method, StatusCode};
-use domain::id::{OrganizationId, ProjectId};
+use domain::id::{CargoId, OrganizationId, ProjectId};
+use domain::plan_limits::RateLimit;
 use domain::request_buckets::{RequestBuckets, RequestLimitExceeded};
 use domain::time::Clock;
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ErrorCode};
 
 /// Pages of an organization's audit log per minute, with all its tokens. All organizations share
 /// the database, and a page holds a thousand entries.
 const AUDIT_READS_PER_MINUTE: u32 = 60;
 
+/// Answers of `GET /whoami` per project and minute, because they read control.
+const IDENTITY_READS_PER_MINUTE: u32 = 60;
+/// Resends of one callback: one per second.
+const RESEND_RATE: RateLimit = RateLimit {
+    burst: 1,
+    per_minute: 60,
+};
+/// Estimates per organization: ten per second. Each may check a thousand loads, and an organization
+/// may have many projects.
+const ESTIMATE_RATE: RateLimit = RateLimit {
+    burst: 10,
+    per_minute: 600,
+};
+
 /// Requests per project and minute. A minute's requests may come at once.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteLimits {
-    /// Tracking, and reading files.
+    /// Tracking, lists, models, groups, and reading files.
     pub reads_per_minute: u32,
     /// Creating, completing, changing and deleting files: each locks rows, and most of them call
-    /// the object store.
+    /// the object store. Resending, cancelling, groups, and all other requests that change something but
+    /// loads, count as well.
     pub file_writes_per_minute: u32,
 }
 
@@ -35,6 +51,9 @@ pub(crate) struct RouteLimiter {
     file_writes: RequestBuckets<ProjectId>,
     /// None is the log of the whole service.
     audit_reads: RequestBuckets<Option<OrganizationId>>,
+    identity_reads: RequestBuckets<ProjectId>,
+    resends: RequestBuckets<(ProjectId, CargoId)>,
+    estimates: RequestBuckets<OrganizationId>,
     /// For tests. Otherwise the time since the start.
     clock: Option<Arc<dyn Clock>>,
     started: Instant,
@@ -46,6 +65,9 @@ impl RouteLimiter {
             reads: RequestBuckets::new(limits.reads_per_minute),
             file_writes: RequestBuckets::new(limits.file_writes_per_minute),
             audit_reads: RequestBuckets::new(AUDIT_READS_PER_MINUTE),
+            identity_reads: RequestBuckets::new(IDENTITY_READS_PER_MINUTE),
+            resends: RequestBuckets::with_rate(RESEND_RATE),
+            estimates: RequestBuckets::with_rate(ESTIMATE_RATE),
             clock,
             started: Instant::now(),
         }
@@ -74,11 +96,41 @@ impl RouteLimiter {
         self.audit_reads.take(log, self.now())
     }
 
+    pub(crate) fn count_identity_read(
+        &self,
+        project: ProjectId,
+    ) -> Result<(), RequestLimitExceeded> {
+        self.identity_reads.take(project, self.now())
+    }
+
+    /// Counts a resend of the callback of one cargo.
+    pub(crate) fn count_resend(&self, project: ProjectId, cargo: CargoId) -> Result<(), ApiError> {
+        let counted = self.resends.take((project, cargo), self.now());
+        counted.map_err(|exceeded| too_many_resends(exceeded.retry_after_seconds))
+    }
+
+    pub(crate) fn count_estimate(
+        &self,
+        organization: OrganizationId,
+    ) -> Result<(), RequestLimitExceeded> {
+        self.estimates.take(organization, self.now())
+    }
+
     fn now(&self) -> i64 {
         let elapsed = || i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
         let clock = self.clock.as_ref();
         clock.map_or_else(elapsed, |clock| clock.now().timestamp_micros())
     }
+}
+
+pub(crate) fn too_many_resends(seconds: u64) -> ApiError {
+    let message = format!(
+        "This callback was resent less than a second ago. At most one resend per cargo and second \
+         is accepted. Retry in {seconds} s."
+    );
+    ApiError::with_code(ErrorCode::RateLimitExceeded, message)
+        .with_field("retry_after_seconds", seconds)
+        .with_header(RETRY_AFTER, seconds.into())
 }
 
 impl From<RequestLimitExceeded> for ApiError {

@@ -10,7 +10,7 @@ use domain::plan_limits::RateLimit;
 use domain::token_bucket::{BucketLevel, TokenBucket};
 use http::{HeaderName, HeaderValue};
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ErrorCode};
 use crate::rate_limit::unsynced_tokens::{ReturnedTokens, TokenOrigin};
 
 const LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -143,8 +143,7 @@ impl RateLimitExceeded {
             "The rate limit of the {plan} plan is exceeded: {burst} requests at once, then \
              {per_minute} per minute. Retry in {seconds} s."
         );
-        let code = "rate_limit_exceeded";
-        let problem = ApiError::with_code(StatusCode::TOO_MANY_REQUESTS, code, message)
+        let problem = ApiError::with_code(ErrorCode::RateLimitExceeded, message)
             .with_field("plan", plan)
             .with_field("burst", burst)
             .with_field("sustained_requests_per_minute", per_minute)

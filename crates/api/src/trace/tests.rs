@@ -17,7 +17,7 @@ fn app() -> Router {
         .route("/panic", get(panic_handler))
         .fallback(api_error::not_found)
         .method_not_allowed_fallback(api_error::method_not_allowed);
-    trace_requests(routes)
+    trace_requests(routes, None)
 }
 
 async fn panic_handler() -> &'static str {

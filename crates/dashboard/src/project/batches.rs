@@ -197,6 +197,7 @@ impl BatchPage {
 fn cargo_chip(member: &ProjectBatchCargo) -> (&'static str, &'static str) {
     match (member.success, member.has_left) {
         (Some(true), _) => ("good", "succeeded"),
+        (Some(false), _) if member.is_cancelled => ("warm", "cancelled"),
         (Some(false), _) => ("bad", "failed"),
         (None, true) => ("warm", "requeued"),
         (None, false) => ("busy", "open"),

@@ -1,6 +1,9 @@
-//! A project's cargo: the list, the page of one cargo, loading, and resending its callback.
+//! A project's cargo: the list, the page of one cargo, loading, cancelling, and resending its
+//! callback.
 
 mod body;
+
+pub(crate) mod cancel;
 
 mod filter;
 

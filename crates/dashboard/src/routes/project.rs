@@ -110,6 +110,12 @@ pub(super) fn cargo() -> Vec<PageRoute> {
             cargo::resend::resend_callback,
         )
         .with_recent_proof(),
+        // Unwanted work is stopped without a further question.
+        post_route(
+            "/dashboard/project/{project}/cargo/{cargo}/cancel",
+            Project(Developer),
+            cargo::cancel::cancel,
+        ),
     ]
 }
 

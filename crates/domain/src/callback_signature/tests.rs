@@ -143,3 +143,14 @@ fn a_root_has_32_bytes_and_is_never_printed() {
     let secret = roots().secret(project(), 1);
     insta::assert_snapshot!(format!("{:?} {secret:?}", roots()), @"SigningRoots { current: SigningRoot(…), previous: None } SigningSecret(…)");
 }
+
+#[test]
+fn the_secret_of_a_listener_follows_from_its_key_and_its_name() {
+    let name = |text: &str| text.parse::<ListenerName>().unwrap();
+    let secret = |key: &[u8], text| SigningSecret::of_listener(key, project(), &name(text));
+    let one = secret(b"key", "anna");
+    assert_eq!(one, secret(b"key", "anna"));
+    assert_ne!(one, secret(b"key", "ben"));
+    assert_ne!(one, secret(b"other", "anna"));
+    assert!(one.reveal().starts_with("whsec_"));
+}

@@ -179,3 +179,19 @@ fn a_smaller_plan_takes_what_is_above_it() {
     bucket.refill(FREE, 0);
     assert_eq!(bucket.take(u32::MAX, 1), 100);
 }
+
+#[test]
+fn loads_beyond_the_bucket_take_the_time_of_its_refill() {
+    let rate = RateLimit {
+        burst: 10,
+        per_minute: 60,
+    };
+    let full = BucketLevel::full(rate);
+    assert_eq!(full.seconds_for(0, rate, 1), 0);
+    assert_eq!(full.seconds_for(10, rate, 1), 0);
+    assert_eq!(full.seconds_for(11, rate, 1), 1);
+    assert_eq!(full.seconds_for(1000, rate, 1), 990);
+    // A process with half of the limit.
+    assert_eq!(full.seconds_for(10, rate, 2), 10);
+    assert!(BucketLevel(0).seconds_for(u64::MAX, rate, 1) > 990);
+}

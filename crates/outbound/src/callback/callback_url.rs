@@ -115,6 +115,7 @@ mod tests {
             "a.example/x",
             "/x",
             "ftp://a.example/",
+            "listen://anna",
             "http://",
             "http://[::1%25lo]/",
         ] {

@@ -155,7 +155,9 @@ impl ObjectStore {
         call: &ObjectStoreCall<'_>,
     ) -> Result<Response<Incoming>, ObjectStoreFailure> {
         let bucket = &self.0.internal;
-        let signed = self.0.signer.presign(
+        let now = self.now();
+        let active = self.0.signers.valid_or_refreshed(now).await?;
+        let signed = active.signer.presign(
             UnsignedRequest {
                 method: &call.method,
                 host: &bucket.host,
@@ -164,7 +166,7 @@ impl ObjectStore {
                 headers: call.headers,
                 expires: SIGNATURE_LIFETIME,
             },
-            self.now(),
+            now,
         );
         let mut request = Request::builder()
             .method(&call.method)

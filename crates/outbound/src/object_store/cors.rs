@@ -75,7 +75,9 @@ impl ObjectStore {
             let why = format!("{origin} may not upload a part");
             return Err(ObjectStoreProbeFailure::new(UPLOAD_CHECK, why));
         }
-        let (link, from) = (self.presign_read(&key, &[]), [("origin", origin)]);
+        let link = self.presign_read(&key, &[]);
+        let link = link.map_err(probe_failure(ETAG_CHECK))?;
+        let from = [("origin", origin)];
         let read = self.send_as_caller(Method::GET, &link, &from, Bytes::new());
         let read = read.await.map_err(probe_failure(ETAG_CHECK))?;
         let shown = header_values(&read, "access-control-expose-headers");

@@ -21,6 +21,9 @@ pub enum ObjectStoreSetupFailure {
     Prefix,
     #[error("the keys and the region of the object store must not be empty")]
     Credentials,
+    /// What the environment says about credentials cannot be used.
+    #[error("no source of credentials for the object store: {0}")]
+    CredentialSource(String),
     #[error(transparent)]
     Tls(#[from] TlsSetupFailure),
 }
@@ -44,6 +47,9 @@ pub enum ObjectStoreFailure {
     },
     #[error("the object store sent an unreadable response to the request to {0}")]
     Unreadable(&'static str),
+    /// The credentials of a role could not be fetched, or have expired.
+    #[error("no valid credentials for the object store: {0}")]
+    NoCredentials(String),
     #[error("the object does not exist")]
     Missing,
     /// Its `ETag` is not the one that was read before.
@@ -119,6 +125,7 @@ impl ObjectStoreProbeFailure {
                     | ObjectStoreFailure::TimedOut(_)
                     | ObjectStoreFailure::ConnectionClosed
                     | ObjectStoreFailure::Failed { .. }
+                    | ObjectStoreFailure::NoCredentials(_)
             ),
         }
     }

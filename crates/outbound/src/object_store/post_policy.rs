@@ -40,6 +40,11 @@ pub(super) fn signed_fields(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    fields.extend(
+        signer
+            .session_token()
+            .map(|token| ("x-amz-security-token".to_owned(), token.to_owned())),
+    );
     let mut conditions = vec![
         json!({ "bucket": policy.bucket }),
         json!(["content-length-range", size_bytes, size_bytes]),
@@ -58,4 +63,48 @@ pub(super) fn signed_fields(
     fields.push(("policy".to_owned(), document));
     fields.push(("x-amz-signature".to_owned(), signature));
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::file::MediaType;
+
+    use super::*;
+
+    fn policy_document(fields: &[(String, String)]) -> serde_json::Value {
+        let policy = fields.iter().find(|(name, _)| name == "policy");
+        let document = BASE64.decode(&policy.unwrap().1).unwrap();
+        serde_json::from_slice(&document).unwrap()
+    }
+
+    #[test]
+    fn a_session_token_is_a_field_with_a_condition() {
+        let declared = FileDeclaration {
+            media_type: MediaType::Text,
+            size_bytes: 5,
+            sha256: Sha256([0; 32]),
+        };
+        let now = Timestamp::from_timestamp(1_451_347_200, 0).unwrap();
+        let policy = PostPolicy {
+            bucket: "examplebucket",
+            key: "staging/1",
+            declared: &declared,
+            expires_at: now,
+        };
+        let signer = || SigV4Signer::new("AKIA".to_owned(), "secret", "us-east-1".to_owned());
+        let condition = json!(["eq", "$x-amz-security-token", "token"]);
+        let has_condition = |fields: &[(String, String)]| {
+            let document = policy_document(fields);
+            let conditions = document["conditions"].as_array().unwrap();
+            conditions.contains(&condition)
+        };
+
+        let plain = signed_fields(&policy, &signer().unwrap(), now);
+        assert!(!has_condition(&plain));
+        let signer = signer().unwrap().with_session_token("token".to_owned());
+        let fields = signed_fields(&policy, &signer, now);
+        let token = ("x-amz-security-token".to_owned(), "token".to_owned());
+        assert!(fields.contains(&token) && has_condition(&fields));
+        assert_eq!(fields.len(), plain.len() + 1);
+    }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use chrono::SubsecRound as _;
 use domain::cargo::JOB_CANCEL_AGE;
 use domain::file::{FileDeclaration, MediaType, Sha256};
 use domain::id::FileId;
@@ -14,8 +13,10 @@ use http::Method;
 
 use super::ObjectStore;
 use super::content_disposition::attachment;
+use super::failure::ObjectStoreFailure;
 use super::key::ObjectKey;
 use super::post_policy::{self, PostPolicy};
+use super::signers::GrantSigner;
 use super::sigv4::UnsignedRequest;
 
 /// How long a download link is valid.
@@ -71,25 +72,33 @@ impl std::fmt::Debug for PartGrants {
 
 impl ObjectStore {
     /// For exactly these bytes and this media type, to the file's staging key.
-    pub fn post_grant(&self, file: FileId, declared: &FileDeclaration) -> PostGrant {
+    pub fn post_grant(
+        &self,
+        file: FileId,
+        declared: &FileDeclaration,
+    ) -> Result<PostGrant, ObjectStoreFailure> {
         self.post_grant_to(&self.staging_key(file), declared)
     }
 
-    pub(super) fn post_grant_to(&self, key: &ObjectKey, declared: &FileDeclaration) -> PostGrant {
+    pub(super) fn post_grant_to(
+        &self,
+        key: &ObjectKey,
+        declared: &FileDeclaration,
+    ) -> Result<PostGrant, ObjectStoreFailure> {
         let parts = &*self.0;
-        let now = self.now();
-        let expires_at = (now + parts.grant_lifetime).trunc_subsecs(0);
+        let signer = self.upload_signer()?;
+        let expires_at = signer.expires_at;
         let policy = PostPolicy {
             bucket: &parts.bucket,
             key: key.as_str(),
             declared,
             expires_at,
         };
-        PostGrant {
+        Ok(PostGrant {
             url: parts.public.url(&parts.public.path(None)),
-            fields: post_policy::signed_fields(&policy, &parts.signer, now),
+            fields: post_policy::signed_fields(&policy, signer.signer(), signer.signed_at),
             expires_at,
-        }
+        })
     }
 
     /// For parts of exactly their length, numbered from 1. Numbers beyond the last get no grant.
@@ -102,9 +111,9 @@ impl ObjectStore {
         size_bytes: u64,
         numbers: &[u32],
         checksums: Option<&[Sha256]>,
-    ) -> PartGrants {
+    ) -> Result<PartGrants, ObjectStoreFailure> {
         let key = self.staging_key(file);
-        let now = self.now();
+        let signer = self.upload_signer()?;
         let grant = |number: u32| {
             let length = part_bytes(size_bytes, number)?;
             let index = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -119,20 +128,20 @@ impl ObjectStore {
                 length,
                 checksum,
             };
-            Some((number, self.presign_part(&part, now)))
+            Some((number, self.presign_part(&part, &signer)))
         };
-        PartGrants {
+        Ok(PartGrants {
             parts: numbers.iter().copied().filter_map(grant).collect(),
             checksum_header: if checksums.is_some() {
                 STORE_CHECKSUM_HEADER
             } else {
                 LONGSHORE_CHECKSUM_HEADER
             },
-            expires_at: (now + self.0.grant_lifetime).trunc_subsecs(0),
-        }
+            expires_at: signer.expires_at,
+        })
     }
 
-    pub(super) fn presign_part(&self, part: &GrantedPart<'_>, now: Timestamp) -> String {
+    pub(super) fn presign_part(&self, part: &GrantedPart<'_>, signer: &GrantSigner) -> String {
         let (number, length) = (part.number.to_string(), part.length.to_string());
         let checksum = part.checksum.map(|Sha256(digest)| BASE64.encode(digest));
         let mut headers = vec![("content-length", length.as_str())];
@@ -142,44 +151,40 @@ impl ObjectStore {
                 .map(|digest| (STORE_CHECKSUM_HEADER, digest)),
         );
         let query = [("partNumber", number.as_str()), ("uploadId", part.upload)];
-        self.presign(
-            UnsignedRequest {
-                method: &Method::PUT,
-                host: &self.0.public.host,
-                path: &self.0.public.path(Some(part.key)),
-                query: &query,
-                headers: &headers,
-                expires: self.0.grant_lifetime,
-            },
-            now,
-        )
+        let presigned = signer.presign(UnsignedRequest {
+            method: &Method::PUT,
+            host: &self.0.public.host,
+            path: &self.0.public.path(Some(part.key)),
+            query: &query,
+            headers: &headers,
+            expires: signer.lifetime(),
+        });
+        self.0.public.url(&presigned)
     }
 
-    /// A link that downloads the object under a file name and never shows it inline.
+    /// A link that downloads the object under a file name and never shows it inline, and when it
+    /// expires.
     pub fn presign_download(
         &self,
         object: FileId,
         filename: &str,
         media_type: MediaType,
-    ) -> (String, Timestamp) {
-        let now = self.now();
+    ) -> Result<(String, Timestamp), ObjectStoreFailure> {
+        let signer = self.grant_signer(DOWNLOAD_LIFETIME)?;
         let disposition = attachment(filename);
         let query = [
             ("response-content-disposition", disposition.as_str()),
             ("response-content-type", media_type.as_str()),
         ];
-        let url = self.presign(
-            UnsignedRequest {
-                method: &Method::GET,
-                host: &self.0.public.host,
-                path: &self.0.public.path(Some(&self.published_key(object))),
-                query: &query,
-                headers: &[],
-                expires: DOWNLOAD_LIFETIME,
-            },
-            now,
-        );
-        (url, (now + DOWNLOAD_LIFETIME).trunc_subsecs(0))
+        let presigned = signer.presign(UnsignedRequest {
+            method: &Method::GET,
+            host: &self.0.public.host,
+            path: &self.0.public.path(Some(&self.published_key(object))),
+            query: &query,
+            headers: &[],
+            expires: signer.lifetime(),
+        });
+        Ok((self.0.public.url(&presigned), signer.expires_at))
     }
 
     /// A link for a provider that fetches an object while it runs a job. The same `since` gives
@@ -188,28 +193,39 @@ impl ObjectStore {
     /// A link is signed as of the time of loading and cannot be shorter than the life of its cargo:
     /// the cargo may be submitted up to its deadline, and its job may then run until it is
     /// cancelled. Later the provider has no use for it.
+    ///
+    /// None with the credentials of a role: they expire before that, and a rebuilt job would have
+    /// another session token in its links. The bytes are then sent in the request.
     pub fn presign_provider_link(
         &self,
         object: FileId,
         media_type: MediaType,
         since: Timestamp,
-    ) -> String {
+    ) -> Option<String> {
+        let signer = self.0.signers.permanent()?;
         let query = [("response-content-type", media_type.as_str())];
-        self.presign(
-            UnsignedRequest {
-                method: &Method::GET,
-                host: &self.0.public.host,
-                path: &self.0.public.path(Some(&self.published_key(object))),
-                query: &query,
-                headers: &[],
-                expires: provider_link_lifetime(),
-            },
-            since,
-        )
+        let request = UnsignedRequest {
+            method: &Method::GET,
+            host: &self.0.public.host,
+            path: &self.0.public.path(Some(&self.published_key(object))),
+            query: &query,
+            headers: &[],
+            expires: provider_link_lifetime(),
+        };
+        Some(self.0.public.url(&signer.presign(request, since)))
     }
 
-    fn presign(&self, request: UnsignedRequest<'_>, now: Timestamp) -> String {
-        self.0.public.url(&self.0.signer.presign(request, now))
+    /// Signs grants for uploads.
+    pub(super) fn upload_signer(&self) -> Result<GrantSigner, ObjectStoreFailure> {
+        self.grant_signer(self.0.grant_lifetime)
+    }
+
+    pub(super) fn grant_signer(
+        &self,
+        lifetime: Duration,
+    ) -> Result<GrantSigner, ObjectStoreFailure> {
+        let now = self.now();
+        Ok(GrantSigner::new(self.0.signers.valid(now)?, lifetime, now))
     }
 }
 

@@ -8,7 +8,7 @@ use super::ObjectStore;
 use super::call::{MAX_RESPONSE_BYTES, ObjectStoreResponse};
 use super::failure::ObjectStoreFailure;
 use super::key::ObjectKey;
-use super::presigned_grant::PostGrant;
+use super::presigned_grant::{DOWNLOAD_LIFETIME, PostGrant};
 use super::sigv4::UnsignedRequest;
 
 const BOUNDARY: &str = "longshore-probe-7f3c51d2";
@@ -60,17 +60,22 @@ impl ObjectStore {
     }
 
     /// A presigned link that reads one key.
-    pub(super) fn presign_read(&self, key: &ObjectKey, query: &[(&str, &str)]) -> String {
+    pub(super) fn presign_read(
+        &self,
+        key: &ObjectKey,
+        query: &[(&str, &str)],
+    ) -> Result<String, ObjectStoreFailure> {
         let public = &self.0.public;
+        let signer = self.grant_signer(DOWNLOAD_LIFETIME)?;
         let request = UnsignedRequest {
             method: &Method::GET,
             host: &public.host,
             path: &public.path(Some(key)),
             query,
             headers: &[],
-            expires: super::presigned_grant::DOWNLOAD_LIFETIME,
+            expires: signer.lifetime(),
         };
-        public.url(&self.0.signer.presign(request, self.now()))
+        Ok(public.url(&signer.presign(request)))
     }
 
     pub(super) fn unsigned_url(&self, key: &ObjectKey) -> String {

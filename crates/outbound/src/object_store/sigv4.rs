@@ -18,6 +18,8 @@ pub(super) struct SigV4Signer {
     /// The secret key prefixed with `AWS4`.
     secret: hmac::Key,
     region: String,
+    /// Credentials of a role have one.
+    session_token: Option<String>,
 }
 
 /// Header names are lowercase. The signer adds `host`.
@@ -45,7 +47,19 @@ impl SigV4Signer {
             access_key,
             secret: hmac_key(format!("AWS4{secret_key}").as_bytes()),
             region,
+            session_token: None,
         })
+    }
+
+    pub(super) fn with_session_token(self, token: String) -> Self {
+        Self {
+            session_token: Some(token),
+            ..self
+        }
+    }
+
+    pub(super) fn session_token(&self) -> Option<&str> {
+        self.session_token.as_deref()
     }
 
     pub(super) fn credential(&self, now: Timestamp) -> String {
@@ -77,6 +91,10 @@ impl SigV4Signer {
             ("X-Amz-Expires", &expires),
             ("X-Amz-SignedHeaders", &names),
         ];
+        query.extend(
+            self.session_token()
+                .map(|token| ("X-Amz-Security-Token", token)),
+        );
         query.extend(request.query);
         let query = canonical_query(&query);
 

@@ -59,7 +59,7 @@ pub(super) fn chat_with_role(role: &str) -> BatchItem {
     }))
 }
 
-/// A chat with one file: `image`, `pdf`, `csv`, `video` or `gone`.
+/// A chat with one file: `image`, `pdf`, `csv`, `video`, `unlinked` or `gone`.
 pub(super) fn chat_with_file(kind: &str, file: &str) -> BatchItem {
     item(json!({
         "model": "ours", "max_tokens": 5,
@@ -77,7 +77,7 @@ pub(super) struct FixtureMedia;
 impl MediaSource for FixtureMedia {
     fn media_type(&self, file: &str) -> Option<MediaType> {
         match file {
-            "image" => Some(MediaType::Png),
+            "image" | "unlinked" => Some(MediaType::Png),
             "pdf" => Some(MediaType::Pdf),
             "csv" => Some(MediaType::Csv),
             "video" => Some(MediaType::Mp4),
@@ -86,7 +86,7 @@ impl MediaSource for FixtureMedia {
     }
 
     fn url(&self, file: &str) -> Option<String> {
-        Some(format!("https://files.example/{file}?signature=1"))
+        (file != "unlinked").then(|| format!("https://files.example/{file}?signature=1"))
     }
 
     fn text(&self, _: &str) -> Option<String> {

@@ -14,7 +14,8 @@ use domain::reason_code::{CargoFailure, FailureCode};
 pub trait MediaSource: Send + Sync + fmt::Debug {
     fn media_type(&self, file: &str) -> Option<MediaType>;
 
-    /// A URL that the provider can fetch for as long as the job may run.
+    /// A URL that the provider can fetch for as long as the job may run. None if the object store
+    /// cannot sign one: then there are bytes.
     fn url(&self, file: &str) -> Option<String>;
 
     /// The content of a text document.
@@ -112,10 +113,18 @@ impl<'a> MediaFile<'a> {
         self.media_type == MediaType::Pdf
     }
 
+    /// None if the bytes must be in the request.
+    pub(super) fn link(&self) -> Option<String> {
+        self.media.url(self.file)
+    }
+
+    /// A link, or a `data:` URL with the bytes.
     pub(super) fn url(&self) -> Result<String, UnsupportedItem> {
-        self.media
-            .url(self.file)
-            .ok_or_else(|| missing_file(self.file))
+        if let Some(link) = self.link() {
+            return Ok(link);
+        }
+        let (media_type, data) = (self.media_type.as_str(), self.base64()?);
+        Ok(format!("data:{media_type};base64,{data}"))
     }
 
     pub(super) fn text(&self) -> Result<String, UnsupportedItem> {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use domain::callback_settings::{CallbackSettings, CallbackSettingsChange};
 use domain::callback_signature::{CallbackSigner, SigningRoot, SigningRoots};
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 
 use crate::support::{client, post};
@@ -16,7 +17,12 @@ async fn one_json_post_goes_to_the_exact_url() {
         receiver.port()
     );
     let attempt = client()
-        .post(&url, Bytes::from_static(br#"{"cargo_id":"crg_1"}"#), None)
+        .post(
+            &url,
+            Bytes::from_static(br#"{"cargo_id":"crg_1"}"#),
+            None,
+            None,
+        )
         .await;
     assert!(attempt.is_success(), "{attempt:?}");
     assert_eq!(
@@ -62,7 +68,7 @@ async fn a_large_body_arrives_whole() {
     let body = Bytes::from(vec![b'x'; 3_000_000]);
     assert!(
         client()
-            .post(&receiver.url(), body.clone(), None)
+            .post(&receiver.url(), body.clone(), None, None)
             .await
             .is_success()
     );
@@ -85,11 +91,25 @@ async fn a_signed_post_has_three_more_headers() {
     let signer = CallbackSigner::new(&roots, project, &settings.unwrap()).unwrap();
     let body = Bytes::from_static(b"{}");
     let signature = signer.sign(cargo, now, &body);
-    let attempt = client().post(&receiver.url(), body, Some(&signature)).await;
+    let attempt = client()
+        .post(&receiver.url(), body, Some(&signature), None)
+        .await;
     assert!(attempt.is_success(), "{attempt:?}");
     let head = &receiver.received()[0].head;
     let headers = "webhook-id: crg_019b76da807b774b805000000000002a\r\n\
                    webhook-timestamp: 1763240000\r\n\
                    webhook-signature: v1,hBy8bQT7EesEuw9GQYMvN4DD0FWDfKwJAbMZnamwBTA=\r\n";
     assert!(head.contains(headers), "{head}");
+}
+
+#[tokio::test]
+async fn a_traced_callback_carries_its_span() {
+    let receiver = ScriptedReceiver::start([plain_reply(200, "")]).await;
+    let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let trace = TraceContext::parse(traceparent);
+    let body = Bytes::from_static(b"{}");
+    let attempt = client().post(&receiver.url(), body, None, trace).await;
+    assert!(attempt.is_success(), "{attempt:?}");
+    let requests = receiver.received();
+    assert_eq!(requests[0].header("traceparent"), Some(traceparent));
 }

@@ -20,4 +20,5 @@ mod object_store_probe;
 mod probe;
 mod provider;
 mod rate_limits;
+mod role_credentials;
 mod ssrf_guard;

@@ -10,11 +10,11 @@ use domain::id::Berth;
 use futures::TryStreamExt as _;
 use outbound::object_store::{
     AddressingStyle, CopyResult, MultipartCompletion, ObjectArea, ObjectHead, ObjectKey,
-    ObjectStore, ObjectStoreFailure, Options, UploadedPart,
+    ObjectStore, ObjectStoreCredentials, ObjectStoreFailure, Options, UploadedPart,
 };
 use test_support::object_store::{
     RawResponse, declared, digest, file, file_in, object_store, object_store_with, options,
-    post_form, send,
+    post_form, send, static_keys,
 };
 use url::Url;
 
@@ -34,7 +34,7 @@ async fn read_object(objects: &ObjectStore, key: &ObjectKey) -> Vec<u8> {
 
 async fn upload_object(objects: &ObjectStore, bytes: &[u8]) -> ObjectKey {
     let file = file();
-    let sent = post_form(&objects.post_grant(file, &declared(bytes)), bytes).await;
+    let sent = post_form(&objects.post_grant(file, &declared(bytes)).unwrap(), bytes).await;
     assert_eq!(sent.status / 100, 2, "{sent:?}");
     objects.staging_key(file)
 }
@@ -54,7 +54,7 @@ fn part(number: u32, etag: &str) -> UploadedPart {
 #[tokio::test]
 async fn a_grant_takes_its_bytes_and_no_others() {
     let (objects, file) = (object_store().await, file());
-    let grant = objects.post_grant(file, &declared(BYTES));
+    let grant = objects.post_grant(file, &declared(BYTES)).unwrap();
     for wrong in [
         &b"two pallets of oranges!"[..],
         b"two pallets of orange",
@@ -97,7 +97,7 @@ async fn a_grant_ends() {
     };
     let objects = object_store_with(short).await;
     let file = file();
-    let sent = post_form(&objects.post_grant(file, &declared(BYTES)), BYTES).await;
+    let sent = post_form(&objects.post_grant(file, &declared(BYTES)).unwrap(), BYTES).await;
     assert_eq!(sent.status / 100, 4, "{sent:?}");
 }
 
@@ -161,7 +161,9 @@ async fn a_link_saves_the_file_under_its_name() {
     let to = objects.published_key(object);
     objects.copy(&from, &to, &head.etag).await.unwrap();
     let name = "grüße \"aus\" dem\r\nHafen.csv";
-    let (link, _) = objects.presign_download(object, name, MediaType::Csv);
+    let (link, _) = objects
+        .presign_download(object, name, MediaType::Csv)
+        .unwrap();
     let answer = send("GET", &link, &[], b"").await;
     assert_eq!((answer.status, answer.body.as_slice()), (200, BYTES));
     insta::assert_snapshot!(answer.header("content-disposition").unwrap(), @r#"attachment; filename="gr__e _aus_ dem  Hafen.csv"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%22aus%22%20dem%20%20Hafen.csv"#);
@@ -181,7 +183,9 @@ async fn parts_have_their_length_and_become_one() {
         .await
         .unwrap();
     let size = whole.len() as u64;
-    let grants = objects.part_grants(file, &upload, size, &[1, 2, 3], None);
+    let grants = objects
+        .part_grants(file, &upload, size, &[1, 2, 3], None)
+        .unwrap();
     assert_eq!(grants.checksum_header, "x-object-checksum-sha256");
     let numbers: Vec<u32> = grants.parts.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [1, 2]);
@@ -224,7 +228,9 @@ async fn declared_parts_are_checked_by_the_store_itself() {
     let upload = upload.unwrap();
     let sha256 = digest(BYTES);
     let size = BYTES.len() as u64;
-    let grants = objects.part_grants(file, &upload, size, &[1], Some(&[sha256]));
+    let grants = objects
+        .part_grants(file, &upload, size, &[1], Some(&[sha256]))
+        .unwrap();
     assert_eq!(grants.checksum_header, "x-amz-checksum-sha256");
     let url = &grants.parts[0].1;
     let encoded = BASE64.encode(sha256.0);
@@ -253,7 +259,7 @@ async fn an_upload_that_is_given_up_is_gone() {
     let (objects, file) = (object_store().await, file_in(berth));
     let upload = objects.begin_multipart(file, MediaType::Webm, false).await;
     let upload = upload.unwrap();
-    let grants = objects.part_grants(file, &upload, 5, &[1], None);
+    let grants = objects.part_grants(file, &upload, 5, &[1], None).unwrap();
     assert_eq!(put_part(&grants.parts[0].1, b"12345").await.status, 200);
     let open = objects.list_multipart_uploads(berth).await.unwrap();
     assert_eq!(open.len(), 1);
@@ -306,10 +312,14 @@ async fn calls_may_be_made_from_any_task() {
 #[tokio::test]
 async fn nothing_shows_the_secret() {
     let options = options();
-    let secret = options.secret_key.clone();
+    let keys = static_keys();
+    let secret = keys.secret_key;
     let debug = format!("{options:?}");
     let wrong = Options {
-        secret_key: "wrong".repeat(4),
+        credentials: ObjectStoreCredentials::Static {
+            access_key: keys.access_key,
+            secret_key: "wrong".repeat(4),
+        },
         ..options
     };
     let objects = object_store_with(wrong).await;
@@ -323,7 +333,7 @@ async fn nothing_shows_the_secret() {
         .list_objects(ObjectArea::Staging, Berth::new(1).unwrap(), None)
         .await;
     insta::assert_snapshot!(listed.unwrap_err(), @"the object store refused to list objects: status 403 (SignatureDoesNotMatch)");
-    let grant = objects.post_grant(file(), &declared(BYTES));
+    let grant = objects.post_grant(file(), &declared(BYTES)).unwrap();
     let debug = format!("{debug} {objects:?} {failure:?} {grant:?}");
     for hidden in [secret.as_str(), "wrongwrong", "ignature=", "svcdevkey"] {
         assert!(!debug.contains(hidden), "{debug}");
@@ -339,10 +349,15 @@ async fn grants_name_the_public_address() {
         ..options()
     };
     let objects = object_store_with(apart).await;
-    let grant = objects.post_grant(file(), &declared(BYTES));
+    let grant = objects.post_grant(file(), &declared(BYTES)).unwrap();
     assert_eq!(grant.url, "https://longshore-test.files.example/");
-    let (link, _) = objects.presign_download(file(), "x", MediaType::Png);
-    let parts = objects.part_grants(file(), "u/1", 5, &[1], None).parts;
+    let (link, _) = objects
+        .presign_download(file(), "x", MediaType::Png)
+        .unwrap();
+    let parts = objects
+        .part_grants(file(), "u/1", 5, &[1], None)
+        .unwrap()
+        .parts;
     for url in [&link, &parts[0].1] {
         assert!(
             url.starts_with("https://longshore-test.files.example/outbound/"),

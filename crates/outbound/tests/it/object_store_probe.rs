@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use outbound::object_store::{ObjectStore, ObjectStoreProbeFailure, ObjectStoreTimeouts, Options};
-use test_support::object_store::{object_store_with, options};
+use outbound::object_store::{
+    ObjectStore, ObjectStoreCredentials, ObjectStoreProbeFailure, ObjectStoreTimeouts, Options,
+};
+use test_support::object_store::{object_store_with, options, static_keys};
 use url::Url;
 use uuid::Uuid;
 
@@ -148,7 +150,10 @@ async fn an_unreachable_store_and_a_refusing_one_are_distinguished() {
     let failure = probe_failure(&object_store_with(elsewhere).await).await;
     insta::assert_snapshot!(failure, @"the bucket must belong to this installation: the object store refused to read the owner's mark: status 404 (NoSuchBucket)");
     let locked = Options {
-        access_key: "unknown".to_owned(),
+        credentials: ObjectStoreCredentials::Static {
+            access_key: "unknown".to_owned(),
+            secret_key: static_keys().secret_key,
+        },
         ..options()
     };
     let failure = probe_failure(&object_store_with(locked).await).await;

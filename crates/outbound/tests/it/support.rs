@@ -69,7 +69,9 @@ pub(crate) fn client_with_rules(
 }
 
 pub(crate) async fn post(client: &HttpCallbackClient, url: &str) -> CallbackAttempt {
-    client.post(url, Bytes::from_static(b"{}"), None).await
+    client
+        .post(url, Bytes::from_static(b"{}"), None, None)
+        .await
 }
 
 pub(crate) fn attempt_error(attempt: &CallbackAttempt) -> &str {

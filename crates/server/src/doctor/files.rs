@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::error_chain;
+use domain::time::{Timestamp, to_wire};
 use outbound::malware_scanner::ScannerProbeFailure;
 use outbound::object_store::ObjectStoreProbeFailure;
 use outbound::probe::Prober;
+use outbound::role_credentials::RoleCredentialFailure;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -50,6 +52,10 @@ async fn check_store(
     backends: &FileBackends,
     installation: Option<Uuid>,
 ) {
+    if let Some(source) = backends.objects.credential_source() {
+        let fetched = backends.objects.refresh_credentials().await;
+        report_credentials(found, &source.to_string(), fetched);
+    }
     let Some(installation) = installation else {
         let text = "not checked: the id of this installation cannot be read from control";
         found.warning("probes", text, "see the errors of control");
@@ -57,6 +63,25 @@ async fn check_store(
     };
     let probed = timeout(PROBE_TIMEOUT, backends.objects.probe(installation)).await;
     report_store(found, probed.ok());
+}
+
+/// None with static keys.
+fn report_credentials(
+    found: &mut DependencyFindings,
+    source: &str,
+    fetched: Option<Result<Timestamp, RoleCredentialFailure>>,
+) {
+    const CHECK: &str = "credentials";
+    match fetched {
+        Some(Ok(expires_at)) => {
+            let until = to_wire(expires_at);
+            found.ok(CHECK, &format!("from {source}, valid until {until}"));
+        }
+        Some(Err(failure)) => {
+            found.wrong(CHECK, &format!("from {source}: {failure}"), CREDENTIALS_FIX);
+        }
+        None => {}
+    }
 }
 
 /// No answer means a timeout.
@@ -77,12 +102,17 @@ fn report_store(
     }
 }
 
+const CREDENTIALS_FIX: &str = "give this process a role: annotate its service account and let the \
+     role trust it (EKS), or attach a role to the task (ECS) or the instance (EC2); then restart";
+
 const STORE_UNREACHABLE_FIX: &str =
     "start the object store, or correct SVC_OBJECTS_URL; until then files wait, loads continue";
 
 fn store_fix(failure: &ObjectStoreProbeFailure) -> &'static str {
     let (check, why) = (failure.check, failure.why.as_str());
-    if failure.is_unreachable {
+    if why.starts_with("no valid credentials") {
+        CREDENTIALS_FIX
+    } else if failure.is_unreachable {
         STORE_UNREACHABLE_FIX
     } else if why.contains("NoSuchBucket") {
         "create the bucket, or correct SVC_OBJECTS_BUCKET"
@@ -221,6 +251,24 @@ mod tests {
 
         errors: 7
         ");
+    }
+
+    #[test]
+    fn a_role_without_credentials_is_reported_with_a_fix() {
+        let mut store = DependencyFindings::new("object store");
+        let failure = RoleCredentialFailure::NoRole;
+        report_credentials(&mut store, "EC2 instance metadata", Some(Err(failure)));
+        let text = rendered(store);
+        assert!(text.contains("from EC2 instance metadata: the EC2 instance has no role"));
+        assert!(text.contains("fix: give this process a role"), "{text}");
+        let mut store = DependencyFindings::new("object store");
+        report_credentials(
+            &mut store,
+            "container credentials",
+            Some(Ok(Timestamp::default())),
+        );
+        let until = "from container credentials, valid until 1970-01-01T00:00:00.000000Z";
+        assert!(rendered(store).contains(until));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Health checks of the object store and the scanner: all probes at first, then pings. A process
-//! that parses files also checks that its sandbox works.
+//! that parses files also checks that its sandbox works. Credentials of a role are refreshed here.
 //!
 //! A backend that was unreachable may return with another configuration, so it must pass all probes
 //! again.
@@ -52,6 +52,7 @@ impl FileHealthChecker {
     pub(super) async fn run(&self) {
         tokio::join!(
             self.watch_store(),
+            self.refresh_credentials(),
             self.watch_scanner(),
             self.watch_sandbox()
         );
@@ -92,6 +93,20 @@ impl FileHealthChecker {
             Ok(()) => DependencyHealth::Healthy,
             Err(failure) if failure.is_unreachable => DependencyHealth::Unreachable(failure.why),
             Err(failure) => DependencyHealth::ProbeFailed(failure.to_string()),
+        }
+    }
+
+    /// The only task that refreshes the credentials of a role before they expire.
+    async fn refresh_credentials(&self) {
+        while let Some(refreshed) = self.backends.objects.refresh_credentials().await {
+            let condition = match refreshed {
+                Ok(_) => DependencyHealth::Healthy,
+                Err(failure) => DependencyHealth::Unreachable(failure.to_string()),
+            };
+            self.publish("object_store_credentials", &condition, |health| {
+                &mut health.credentials
+            });
+            sleep(CHECK_INTERVAL).await;
         }
     }
 

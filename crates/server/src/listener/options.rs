@@ -20,6 +20,8 @@ pub struct Options {
     /// From the first byte of a request to its last. A large body gets more time: see
     /// `request_body`.
     pub request_timeout: Duration,
+    /// How long no byte of a request body may arrive while its route waits for one.
+    pub body_idle_timeout: Duration,
     /// How long a connection stays open between requests. It is longer than the 60 s of common
     /// load balancers, so that the balancer closes first.
     pub idle_timeout: Duration,
@@ -39,6 +41,7 @@ impl Default for Options {
             max_connections_per_address: 1024,
             trusted_proxies: Vec::new(),
             request_timeout: Duration::from_secs(30),
+            body_idle_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             min_shed_age: Duration::from_millis(250),

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use domain::streamed_body::StreamedBodyFlag;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
@@ -45,6 +46,10 @@ impl BodyBudget {
         self.used.load(Ordering::Relaxed)
     }
 
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     fn take(&self, bytes: usize) -> bool {
         let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.max);
         self.used
@@ -53,17 +58,29 @@ impl BodyBudget {
     }
 }
 
+/// What a body has to keep to.
+#[derive(Debug)]
+pub(super) struct BodyRules {
+    pub(super) budget: Arc<BodyBudget>,
+    /// Without the extra time for large bodies.
+    pub(super) deadline: Instant,
+    /// How long the route may wait for the next bytes.
+    pub(super) idle_timeout: Duration,
+    /// Set if the route stores the body while it arrives.
+    pub(super) streamed: StreamedBodyFlag,
+}
+
 /// Fails with `TimedOut` when it arrives too slowly, and with `QuotaExceeded` when the budget is
 /// used up.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     incoming: Option<Incoming>,
     activity: Arc<ConnectionActivity>,
-    budget: Arc<BodyBudget>,
-    /// Without the extra time for large bodies.
-    deadline: Instant,
+    rules: BodyRules,
     received: usize,
     taken: usize,
+    /// Since when the route waits for bytes.
+    waiting_since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -71,34 +88,46 @@ impl RequestBody {
     pub(super) fn new(
         incoming: Incoming,
         activity: Arc<ConnectionActivity>,
-        budget: Arc<BodyBudget>,
-        deadline: Instant,
+        rules: BodyRules,
     ) -> Self {
         Self {
             incoming: Some(incoming),
             activity,
-            budget,
-            deadline,
+            rules,
             received: 0,
             taken: 0,
+            waiting_since: None,
             timer: None,
         }
     }
 
     fn count(&mut self, bytes: usize) -> io::Result<()> {
         self.received += bytes;
-        let more = self.received.saturating_sub(UNBUDGETED_BYTES) - self.taken;
-        if !self.budget.take(more) {
+        // A route that stores the body has stored the pieces before this one.
+        let in_memory = if self.rules.streamed.is_set() {
+            bytes
+        } else {
+            self.received
+        };
+        let counted = in_memory.saturating_sub(UNBUDGETED_BYTES);
+        let more = counted.saturating_sub(self.taken);
+        if !self.rules.budget.take(more) {
             metrics::counter!("longshore_http_request_bodies_over_budget_total").increment(1);
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        self.taken += more;
+        self.rules
+            .budget
+            .give_back(self.taken.saturating_sub(counted));
+        self.taken = counted;
         Ok(())
     }
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let seconds = self.received as u64 / MIN_BYTES_PER_SECOND;
-        let deadline = self.deadline + Duration::from_secs(seconds);
+        let waiting_since = *self.waiting_since.get_or_insert_with(Instant::now);
+        let deadline = self.rules.deadline + Duration::from_secs(seconds);
+        // A body that came fast has a late deadline, but it may not stand still until then.
+        let deadline = deadline.min(waiting_since + self.rules.idle_timeout);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
@@ -111,14 +140,14 @@ impl RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.taken, Ordering::Relaxed);
+        self.rules.budget.give_back(self.taken);
         let Some(incoming) = self.incoming.take() else {
             return;
         };
         if incoming.is_end_stream() {
             self.activity.body_received();
         } else {
-            let (activity, deadline) = (Arc::clone(&self.activity), self.deadline);
+            let (activity, deadline) = (Arc::clone(&self.activity), self.rules.deadline);
             tokio::spawn(async move {
                 let _late = timeout_at(deadline, discard_rest(incoming)).await;
                 activity.body_received();
@@ -150,6 +179,9 @@ impl Body for RequestBody {
         let frame = Pin::new(&mut *incoming).poll_frame(cx);
         if incoming.is_end_stream() {
             self.activity.body_received();
+        }
+        if frame.is_ready() {
+            self.waiting_since = None;
         }
         match frame {
             Poll::Ready(Some(Ok(frame))) => {

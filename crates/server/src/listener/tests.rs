@@ -1,5 +1,6 @@
 //! Graceful shutdown of a listener: requests in flight are finished.
 
+mod body_limits;
 mod forwarded_clients;
 mod shed_order;
 mod slow_clients;

@@ -27,14 +27,20 @@ choices! {
     SignInMethods { "password_and_sso" PasswordAndSso, "sso" SsoOnly, }
     /// Who must sign in with a second factor.
     SecondFactor { "optional" Optional, "operators" Operators, "everyone" Everyone, }
+    /// Whether callbacks can go to programs that listen under a name.
+    ListenTunnelSwitch { "on" On, "off" Off, }
     /// The format of log lines.
     LogFormat { "json" Json, "text" Text, }
     /// What happens in production with an address whose connections may be unencrypted.
     PlaintextConnections { "refuse" Refuse, "allow" Allow, }
     /// Whether a provider must say when a person entered their credentials.
     AuthTime { "required" Required, "optional" Optional, }
+    /// Whether the formats of other providers are served.
+    Dropins { "on" On, "off" Off, }
     /// Where the bucket name goes in a URL of the object store.
     BucketStyle { "path" Path, "virtual" Virtual, }
+    /// Where the credentials of the object store come from.
+    ObjectCredentials { "static" Static, "environment" Environment, }
 }
 
 impl From<Environment> for AllowedSchemes {

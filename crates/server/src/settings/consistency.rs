@@ -1,6 +1,6 @@
 //! Checks that settings do not contradict each other.
 
-use crate::settings::choice::SignInMethods;
+use crate::settings::choice::{ObjectCredentials, SignInMethods};
 use crate::settings::table::SettingValues;
 
 /// A setting's name and why it conflicts with another setting.
@@ -39,6 +39,10 @@ pub(super) fn check(values: &SettingValues) -> Vec<SettingConflict> {
     if values.sign_in == SignInMethods::SsoOnly && values.oidc_issuer.is_none() {
         let text = "is not set, but SVC_SIGN_IN is sso; without an issuer, people cannot sign in";
         conflicts.push(("SVC_OIDC_ISSUER", text));
+    }
+    if values.tracing_endpoint.is_none() && !values.tracing_headers.0.is_empty() {
+        let text = "is not set, but SVC_TRACING_HEADERS is; set it to the URL of the collector";
+        conflicts.push(("SVC_TRACING_ENDPOINT", text));
     }
     conflicts.extend(check_master_key(values));
     conflicts.extend(check_redis(values));
@@ -93,10 +97,9 @@ fn check_redis(values: &SettingValues) -> Vec<SettingConflict> {
     conflicts
 }
 
-/// An object store needs its bucket, both keys and a scanner.
+/// An object store needs its bucket, both keys or a role, and a scanner.
 fn check_files(values: &SettingValues) -> Vec<SettingConflict> {
-    let parts = [
-        ("SVC_OBJECTS_BUCKET", values.objects_bucket.is_some()),
+    let keys = [
         (
             "SVC_OBJECTS_ACCESS_KEY",
             values.objects_access_key.is_some(),
@@ -106,20 +109,28 @@ fn check_files(values: &SettingValues) -> Vec<SettingConflict> {
             values.objects_secret_key.is_some(),
         ),
     ];
+    let mut parts = vec![("SVC_OBJECTS_BUCKET", values.objects_bucket.is_some())];
+    let mut conflicts = Vec::new();
+    match values.objects_credentials {
+        ObjectCredentials::Static => parts.extend(keys),
+        ObjectCredentials::Environment => {
+            let text = "is set, but SVC_OBJECTS_CREDENTIALS is environment; unset one of them";
+            let given = keys.into_iter().filter(|(_, given)| *given);
+            conflicts.extend(given.map(|(name, _)| (name, text)));
+        }
+    }
     if values.objects_url.is_none() {
         let has_public =
             values.objects_public_url.is_some() || values.objects_public_connect.is_some();
         let given = parts.iter().any(|(_, given)| *given) || has_public;
         let text = "is not set, but another SVC_OBJECTS_… is; set it to the URL of the object \
                     store, such as http://storage.internal:8333";
-        return given
-            .then_some(("SVC_OBJECTS_URL", text))
-            .into_iter()
-            .collect();
+        conflicts.extend(given.then_some(("SVC_OBJECTS_URL", text)));
+        return conflicts;
     }
     let missing = parts.into_iter().filter(|(_, given)| !given);
     let text = "is not set, but SVC_OBJECTS_URL is; the object store needs a bucket and both keys";
-    let mut conflicts: Vec<SettingConflict> = missing.map(|(name, _)| (name, text)).collect();
+    conflicts.extend(missing.map(|(name, _)| (name, text)));
     if values.scanner.is_none() {
         let text = "is not set, but SVC_OBJECTS_URL is; every file must be scanned";
         conflicts.push(("SVC_SCANNER", text));

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use domain::callback_signature::SigningRoot;
 use domain::retry_schedule::RetrySchedule;
+use domain::trace_context::SampleRatio;
+use http::Uri;
 use ipnet::IpNet;
 use outbound::master_key::MasterKeyCommand;
 use url::Url;
@@ -15,9 +17,10 @@ use crate::clock::ClockSpeed;
 use crate::settings::SettingsReader;
 use crate::settings::address::{DatabaseUrl, ShardAddress, database, optional, redis, shards};
 use crate::settings::choice::{
-    AuthTime, BucketStyle, Deployment, Environment, LogFormat, PlaintextConnections, SecondFactor,
-    SignInMethods, choice,
+    AuthTime, BucketStyle, Deployment, Dropins, Environment, ListenTunnelSwitch, LogFormat,
+    ObjectCredentials, PlaintextConnections, SecondFactor, SignInMethods, choice,
 };
+use crate::settings::collector::{CollectorHeaders, collector, collector_headers, sample_ratio};
 use crate::settings::files::{
     CorsOrigins, ScannerAddress, Secret, bucket, host_and_port, origins, prefix, region, scanner,
     secret, store,
@@ -183,6 +186,8 @@ settings! {
         "Seconds to wait before each retry of a callback, separated by commas.";
     Plain "SVC_CALLBACK_TIMEOUT_SECONDS" callback_timeout: Duration = "30", seconds::<1, 300>,
         "Maximum duration of one callback attempt, including connecting and reading the response.";
+    Plain "SVC_LISTEN_TUNNEL" listen_tunnel: ListenTunnelSwitch = "on", choice,
+        "on: a load may name listen://NAME as its callback_url, and a program that listens under that name with the project's API key gets the callbacks (GET /listen). off: such a URL is refused. Set the same for serve and work.";
     Plain "SVC_CALLBACK_ALLOW_CIDRS" callback_allow: Vec<IpNet> = "", cidrs,
         "Private address ranges that callbacks may reach, such as 10.0.0.0/8,fd00::/8. By default callbacks reach public addresses only.";
     Plain "SVC_CALLBACK_DENY_CIDRS" callback_deny: Vec<IpNet> = "", cidrs,
@@ -214,6 +219,8 @@ settings! {
         "Where the bucket name goes: path (host/bucket) or virtual (bucket.host).";
     Plain "SVC_OBJECTS_PREFIX" objects_prefix: String = "", prefix,
         "Prefix of every object key, such as longshore/.";
+    Plain "SVC_OBJECTS_CREDENTIALS" objects_credentials: ObjectCredentials = "static", choice,
+        "Where the credentials of the object store come from: static (SVC_OBJECTS_ACCESS_KEY and SVC_OBJECTS_SECRET_KEY) or environment (an IAM role: web identity, container credentials or EC2 instance metadata, as the AWS_… variables say).";
     Hidden "SVC_OBJECTS_ACCESS_KEY" objects_access_key: Option<Secret> = "", optional(secret),
         "Access key of the object store.";
     Hidden "SVC_OBJECTS_SECRET_KEY" objects_secret_key: Option<Secret> = "", optional(secret),
@@ -243,6 +250,8 @@ settings! {
 
     Plain "SVC_MAX_BODY_BYTES" max_body_bytes: usize = "10485760", whole_number::<usize, 1_024, 1_073_741_824>,
         "Maximum size of a request body. Larger requests are refused with 413.";
+    Plain "SVC_DROPINS" dropins: Dropins = "on", choice,
+        "on: also serves Anthropic's Message Batches under /anthropic and OpenAI's Batches under /openai, so that their clients work with another base URL. off: these paths answer 404.";
     Plain "SVC_BODY_BUDGET_BYTES" body_budget_bytes: usize = "268435456", whole_number::<usize, 1_048_576, 1_099_511_627_776>,
         "Maximum bytes of all request bodies that one process receives at the same time. Requests beyond it are refused with 503.";
     Plain "SVC_REQUEST_TIMEOUT_SECONDS" request_timeout: Duration = "30", seconds::<1, 3_600>,
@@ -251,6 +260,8 @@ settings! {
         "Maximum number of open client connections, at most three quarters of ulimit -n. Beyond it, idle, half-open and unread connections are closed, first those without an authenticated request; when all are busy, new ones get 503.";
     Plain "SVC_MAX_CONNECTIONS_PER_ADDRESS" max_connections_per_address: usize = "1024", whole_number::<usize, 1, 1_000_000>,
         "The same limit for one client address (IPv6: one /64). Loopback and SVC_TRUSTED_PROXIES are exempt; behind them it limits the requests in progress of each forwarded client.";
+    Plain "SVC_WAIT_MAX_SECONDS" wait_max: Duration = "50", seconds::<1, 60>,
+        "Maximum time that a request with wait waits for its cargo (long-poll). Keep it below the timeout of your load balancer, which is often 60 seconds.";
     Plain "SVC_MAX_LIVE_STREAMS" max_live_streams: usize = "512", whole_number::<usize, 1, 100_000>,
         "Maximum number of dashboard pages that one process updates live. Further pages are shown, but not updated.";
     Plain "SVC_MAX_LIVE_STREAMS_PER_PERSON" max_live_streams_per_person: usize = "32", whole_number::<usize, 1, 100_000>,
@@ -296,4 +307,11 @@ settings! {
         "Log format: json or text. Logs go to standard error.";
     Plain "SVC_AUDIT_FILE" audit_file: Option<PathBuf> = "", path,
         "File to which longshored serve appends the audit log as JSON lines, for a SIEM, or - for standard output. Of several processes with this setting, one writes at a time. Rename the file to rotate it.";
+
+    Plain "SVC_TRACING_ENDPOINT" tracing_endpoint: Option<Uri> = "", optional(collector),
+        "URL of a collector to which spans are exported by OTLP over HTTP as JSON, such as http://collector:4318; /v1/traces is added if it has no path. Without it, nothing is traced. Set the same for serve and work.";
+    Plain "SVC_TRACING_SAMPLE" tracing_sample: SampleRatio = "0.01", sample_ratio,
+        "Share of loads that is traced, from 0 to 1. A caller that sends traceparent decides for its own loads.";
+    Hidden "SVC_TRACING_HEADERS" tracing_headers: CollectorHeaders = "", collector_headers,
+        "Headers that are sent to the collector, such as authorization=Basic dXNlcjpwYXNz, separated by commas.";
 }

@@ -201,6 +201,26 @@ fn a_store_comes_with_all_that_it_needs() {
 }
 
 #[test]
+fn a_store_with_a_role_needs_no_keys() {
+    let given = [
+        DATABASE,
+        ("SVC_OBJECTS_URL", "https://s3.eu-west-1.amazonaws.com"),
+        ("SVC_OBJECTS_BUCKET", "longshore"),
+        ("SVC_OBJECTS_CREDENTIALS", "environment"),
+        ("SVC_SCANNER", "tcp://clamd:3310"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "/var/run/token"),
+        ("AWS_ROLE_ARN", "arn:aws:iam::1:role/longshore"),
+    ];
+    assert!(reading(&given).settings().is_ok());
+    let key = ("SVC_OBJECTS_ACCESS_KEY", "hunter2");
+    insta::assert_snapshot!(failure_text(&[&given[..6], &[key][..]].concat()), @r"
+    the settings are invalid; `longshored config` explains each one
+      SVC_OBJECTS_ACCESS_KEY: is set, but SVC_OBJECTS_CREDENTIALS is environment; unset one of them
+      AWS_ROLE_ARN: is not set, but AWS_WEB_IDENTITY_TOKEN_FILE is; set it to the role of this process
+    ");
+}
+
+#[test]
 fn shards_and_control_may_live_apart() {
     let given = [
         DATABASE,

@@ -22,6 +22,8 @@ mod files;
 
 mod form_input;
 
+mod groups;
+
 mod api_keys;
 
 mod usage;

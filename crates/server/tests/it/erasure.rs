@@ -69,7 +69,13 @@ async fn plant_marker(service: &TestService, customer: &Customer) {
     let of_project = format!("cargo in (select id from shard.cargo where project = '{project}')");
     let shard = format!(
         "update shard.request set codec = 0, body = '{MARKER}', metadata = '{MARKER}',
-             warnings = '{MARKER}' where {of_project};
+             warnings = '{MARKER}', custom_id = '{MARKER}' where {of_project};
+         insert into shard.cargo_group (id, organization, project, name, metadata, callback_url,
+                 callback_host, created_at)
+             values ('{project}', '{organization}', '{project}', '{MARKER}', '{MARKER}',
+                 '{MARKER}', '{MARKER}', '2026-01-01');
+         insert into shard.group_failure (group_id, label, count, cargo)
+             values ('{project}', '{MARKER}', 1, gen_random_uuid());
          update shard.outcome set codec = 0, body = '{MARKER}' where {of_project};
          update shard.attempt set error = '{MARKER}', answer = '{MARKER}' where {of_project};
          update shard.trouble set label = '{MARKER}' where project = '{project}';
@@ -86,6 +92,12 @@ async fn plant_marker(service: &TestService, customer: &Customer) {
                  next_at, started_by, started_at)
              values (gen_random_uuid(), '{organization}', '{project}', '{MARKER}',
                  gen_random_uuid(), gen_random_uuid(), 1, 1, '2026-01-01', 'console', '2026-01-01');
+         insert into shard.listener (project, name, id, seen_at)
+             values ('{project}', '{MARKER}', '{project}', '2100-01-01');
+         insert into shard.handover (id, listener, project, cargo, number, header_names,
+                 header_values, codec, body, created_at, error, answer_codec, answer)
+             values ('{project}', '{project}', '{project}', '{project}', 1, '{{}}', '{{}}', 0,
+                 '{MARKER}', '2100-01-01', '{MARKER}', 0, '{MARKER}');
          insert into shard.storage (organization, files, bytes) values ('{organization}', 1, 10);
          with made as (
              insert into shard.object (id, organization, project, sha256, size_bytes, media_type,
@@ -97,7 +109,17 @@ async fn plant_marker(service: &TestService, customer: &Customer) {
                  size_bytes, sha256, scan_status, ttl_seconds, metadata, created_at, staged, object)
              values ('{project}', '{organization}', '{project}', 'ready', 'document', 'text/plain',
                  '{MARKER}', 10, decode(repeat('ab', 32), 'hex'), 'clean', 3600, '{MARKER}',
-                 '2026-01-01', false, '{project}')"
+                 '2026-01-01', false, '{project}');
+         insert into shard.parcel (id, organization, project, facade, filename, created_at, expires_at)
+             values ('{project}', '{organization}', '{project}', 2, '{MARKER}', '2026-01-01',
+                 '2100-01-01');
+         insert into shard.parcel_block (parcel, block, first_item, codec, body)
+             values ('{project}', 0, 0, 0, '{MARKER}');
+         insert into shard.dropin_batch (group_id, organization, project, api_key, facade, parcel,
+                 created_at, expires_at, items, options, body_digest, idempotency_key, is_retry,
+                 failure)
+             values ('{project}', '{organization}', '{project}', '{project}', 2, '{project}',
+                 '2026-01-01', '2100-01-01', 1, '{MARKER}', '', '{MARKER}', false, '{MARKER}')"
     );
     execute(&service.north.pool, shard).await;
     let control = format!(

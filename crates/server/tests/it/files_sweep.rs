@@ -51,7 +51,9 @@ async fn put_unknown_object(fixture: &FileStageFixture) -> FileId {
 
 async fn put_staged(objects: &ObjectStore, id: FileId) {
     let bytes = sample_files::text(50);
-    let grant = objects.post_grant(id, &declaration(&bytes, MediaType::Text));
+    let grant = objects
+        .post_grant(id, &declaration(&bytes, MediaType::Text))
+        .unwrap();
     assert_eq!(post_form(&grant, &bytes).await.status / 100, 2);
 }
 
@@ -130,6 +132,7 @@ async fn nothing_is_removed_from_an_unverified_store() {
         let probe = DependencyHealth::Healthy;
         fixture.health.send_replace(FilesHealth {
             store,
+            credentials: DependencyHealth::NotConfigured,
             scanner,
             probe,
         });
@@ -146,6 +149,7 @@ async fn nothing_is_removed_from_an_unverified_store() {
     let probe = DependencyHealth::Healthy;
     fixture.health.send_replace(FilesHealth {
         store,
+        credentials: DependencyHealth::NotConfigured,
         scanner,
         probe,
     });

@@ -1,6 +1,6 @@
 //! Three worker sets on one real database, stepped statement by statement in an order that a seed
-//! draws. The test also expires leases, freezes nodes, fails statements, and resends callbacks
-//! twice.
+//! draws. The test also expires leases, freezes nodes, fails statements, cancels cargo, and
+//! resends callbacks twice.
 //!
 //! `./dev interleavings --first SEED --seeds 1` repeats a seed. The ids are random, so a seed draws
 //! the same order only if PostgreSQL returns the rows in the same order.
@@ -16,6 +16,7 @@ use self::seed_plan::SeedPlan;
 
 use test_support::environment::optional_number;
 
+mod cancellation;
 mod event_log;
 mod fake_provider;
 mod fixture;

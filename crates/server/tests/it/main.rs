@@ -17,6 +17,8 @@ mod dead_rows;
 
 mod deliveries;
 
+mod dropin_openai;
+
 mod encryption;
 
 mod erasure;
@@ -41,7 +43,11 @@ mod files_scan;
 
 mod files_sweep;
 
+mod dropin_anthropic;
+
 mod gather;
+
+mod groups;
 
 mod idempotency;
 
@@ -51,9 +57,25 @@ mod isolation;
 
 mod lifecycle;
 
+mod listen;
+
 mod api_keys;
 
+mod bulk;
+mod callback_log;
+
+mod estimate;
+
+mod groups_api;
+
 mod callback_signing;
+
+mod cargo_list;
+
+mod client_errors;
+
+mod cancel;
+mod identity;
 
 mod key_scopes;
 
@@ -97,4 +119,8 @@ mod stream;
 
 mod takeover;
 
+mod tracing_spans;
+
 mod waiting_status;
+
+mod waits;

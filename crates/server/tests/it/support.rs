@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::api_keys::ApiKeyCacheOptions;
-use api::{App, AppDependencies, Options};
+use api::{App, AppDependencies, DropinOptions, Options, WaitOptions};
 use domain::callback_url::AllowedSchemes;
 use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
 use domain::master_key::MasterKeys;
@@ -28,6 +28,8 @@ use crate::support::worker::worker_set_deps;
 
 pub(crate) mod claims;
 
+pub(crate) mod collector;
+
 pub(crate) mod credit;
 
 pub(crate) mod encryption;
@@ -35,6 +37,8 @@ pub(crate) mod encryption;
 pub(crate) mod files;
 
 pub(crate) mod http;
+
+pub(crate) mod listener;
 
 mod make;
 
@@ -291,6 +295,7 @@ fn app_dependencies(
         options: api_options(clock, limits),
         files: files::file_service_without_store(),
         clock: clock.clone(),
+        tracer: None,
     }
 }
 
@@ -310,6 +315,15 @@ fn api_options(clock: &Arc<ManualClock>, limits: &TestLimits) -> Options {
         max_references: 100,
         max_stop_sequences: 16,
         linger: chrono::TimeDelta::zero(),
+        allows_listeners: limits.allows_listeners,
+        waits: WaitOptions {
+            max_wait: Duration::from_secs(50),
+            max_connections: limits.max_connections,
+        },
+        dropins: DropinOptions {
+            is_enabled: true,
+            ..DropinOptions::default()
+        },
     }
 }
 

@@ -40,6 +40,15 @@ pub(crate) enum ContentKind {
     Filename = 6,
     FileMetadata = 7,
     LoadWarnings = 8,
+    CustomId = 9,
+    GroupMetadata = 10,
+    GroupCallbackUrl = 11,
+    HandoverBody = 12,
+    HandoverAnswer = 13,
+    ParcelFilename = 14,
+    ParcelBlock = 15,
+    DropinOptions = 16,
+    DropinFailure = 17,
 }
 
 impl ContentKind {
@@ -54,6 +63,15 @@ impl ContentKind {
             Self::Filename => ("file", "filename_encrypted"),
             Self::FileMetadata => ("file", "metadata"),
             Self::LoadWarnings => ("request", "warnings"),
+            Self::CustomId => ("request", "custom_id"),
+            Self::GroupMetadata => ("cargo_group", "metadata"),
+            Self::GroupCallbackUrl => ("cargo_group", "callback_url"),
+            Self::HandoverBody => ("handover", "body"),
+            Self::HandoverAnswer => ("handover", "answer"),
+            Self::ParcelFilename => ("parcel", "filename"),
+            Self::ParcelBlock => ("parcel_block", "body"),
+            Self::DropinOptions => ("dropin_batch", "options"),
+            Self::DropinFailure => ("dropin_batch", "failure"),
         }
     }
 }
@@ -62,7 +80,7 @@ impl ContentKind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValueIdentity {
     pub(crate) project: ProjectId,
-    /// The id of the cargo or the file.
+    /// The id of the cargo, the file, the group or the handover.
     pub(crate) row: Uuid,
     pub(crate) kind: ContentKind,
 }

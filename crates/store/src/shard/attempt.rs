@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::callback_health::{self, CallbackAttemptResult, CallbackTallyKey, LatencyBucket};
 use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::Uuid;
 
@@ -18,6 +19,7 @@ use crate::shard::attempt::transitions::{
 };
 use crate::shard::cargo_erasure;
 use crate::shard::failure_index::{self, FailureKind, NewFailures};
+use crate::shard::feed::NewFeedEntry;
 use crate::shard::node::Claim;
 use crate::shard::project_keys::write_keys_within_limit;
 use crate::shard::usage;
@@ -54,6 +56,8 @@ pub struct EndedAttempt {
     pub error: Option<String>,
     pub answer: Vec<u8>,
     pub result: AttemptResult,
+    /// The span of the load, if the cargo is traced; not stored.
+    pub trace: Option<TraceContext>,
 }
 
 /// The result of an attempt.
@@ -77,6 +81,11 @@ impl AttemptResult {
 
     const fn is_delivered(self) -> bool {
         matches!(self, Self::Delivered | Self::Redelivered)
+    }
+
+    /// Whether the callback was delivered or has failed for good.
+    const fn ends_callback(self) -> bool {
+        matches!(self, Self::Delivered | Self::Failed | Self::Redelivered)
     }
 }
 
@@ -183,12 +192,17 @@ struct Changes {
     redelivered: Vec<(Uuid, Uuid)>,
     /// Cargo under zero retention whose callback was acknowledged.
     to_erase: Vec<Uuid>,
+    /// Cargo whose callback ended.
+    feed: NewFeedEntry,
 }
 
 impl Changes {
     fn add(&mut self, verdict: AttemptResult, called: &RecordedCallback) {
         if verdict.is_delivered() && called.has_zero_retention {
             self.to_erase.push(called.cargo);
+        }
+        if verdict.ends_callback() {
+            self.feed.add(called.cargo, None);
         }
         let Some(what) = &called.usage_key else {
             return;
@@ -212,8 +226,8 @@ impl Changes {
             .insert(tx, FailureKind::CallbackFailed)
             .await?;
         failure_index::delete_callback_failures(tx, &self.redelivered).await?;
-        // Last, so that the attempts of this transaction are erased too.
+        // After the log, so that the attempts of this transaction are erased too.
         cargo_erasure::erase(tx, &self.to_erase, now).await?;
-        Ok(())
+        self.feed.append(tx).await
     }
 }

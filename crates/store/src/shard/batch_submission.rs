@@ -7,17 +7,19 @@
 
 use chrono::TimeDelta;
 use domain::batch::SubmissionDelay;
-use domain::id::{BatchId, CargoId};
+use domain::id::BatchId;
 use domain::time::Timestamp;
-use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
-use crate::number::signed;
 use crate::shard::batch::check_fencing;
 use crate::shard::cargo_id_range::CargoIdRange;
 use crate::shard::node::Claim;
 use crate::shard::provider_file;
+
+mod packed;
+
+pub use packed::{PackedRecord, close_to_cancelling, record_packed};
 
 /// How long the cancellation of a job may take.
 const CANCEL_TIMEOUT: TimeDelta = TimeDelta::hours(1);
@@ -85,59 +87,6 @@ pub async fn read(shard: &Shard, batch: BatchId) -> Result<SubmissionRecord, Err
         cancel_wanted_at: row.cancel_wanted_at,
         cancelled_at: row.cancelled_at,
     })
-}
-
-/// Records what is to be submitted, in order. Cargo that is left over is queued again in the same
-/// attempt: it was never part of a submission.
-pub async fn record_packed(
-    shard: &Shard,
-    batch: BatchId,
-    claim: Claim,
-    order: &[CargoId],
-    packed: &PackedSubmission,
-) -> Result<u64, Error> {
-    let order: Vec<Uuid> = order.iter().map(|id| id.uuid()).collect();
-    let mut tx = shard.begin().await?;
-    let left = sqlx::query!(
-        "with left_over as (
-             -- One pass over both lists, whatever their length.
-             select item.id from shard.batch b, unnest(b.cargo) as item (id) where b.id = $1
-             except
-             select unnest($2::uuid[])
-         ), back as (
-             update shard.cargo c set batch = null from left_over
-             where c.id = left_over.id and c.batch = $1 and c.completed_at is null
-             returning c.lane, c.organization, c.project, c.id, c.deadline_at
-         ), shared as (
-             update shard.share s set cargo = s.cargo - counts.cargo
-             from (select project, count(*) as cargo from back group by project) counts
-             where s.project = counts.project and s.batch = $1
-         )
-         insert into shard.waiting (lane, organization, cargo, due_at, deadline_at)
-         -- Gather finds what came back by this moment.
-         select lane, organization, id, $3, deadline_at from back",
-        batch.uuid(),
-        &order,
-        shard.clock.now()
-    )
-    .execute(&mut *tx)
-    .await?;
-    let changed = sqlx::query!(
-        "update shard.batch set cargo = $4, encoder = $5, digest = $6, tokens = $7
-         where id = $1 and node = $2 and epoch = $3 and state = 'submitting' and sent_at is null",
-        batch.uuid(),
-        claim.node,
-        claim.epoch,
-        &order,
-        i16::try_from(packed.encoder).unwrap_or(i16::MAX),
-        packed.digest,
-        signed(packed.tokens)
-    )
-    .execute(&mut *tx)
-    .await?;
-    check_fencing(changed.rows_affected())?;
-    tx.commit().await?;
-    Ok(left.rows_affected())
 }
 
 pub async fn record_upload(

@@ -27,17 +27,19 @@ pub(crate) async fn erase(
                    -- A path or a query may hold a secret of the receiver.
                    callback_url = coalesce(
                        substring(c.callback_url from '^[^:]+://[^/?#]*'),
-                       -- It is encrypted. In production, its scheme is https.
-                       'https://' || regexp_replace(c.callback_host, ':443$', '')
+                       -- It is encrypted. A listener has no other host than its URL. In
+                       -- production, the scheme of all others is https.
+                       case when c.callback_host like 'listen://%' then c.callback_host
+                           else 'https://' || regexp_replace(c.callback_host, ':443$', '') end
                    ) || '/'
                where c.id = any($1) and c.id >= $2 and c.id <= $3
                    and c.completed_at is not null and c.erased_at is null
                    and not exists (select from shard.delivery d where d.cargo = c.id)
-               returning c.id, c.project
+               returning c.id, c.project, c.group_id
            ), requests as (
                -- An empty body, not null: servers of the version before read it.
                update shard.request r set codec = 0, key_id = null, body = '', metadata = null,
-                   warnings = null
+                   warnings = null, custom_id = null
                from erased where r.cargo = erased.id
                    -- By index, whatever the estimates.
                    and r.cargo = any($1) and r.cargo >= $2 and r.cargo <= $3
@@ -56,6 +58,10 @@ pub(crate) async fn erase(
                from erased where t.project = erased.project and t.cargo = erased.id
                    and t.kind in ('failed', 'callback_failed')
                    and t.cargo = any($1) and t.cargo >= $2 and t.cargo <= $3
+           ), group_failures as (
+               -- A label is a part of the error of its example.
+               delete from shard.group_failure f using erased
+               where f.group_id = erased.group_id and f.cargo = erased.id
            )
            select id as "id!" from erased"#,
         cargo,

@@ -26,7 +26,9 @@ const MAX_SECONDS: f64 = 1e6;
 pub struct LaneState {
     pub id: LaneId,
     pub lane: Lane,
-    /// The 95th percentile of recent batches, if there were some.
+    /// The percentiles of recent batches, if there were some.
+    pub p50: Option<TimeDelta>,
+    pub p90: Option<TimeDelta>,
     pub p95: Option<TimeDelta>,
     /// How long recent requests took; of a batch lane, how long recent batches took.
     pub turnaround: Option<TimeDelta>,
@@ -57,7 +59,7 @@ pub async fn list(
                    where p.name = l.provider and p.paused_at is not null
                        and (p.retry_at is null or p.retry_at > $5)
                )) as "is_paused!",
-               recent.p95, recent.batches as "batches!",
+               recent.p50, recent.p90, recent.p95, recent.batches as "batches!",
                (select count(*) from (
                    select from shard.waiting w where w.lane = l.id limit $2
                ) few) as "waiting!",
@@ -66,10 +68,13 @@ pub async fn list(
                    where w.lane = l.id and w.deadline_at < $3 limit $2
                ) few) as "urgent!"
            from shard.lane l cross join lateral (
-               select count(*) as batches, percentile_cont(0.95) within group (
-                   order by extract(epoch from b.ended_at - b.gathered_at)::float8) as p95
+               select count(*) as batches,
+                   percentile_cont(0.5) within group (order by b.seconds) as p50,
+                   percentile_cont(0.9) within group (order by b.seconds) as p90,
+                   percentile_cont(0.95) within group (order by b.seconds) as p95
                from (
-                   select ended_at, gathered_at from shard.batch
+                   select extract(epoch from ended_at - gathered_at)::float8 as seconds
+                   from shard.batch
                    -- A batch that was never submitted says nothing about the provider.
                    where lane = l.id and state = 'ended' and running_at is not null
                    order by id desc limit $4
@@ -99,6 +104,8 @@ pub async fn list(
                 kind: ModelKind::parse(&row.kind).ok_or(corrupt("kind"))?,
                 via: InferenceMode::parse(&row.via).ok_or(corrupt("via"))?,
             },
+            p50: row.p50.filter(|_| is_measured).and_then(duration),
+            p90: row.p90.filter(|_| is_measured).and_then(duration),
             p95: row.p95.filter(|_| is_measured).and_then(duration),
             turnaround: row.turnaround_seconds.and_then(duration),
             refused_since: row.refused_since,

@@ -9,6 +9,7 @@ use domain::idempotency::IdempotencyKey;
 use domain::lane::LaneId;
 use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
 use sqlx::types::{JsonValue, Uuid};
 
@@ -17,7 +18,9 @@ use crate::Shard;
 use crate::Transaction;
 use crate::body::PackedBody;
 use crate::encryption::{ContentKind, ValueIdentity, WriteKey, WriteKeys};
+use crate::number::signed;
 use crate::shard::account;
+use crate::shard::group::member::{MemberColumns, NewMember, insert_members};
 use crate::shard::hold::HoldColumns;
 use crate::shard::idempotency::{IdempotencyColumns, IdempotencyRecord, insert_idempotency_keys};
 use crate::shard::usage;
@@ -26,9 +29,9 @@ use crate::shard::usage;
 /// server. Its accounts are locked meanwhile.
 const LARGE_GROUP_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How many values of a load are encrypted: its request, its metadata, its callback URL and its
-/// warnings.
-pub const ENCRYPTED_VALUES: u64 = 4;
+/// How many values of a load are encrypted: its request, its metadata, its callback URL, its
+/// warnings and its custom id.
+pub const ENCRYPTED_VALUES: u64 = 5;
 
 /// One load, before it is encrypted.
 #[derive(Debug, Clone)]
@@ -55,25 +58,33 @@ pub struct NewCargo {
     pub deadline_at: Option<Timestamp>,
     /// Why it takes its way; a code of `domain::route_choice`.
     pub route_reason: Option<&'static str>,
+    /// The span of the load, if it is traced.
+    pub trace: Option<TraceContext>,
+    /// The caller's name for it.
+    pub custom_id: Option<String>,
+    /// Its place in its group, which this transaction has locked.
+    pub member: Option<NewMember>,
 }
 
 /// Cargo, requests, the queue and the counts in one statement; with `$taken`, the
-/// references too.
+/// references too; with `$request`, the custom ids, and with `$group`, the groups.
 macro_rules! insert {
-    ($columns:expr, $now:expr, $delta:expr,
-     $unnested:literal, $name:literal, $taken:literal, $value:literal $(, $argument:expr)*) => {
+    ($columns:expr, $now:expr, $delta:expr, $unnested:literal, $name:literal, $taken:literal,
+     $value:literal, $request:literal, $group:literal $(, $argument:expr)*) => {
         sqlx::query!(
             "with load as materialized (
                select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::int[],
                    $6::text[], $7::text[], $8::text[], $9::int2[], $10::bytea[], $11::bytea[],
                    $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $25::uuid[],
-                   $26::jsonb[], $27::int2[], $28::bytea[], $29::timestamptz[], $30::text[]" + $unnested + ")
+                   $26::jsonb[], $27::int2[], $28::bytea[], $29::timestamptz[], $30::text[],
+                   $31::bytea[]" + $unnested + ")
                as load (id, organization, project, api_key, lane, model, url, host, codec, body, metadata,
                    held, price_input, price_output, reserved_tokens, spending_key,
-                   price_buckets, response_shape, warnings, deadline_at, route_reason" + $name + ")
+                   price_buckets, response_shape, warnings, deadline_at, route_reason,
+                   trace" + $name + $request + $group + ")
            ), requested as (
-               insert into shard.request (cargo, codec, body, metadata, warnings)
-               select id, codec, body, metadata, warnings from load
+               insert into shard.request (cargo, codec, body, metadata, warnings" + $request + ")
+               select id, codec, body, metadata, warnings" + $request + " from load
            ), queued as (
                insert into shard.waiting (lane, organization, cargo, deadline_at)
                select lane, organization, id, deadline_at from load
@@ -85,10 +96,10 @@ macro_rules! insert {
            insert into shard.cargo
                (id, organization, project, api_key, lane, model, created_at, callback_url, callback_host,
                 held, price_input, price_output, reserved_tokens, spending_key,
-                price_buckets, response_shape, deadline_at, route_reason" + $name + ")
+                price_buckets, response_shape, deadline_at, route_reason, trace" + $name + $group + ")
            select id, organization, project, api_key, lane, model, $16, url, host,
                held, price_input, price_output, reserved_tokens, spending_key,
-               price_buckets, response_shape, deadline_at, route_reason" + $value + "
+               price_buckets, response_shape, deadline_at, route_reason, trace" + $value + $group + "
            from load",
             &$columns.id,
             &$columns.organization,
@@ -119,7 +130,8 @@ macro_rules! insert {
             &$columns.response_shape,
             &$columns.warnings as &[Option<Vec<u8>>],
             &$columns.deadline_at as &[Option<Timestamp>],
-            &$columns.route_reason as &[Option<String>]
+            &$columns.route_reason as &[Option<String>],
+            &$columns.trace as &[Option<Vec<u8>>]
             $(, $argument)*
         )
     };
@@ -155,8 +167,10 @@ pub async fn insert(
     let bytes = columns.body.iter().map(Vec::len).sum();
     tx.expect_statement_bytes(bytes, LARGE_GROUP_IDLE_TIMEOUT)
         .await?;
-    if columns.file_counts.is_empty() {
-        let written = insert!(columns, now, delta, "", "", "", "");
+    if columns.has_names {
+        insert_named(tx, &columns, &delta, now).await?;
+    } else if columns.file_counts.is_empty() {
+        let written = insert!(columns, now, delta, "", "", "", "", "", "");
         written.execute(&mut **tx).await?;
     } else {
         let (files, counts): (Vec<Uuid>, Vec<i32>) = columns.file_counts.iter().unzip();
@@ -164,22 +178,59 @@ pub async fn insert(
             columns,
             now,
             delta,
-            ", $31::text[]",
+            ", $32::text[]",
             ", files",
             ", taken as (
                  update shard.file f set refs = f.refs + more.count
-                 from unnest($32::uuid[], $33::int[]) as more (id, count) where f.id = more.id
+                 from unnest($33::uuid[], $34::int[]) as more (id, count) where f.id = more.id
              )",
             ", files::uuid[]",
+            "",
+            "",
             &columns.files as &[Option<String>],
             &files,
             &counts
         );
         written.execute(&mut **tx).await?;
     }
+    if !columns.members.is_empty() {
+        insert_members(tx, &columns.members, now).await?;
+    }
     if !columns.idempotency.is_empty() {
         insert_idempotency_keys(tx, &columns.idempotency, now).await?;
     }
+    Ok(())
+}
+
+/// Writes loads of which some have a custom id or a group. Some may have files too.
+async fn insert_named(
+    tx: &mut Transaction,
+    columns: &Columns,
+    delta: &usage::UsageDelta,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (files, counts): (Vec<Uuid>, Vec<i32>) = columns.file_counts.iter().unzip();
+    let written = insert!(
+        columns,
+        now,
+        delta,
+        ", $32::text[], $35::text[], $36::uuid[], $37::bigint[]",
+        ", files",
+        ", taken as (
+             update shard.file f set refs = f.refs + more.count
+             from unnest($33::uuid[], $34::int[]) as more (id, count) where f.id = more.id
+         )",
+        ", files::uuid[]",
+        ", custom_id",
+        ", group_id, group_position",
+        &columns.files as &[Option<String>],
+        &files,
+        &counts,
+        &columns.custom_id as &[Option<String>],
+        &columns.group as &[Option<Uuid>],
+        &columns.group_position as &[Option<i64>]
+    );
+    written.execute(&mut **tx).await?;
     Ok(())
 }
 
@@ -229,10 +280,17 @@ struct Columns {
     warnings: Vec<Option<Vec<u8>>>,
     deadline_at: Vec<Option<Timestamp>>,
     route_reason: Vec<Option<String>>,
+    trace: Vec<Option<Vec<u8>>>,
     /// As array literals: PostgreSQL has no arrays of arrays of different lengths.
     files: Vec<Option<String>>,
     /// How many of the loads reference each file.
     file_counts: BTreeMap<Uuid, i32>,
+    custom_id: Vec<Option<String>>,
+    group: Vec<Option<Uuid>>,
+    group_position: Vec<Option<i64>>,
+    members: MemberColumns,
+    /// Whether a load has a custom id or a group.
+    has_names: bool,
 }
 
 impl Columns {
@@ -254,6 +312,18 @@ impl Columns {
                 key: idempotency.key,
                 cargo: load.id,
             });
+        }
+        let custom_id = load.custom_id;
+        let custom_id = custom_id.map(|it| key.encrypt_text(identity(ContentKind::CustomId), it));
+        self.has_names |= custom_id.is_some() || load.member.is_some();
+        self.custom_id.push(custom_id.transpose()?);
+        let place = load.member.as_ref();
+        self.group.push(place.map(|it| it.group.uuid()));
+        self.group_position
+            .push(place.map(|it| signed(it.position)));
+        if let Some(member) = load.member {
+            let held = load.hold.amount.nanos();
+            self.members.push(member, load.id, held);
         }
         let (url, host) = load.callback.unzip();
         let url = url.map(|url| key.encrypt_text(identity(ContentKind::CallbackUrl), url));
@@ -280,6 +350,7 @@ impl Columns {
         self.warnings.push(warnings.transpose()?);
         self.deadline_at.push(load.deadline_at);
         self.route_reason.push(load.route_reason.map(str::to_owned));
+        self.trace.push(load.trace.map(TraceContext::to_stored));
         for file in &load.files {
             *self.file_counts.entry(file.uuid()).or_default() += 1;
         }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use domain::cargo;
-use domain::id::{ApiKeyId, BatchId, CargoId, OrganizationId, ProjectId};
+use domain::cargo_spans::TracedCargo;
+use domain::id::{ApiKeyId, BatchId, CargoId, GroupId, OrganizationId, ProjectId};
 use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -30,6 +32,29 @@ pub struct OpenCargo {
     pub shape: ResponseShape,
     /// The caller's deadline, or the usual one.
     pub deadline_at: Timestamp,
+    /// Since when this attempt waits to be gathered.
+    pub queued_at: Timestamp,
+    /// The span of its load, if it is traced.
+    pub trace: Option<TraceContext>,
+    pub group: Option<GroupId>,
+    /// Its caller has asked to cancel it.
+    pub is_cancel_requested: bool,
+}
+
+impl OpenCargo {
+    /// What its spans say, if it is traced.
+    pub fn traced(&self) -> Option<TracedCargo> {
+        let context = self.trace?;
+        Some(TracedCargo {
+            context,
+            cargo: self.cargo,
+            organization: self.organization,
+            project: self.project,
+            model: self.model.clone(),
+            attempt: self.attempt,
+            queued_at: self.queued_at,
+        })
+    }
 }
 
 /// The open cargo of a batch, in no particular order.
@@ -42,7 +67,8 @@ pub async fn list_open(
     let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
         "select c.id, c.attempt, c.created_at, c.organization, c.project, c.api_key, c.model,
-             c.callback_url, c.callback_host, c.response_shape, c.deadline_at
+             c.callback_url, c.callback_host, c.response_shape, c.deadline_at, c.returned_at,
+             c.trace, c.group_id, c.cancel_requested_at
          from shard.cargo c
          where c.id = any($1) and c.id >= $2 and c.id <= $3
              and c.batch = $4 and c.completed_at is null",
@@ -83,6 +109,10 @@ pub async fn list_open(
             deadline_at: row
                 .deadline_at
                 .unwrap_or_else(|| cargo::deadline(row.created_at)),
+            queued_at: row.returned_at.unwrap_or(row.created_at),
+            trace: row.trace.as_deref().and_then(TraceContext::from_stored),
+            group: row.group_id.map(GroupId::from),
+            is_cancel_requested: row.cancel_requested_at.is_some(),
         })
     });
     heads.collect()

@@ -1,20 +1,18 @@
 //! Outcomes: stored once per cargo and attempt. The same transaction queues the delivery, settles
-//! the hold and releases the file references.
+//! the hold, releases the file references, counts the progress of groups and wakes waiting requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::failure_label;
-use domain::hold::{Hold, Settlement};
-use domain::id::{ApiKeyId, BatchId, CargoId, ProjectId};
+use domain::id::{BatchId, CargoId, ProjectId};
 use domain::money::Money;
 use domain::price::Price;
 use domain::reason_code::FailureCode;
 use domain::route::InferenceMode;
-use domain::saving::Saving;
 use domain::time::Timestamp;
 use domain::token_buckets::TokenBuckets;
-use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
+use domain::usage::{UsageEvent, UsageTally};
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -24,14 +22,18 @@ use crate::WorkloadClass;
 use crate::body::PackedBody;
 use crate::encryption::{ContentKind, ValueIdentity, WriteKey, WriteKeys};
 use crate::shard::failure_index::{FailureKind, NewFailures};
+use crate::shard::feed::NewFeedEntry;
 use crate::shard::file::reference::EndedReferences;
-use crate::shard::hold::HoldRow;
+use crate::shard::group::progress::{GroupProgress, MemberEnd};
 use crate::shard::node::Claim;
-use crate::shard::outcome::rows::{OutcomeColumns, OutcomePrice, insert};
+use crate::shard::outcome::completed::{complete, member_amounts, signed_attempt, usage_amounts};
+use crate::shard::outcome::rows::{OutcomeColumns, insert};
 use crate::shard::project_keys::write_keys;
-use crate::shard::settlement::{EndedHold, SettlementGroup};
+use crate::shard::settlement::SettlementGroup;
 use crate::shard::usage;
 use crate::shard::waiting::id_bounds;
+
+mod completed;
 
 mod rows;
 
@@ -76,6 +78,24 @@ impl NewOutcome {
         )))
     }
 
+    fn member_end<'a>(&self, label: Option<&'a str>) -> MemberEnd<'a> {
+        match label {
+            None => MemberEnd::Succeeded,
+            Some(_) if self.failure_code == Some(FailureCode::Cancelled) => MemberEnd::Cancelled,
+            Some(label) => MemberEnd::Failed { label },
+        }
+    }
+
+    fn usage_event(&self) -> UsageEvent {
+        if self.success {
+            UsageEvent::Succeeded
+        } else if self.failure_code == Some(FailureCode::Cancelled) {
+            UsageEvent::Cancelled
+        } else {
+            UsageEvent::Failed
+        }
+    }
+
     fn encrypt(mut self, key: &WriteKey) -> Result<Self, Error> {
         let identity = ValueIdentity {
             project: self.project,
@@ -88,7 +108,10 @@ impl NewOutcome {
 }
 
 /// The keys of all projects of a group, before its transaction begins.
-async fn prepare_keys(shard: &Shard, outcomes: &[NewOutcome]) -> Result<WriteKeys, Error> {
+pub(crate) async fn prepare_keys(
+    shard: &Shard,
+    outcomes: &[NewOutcome],
+) -> Result<WriteKeys, Error> {
     let keys = write_keys(shard, outcomes.iter().map(|it| (it.project, 1))).await?;
     for outcome in outcomes {
         keys.find(outcome.project)?;
@@ -129,9 +152,26 @@ pub async fn record(
             None
         }
     };
+    let stored = record_in(&mut tx, &keys, batch, Some(claim), outcomes, now).await?;
+    tx.commit().await?;
+    Ok(stored)
+}
+
+/// Stores outcomes in a transaction that has locked the batch of the cargo, or has removed the
+/// cargo from the queue. It locks cargo before accounts, so a transaction calls it once, last.
+///
+/// Without a claim, deliver finds the callbacks.
+pub(crate) async fn record_in(
+    tx: &mut Transaction,
+    keys: &WriteKeys,
+    batch: Option<Uuid>,
+    claim: Option<Claim>,
+    outcomes: Vec<NewOutcome>,
+    now: Timestamp,
+) -> Result<Vec<CargoId>, Error> {
     let mut completed = HashMap::with_capacity(outcomes.len());
     for ((attempt, success), cargo) in group_by_attempt(&outcomes) {
-        let done = complete(&mut tx, batch, attempt, success, &cargo, now).await?;
+        let done = complete(tx, batch, attempt, success, &cargo, now).await?;
         let done = done.into_iter();
         completed.extend(done.map(|row| ((row.cargo, attempt, success), row)));
     }
@@ -140,6 +180,8 @@ pub async fn record(
     let mut references = EndedReferences::default();
     let mut columns = OutcomeColumns::default();
     let mut failures = NewFailures::default();
+    let mut feed = NewFeedEntry::default();
+    let mut groups = GroupProgress::default();
     let mut stored = Vec::with_capacity(completed.len());
     for outcome in outcomes {
         // The first outcome of a cargo counts, also within this group.
@@ -148,33 +190,42 @@ pub async fn record(
             continue;
         };
         stored.push(outcome.cargo);
+        feed.add(outcome.cargo.uuid(), row.place.map(|place| place.group));
         references.add(&row.files);
         let (settlement, price) = row.settle(&outcome);
         let work = usage_amounts(outcome.usage, price);
-        tally.count(row.usage_key(outcome.success), work);
+        tally.count(row.usage_key(outcome.usage_event()), work);
         if price.charged.is_some() {
             books.add(row.organization, row.ended_hold(settlement));
         }
         let key = keys.find(outcome.project)?;
-        if !outcome.success {
-            let (project, label) = (row.project.uuid(), outcome.error_group(key)?);
-            failures.add(project, outcome.cargo.uuid(), label);
+        let label = (!outcome.success).then(|| outcome.error_group(key));
+        let label = label.transpose()?;
+        if let Some(place) = row.place {
+            let end = outcome.member_end(label.as_deref());
+            groups.add(place, outcome.cargo, end, member_amounts(&row.hold, &work));
+        }
+        if let Some(label) = label {
+            failures.add(row.project.uuid(), outcome.cargo.uuid(), label);
         }
         columns.push(outcome.encrypt(key)?, price, row);
     }
     let is_large = tx
         .expect_statement_bytes(columns.bytes(), LARGE_GROUP_IDLE_TIMEOUT)
         .await?;
-    insert(&mut tx, &columns, batch, claim, now).await?;
+    insert(tx, &columns, batch, claim, now).await?;
     if is_large {
         // Accounts are locked next: a process that freezes then must not hold them for long.
         tx.allow_idle(WorkloadClass::Stage.idle_limit()).await?;
     }
-    failures.insert(&mut tx, FailureKind::Failed).await?;
-    usage::append(&mut tx, &tally, now).await?;
-    books.post(&mut tx, now).await?;
-    references.release(&mut tx).await?;
-    tx.commit().await?;
+    failures.insert(tx, FailureKind::Failed).await?;
+    usage::append(tx, &tally, now).await?;
+    books.post(tx, now).await?;
+    references.release(tx).await?;
+    // The last locks: the order is account, files, group.
+    groups.write(tx, now).await?;
+    // After all waits for locks: readers find an entry for two seconds after its time.
+    feed.append(tx).await?;
     Ok(stored)
 }
 
@@ -225,133 +276,4 @@ async fn remove_from_queue(tx: &mut Transaction, outcomes: &[NewOutcome]) -> Res
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// A cargo that this transaction has completed.
-struct CompletedCargo {
-    cargo: CargoId,
-    organization: Uuid,
-    project: ProjectId,
-    key: ApiKeyId,
-    model: String,
-    host: Option<String>,
-    loaded_at: Timestamp,
-    hold: Hold,
-    spending_key: Option<ApiKeyId>,
-    /// What providers billed us for earlier attempts.
-    earlier_cost: Option<Money>,
-    /// The files that it references.
-    files: Vec<Uuid>,
-}
-
-impl CompletedCargo {
-    fn usage_key(&self, success: bool) -> UsageKey {
-        UsageKey {
-            project: self.project,
-            key: self.key,
-            model: self.model.clone(),
-            event: if success {
-                UsageEvent::Succeeded
-            } else {
-                UsageEvent::Failed
-            },
-        }
-    }
-
-    fn ended_hold(&self, settlement: Settlement) -> EndedHold {
-        EndedHold {
-            cargo: self.cargo,
-            hold: self.hold,
-            settlement,
-            placed_at: self.loaded_at,
-            spending_key: self.spending_key,
-        }
-    }
-
-    /// Ends the hold: what the caller pays, and what the outcome cost us.
-    fn settle(&self, outcome: &NewOutcome) -> (Settlement, OutcomePrice) {
-        let settlement = if outcome.success {
-            self.hold.settle(outcome.usage)
-        } else {
-            self.hold.release()
-        };
-        // Compared only if it succeeded and was priced.
-        let is_compared = outcome.success && self.hold.price.is_some();
-        let realtime = outcome.realtime.filter(|_| is_compared);
-        // A provider may bill us for earlier attempts and for a failure, too.
-        let costs = [outcome.cost, self.earlier_cost];
-        let price = OutcomePrice {
-            charged: (!self.hold.is_empty()).then_some(settlement.charged),
-            realtime: realtime.map(|price| price.rounded_cost(outcome.usage)),
-            cost: costs.into_iter().flatten().reduce(|sum, cost| sum + cost),
-        };
-        (settlement, price)
-    }
-}
-
-fn usage_amounts(usage: TokenBuckets, price: OutcomePrice) -> UsageAmounts {
-    let charged = price.charged.unwrap_or_default();
-    let saving = price.realtime.map(|it| Saving::between(it, charged));
-    UsageAmounts {
-        usage,
-        charged,
-        cost: price.cost.unwrap_or_default(),
-        saving: saving.unwrap_or_default(),
-    }
-}
-
-fn signed_attempt(attempt: u32) -> i32 {
-    i32::try_from(attempt).unwrap_or(i32::MAX)
-}
-
-/// Completes cargo once per attempt: a second outcome changes nothing.
-async fn complete(
-    tx: &mut Transaction,
-    batch: Option<Uuid>,
-    attempt: u32,
-    success: bool,
-    cargo: &[Uuid],
-    now: Timestamp,
-) -> Result<Vec<CompletedCargo>, Error> {
-    let (first, last) = id_bounds(cargo);
-    let rows = sqlx::query!(
-        "update shard.cargo set completed_at = $1, success = $2
-         where id = any($3) and id >= $4 and id <= $5
-             and batch is not distinct from $6 and attempt = $7 and completed_at is null
-         returning id, organization, project, api_key, model, callback_host, created_at,
-             held, price_input, price_output, price_buckets, reserved_tokens, spending_key,
-             earlier_cost, files",
-        now,
-        success,
-        cargo,
-        first,
-        last,
-        batch,
-        signed_attempt(attempt)
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    let completed = rows.into_iter().map(|row| {
-        let hold = HoldRow {
-            held: row.held,
-            price_input: row.price_input,
-            price_output: row.price_output,
-            price_buckets: row.price_buckets,
-            reserved_tokens: row.reserved_tokens,
-        };
-        Ok(CompletedCargo {
-            cargo: row.id.into(),
-            organization: row.organization,
-            project: row.project.into(),
-            key: row.api_key.into(),
-            model: row.model,
-            host: row.callback_host,
-            loaded_at: row.created_at,
-            hold: Hold::try_from(hold)?,
-            spending_key: row.spending_key.map(Into::into),
-            earlier_cost: row.earlier_cost.map(Money),
-            files: row.files.unwrap_or_default(),
-        })
-    });
-    completed.collect()
 }

@@ -10,6 +10,9 @@ use crate::Error;
 use crate::Shard;
 use crate::number::unsigned;
 use crate::shard::cargo_erasure;
+use crate::shard::dropin;
+use crate::shard::group;
+use crate::shard::parcel;
 use crate::shard::retention;
 use crate::shard::waiting::id_bounds;
 
@@ -28,7 +31,7 @@ pub struct ProjectContents {
     pub files: u64,
     /// Bytes in the object store. Sweep removes them once no file needs them.
     pub objects: u64,
-    /// Idempotency keys, counts of callbacks by host, resends and settings.
+    /// Groups, idempotency keys, counts of callbacks by host, resends and settings.
     pub other_rows: u64,
 }
 
@@ -56,6 +59,7 @@ pub async fn count(shard: &Shard, project: ProjectId) -> Result<ProjectContents,
                (select count(*) from shard.object where project = $1) as "objects!",
                (select count(*) from shard.idempotency where project = $1)
                    + (select count(*) from shard.callback_hour where project = $1)
+                   + (select count(*) from shard.cargo_group where project = $1)
                    + (select count(*) from shard.callback_setting where project = $1)
                    + (select count(*) from shard.resend where project = $1)
                    + (select count(*) from shard.retention where project = $1) as "other_rows!""#,
@@ -86,6 +90,10 @@ pub async fn erase(
     erase_cargo(shard, project, now).await?;
     files::erase(shard, project, now).await?;
     delete_counts(shard, project).await?;
+    // Batches before their items: the unpacker loads nothing more.
+    dropin::delete_of_project(shard, project).await?;
+    parcel::delete_of_project(shard, project).await?;
+    group::delete_of_project(shard, project).await?;
     let left = count(shard, project).await?;
     if left.open_cargo > 0 {
         return Ok(left);
@@ -149,7 +157,9 @@ async fn erase_cargo(shard: &Shard, project: ProjectId, now: Timestamp) -> Resul
 
 async fn delete_settings(shard: &Shard, project: ProjectId) -> Result<(), Error> {
     sqlx::query!(
-        "with settings as (delete from shard.callback_setting where project = $1)
+        "with settings as (delete from shard.callback_setting where project = $1),
+             listeners as (delete from shard.listener where project = $1),
+             handovers as (delete from shard.handover where project = $1)
          delete from shard.resend where project = $1",
         project.uuid()
     )

@@ -2,10 +2,11 @@
 
 use domain::batch::{self, SubmissionDelay};
 use domain::cargo::{CallbackState, CargoStatus};
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, GroupId, ProjectId};
 use domain::model::ModelKind;
 use domain::money::Money;
 use domain::outcome::TokenUsage;
+use domain::reason_code::FailureCode;
 use domain::response_shape::ResponseShape;
 use domain::route::InferenceMode;
 use domain::time::Timestamp;
@@ -17,7 +18,9 @@ use crate::Error;
 use crate::Shard;
 use crate::body::PackedBody;
 use crate::encryption::{ContentKind, KeyRequest, ReadKeys, ValueIdentity};
+use crate::number;
 use crate::shard::project_keys::read_keys;
+use crate::shard::stored_tokens::StoredTokens;
 
 #[derive(Debug)]
 pub struct TrackedCargo {
@@ -43,6 +46,12 @@ pub struct TrackedCargo {
     pub response_shape: ResponseShape,
     /// When its bodies were erased: the outcome's is empty then.
     pub erased_at: Option<Timestamp>,
+    /// The caller's name for it.
+    pub custom_id: Option<String>,
+    pub group: Option<GroupId>,
+    pub position: Option<u64>,
+    /// When its caller first asked to cancel it.
+    pub cancel_requested_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -59,6 +68,13 @@ pub struct StoredOutcome {
     pub charged: Money,
     /// None if it failed, was free, or had no known realtime price.
     pub realtime: Option<Money>,
+}
+
+impl StoredOutcome {
+    /// The caller cancelled it before a provider had it.
+    pub fn is_cancelled(&self) -> bool {
+        self.failure_code.as_deref() == Some(FailureCode::Cancelled.as_str())
+    }
 }
 
 #[derive(Debug)]
@@ -83,6 +99,7 @@ pub async fn find(
         r#"select c.model, l.kind, l.via, l.turnaround_seconds, p.reason as "paused?",
                p.paused_at, p.retry_at, l.paused_at as lane_paused_at, l.pause_reason,
                c.attempt, c.created_at, c.returned_at, c.completed_at, c.erased_at,
+               c.cancel_requested_at,
                case when c.batch is null and c.returned_at is not null then (
                    select w.due_at from shard.waiting w
                    where w.lane = c.lane and w.organization = c.organization and w.cargo = c.id
@@ -93,6 +110,7 @@ pub async fn find(
                -- In the hands of a worker it is still being sent, unless it was looked for before.
                case when b.node is null or b.looks > 0 then b.sent_at end as unknown_since,
                c.deadline_at, c.route_reason, c.response_shape, r.metadata, r.warnings,
+               r.custom_id, c.group_id, c.group_position,
                o.success as "success?", o.codec as "codec?", o.body as "bytes?",
                o.input_tokens as "input_tokens?", o.output_tokens as "output_tokens?",
                o.cached_tokens, o.cache_write_tokens, o.cache_write_1h_tokens, o.thinking_tokens,
@@ -155,6 +173,7 @@ struct Row {
     rests_until: Option<Timestamp>,
     completed_at: Option<Timestamp>,
     erased_at: Option<Timestamp>,
+    cancel_requested_at: Option<Timestamp>,
     callback_url: Option<String>,
     callback_state: String,
     callback_ended_at: Option<Timestamp>,
@@ -172,6 +191,9 @@ struct Row {
     response_shape: i16,
     metadata: Option<Vec<u8>>,
     warnings: Option<Vec<u8>>,
+    custom_id: Option<String>,
+    group_id: Option<Uuid>,
+    group_position: Option<i64>,
     success: Option<bool>,
     codec: Option<i16>,
     bytes: Option<Vec<u8>>,
@@ -222,6 +244,10 @@ impl TryFrom<Row> for TrackedCargo {
             route_reason: row.route_reason,
             response_shape: ResponseShape::from_code(row.response_shape),
             erased_at: row.erased_at,
+            custom_id: row.custom_id,
+            group: row.group_id.map(GroupId::from),
+            position: row.group_position.map(number::unsigned),
+            cancel_requested_at: row.cancel_requested_at,
         })
     }
 }
@@ -232,6 +258,7 @@ impl Row {
         request.add_text(project, self.callback_url.as_deref());
         request.add(project, self.metadata.as_deref());
         request.add(project, self.warnings.as_deref());
+        request.add_text(project, self.custom_id.as_deref());
         request.add(project, self.bytes.as_deref());
         request
     }
@@ -251,6 +278,9 @@ impl Row {
         self.metadata = keys.decrypt_json(identity(ContentKind::RequestMetadata), metadata)?;
         let warnings = self.warnings.take();
         self.warnings = keys.decrypt_json(identity(ContentKind::LoadWarnings), warnings)?;
+        let custom_id = self.custom_id.take();
+        let custom_id = custom_id.map(|it| keys.decrypt_text(identity(ContentKind::CustomId), it));
+        self.custom_id = custom_id.transpose()?;
         if let (Some(codec), Some(bytes)) = (self.codec, self.bytes.take()) {
             let body = PackedBody { codec, bytes };
             let body = body.decrypt(keys, identity(ContentKind::Outcome))?;
@@ -269,29 +299,22 @@ impl Row {
             success,
             failure_code: self.failure_code.take(),
             body: PackedBody { codec, bytes }.unpack("outcome")?,
-            usage: TokenUsage {
-                input_tokens: unsigned(self.input_tokens),
-                output_tokens: unsigned(self.output_tokens),
-            },
-            buckets: self.buckets(),
+            usage: self.tokens().usage(),
+            buckets: self.tokens().buckets(),
             served: self.served.as_deref().and_then(InferenceMode::parse),
             charged: self.charged.map_or(Money::ZERO, Money),
             realtime: self.realtime.map(Money),
         }))
     }
 
-    fn buckets(&self) -> TokenBuckets {
-        let parts = TokenBuckets {
-            fresh: 0,
-            cached: unsigned(self.cached_tokens),
-            cache_write: unsigned(self.cache_write_tokens),
-            cache_write_1h: unsigned(self.cache_write_1h_tokens),
-            output: unsigned(self.output_tokens),
-            thinking: unsigned(self.thinking_tokens),
-        };
-        TokenBuckets {
-            fresh: unsigned(self.input_tokens).saturating_sub(parts.input_total()),
-            ..parts
+    const fn tokens(&self) -> StoredTokens {
+        StoredTokens {
+            input: self.input_tokens,
+            cached: self.cached_tokens,
+            cache_write: self.cache_write_tokens,
+            cache_write_1h: self.cache_write_1h_tokens,
+            output: self.output_tokens,
+            thinking: self.thinking_tokens,
         }
     }
 
@@ -341,22 +364,16 @@ impl Row {
     }
 }
 
-fn parse_batch_state(text: &str) -> Result<batch::BatchState, Error> {
+pub(crate) fn parse_batch_state(text: &str) -> Result<batch::BatchState, Error> {
     batch::BatchState::parse(text).ok_or(corrupt("batch", "state"))
 }
 
-fn parse_callback_state(text: &str) -> CallbackState {
+pub(crate) fn parse_callback_state(text: &str) -> CallbackState {
     match text {
         "delivered" => CallbackState::Delivered,
         "failed" => CallbackState::Failed,
         _ => CallbackState::Open,
     }
-}
-
-fn unsigned(count: Option<i64>) -> u64 {
-    count
-        .and_then(|count| u64::try_from(count).ok())
-        .unwrap_or_default()
 }
 
 const fn corrupt(table: &'static str, column: &'static str) -> Error {

@@ -185,38 +185,48 @@ pub async fn pick(
         .collect())
 }
 
-/// Moves the picked cargo from the queue into a batch.
+/// Moves picked cargo from the queue into a batch, and returns how much that was. Cargo that left
+/// the queue meanwhile, cancelled or for another lane, is left out. Without any there is no batch.
 pub async fn gather(
     tx: &mut Transaction,
     lane: LaneId,
     batch: BatchId,
     picked: &[(OrganizationId, CargoId)],
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let organizations: Vec<Uuid> = picked.iter().map(|(id, _)| id.uuid()).collect();
     let cargo: Vec<Uuid> = picked.iter().map(|(_, id)| id.uuid()).collect();
     let (first, last) = id_bounds(&cargo);
-    let moved = sqlx::query_scalar!(
+    let row = sqlx::query!(
         r#"with gone as (
                delete from shard.waiting w
                using unnest($3::uuid[], $4::uuid[]) as picked (organization, cargo)
                where w.lane = $1 and w.organization = picked.organization and w.cargo = picked.cargo
+               returning w.cargo
            ), moved as (
-               update shard.cargo set batch = $2
-               -- Sweep may have moved it to another lane since it was picked.
-               where id = any($4) and lane = $1 and batch is null and completed_at is null
+               -- Every transaction locks a cargo's row in the queue before the cargo. The array is
+               -- complete before the first update, and is searched for by index.
+               update shard.cargo c set batch = $2
+               where c.id = any(array(select gone.cargo from gone)) and c.lane = $1
+                   and c.batch is null and c.completed_at is null
                    -- Names the days, so that the others are not even opened.
-                   and id >= $6 and id <= $7
-               returning project, deadline_at
+                   and c.id >= $6 and c.id <= $7
+               returning c.id, c.project, c.deadline_at
            ), batched as (
                insert into shard.batch (id, lane, state, cargo, gathered_at, first_deadline_at)
-               select $2::uuid, $1::int, 'gathered', $4::uuid[], $5::timestamptz, min(deadline_at)
-               from moved
+               select $2::uuid, $1::int, 'gathered', array_agg(id order by place),
+                   $5::timestamptz, (select min(deadline_at) from moved)
+               -- One pass over both lists, whatever their length.
+               from (select id, max(place) as place from (
+                         select id, null::bigint as place from moved
+                         union all select * from unnest($4::uuid[]) with ordinality
+                     ) listed group by id having count(*) = 2) picked
+               having count(*) > 0
            ), shared as (
                insert into shard.share (project, batch, cargo)
                select project, $2, count(*) from moved group by project
            )
-           select count(*) as "count!" from moved"#,
+           select (select count(*) from gone) as "gone!", (select count(*) from moved) as "moved!""#,
         lane.0,
         batch.uuid(),
         &organizations,
@@ -227,11 +237,11 @@ pub async fn gather(
     )
     .fetch_one(&mut **tx)
     .await?;
-    if usize::try_from(moved).ok() == Some(picked.len()) {
-        Ok(())
-    } else {
-        Err(Error::Fenced)
+    // A row of the queue whose cargo is elsewhere: nothing must be written.
+    if row.gone != row.moved {
+        return Err(Error::Fenced);
     }
+    Ok(usize::try_from(row.moved).unwrap_or_default())
 }
 
 /// Waiting cargo that has missed its deadline.

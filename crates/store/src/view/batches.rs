@@ -179,6 +179,8 @@ pub struct ProjectBatchCargo {
     pub success: Option<bool>,
     /// It was queued again, and may be in another batch.
     pub has_left: bool,
+    /// The caller cancelled it. It is not among the failed.
+    pub is_cancelled: bool,
 }
 
 /// The project's cargo in the order of the batch. Reads `looked_at` positions from `first` on.
@@ -193,7 +195,12 @@ pub async fn list_cargo(
     let last = first.saturating_add(i32::try_from(looked_at).unwrap_or(i32::MAX) - 1);
     let rows = sqlx::query!(
         r#"select m.place as "place!", c.id, c.created_at, c.completed_at, c.success,
-               c.batch is distinct from $1 as "has_left!"
+               c.batch is distinct from $1 as "has_left!",
+               -- Only cargo that its caller asked to cancel has an outcome to look at.
+               c.cancel_requested_at is not null and c.success is false and exists (
+                   select from shard.outcome o
+                   where o.cargo = m.id and o.failure_code = 'cancelled'
+               ) as "is_cancelled!"
            from unnest((select cargo[$3::integer : $4::integer] from shard.batch where id = $1))
                    with ordinality as m (id, place)
                join shard.cargo c on c.id = m.id
@@ -213,6 +220,7 @@ pub async fn list_cargo(
         completed_at: row.completed_at,
         success: row.success,
         has_left: row.has_left,
+        is_cancelled: row.is_cancelled,
     });
     Ok(members.collect())
 }

@@ -45,6 +45,8 @@ pub struct OutcomeSummary {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub charged: Money,
+    /// The caller cancelled it. It is not among the failed.
+    pub is_cancelled: bool,
 }
 
 struct Row {
@@ -84,7 +86,7 @@ impl From<Row> for CargoListItem {
 
 /// A transaction in which rows are read in index order, for any planner estimate: without sorting,
 /// only the rows that are shown are read.
-async fn begin_index_ordered(shard: &Shard) -> Result<Transaction, Error> {
+pub(super) async fn begin_index_ordered(shard: &Shard) -> Result<Transaction, Error> {
     let mut tx = shard.begin().await?;
     sqlx::query!("set local enable_sort = off")
         .execute(&mut *tx)
@@ -199,8 +201,9 @@ pub async fn list_outcome_summaries(
     }
     let (first, last) = id_bounds(&ids);
     let rows = sqlx::query!(
-        "select cargo, input_tokens, output_tokens, charged from shard.outcome
-         where cargo = any($1) and cargo >= $2 and cargo <= $3",
+        r#"select cargo, input_tokens, output_tokens, charged,
+               coalesce(failure_code = 'cancelled', false) as "is_cancelled!"
+           from shard.outcome where cargo = any($1) and cargo >= $2 and cargo <= $3"#,
         &ids,
         first,
         last
@@ -212,6 +215,7 @@ pub async fn list_outcome_summaries(
             input_tokens: u64::try_from(row.input_tokens).unwrap_or_default(),
             output_tokens: u64::try_from(row.output_tokens).unwrap_or_default(),
             charged: row.charged.map_or(Money::ZERO, Money),
+            is_cancelled: row.is_cancelled,
         };
         (row.cargo.into(), came)
     });

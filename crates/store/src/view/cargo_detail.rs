@@ -38,7 +38,10 @@ pub struct LoggedAttempt {
     pub ended_at: Timestamp,
     pub status: Option<u16>,
     pub error: Option<String>,
+    /// The beginning of the receiver's answer. Empty if there was none, or if it was erased.
     pub answer: Vec<u8>,
+    /// A person or a caller requested it.
+    pub is_resend: bool,
 }
 
 pub async fn find_detail(
@@ -92,6 +95,31 @@ pub async fn find_detail(
     }))
 }
 
+/// The next attempt of a callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextAttempt {
+    /// None if no attempt is due.
+    pub due_at: Option<Timestamp>,
+}
+
+/// The next attempt for a cargo, if it belongs to the project.
+pub async fn find_next_attempt(
+    shard: &Shard,
+    project: ProjectId,
+    cargo: CargoId,
+) -> Result<Option<NextAttempt>, Error> {
+    let row = sqlx::query!(
+        r#"select d.due_at as "due_at?"
+           from shard.cargo c left join shard.delivery d on d.cargo = $1
+           where c.id = $1 and c.project = $2"#,
+        cargo.uuid(),
+        project.uuid()
+    )
+    .fetch_optional(&shard.reads)
+    .await?;
+    Ok(row.map(|row| NextAttempt { due_at: row.due_at }))
+}
+
 /// The last `most` attempts, oldest first. The caller has checked that the cargo belongs to the
 /// project.
 pub async fn list_attempts(
@@ -101,8 +129,8 @@ pub async fn list_attempts(
     most: u32,
 ) -> Result<Vec<LoggedAttempt>, Error> {
     let rows = sqlx::query!(
-        "select number, started_at, ended_at, status, error, answer, encrypted from shard.attempt
-         where cargo = $1 order by number desc limit $2",
+        "select number, started_at, ended_at, status, error, answer, encrypted, resend
+         from shard.attempt where cargo = $1 order by number desc limit $2",
         cargo.uuid(),
         i64::from(most)
     )
@@ -130,6 +158,7 @@ pub async fn list_attempts(
             status: row.status.and_then(|status| u16::try_from(status).ok()),
             error: row.error,
             answer,
+            is_resend: row.resend,
         })
     });
     attempts.collect()

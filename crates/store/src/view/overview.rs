@@ -38,7 +38,10 @@ pub async fn read_first_steps(shard: &Shard, project: ProjectId) -> Result<(bool
     Ok((row.loaded, row.delivered))
 }
 
-/// The newest failures: the cargo, and the group of its error.
+/// Failures to search for those that are no cancellations.
+const MAX_EXAMINED_FAILURES: i64 = 100;
+
+/// The newest failures: the cargo, and the group of its error. Cancelled cargo is not among them.
 pub async fn list_failures(
     shard: &Shard,
     project: ProjectId,
@@ -46,11 +49,15 @@ pub async fn list_failures(
     limit: u32,
 ) -> Result<Vec<(CargoId, String)>, Error> {
     let rows = sqlx::query!(
-        "select cargo, label from shard.trouble
-         where project = $1 and kind = 'failed' and cargo >= $2
-         order by cargo desc limit $3",
+        "select cargo, label from (
+             select cargo, label from shard.trouble
+             where project = $1 and kind = 'failed' and cargo >= $2
+             order by cargo desc limit $3
+         ) newest
+         where label <> 'cancelled' order by cargo desc limit $4",
         project.uuid(),
         since.uuid(),
+        MAX_EXAMINED_FAILURES,
         i64::from(limit)
     )
     .fetch_all(&shard.reads)

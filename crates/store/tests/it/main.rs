@@ -9,6 +9,7 @@
 
 mod control;
 mod doctor;
+mod feed;
 mod file;
 mod ledger_audit;
 mod node;

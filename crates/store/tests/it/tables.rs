@@ -82,12 +82,21 @@ fn contents_are_encrypted_and_names_are_not() {
     let expected = [
         "attempt.answer",
         "cargo.callback_url",
+        "cargo_group.metadata",
+        "cargo_group.callback_url",
+        "dropin_batch.options",
+        "dropin_batch.failure",
         "file.filename",
         "file.metadata",
+        "handover.body",
+        "handover.answer",
         "outcome.body",
+        "parcel.filename",
+        "parcel_block.body",
         "request.body",
         "request.metadata",
         "request.warnings",
+        "request.custom_id",
     ];
     assert_eq!(encrypted, expected);
 }

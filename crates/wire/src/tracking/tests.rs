@@ -37,6 +37,10 @@ fn pending() -> TrackingResponse {
         erased_at: None,
         warnings: None,
         route: None,
+        group_id: None,
+        custom_id: None,
+        position: None,
+        cancel_requested_at: None,
     }
 }
 

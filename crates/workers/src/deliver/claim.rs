@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::DeliverStage;
 use super::send::FinishedCallback;
-use crate::callback_slots::PendingCallback;
+use crate::callback_slots::{PayloadNames, PendingCallback};
 
 /// When a callback is tried again whose data key is unavailable.
 const KEY_RETRY_DELAY: TimeDelta = TimeDelta::seconds(15);
@@ -251,17 +251,24 @@ impl DeliverStage {
         let unpacked = stored.map(|stored| {
             let (project, url, success) = (stored.project, stored.url.clone(), stored.success);
             let (code, metadata) = (stored.failure_code.clone(), stored.metadata.clone());
+            let trace = stored.trace;
+            let (group, custom_id) = (stored.group, stored.custom_id.clone());
             let plain = stored.unpack()?;
+            let names = PayloadNames {
+                group,
+                custom_id: custom_id.as_deref(),
+                metadata: metadata.as_deref(),
+            };
             let payload = PendingCallback::encode_payload(
                 delivery.cargo,
                 success,
                 code.as_deref(),
                 &plain,
-                metadata.as_deref(),
+                names,
             );
-            Ok::<_, store::Error>((project, url, payload))
+            Ok::<_, store::Error>((project, url, payload, trace))
         });
-        let Some(Ok((project, url, payload))) = unpacked else {
+        let Some(Ok((project, url, payload, trace))) = unpacked else {
             self.slots.release_bytes(&delivery.destination, bytes);
             self.skip_attempt(delivery, claim, UNREADABLE_REASON, now);
             return;
@@ -276,7 +283,9 @@ impl DeliverStage {
             due_at: delivery.due_at,
             claim,
             bytes,
+            lacks_names: false,
             payload,
+            trace,
         };
         self.start(callback, lease, now);
     }

@@ -1,7 +1,10 @@
 //! Records ended attempts in groups. Splits a group until a row that cannot be written is alone.
 
+use chrono::TimeDelta;
+use domain::cargo_spans::{TracedDelivery, delivery_span};
 use domain::id;
 use domain::retry_schedule::DeliveryRetryDecision;
+use domain::span::{Span, SpanTimes};
 use domain::time::Timestamp;
 use outbound::callback::CallbackAttempt;
 use store::shard::attempt::{self, AttemptResult, EndedAttempt, FallbackResult};
@@ -44,6 +47,7 @@ impl DeliverStage {
             is_resend,
             started_at,
             end,
+            trace,
             ..
         } = finished;
         let attempt = match end {
@@ -86,6 +90,7 @@ impl DeliverStage {
             error: attempt.error,
             answer: attempt.response_excerpt.to_vec(),
             result: verdict,
+            trace,
         });
     }
 
@@ -111,6 +116,7 @@ impl DeliverStage {
             let recorded = match attempt::record(&self.shard, claim, &group, now).await {
                 Ok(_) => {
                     count_ended(&group);
+                    self.trace_attempts(&group);
                     Ok(())
                 }
                 Err(failure) if failure.is_unavailable() => Err(failure),
@@ -133,6 +139,12 @@ impl DeliverStage {
         Ok(())
     }
 
+    fn trace_attempts(&self, group: &[EndedAttempt]) {
+        if let Some(tracer) = &self.tracer {
+            tracer.record(group.iter().filter_map(attempt_span));
+        }
+    }
+
     async fn record_with_fallback(
         &self,
         claim: Claim,
@@ -152,11 +164,29 @@ impl DeliverStage {
                 "left to be freed"
             }
         };
-        tracing::error!(shard = %shard.name, cargo.id = %cargo, result, failure = cause.diagnosis(), "a callback attempt could not be recorded as it was");
+        let trace_id = ended.trace.map(|it| tracing::field::display(it.trace));
+        tracing::error!(shard = %shard.name, cargo.id = %cargo, trace_id, result, failure = cause.diagnosis(), "a callback attempt could not be recorded as it was");
         metrics::counter!("longshore_callback_attempt_errors_total", "reason" => "not_recorded")
             .increment(1);
         Ok(())
     }
+}
+
+fn attempt_span(ended: &EndedAttempt) -> Option<Span> {
+    let delivery = TracedDelivery {
+        context: ended.trace?,
+        cargo: ended.cargo,
+        project: ended.project,
+        number: ended.number,
+        status: ended.status,
+        error: ended.error.as_deref(),
+    };
+    let duration = TimeDelta::from_std(ended.duration).unwrap_or_default();
+    let times = SpanTimes {
+        started_at: ended.started_at,
+        ended_at: ended.started_at + duration,
+    };
+    Some(delivery_span(&delivery, times))
 }
 
 /// Counts callbacks that ended. A resend ends none: its callback ended before.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use domain::callback_signature::CallbackSigner;
+use bytes::Bytes;
+use domain::callback_signature::{CallbackSigner, SignatureHeaders};
+use domain::callback_url::listener_of;
+use domain::cargo_spans::delivery_context;
 use domain::host_pace::HostAnswer;
 use domain::id::{CargoId, ProjectId};
 use domain::time::Timestamp;
+use domain::trace_context::TraceContext;
 use outbound::callback::{CallbackAttempt, CallbackClient};
 use store::shard::delivery::{ClaimedDelivery, Destination};
 use store::shard::node::Claim;
@@ -13,8 +17,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::listen_tunnel::{ListenTunnel, TunnelCallback};
 use crate::callback_slots::PendingCallback;
 use crate::stage::Wakeup;
+
+const TUNNEL_OFF: &str = "not sent: the operator has switched the listen tunnel off; load again with an https callback_url";
 
 /// A callback attempt that has ended.
 #[derive(Debug)]
@@ -29,6 +36,8 @@ pub(super) struct FinishedCallback {
     pub(super) bytes: usize,
     pub(super) started_at: Timestamp,
     pub(super) end: AttemptEnd,
+    /// The span of the load, if the cargo is traced.
+    pub(super) trace: Option<TraceContext>,
 }
 
 #[derive(Debug)]
@@ -52,6 +61,7 @@ impl FinishedCallback {
             bytes: callback.bytes,
             started_at,
             end,
+            trace: callback.trace,
         }
     }
 
@@ -71,6 +81,7 @@ impl FinishedCallback {
             bytes: 0,
             started_at: now,
             end: AttemptEnd::NotSent(reason),
+            trace: None,
         }
     }
 
@@ -88,7 +99,7 @@ impl FinishedCallback {
 
 #[derive(Debug)]
 pub(super) struct CallbackSender {
-    callbacks: Arc<dyn CallbackClient>,
+    targets: CallbackTargets,
     in_flight: TaskTracker,
     finished: (
         mpsc::UnboundedSender<FinishedCallback>,
@@ -97,10 +108,50 @@ pub(super) struct CallbackSender {
     wakeup: Wakeup,
 }
 
+/// The ways to a receiver.
+#[derive(Debug, Clone)]
+pub(super) struct CallbackTargets {
+    pub(super) http: Arc<dyn CallbackClient>,
+    /// None: the listen tunnel is off.
+    pub(super) tunnel: Option<Arc<ListenTunnel>>,
+}
+
+impl CallbackTargets {
+    /// Makes one attempt: a POST to the URL, or to the listener that it names.
+    async fn post(
+        &self,
+        callback: &PendingCallback,
+        payload: Bytes,
+        signature: Option<&SignatureHeaders>,
+        trace: Option<TraceContext>,
+    ) -> CallbackAttempt {
+        let Some(listener) = listener_of(&callback.url) else {
+            let http = &self.http;
+            return http.post(&callback.url, payload, signature, trace).await;
+        };
+        let Some(tunnel) = &self.tunnel else {
+            return CallbackAttempt {
+                error: Some(TUNNEL_OFF.to_owned()),
+                ..CallbackAttempt::default()
+            };
+        };
+        let callback = TunnelCallback {
+            listener: &listener,
+            project: callback.project,
+            cargo: callback.cargo,
+            number: callback.number,
+            payload,
+            signature,
+            trace,
+        };
+        Box::pin(tunnel.hand_over(&callback)).await
+    }
+}
+
 impl CallbackSender {
-    pub(super) fn new(callbacks: Arc<dyn CallbackClient>, bell: Wakeup) -> Self {
+    pub(super) fn new(targets: CallbackTargets, bell: Wakeup) -> Self {
         Self {
-            callbacks,
+            targets,
             in_flight: TaskTracker::new(),
             finished: mpsc::unbounded_channel(),
             wakeup: bell,
@@ -115,13 +166,16 @@ impl CallbackSender {
         lease: CancellationToken,
         now: Timestamp,
     ) {
-        let (callbacks, finished) = (self.callbacks.clone(), self.finished.0.clone());
+        let (targets, finished) = (self.targets.clone(), self.finished.0.clone());
         let bell = self.wakeup.clone();
         self.in_flight.spawn(async move {
             let payload = std::mem::take(&mut callback.payload);
             // Every attempt has its own time and signature, and the same id.
             let signature = signer.map(|signer| signer.sign(callback.cargo, now, &payload));
-            let post = callbacks.post(&callback.url, payload, signature.as_ref());
+            let (cargo, number) = (callback.cargo, callback.number);
+            let trace = callback.trace;
+            let trace = trace.map(|load| delivery_context(load, cargo, number));
+            let post = targets.post(&callback, payload, signature.as_ref(), trace);
             let end = tokio::select! {
                 biased;
                 () = lease.cancelled() => AttemptEnd::LeaseLost,
@@ -168,7 +222,11 @@ mod tests {
             schemes: domain::callback_url::AllowedSchemes::HttpAndHttps,
             rules: <_>::default(),
         });
-        let mut sender = CallbackSender::new(Arc::new(callbacks.unwrap()), Wakeup::default());
+        let targets = CallbackTargets {
+            http: Arc::new(callbacks.unwrap()),
+            tunnel: None,
+        };
+        let mut sender = CallbackSender::new(targets, Wakeup::default());
         let claim = Claim {
             node: uuid::Uuid::nil(),
             epoch: 1,
@@ -186,7 +244,9 @@ mod tests {
             due_at: Timestamp::UNIX_EPOCH,
             claim,
             bytes: 0,
+            lacks_names: false,
             payload: bytes::Bytes::from_static(b"{}"),
+            trace: None,
         };
         // One is in flight when the lease is lost, the other has not started.
         let lease = CancellationToken::new();

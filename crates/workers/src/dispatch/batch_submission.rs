@@ -10,11 +10,11 @@ use domain::reason_code::FailureCode;
 use domain::retry::MAX_JOB_REFUSALS;
 use domain::route::Route;
 use domain::time::Timestamp;
-use outbound::provider::batch_provider::BatchProvider;
+use outbound::provider::batch_provider::{BatchProvider, ProviderFileId};
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::spool::Spool;
-use store::shard::batch_submission::{self, SubmissionRecord};
-use store::shard::manifest;
+use store::shard::batch_submission::{self, PackedRecord, SubmissionRecord};
+use store::shard::manifest::{self, OpenCargo};
 use store::shard::provider;
 
 use super::pack::{BYTES_PER_TOKEN, PackFailure, PackedJob, Packer};
@@ -63,6 +63,14 @@ pub(super) async fn acquire_submission_slot(
     Ok(true)
 }
 
+/// The lines of a job that the journal has recorded.
+struct JobToSend {
+    spool: Spool,
+    items: u64,
+    /// The same lines, uploaded before.
+    upload: Option<String>,
+}
+
 /// A batch that becomes a job, and what its journal says.
 pub(super) struct JobSubmission<'a> {
     pub(super) claimed: &'a ClaimedBatch,
@@ -81,7 +89,10 @@ impl JobSubmission<'_> {
             return isolate_poison_pill(claimed).await;
         }
         match self.pack_job().await {
-            Ok(Some((spool, items))) => self.upload_and_create(&spool, items).await,
+            Ok(Some(job)) => {
+                let upload = job.upload.map(ProviderFileId);
+                self.upload_and_create(&job.spool, job.items, upload).await
+            }
             Ok(None) => Ok(()),
             Err(PackFailure::Store(failure)) => Err(failure),
             Err(failure @ (PackFailure::Disk(_) | PackFailure::Media(_))) => {
@@ -93,11 +104,10 @@ impl JobSubmission<'_> {
     }
 
     /// Packs the lines and records them in the journal. Nothing when the account is full.
-    async fn pack_job(&self) -> Result<Option<(Spool, u64)>, PackFailure> {
+    async fn pack_job(&self) -> Result<Option<JobToSend>, PackFailure> {
         let claimed = self.claimed;
         let (shard, batch) = (claimed.shard(), &claimed.batch);
-        let packer = self.packer();
-        let heads = claimed.list_open().await?;
+        let heads = claimed.list_to_send(claimed.claimed_at).await?;
         claimed.failpoint("dispatch.read");
         let (waiting, lowered) = provider::count_enqueued_tokens(
             shard,
@@ -112,8 +122,13 @@ impl JobSubmission<'_> {
             if !self.reserve_tokens(most).await? {
                 return Ok(None);
             }
-            if let Some(spool) = packer.rebuild(batch, heads.clone(), packed).await? {
-                return Ok(Some((spool, batch.cargo.len() as u64)));
+            let rebuilt = self.packer().rebuild(batch, heads.clone(), packed).await?;
+            if let Some(spool) = rebuilt {
+                return Ok(Some(JobToSend {
+                    spool,
+                    items: batch.cargo.len() as u64,
+                    upload: self.record.upload.clone(),
+                }));
             }
         }
         let room = most.saturating_sub(waiting);
@@ -121,30 +136,63 @@ impl JobSubmission<'_> {
             self.postpone_until_not_full().await?;
             return Ok(None);
         }
-        let PackedJob {
-            spool,
-            order,
-            packed,
-            unfit,
-        } = packer.pack(batch, heads, room).await?;
-        claimed.failpoint("dispatch.packed");
-        // A small part of a batch is not worth a job: soon the account takes more.
-        let is_crumb =
-            order.len() + unfit.len() < batch.cargo.len() && packed.tokens < most / MIN_JOB_DIVISOR;
-        if waiting > 0 && (packed.tokens > room || is_crumb) {
-            self.postpone_until_not_full().await?;
+        let Some(job) = self.pack_new_job(heads, room, most, waiting > 0).await? else {
             return Ok(None);
-        }
-        claimed.store_failures(unfit, claimed.claimed_at).await?;
-        if order.is_empty() {
-            requeue_all(claimed).await?;
-            return Ok(None);
-        }
-        let items = order.len() as u64;
-        batch_submission::record_packed(shard, batch.id, claimed.claim, &order, &packed).await?;
-        claimed.failpoint("dispatch.journalled");
+        };
         let has_room = self.reserve_tokens(most).await?;
-        Ok(has_room.then_some((spool, items)))
+        Ok(has_room.then_some(job))
+    }
+
+    /// Packs open cargo and records the job in the journal. Nothing when the job would be too small
+    /// or has no cargo.
+    async fn pack_new_job(
+        &self,
+        mut heads: Vec<OpenCargo>,
+        room: u64,
+        most: u64,
+        has_others: bool,
+    ) -> Result<Option<JobToSend>, PackFailure> {
+        let claimed = self.claimed;
+        let (shard, batch) = (claimed.shard(), &claimed.batch);
+        loop {
+            let open = heads.len();
+            let PackedJob {
+                spool,
+                order,
+                packed,
+                unfit,
+            } = self.packer().pack(batch, heads, room).await?;
+            claimed.failpoint("dispatch.packed");
+            // A small part of a batch is not worth a job: soon the account takes more.
+            let is_crumb =
+                order.len() + unfit.len() < open && packed.tokens < most / MIN_JOB_DIVISOR;
+            if has_others && (packed.tokens > room || is_crumb) {
+                self.postpone_until_not_full().await?;
+                return Ok(None);
+            }
+            claimed.store_failures(unfit, claimed.claimed_at).await?;
+            if order.is_empty() {
+                requeue_all(claimed).await?;
+                return Ok(None);
+            }
+            let items = order.len() as u64;
+            let recording =
+                batch_submission::record_packed(shard, batch.id, claimed.claim, &order, &packed);
+            match recording.await? {
+                PackedRecord::Recorded => {
+                    claimed.failpoint("dispatch.journalled");
+                    return Ok(Some(JobToSend {
+                        spool,
+                        items,
+                        upload: None,
+                    }));
+                }
+                // The batch is closed to cancelling now, so it is packed at most once more.
+                PackedRecord::CargoCancelled => {
+                    heads = claimed.list_to_send(claimed.claimed_at).await?;
+                }
+            }
+        }
     }
 
     /// Whether a job of this batch would certainly be too small. The stored batch is not larger

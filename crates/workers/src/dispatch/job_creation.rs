@@ -16,16 +16,17 @@ use crate::failpoint;
 const MAX_RECORD_ATTEMPTS: u32 = 3;
 
 impl JobSubmission<'_> {
-    /// Uploads the lines if the provider needs that, records the intent, and creates the job.
+    /// Uploads the lines if the provider needs that and does not have them, records the intent, and
+    /// creates the job.
     pub(super) async fn upload_and_create(
         &self,
         spool: &Spool,
         items: u64,
+        mut upload: Option<ProviderFileId>,
     ) -> Result<(), store::Error> {
         let (claimed, target) = (self.claimed, self.target);
         let (shard, batch, claim) = (claimed.shard(), &claimed.batch, claimed.claim);
         let label = SubmissionLabel(batch.id.to_string());
-        let mut upload = self.record.upload.clone().map(ProviderFileId);
         if upload.is_none() {
             claimed.failpoint("dispatch.uploading");
             upload = match claimed

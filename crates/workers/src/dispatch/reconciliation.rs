@@ -148,7 +148,8 @@ impl JobSubmission<'_> {
             Ok(Some(spool)) => {
                 tracing::warn!(batch.id = %batch.id, "a submission did not reach the provider: it is resubmitted");
                 let items = batch.cargo.len() as u64;
-                self.upload_and_create(&spool, items).await
+                let upload = self.record.upload.clone().map(ProviderFileId);
+                self.upload_and_create(&spool, items, upload).await
             }
             // The bytes would differ: requeue the open cargo, under new attempt numbers.
             Ok(None) => reroute(claimed, false).await,

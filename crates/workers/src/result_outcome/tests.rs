@@ -36,6 +36,10 @@ fn head() -> OpenCargo {
         callback: None,
         shape: ResponseShape::default(),
         deadline_at: now,
+        queued_at: now,
+        trace: None,
+        group: None,
+        is_cancel_requested: false,
     }
 }
 

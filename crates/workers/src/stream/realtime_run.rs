@@ -15,6 +15,7 @@ use outbound::provider::item_result::ItemResult;
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
 use parking_lot::Mutex;
+use store::shard::batch_submission;
 use store::shard::earlier_cost::{self, BilledAttempt};
 use store::shard::manifest::OpenCargo;
 
@@ -88,8 +89,10 @@ struct RealtimeResponse<'a> {
 
 impl<'a> RealtimeRun<'a> {
     pub(super) async fn run(&self) -> Result<RealtimeProgress, store::Error> {
-        let shard = self.claimed.shard();
-        let mut unread = VecDeque::from(self.claimed.list_open().await?);
+        let (shard, claimed) = (self.claimed.shard(), self.claimed);
+        // Before the list: what is cancelled later than this may be sent.
+        batch_submission::close_to_cancelling(shard, claimed.batch.id, claimed.claim).await?;
+        let mut unread = VecDeque::from(claimed.list_to_send(shard.clock.now()).await?);
         let mut stored: VecDeque<StoredRequest> = VecDeque::new();
         let mut open: VecDeque<RealtimeRequest> = VecDeque::new();
         let mut progress = RealtimeProgress::default();

@@ -1,9 +1,14 @@
-//! Erases the bodies of cargo that is past the retention of its project.
+//! Erases the bodies of cargo that is past the retention of its project, and deletes groups that are
+//! past the retention of the installation.
 
 use domain::time::Timestamp;
 use store::shard::retention::{self, MAX_CARGO_PER_STEP};
+use store::shard::{group, partition};
 
 use super::{MINUTE, SweepStage};
+
+/// How many groups are deleted in a minute. A group may have a million rows.
+const MAX_GROUPS_PER_STEP: i64 = 100;
 
 impl SweepStage {
     /// One transaction for the project that waits longest, and one for the queue. Returns how many
@@ -20,5 +25,12 @@ impl SweepStage {
         let shard = self.shard.name.to_string();
         metrics::counter!("longshore_cargo_erased_total", "shard" => shard).increment(erased);
         Ok(erased)
+    }
+
+    /// A group is kept as long as its newest cargo.
+    pub(super) async fn delete_groups(&self, now: Timestamp) -> Result<(), store::Error> {
+        let before = now - self.retention.max(partition::MIN_RETENTION);
+        group::delete_expired(&self.shard, before, MAX_GROUPS_PER_STEP).await?;
+        Ok(())
     }
 }

@@ -1,10 +1,13 @@
-//! From load to delivered callback, at a sustained rate; or what encryption at rest costs there.
+//! From load to delivered callback, at a sustained rate; or what encryption at rest or tracing
+//! costs there.
 
 pub mod journey_round;
 
+pub mod span_sink;
+
 use serde_json::{Value, json};
 
-use crate::bench::journey::journey_round::JourneyRound;
+use crate::bench::journey::journey_round::{JourneyRound, JourneyVariant};
 use crate::harness::failure::Result;
 use crate::harness::measurement::statistics::{median, round_to, summarize};
 use crate::harness::progress::report_progress;
@@ -21,33 +24,90 @@ pub async fn run(common: &CommonOptions, options: &BenchJourneyOptions) -> Resul
     if options.encrypted {
         return compare_with_encryption(common, options).await;
     }
-    let round = JourneyRound::measure(common, options, false).await?;
+    if let Some(ratio) = &options.tracing {
+        return compare_with_tracing(common, options, ratio).await;
+    }
+    let round = JourneyRound::measure(common, options, JourneyVariant::Plain).await?;
     Ok(build_verdict(options, round))
 }
 
-/// Measures without encryption at rest and with it, in turns.
+/// The rounds of a comparison.
+struct ComparedRounds {
+    plain: Vec<JourneyRound>,
+    other: Vec<JourneyRound>,
+}
+
+/// Measures without the variant and with it, in turns.
+async fn measure_in_turns(
+    common: &CommonOptions,
+    options: &BenchJourneyOptions,
+    other: JourneyVariant<'_>,
+) -> Result<ComparedRounds> {
+    let mut rounds = ComparedRounds {
+        plain: Vec::new(),
+        other: Vec::new(),
+    };
+    for number in 1..=options.rounds {
+        report_progress(format!("round {number} of {}", options.rounds));
+        let mut variants = [JourneyVariant::Plain, other];
+        // A machine that becomes slower or faster must not favour one of them.
+        if number % 2 == 0 {
+            variants.reverse();
+        }
+        for variant in variants {
+            let round = Box::pin(JourneyRound::measure(common, options, variant)).await?;
+            let rate = round.cargo_per_second();
+            report_progress(format!("  {rate:>8.0} a second: {variant:?}"));
+            if variant == other {
+                rounds.other.push(round);
+            } else {
+                rounds.plain.push(round);
+            }
+        }
+    }
+    Ok(rounds)
+}
+
+async fn compare_with_tracing(
+    common: &CommonOptions,
+    options: &BenchJourneyOptions,
+    ratio: &str,
+) -> Result<TrialVerdict> {
+    let traced = JourneyVariant::Traced(ratio);
+    let ComparedRounds { plain, other } = measure_in_turns(common, options, traced).await?;
+    let pairs = || plain.iter().zip(&other);
+    let rate_ratios =
+        pairs().map(|(plain, other)| other.cargo_per_second() / plain.cargo_per_second().max(1.0));
+    let cpu_ratios = pairs().map(|(plain, other)| {
+        other.cpu_seconds_per_thousand() / plain.cpu_seconds_per_thousand().max(f64::MIN_POSITIVE)
+    });
+    let middle = |mut ratios: Vec<f64>| median(&mut ratios).map(|ratio| round_to(ratio, 3));
+    let sum = |read: fn(&JourneyRound) -> f64| other.iter().map(read).sum::<f64>();
+    let (spans, cargo) = (sum(|it| it.spans.arrived), sum(|it| it.spans.cargo));
+    let (bytes, dropped) = (sum(|it| it.spans.bytes), sum(|it| it.spans.dropped));
+    let mut verdict = TrialVerdict::new("bench journey").judging_figures(!options.small);
+    verdict
+        .record("tracing", ratio)
+        .record("ratio", middle(rate_ratios.collect()))
+        .record("cpu_ratio", middle(cpu_ratios.collect()))
+        .record("spans_per_cargo", round_to(spans / cargo.max(1.0), 3))
+        .record("bytes_per_span", round_to(bytes / spans.max(1.0), 0))
+        .record("spans_dropped", round_to(dropped, 0))
+        .merge_part("plain", summarize_rounds(&plain))
+        .merge_part("traced", summarize_rounds(&other));
+    record_load(options, &mut verdict);
+    Ok(verdict)
+}
+
 async fn compare_with_encryption(
     common: &CommonOptions,
     options: &BenchJourneyOptions,
 ) -> Result<TrialVerdict> {
-    let (mut plain, mut encrypted) = (Vec::new(), Vec::new());
-    for number in 1..=options.rounds {
-        report_progress(format!("round {number} of {}", options.rounds));
-        // A machine that becomes slower or faster must not favour one of them.
-        let begins_encrypted = number % 2 == 0;
-        for is_encrypted in [begins_encrypted, !begins_encrypted] {
-            let measuring = JourneyRound::measure(common, options, is_encrypted);
-            let round = Box::pin(measuring).await?;
-            let (rounds, name) = if is_encrypted {
-                (&mut encrypted, "with encryption")
-            } else {
-                (&mut plain, "without")
-            };
-            let rate = round.cargo_per_second();
-            report_progress(format!("  {rate:>8.0} a second: {name}"));
-            rounds.push(round);
-        }
-    }
+    let encrypted = JourneyVariant::Encrypted;
+    let ComparedRounds {
+        plain,
+        other: encrypted,
+    } = measure_in_turns(common, options, encrypted).await?;
     let rates = plain.iter().zip(&encrypted);
     let mut ratios: Vec<f64> = rates
         .map(|(plain, encrypted)| encrypted.cargo_per_second() / plain.cargo_per_second().max(1.0))

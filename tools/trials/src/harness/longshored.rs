@@ -6,3 +6,4 @@ pub mod licence;
 pub mod longshored_process;
 pub mod metrics;
 pub mod org_setup;
+pub mod shifted_clock;

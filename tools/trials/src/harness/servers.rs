@@ -6,6 +6,7 @@ pub mod clamd;
 pub mod free_port;
 pub mod llama;
 pub mod postgres;
+pub mod prometheus;
 pub mod redis;
 pub mod scratch_folder;
 pub mod seaweedfs;

@@ -1,6 +1,7 @@
 //! Options of benches. With `--small` a bench runs for seconds: it shows that the bench still works.
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 
 #[derive(Debug, Clone, Args)]
 pub struct BenchLoadOptions {
@@ -20,12 +21,36 @@ pub struct BenchLoadOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct BenchBulkOptions {
+    /// Seconds of each measurement; a round has two.
+    #[arg(long, default_value_t = 10, default_value_if("small", "true", "1"))]
+    pub seconds: u64,
+    #[arg(long, default_value_t = 5, default_value_if("small", "true", "1"))]
+    pub rounds: u32,
+    /// Connections of single loads.
+    #[arg(long, default_value_t = 64, default_value_if("small", "true", "8"))]
+    pub connections: usize,
+    /// Connections of bulk loads.
+    #[arg(long, default_value_t = 4, default_value_if("small", "true", "2"))]
+    pub bulk_connections: usize,
+    /// Loads in a request.
+    #[arg(long, default_value_t = 1000, default_value_if("small", "true", "100"))]
+    pub items: u64,
+    #[arg(long, default_value_t = 100, default_value_if("small", "true", "4"))]
+    pub organizations: usize,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct BenchJourneyOptions {
     /// Seconds of the measured window.
     #[arg(
         long,
         default_value_t = 60,
-        default_value_ifs([("small", "true", "2"), ("encrypted", "true", "20")])
+        default_value_ifs([("small", "true", "2"), ("encrypted", "true", "20")]),
+        default_value_if("tracing", ArgPredicate::IsPresent, "20")
     )]
     pub seconds: u64,
     #[arg(long, default_value_t = 64, default_value_if("small", "true", "8"))]
@@ -41,13 +66,12 @@ pub struct BenchJourneyOptions {
     /// Compare rounds that encrypt at rest with rounds that do not, in turns.
     #[arg(long)]
     pub encrypted: bool,
+    /// Compare rounds that trace this share of the loads, from 0 to 1, with rounds that trace
+    /// nothing, in turns. The spans go to a collector on loopback.
+    #[arg(long, value_name = "RATIO", conflicts_with = "encrypted")]
+    pub tracing: Option<String>,
     /// Rounds of each in such a comparison.
-    #[arg(
-        long,
-        requires = "encrypted",
-        default_value_t = 5,
-        default_value_if("small", "true", "1")
-    )]
+    #[arg(long, default_value_t = 5, default_value_if("small", "true", "1"))]
     pub rounds: u32,
     /// Run for seconds, and judge no figures: for CI.
     #[arg(long)]
@@ -135,6 +159,23 @@ pub struct BenchRoutesOptions {
     pub small: bool,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct BenchWaitsOptions {
+    /// Long-polls that wait at once.
+    #[arg(
+        long,
+        default_value_t = 10_000,
+        default_value_if("small", "true", "200")
+    )]
+    pub waits: usize,
+    /// Seconds of the measurement while nothing happens. The service answers after 50 s.
+    #[arg(long, default_value_t = 60, default_value_if("small", "true", "3"))]
+    pub seconds: u64,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
 impl BenchRoutesOptions {
     pub fn cargo_per_class(&self) -> usize {
         (self.cargo / 3).max(1)
@@ -175,5 +216,7 @@ mod tests {
         assert_eq!(sizes(""), (60, 5));
         assert_eq!(sizes("--encrypted"), (20, 5));
         assert_eq!(sizes("--small --encrypted"), (2, 1));
+        assert_eq!(sizes("--tracing 0.01"), (20, 5));
+        assert_eq!(sizes("--small --tracing 1"), (2, 1));
     }
 }

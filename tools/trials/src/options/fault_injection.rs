@@ -31,6 +31,23 @@ impl ChaosInterruptionOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct ChaosCancelOptions {
+    /// Cargo in the group.
+    #[arg(
+        long,
+        default_value_t = 50_000,
+        default_value_if("small", "true", "600")
+    )]
+    pub cargo: usize,
+    /// How many of them are also cancelled one by one.
+    #[arg(long, default_value_t = 500, default_value_if("small", "true", "40"))]
+    pub single: usize,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct ChaosPromoteOptions {
     /// How many primaries are killed.
     #[arg(long, default_value_t = 10)]
@@ -199,4 +216,42 @@ pub struct ChaosMarkersOptions {
     /// Little cargo: for CI.
     #[arg(long)]
     pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosAlertsOptions {
+    /// Loads per second.
+    #[arg(long, default_value_t = 12)]
+    pub rate: u32,
+    /// The script that writes the rules and the dashboards.
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "tools/monitoring/monitoring.py"
+    )]
+    pub rules: PathBuf,
+    /// Only the dashboards and the alerts that fire within seconds: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosRunOptions {
+    /// Lines of the file.
+    #[arg(
+        long,
+        default_value_t = 100_000,
+        default_value_if("small", "true", "3000")
+    )]
+    pub lines: u64,
+    /// A short file: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ChaosListenOptions {
+    /// Callbacks after the retry.
+    #[arg(long, default_value_t = 20)]
+    pub cargo: u64,
 }

@@ -22,6 +22,10 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos store --seconds {5-12}",
     "chaos idle --small",
     "chaos markers --small",
+    "chaos alerts --small",
+    "chaos cancel --small",
+    "chaos run --lines {3000-9000}",
+    "chaos listen",
 ];
 /// The large trials, for a minute or two each.
 const SHORT_TEMPLATES: &[&str] = &[

@@ -80,8 +80,9 @@ fn build_program(
         _ => &common.longshored,
     };
     let text = |path: &Path| path.display().to_string();
-    let given: [(&str, &PathBuf); 4] = [
+    let given: [(&str, &PathBuf); 5] = [
         ("--longshored", longshored),
+        ("--longshore", &common.longshore),
         ("--simulator", &common.simulator),
         ("--weed", &common.weed),
         ("--logs", &folder.to_path_buf()),

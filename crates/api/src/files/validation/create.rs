@@ -1,6 +1,5 @@
 //! `POST /files`: checks the fields, then the media type, then the size limit of its kind.
 
-use axum::http::StatusCode;
 use domain::file::{DEFAULT_TTL_SECONDS, FileDeclaration, MediaType, Sha256};
 use domain::upload::UploadMethod;
 use serde_json::value::RawValue;
@@ -10,7 +9,7 @@ use super::values::{
     parse_text, parse_ttl,
 };
 use super::{BodyFields, FieldMessage};
-use crate::api_error::FileApiError;
+use crate::api_error::{ErrorCode, FileApiError};
 
 /// A valid request for an upload session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +77,7 @@ fn parse_media_type(media_type: &str) -> Result<MediaType, FileApiError> {
             "This media type is not supported. Supported media types: {}.",
             all.join(", ")
         );
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        FileApiError::with_code(status, "unsupported_media_type", message)
+        FileApiError::with_code(ErrorCode::UnsupportedMediaType, message)
     })
 }
 
@@ -94,6 +92,5 @@ fn check_size(media_type: MediaType, size_bytes: u64) -> Result<(), FileApiError
         kind.as_str(),
         max_bytes >> 20,
     );
-    let status = StatusCode::PAYLOAD_TOO_LARGE;
-    Err(FileApiError::with_code(status, "file_too_large", message))
+    Err(FileApiError::with_code(ErrorCode::FileTooLarge, message))
 }

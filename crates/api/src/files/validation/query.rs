@@ -7,7 +7,7 @@ use http::Uri;
 
 use super::FieldMessage;
 use crate::api_error::FileApiError;
-use crate::files::cursor;
+use crate::cursor;
 
 const DEFAULT_PAGE_SIZE: u32 = 50;
 const MAX_PAGE_SIZE: u32 = 200;

@@ -5,15 +5,16 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use chrono::TimeDelta;
 use domain::cargo::{self, CargoStatus};
-use domain::id::CargoId;
+use domain::id::{CargoId, GroupId};
 use domain::load_warning::LoadWarning;
 use domain::money::Money;
 use domain::saving::Saving;
 use domain::time::Timestamp;
 use domain::token_buckets::TokenBuckets;
 use domain::waiting_status::WaitingStatus;
-use store::shard::tracking::{self, TrackedCargo};
+use store::shard::tracking::{self, StoredOutcome, TrackedCargo};
 use store::view::cargo_detail::{self, CargoDetail, LoggedAttempt};
+use store::view::groups;
 
 use crate::access::{ClientInfo, ProjectAccess};
 use crate::page::{NavItem, PageLayout, render_page};
@@ -43,6 +44,7 @@ struct CargoPage {
     tracked: TrackedCargo,
     details: CargoDetail,
     key: String,
+    group: Option<GroupLink>,
     attempts: Vec<LoggedAttempt>,
     waiting: Option<WaitingStatus>,
     timeline_chart: Markup,
@@ -57,6 +59,13 @@ struct CargoPage {
     /// Parts of the tokens that have a price of their own, and thoughts.
     token_parts: Vec<(&'static str, String)>,
     warnings: Vec<LoadWarning>,
+}
+
+/// The group that the cargo was loaded into.
+#[derive(Debug)]
+struct GroupLink {
+    id: GroupId,
+    name: String,
 }
 
 /// The hold and its settlement.
@@ -95,11 +104,24 @@ impl CargoPage {
             CargoStatus::Processing => ("busy", "processing"),
             CargoStatus::Completed | CargoStatus::Delivered | CargoStatus::Undeliverable => {
                 match success {
+                    Some(false) if self.is_cancelled() => ("warm", "cancelled"),
                     Some(false) => ("bad", "failed"),
                     Some(true) | None => ("good", "completed"),
                 }
             }
         }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let outcome = self.tracked.outcome.as_ref();
+        outcome.is_some_and(StoredOutcome::is_cancelled)
+    }
+
+    /// Once is enough: the request is kept until the cargo is completed.
+    fn may_cancel(&self) -> bool {
+        let tracked = &self.tracked;
+        let is_open = tracked.completed_at.is_none() && tracked.cancel_requested_at.is_none();
+        self.page.may_develop() && is_open
     }
 
     fn failure_code(&self) -> Option<&str> {
@@ -187,6 +209,7 @@ pub(crate) async fn page(
     let attempts = cargo_detail::list_attempts(shard, project, id, MAX_ATTEMPTS).await?;
     let keys = key_names::read_key_names(&state, &within).await?;
     let key = keys.get(&beside.key).cloned();
+    let group = find_group(&within, &tracked).await?;
     let page = PageLayout::for_project("Cargo", NavItem::Cargo, &within, &client);
     let page = if is_in_progress(&tracked) {
         page.live()
@@ -202,6 +225,7 @@ pub(crate) async fn page(
         id,
         public_url: state.options.public_url.clone(),
         key: key.unwrap_or_else(|| "deleted key".to_owned()),
+        group,
         waiting: match tracked.completed_at {
             None => Some(
                 tracked
@@ -232,6 +256,17 @@ pub(crate) async fn page(
         details: beside,
         attempts,
     }))
+}
+
+async fn find_group(
+    within: &ProjectAccess,
+    tracked: &TrackedCargo,
+) -> Result<Option<GroupLink>, PageError> {
+    let Some(id) = tracked.group else {
+        return Ok(None);
+    };
+    let name = groups::find_name(within.shard(), within.id(), id).await?;
+    Ok(name.map(|name| GroupLink { id, name }))
 }
 
 fn token_parts(buckets: TokenBuckets) -> Vec<(&'static str, String)> {

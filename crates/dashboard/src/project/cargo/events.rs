@@ -2,7 +2,7 @@
 
 use domain::id::BatchId;
 use domain::time::Timestamp;
-use store::shard::tracking::TrackedCargo;
+use store::shard::tracking::{StoredOutcome, TrackedCargo};
 use store::view::cargo_detail::{CargoDetail, LoggedAttempt};
 
 use crate::text::duration;
@@ -45,9 +45,18 @@ pub(crate) fn list_events(
     if let Some(at) = tracked.processing_at {
         events.push(event(at, format!("Accepted by {}", beside.provider)));
     }
+    if let Some(at) = tracked.cancel_requested_at {
+        events.push(event(at, "Cancellation requested".to_owned()));
+    }
     if let Some(at) = tracked.completed_at {
-        let is_success = tracked.outcome.as_ref().is_some_and(|it| it.success);
-        let what = if is_success { "Completed" } else { "Failed" };
+        let outcome = tracked.outcome.as_ref();
+        let what = if outcome.is_some_and(|it| it.success) {
+            "Completed"
+        } else if outcome.is_some_and(StoredOutcome::is_cancelled) {
+            "Cancelled"
+        } else {
+            "Failed"
+        };
         events.push(event(at, what.to_owned()));
     }
     events.extend(

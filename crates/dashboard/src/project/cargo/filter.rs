@@ -33,15 +33,18 @@ pub(crate) enum StatusFilter {
     Exactly(CargoStatus),
     /// Completed with an error, with any callback status.
     Failed,
+    /// Cancelled by the caller, with any callback status.
+    Cancelled,
 }
 
 impl StatusFilter {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Exactly(CargoStatus::Pending),
         Self::Exactly(CargoStatus::Batched),
         Self::Exactly(CargoStatus::Processing),
         Self::Exactly(CargoStatus::Completed),
         Self::Failed,
+        Self::Cancelled,
         Self::Exactly(CargoStatus::Delivered),
         Self::Exactly(CargoStatus::Undeliverable),
     ];
@@ -53,6 +56,7 @@ impl StatusFilter {
             Self::Exactly(CargoStatus::Processing) => "processing",
             Self::Exactly(CargoStatus::Completed) => "completed",
             Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
             Self::Exactly(CargoStatus::Delivered) => "callback_delivered",
             Self::Exactly(CargoStatus::Undeliverable) => "callback_failed",
         }
@@ -62,7 +66,7 @@ impl StatusFilter {
         match self {
             Self::Exactly(CargoStatus::Delivered) => "callback delivered",
             Self::Exactly(CargoStatus::Undeliverable) => "callback failed",
-            other @ (Self::Exactly(_) | Self::Failed) => other.as_str(),
+            other @ (Self::Exactly(_) | Self::Failed | Self::Cancelled) => other.as_str(),
         }
     }
 
@@ -70,6 +74,7 @@ impl StatusFilter {
     pub(crate) const fn event_name(self) -> Option<&'static str> {
         match self {
             Self::Failed => Some("failed"),
+            Self::Cancelled => Some("cancelled"),
             Self::Exactly(CargoStatus::Delivered) => Some("delivered"),
             Self::Exactly(CargoStatus::Undeliverable) => Some("callback_failed"),
             Self::Exactly(
@@ -84,7 +89,7 @@ impl StatusFilter {
     /// The failure index that lists this status, so that no scan is needed.
     pub(crate) const fn failure_kind(self) -> Option<FailureKind> {
         match self {
-            Self::Failed => Some(FailureKind::Failed),
+            Self::Failed | Self::Cancelled => Some(FailureKind::Failed),
             Self::Exactly(CargoStatus::Undeliverable) => Some(FailureKind::CallbackFailed),
             Self::Exactly(
                 CargoStatus::Pending
@@ -99,7 +104,8 @@ impl StatusFilter {
     fn matches(self, cargo: &CargoListItem) -> bool {
         match self {
             Self::Exactly(status) => cargo.status() == status,
-            Self::Failed => cargo.success == Some(false),
+            // The failure index tells them apart.
+            Self::Failed | Self::Cancelled => cargo.success == Some(false),
         }
     }
 }

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use domain::cargo::{CallbackState, CargoStatus};
 use domain::id::{ApiKeyId, CargoId};
 use domain::time::Timestamp;
+use store::shard::failure_index::FailureKind;
 use store::view::cargo::{self, CargoListItem};
 use store::view::loads::{self, LoadFilterChoices};
 
@@ -130,7 +131,11 @@ impl CargoListPage {
     }
 
     /// Chip class and text.
-    fn state(cargo: &CargoListItem) -> (&'static str, &'static str) {
+    fn state(&self, cargo: &CargoListItem) -> (&'static str, &'static str) {
+        let outcome = self.results.outcomes.get(&cargo.id);
+        if outcome.is_some_and(|outcome| outcome.is_cancelled) {
+            return ("warm", "cancelled");
+        }
         match (cargo.status(), cargo.success) {
             (CargoStatus::Pending, _) => ("calm", "pending"),
             (CargoStatus::Batched, _) => ("busy", "batched"),
@@ -228,17 +233,23 @@ async fn read_groups(
     filter: &CargoFilter,
     window: &TimeWindow,
 ) -> Result<Vec<(String, u64)>, PageError> {
-    let Some(kind) = filter.status.and_then(StatusFilter::failure_kind) else {
+    let status = filter
+        .status
+        .filter(|status| *status != StatusFilter::Cancelled);
+    let Some(kind) = status.and_then(StatusFilter::failure_kind) else {
         return Ok(Vec::new());
     };
     let newest = CargoFilter::default();
     let span = window.id_range(&newest);
-    Ok(cargo::group_failures(
+    let mut groups = cargo::group_failures(
         within.shard(),
         within.id(),
         kind,
         span,
         search::MAX_EXAMINED,
     )
-    .await?)
+    .await?;
+    // Cancelled cargo has a status of its own.
+    groups.retain(|(label, _)| kind != FailureKind::Failed || label != search::CANCELLED_LABEL);
+    Ok(groups)
 }

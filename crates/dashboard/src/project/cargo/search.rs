@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, ProjectId, timestamp_of};
+use domain::reason_code::FailureCode;
 use domain::time::Timestamp;
 use store::shard::cargo_id_range::CargoIdRange;
 use store::shard::failure_index::FailureKind;
@@ -21,6 +22,8 @@ pub(crate) const MAX_EXAMINED: u32 = 500;
 /// Spans that one request examines.
 const MAX_SPANS: usize = 12;
 const MAX_HOURS: u32 = 1000;
+/// The label of cancelled cargo in the failure index.
+pub(crate) const CANCELLED_LABEL: &str = FailureCode::Cancelled.as_str();
 
 #[derive(Debug, Default)]
 pub(crate) struct CargoSearchResults {
@@ -61,20 +64,42 @@ async fn find_failures(
     whole: CargoIdRange,
 ) -> Result<CargoSearchResults, Error> {
     let label = match kind {
+        FailureKind::Failed if filter.status == Some(StatusFilter::Cancelled) => {
+            Some(CANCELLED_LABEL)
+        }
         FailureKind::Failed => filter.group.as_deref(),
         FailureKind::CallbackFailed => filter.host.as_deref(),
     };
-    let limit = if filter.has_column_filter() {
+    let list = |limit| cargo::list_failures(shard, project, kind, label, whole, limit);
+    let mut limit = if filter.has_column_filter() {
         MAX_EXAMINED
     } else {
         to_limit(PAGE_SIZE + 1)
     };
-    let failures = cargo::list_failures(shard, project, kind, label, whole, limit).await?;
-    let is_cut = filter.has_column_filter()
-        && failures.len() == usize::try_from(MAX_EXAMINED).unwrap_or_default();
+    let mut failures = list(limit).await?;
+    // Failed and cancelled cargo are in one index: only a page with both needs more rows.
+    let hides_cancelled = kind == FailureKind::Failed && label.is_none();
+    let is_cancelled = |failure: &(CargoId, String)| failure.1 == CANCELLED_LABEL;
+    if hides_cancelled && limit < MAX_EXAMINED && failures.iter().any(is_cancelled) {
+        limit = MAX_EXAMINED;
+        failures = list(limit).await?;
+    }
+    let examined = failures.len();
+    let is_cut = limit == MAX_EXAMINED && to_limit(examined) == MAX_EXAMINED;
+    let end = failures.last().map(|(id, _)| *id).filter(|_| is_cut);
+    if hides_cancelled {
+        failures.retain(|failure| !is_cancelled(failure));
+    }
     let ids: Vec<CargoId> = failures.iter().map(|(id, _)| *id).collect();
     let read = cargo::list_by_ids(shard, project, &ids).await?;
     let mut found = build_page(read, filter, is_cut, None);
+    // The page is not full: the search continues after the last row of the index.
+    if let Some(end) = end
+        && (found.next.is_none() || found.examined.is_some())
+    {
+        found.next = Some(end);
+        found.examined = Some((examined, timestamp_of(end.uuid())));
+    }
     found.labels = failures.into_iter().collect();
     Ok(found)
 }

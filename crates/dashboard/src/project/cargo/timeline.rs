@@ -282,6 +282,7 @@ mod tests {
             status,
             error: None,
             answer: Vec::new(),
+            is_resend: false,
         }
     }
 

@@ -96,6 +96,9 @@ impl StoreProbe<'_> {
     async fn check_disposition(&self) -> CheckResult {
         let query = [("response-content-disposition", "attachment; filename=\"x\"")];
         let link = self.objects.presign_read(&self.key("form"), &query);
+        let link = link.map_err(|failure| {
+            ObjectStoreProbeFailure::from_failure(DISPOSITION_CHECK, &failure)
+        })?;
         let read = self
             .objects
             .send_as_caller(Method::GET, &link, &[], Bytes::new());

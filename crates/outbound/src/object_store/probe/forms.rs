@@ -15,19 +15,19 @@ impl StoreProbe<'_> {
         let grant = |name: &str| self.grant(name);
         self.check_refusal(
             "an upload grant must refuse a longer file",
-            &grant("longer"),
+            &grant("longer")?,
             &longer,
         )
         .await?;
         self.check_refusal(
             "an upload grant must refuse a shorter file",
-            &grant("shorter"),
+            &grant("shorter")?,
             shorter,
         )
         .await?;
         self.check_refusal(
             "an upload grant must refuse other bytes (x-amz-checksum-sha256)",
-            &grant("other"),
+            &grant("other")?,
             &self.different_bytes(),
         )
         .await?;
@@ -44,17 +44,18 @@ impl StoreProbe<'_> {
                 "Content-Type",
             ),
         ] {
-            let altered = alter_field(grant(name), field);
+            let altered = alter_field(grant(name)?, field);
             self.check_refusal(check, &altered, bytes).await?;
         }
-        let taken = self.objects.post_form(&grant("form"), bytes).await;
+        let taken = self.objects.post_form(&grant("form")?, bytes).await;
         expect_success(UPLOAD_CHECK, taken)?;
         self.check_stored().await
     }
 
-    fn grant(&self, name: &str) -> PostGrant {
+    fn grant(&self, name: &str) -> Result<PostGrant, ObjectStoreProbeFailure> {
         let declared = self.declared();
-        self.objects.post_grant_to(&self.key(name), &declared)
+        let grant = self.objects.post_grant_to(&self.key(name), &declared);
+        grant.map_err(|failure| ObjectStoreProbeFailure::from_failure(UPLOAD_CHECK, &failure))
     }
 
     async fn check_refusal(

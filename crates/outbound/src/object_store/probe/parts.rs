@@ -112,7 +112,9 @@ impl StoreProbe<'_> {
             length: self.bytes.len() as u64,
             checksum,
         };
-        let url = self.objects.presign_part(&part, self.objects.now());
+        let url = self
+            .objects
+            .presign_part(&part, &self.objects.upload_signer()?);
         let header = header.map(|(name, value)| (*name, value.as_str()));
         let headers: Vec<_> = header.into_iter().collect();
         self.objects

@@ -36,6 +36,20 @@ fn a_presigned_read_is_the_published_one() {
     insta::assert_snapshot!(signed, @"/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
 }
 
+/// The signature is that of botocore, the library of AWS for Python, for the same request.
+#[test]
+fn a_session_token_is_signed() {
+    let token = "AQoEXAMPLEH4aoAH0gNCAPyJxz4BlCFFxWNE1OPTgk5TthT+FvwqnKwRcOIfrRh3c/L==";
+    let signer = signer().with_session_token(token.to_owned());
+    let presigned = signer.presign(read_request(&[], &[]), timestamp(1_369_353_600));
+    assert!(presigned.contains(
+        "&X-Amz-Security-Token=AQoEXAMPLEH4aoAH0gNCAPyJxz4BlCFFxWNE1OPTgk5TthT%2BFvwqnKwRcOIfrRh3c%2FL%3D%3D&"
+    ));
+    assert!(
+        presigned.ends_with("=8da95444c7637c3b94024dcfbb33f13b0d89bf35441ef3eea09f66f0c9a9cf98")
+    );
+}
+
 #[test]
 fn headers_are_signed_with_it() {
     let headers = [

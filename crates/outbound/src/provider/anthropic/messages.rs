@@ -88,8 +88,8 @@ fn block(
         ContentBlock::Text { text, .. } if is_blank(text) => return Ok(None),
         ContentBlock::Text { text, .. } => json!({"type": "text", "text": text}),
         ContentBlock::Image { source, .. } => {
-            let url = MediaFile::find(source, media)?.url()?;
-            json!({"type": "image", "source": {"type": "url", "url": url}})
+            let source = link_or_bytes(&MediaFile::find(source, media)?)?;
+            json!({"type": "image", "source": source})
         }
         ContentBlock::Document { source, .. } => document(source, media)?,
         ContentBlock::Video { .. } => {
@@ -134,10 +134,19 @@ fn block(
     )))
 }
 
+/// Anthropic takes no `data:` URLs.
+fn link_or_bytes(medium: &MediaFile<'_>) -> Result<Value, UnsupportedItem> {
+    if let Some(url) = medium.link() {
+        return Ok(json!({"type": "url", "url": url}));
+    }
+    let (media_type, data) = (medium.media_type.as_str(), medium.base64()?);
+    Ok(json!({"type": "base64", "media_type": media_type, "data": data}))
+}
+
 fn document(source: &FileSource, media: &dyn MediaSource) -> Result<Value, UnsupportedItem> {
     let medium = MediaFile::find(source, media)?;
     let source = if medium.is_pdf() {
-        json!({"type": "url", "url": medium.url()?})
+        link_or_bytes(&medium)?
     } else {
         // Anthropic takes Markdown and CSV as plain text.
         json!({"type": "text", "media_type": "text/plain", "data": medium.text()?})

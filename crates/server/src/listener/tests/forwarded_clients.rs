@@ -81,3 +81,18 @@ async fn m5_a_client_cannot_choose_its_address() {
         assert!(answer.ends_with(&expected), "{forwarded:?}: {answer}");
     }
 }
+
+#[tokio::test]
+async fn only_a_trusted_peer_is_a_proxy() {
+    let elsewhere = Options {
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+        ..behind_proxy()
+    };
+    for (edge, expected) in [
+        (start(behind_proxy()), "proxied: true"),
+        (start(elsewhere), "proxied: false"),
+    ] {
+        let answer = read_to_end(edge.send(&request("/proxied", &["10.0.0.1"])).await).await;
+        assert!(answer.ends_with(expected), "{answer}");
+    }
+}

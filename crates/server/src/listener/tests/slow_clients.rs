@@ -47,6 +47,10 @@ pub(super) fn start(options: Options) -> TestListener {
             Err(error) => format!("failed: {error:?}"),
         }
     };
+    let stream = move |Extension(flag): Extension<StreamedBodyFlag>, body: Body| {
+        flag.set();
+        length(body)
+    };
     let form = |body: Result<axum::Form<Vec<(String, String)>>, _>| async {
         let error: Option<axum::extract::rejection::FormRejection> = body.err();
         format!("incomplete: {}", error.is_some())
@@ -56,16 +60,21 @@ pub(super) fn start(options: Options) -> TestListener {
         "quick"
     };
     let address = |Extension(client): Extension<ClientAddress>| async move { client.0.to_string() };
+    let proxied = |proxy: Option<Extension<TrustedProxyPeer>>| async move {
+        format!("proxied: {}", proxy.is_some())
+    };
     let router = Router::new()
         .route("/", axum::routing::get(|| async { "quick" }))
         .route("/wait", axum::routing::get(wait))
         .route("/authenticated", axum::routing::get(authenticated))
         .route("/address", axum::routing::get(address))
+        .route("/proxied", axum::routing::get(proxied))
         .route(
             "/large",
             axum::routing::get(|| async { vec![0_u8; 64 << 20] }),
         )
         .route("/length", post(length))
+        .route("/stream", post(stream))
         .route("/form", post(form));
     let listener = bind("SVC_LISTEN", SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();

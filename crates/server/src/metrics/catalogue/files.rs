@@ -10,7 +10,7 @@ pub(super) const FILE_METRICS: &[MetricEntry] = &[
     (
         Gauge,
         "longshore_files_dependency_healthy",
-        "1 while the object store, the scanner or the file probe passes every health check.",
+        "1 while the object store, its credentials, the scanner or the file probe pass every health check.",
     ),
     (
         LabelledCounter,
@@ -31,6 +31,16 @@ pub(super) const FILE_METRICS: &[MetricEntry] = &[
         Gauge,
         "longshore_files_validating_oldest_age_seconds",
         "Age of the oldest file in validation; 0 when there is none.",
+    ),
+    (
+        Counter,
+        "longshore_object_credentials_refresh_failures_total",
+        "Failed attempts to fetch new credentials of the object store's role.",
+    ),
+    (
+        Gauge,
+        "longshore_object_credentials_remaining_seconds",
+        "Time until the credentials of the object store's role expire; not there with static keys.",
     ),
     (
         Gauge,

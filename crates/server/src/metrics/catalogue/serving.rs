@@ -1,4 +1,4 @@
-//! Metrics of the API, rate limits, databases, encryption, the audit log and the licence.
+//! Metrics of the API, rate limits, databases, encryption, the audit log, tracing and the licence.
 
 use crate::metrics::catalogue::MetricEntry;
 use crate::metrics::catalogue::MetricKind::{
@@ -36,6 +36,16 @@ pub(super) const SERVING_METRICS: &[MetricEntry] = &[
         Gauge,
         "longshore_database_reachable",
         "1 while this process reaches a database, else 0.",
+    ),
+    (
+        LabelledCounter,
+        "longshore_dropin_items_total",
+        "Items of batches in other providers' formats that were loaded, failed or were cancelled.",
+    ),
+    (
+        LabelledCounter,
+        "longshore_feed_read_failures_total",
+        "Failed reads of the feed that wakes waiting requests; they are answered up to 5 seconds late meanwhile.",
     ),
     (
         Histogram,
@@ -93,9 +103,24 @@ pub(super) const SERVING_METRICS: &[MetricEntry] = &[
         "Unix time at which the licence expires; 0 when it cannot be used. There is no series without a licence.",
     ),
     (
+        Gauge,
+        "longshore_listeners",
+        "Programs that hold a stream for callbacks open at this process (listen tunnel).",
+    ),
+    (
         Counter,
         "longshore_loads_refused_overload_total",
         "Loads refused with 503 because too many were waiting.",
+    ),
+    (
+        Gauge,
+        "longshore_long_polls",
+        "Requests that wait for their cargo or group to change.",
+    ),
+    (
+        Counter,
+        "longshore_long_polls_refused_total",
+        "Requests that did not wait because too many were waiting.",
     ),
     (
         CounterBy("kind", &["backstop", "bucket"]),
@@ -126,5 +151,15 @@ pub(super) const SERVING_METRICS: &[MetricEntry] = &[
         Counter,
         "longshore_rate_limit_redis_calls_total",
         "Calls to Redis; one call covers all waiting rate limit checks.",
+    ),
+    (
+        Counter,
+        "longshore_trace_spans_dropped_total",
+        "Spans that were not exported: the queue was full, or the collector refused them or did not answer.",
+    ),
+    (
+        Counter,
+        "longshore_trace_spans_exported_total",
+        "Spans that the collector accepted.",
     ),
 ];

@@ -68,6 +68,11 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
     ),
     (
         LabelledCounter,
+        "longshore_cargo_cancelled_total",
+        "Cargo that callers cancelled before a provider had it.",
+    ),
+    (
+        LabelledCounter,
         "longshore_cargo_erased_total",
         "Cargo whose bodies sweep erased after the retention of its project.",
     ),
@@ -95,6 +100,20 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
         Gauge,
         "longshore_ledger_last_check_timestamp_seconds",
         "Unix time at which this node last audited the ledger.",
+    ),
+    (
+        CounterBy(
+            "outcome",
+            &[
+                "answered",
+                "disconnected",
+                "no_listener",
+                "not_stored",
+                "timed_out",
+            ],
+        ),
+        "longshore_listener_callbacks_total",
+        "Callback attempts through the listen tunnel, by outcome: answered with any status, timed_out, no_listener, disconnected or not_stored.",
     ),
     (
         LabelledCounter,

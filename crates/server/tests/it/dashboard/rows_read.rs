@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use domain::id::GroupId;
 use domain::person::Role;
 use sqlx::ConnectOptions as _;
 use store::Shard;
@@ -17,8 +18,9 @@ use crate::support::{Customer, TestService};
 /// Ten times a page of fifty for one query; a list of failures also counts their groups.
 const MAX_ENTRIES_READ: i64 = 500 + 200;
 
-/// Every second cargo is another project's. One in seven failed, one in nine has a failed callback.
-const INSERT_STATEMENTS: [&str; 9] = [
+/// Every second cargo and group is another project's. The newest group has all of its project's
+/// cargo, the others have one. One in seven failed, one in nine has a failed callback.
+const INSERT_STATEMENTS: [&str; 13] = [
     "insert into shard.lane (provider, model, kind) values ('mock', 'usual', 'chat')
      on conflict do nothing",
     "insert into shard.cargo (id, organization, project, api_key, lane, model, created_at,
@@ -55,7 +57,39 @@ const INSERT_STATEMENTS: [&str; 9] = [
          decode(repeat('00', 32), 'hex'), 60, 'upload_missing', at
      from (select n, $4::timestamptz - n * interval '1 second' as at
            from generate_series(1, 3000) n) rows",
+    "insert into shard.cargo_group (id, organization, project, name, created_at, loaded_at, total,
+         succeeded, failed)
+     select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
+             || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, $1,
+         case when n % 2 = 0 then $2 else gen_random_uuid() end, 'run-' || n, at, at, 20000, 17000, 2
+     from (select n, $4::timestamptz - n * interval '1 second' as at
+           from generate_series(1, 3000) n) rows",
+    "insert into shard.group_member (group_id, position, custom_id_digest, load_digest, cargo)
+     select id, 0, '', '', (select min(id::text)::uuid from shard.cargo) from shard.cargo_group",
+    "with newest as (
+         select id from shard.cargo_group where project = $2 order by id desc limit 1
+     ), cargo as (
+         select id, row_number() over (order by id) as number from shard.cargo
+         where organization = $1 and project = $2
+             and id <> (select min(id::text)::uuid from shard.cargo)
+     ), members as (
+         insert into shard.group_member (group_id, position, custom_id_digest, load_digest, cargo)
+         select newest.id, number, uuid_send(cargo.id), '', cargo.id from newest, cargo
+     )
+     insert into shard.group_result (group_id, number, position, cargo)
+     select newest.id, number, number, cargo.id from newest, cargo",
+    "insert into shard.group_failure (group_id, label, count, cargo)
+     select g.id, label, 1, (select min(id::text)::uuid from shard.cargo)
+     from shard.cargo_group g, unnest(array['one', 'other']) as label",
 ];
+
+/// The newest group of the project.
+async fn find_newest_group(shard: &Shard, customer: &Customer) -> GroupId {
+    let newest = "select id from shard.cargo_group where project = $1 order by id desc limit 1";
+    let newest = sqlx::query_scalar(newest).bind(customer.project.uuid());
+    let newest: uuid::Uuid = newest.fetch_one(&shard.pool).await.unwrap();
+    newest.into()
+}
 
 async fn insert_rows(shard: &Shard, customer: &Customer) {
     for statement in INSERT_STATEMENTS {
@@ -98,6 +132,8 @@ async fn no_page_reads_more_than_ten_times_what_it_shows() {
     let mut owner = owner.with_shards(&service, vec![north.clone(), service.south.clone()]);
     let project = project_path(&service, &customer, "").await;
     let balance = format!("/dashboard/organization/{}/balance", customer.organization);
+    let group = find_newest_group(&north, &customer).await;
+    let group = format!("/groups/{group}");
     let mut reads = Vec::new();
     for path in [
         "",
@@ -107,6 +143,8 @@ async fn no_page_reads_more_than_ten_times_what_it_shows() {
         "/cargo?model=rare",
         "/cargo?status=pending",
         "/cargo?host=nowhere",
+        "/groups",
+        &group,
         "/batches",
         "/files",
         "/files?status=failed",

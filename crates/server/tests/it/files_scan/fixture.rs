@@ -54,6 +54,7 @@ impl FileStageFixture {
         let database = TestDatabase::new().await;
         let (shard, clock) = (database.shard.clone(), database.clock.clone());
         let well = FilesHealth {
+            credentials: DependencyHealth::NotConfigured,
             store: DependencyHealth::Healthy,
             scanner: DependencyHealth::Healthy,
             probe: DependencyHealth::Healthy,
@@ -134,7 +135,8 @@ impl FileStageFixture {
     pub(crate) async fn put_staged(&self, file: &FileRow, bytes: &[u8]) {
         let grant = self
             .objects
-            .post_grant(file.id, &declaration(bytes, file.media_type));
+            .post_grant(file.id, &declaration(bytes, file.media_type))
+            .unwrap();
         let sent = post_form(&grant, bytes).await;
         assert_eq!(sent.status / 100, 2, "{sent:?}");
     }
@@ -170,7 +172,8 @@ impl FileStageFixture {
         let size = before + u64::try_from(bytes.len()).unwrap();
         let grants = self
             .objects
-            .part_grants(file.id, upload, size, &[number], None);
+            .part_grants(file.id, upload, size, &[number], None)
+            .unwrap();
         let sent = send("PUT", &grants.parts[0].1, &[], bytes).await;
         assert_eq!(sent.status, 200, "{sent:?}");
         sent.header("etag").unwrap()
@@ -322,6 +325,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
         providers: Arc::new(Providers(HashMap::new())),
         callbacks: Arc::new(callbacks.unwrap()),
         files: Some(files),
+        tracer: None,
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
             name: "test".to_owned(),
@@ -338,6 +342,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
                 payload_bytes: 1 << 20,
             },
             retry_schedule: domain::retry_schedule::RetrySchedule::default(),
+            listener_timeout: None,
             signing_roots: None,
             retention: TimeDelta::days(30),
             spool_dir: std::env::temp_dir(),

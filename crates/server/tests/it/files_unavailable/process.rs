@@ -48,13 +48,13 @@ async fn forward(mut caller: TcpStream, store: Arc<str>, mut is_open: watch::Rec
 }
 
 fn settings(store: &str) -> EnvironmentVariables {
-    let options = object_store::options();
+    let (options, keys) = (object_store::options(), object_store::static_keys());
     vec![
         ("SVC_OBJECTS_URL", store.to_owned()),
         ("SVC_OBJECTS_BUCKET", options.bucket),
         ("SVC_OBJECTS_PREFIX", options.prefix),
-        ("SVC_OBJECTS_ACCESS_KEY", options.access_key),
-        ("SVC_OBJECTS_SECRET_KEY", options.secret_key),
+        ("SVC_OBJECTS_ACCESS_KEY", keys.access_key),
+        ("SVC_OBJECTS_SECRET_KEY", keys.secret_key),
         ("SVC_SCANNER", required_variable("LONGSHORE_TEST_SCANNER")),
         ("SVC_COMPLETE_WAIT_SECONDS", "25".to_owned()),
     ]

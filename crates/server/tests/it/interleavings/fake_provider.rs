@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::file::MediaType;
+use domain::id::CargoId;
 use domain::model::ModelKind;
 use domain::model_answer::{ModelAnswer, ModelStop};
 use domain::outcome::{CompletionBlock, TokenUsage};
@@ -52,7 +53,7 @@ pub(super) struct FakeProviderJob {
     pub(super) id: String,
     label: String,
     lines: Vec<Vec<u8>>,
-    created_at: Timestamp,
+    pub(super) created_at: Timestamp,
     /// Whether the node that created it received its id.
     pub(super) was_answered: bool,
     /// Whether a node searched for it while it was not listed yet.
@@ -60,6 +61,15 @@ pub(super) struct FakeProviderJob {
     /// Whether a node asked to cancel it. A job that has ended stays as it is.
     pub(super) was_cancel_requested: bool,
     is_cancelled: bool,
+}
+
+impl FakeProviderJob {
+    /// Whether one of its requests is this cargo's.
+    pub(super) fn contains(&self, cargo: CargoId) -> bool {
+        let key = cargo.to_string();
+        let mut lines = self.lines.iter();
+        lines.any(|line| line.starts_with(key.as_bytes()))
+    }
 }
 
 /// The account as one node calls it.

@@ -40,7 +40,8 @@ use super::seed_plan::SeedPlan;
 use crate::support::credit::priced_model;
 
 pub(super) const NODE_COUNT: usize = 3;
-/// The index of the operator, who resends callbacks through a separate pool.
+/// The index of the operator, who resends callbacks through a separate pool, and of callers who
+/// cancel cargo.
 pub(super) const OPERATOR: usize = NODE_COUNT;
 const MAX_CONNECTIONS: usize = 16;
 /// Two batches for each submission slot of an account.
@@ -130,7 +131,7 @@ impl InterleavingFixture {
         }
     }
 
-    /// Counts the sessions that wait for a lock and the tasks that wait for an outcome slot.
+    /// Counts the sessions that wait for a lock and the tasks that wait for a slot.
     pub(super) async fn count_blocked(&self) -> usize {
         // The view pg_stat_activity reads more, and this query runs often.
         let blocked = "select count(*) from pg_stat_get_activity(null)
@@ -138,7 +139,7 @@ impl InterleavingFixture {
                            and datid = (select oid from pg_database where datname = current_database())";
         let shards = self.nodes.values().map(|(_, shard)| shard);
         let waiting: usize = shards
-            .map(|shard| shard.outcome_group_slots.waiting())
+            .map(|shard| shard.outcome_group_slots.waiting() + shard.cancel_request_slots.waiting())
             .sum();
         waiting + usize::try_from(self.query_column::<i64>(blocked).await[0]).unwrap()
     }
@@ -212,6 +213,7 @@ impl InterleavingFixture {
             providers: Arc::new(Providers(providers.into())),
             callbacks: Arc::new(callbacks),
             files: None,
+            tracer: None,
             options: workers::Options {
                 node: self.identity(node, plan).id,
                 ..worker_options(node, plan)
@@ -291,6 +293,9 @@ impl InterleavingFixture {
                     warnings: None,
                     deadline_at: None,
                     route_reason: None,
+                    trace: None,
+                    custom_id: None,
+                    member: None,
                 });
             }
         }
@@ -354,6 +359,7 @@ fn worker_options(node: usize, plan: &SeedPlan) -> workers::Options {
         },
         // Two attempts: the callback fails after the second one.
         retry_schedule: RetrySchedule::new([TimeDelta::seconds(30)]),
+        listener_timeout: None,
         signing_roots: None,
         retention: TimeDelta::days(30),
         spool_dir: std::env::temp_dir(),

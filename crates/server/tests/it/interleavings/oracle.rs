@@ -14,7 +14,8 @@ use super::scheduler::Scheduler;
 const VIOLATION_QUERIES: [&str; 6] = [
     "select format('cargo %s has no outcome, or a failure', c.id)
      from shard.cargo c left join shard.outcome o on o.cargo = c.id
-     where c.organization = any(ORGANIZATIONS) and o.success is not true",
+     where c.organization = any(ORGANIZATIONS) and o.success is not true
+         and (coalesce(o.failure_code, '') <> 'cancelled' or c.cancel_requested_at is null)",
     "select format('a claim on %s names node %s epoch %s, which is not alive', kind, x.node, x.epoch)
      from (select 'a lane' as kind, node, epoch from shard.lane
            union all select 'a batch', node, epoch from shard.batch
@@ -57,6 +58,7 @@ impl Scheduler<'_> {
         let report = ledger_audit::check_all(shard).await.unwrap();
         violations.extend(report.faults.iter().map(ToString::to_string));
         violations.extend(self.find_lost_jobs(account).await);
+        violations.extend(self.find_sent_after_cancel(account));
         violations.extend(self.check_callbacks().await);
         if self.plan.is_calm() {
             violations.extend(self.log.failed_steps());

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::callback_signature::SignatureHeaders;
 use domain::id::CargoId;
+use domain::trace_context::TraceContext;
 use outbound::callback::{CallbackAttempt, CallbackClient};
 
 use super::event_log::EventLog;
@@ -44,7 +45,13 @@ pub(super) struct NodeCallbackClient {
 
 #[async_trait]
 impl CallbackClient for NodeCallbackClient {
-    async fn post(&self, _: &str, body: Bytes, _: Option<&SignatureHeaders>) -> CallbackAttempt {
+    async fn post(
+        &self,
+        _: &str,
+        body: Bytes,
+        _: Option<&SignatureHeaders>,
+        _: Option<TraceContext>,
+    ) -> CallbackAttempt {
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let cargo = body["cargo_id"].as_str().unwrap().parse().unwrap();
         let turn = self.log.turn();

@@ -11,6 +11,7 @@ use rand::seq::IndexedRandom as _;
 use store::pool::intercept::InterceptedStatement;
 use store::shard::resend;
 
+use super::cancellation::AcknowledgedCancellations;
 use super::event_log::EventLog;
 use super::fixture::{InterleavingFixture, NODE_COUNT, OPERATOR, SeedCustomer};
 use super::gate::{GateDecision, GatePoint, GateTicket, TaskGate};
@@ -38,6 +39,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) log: Arc<EventLog>,
     pub(super) receiver: Arc<RecordingReceiver>,
     pub(super) customers: Vec<SeedCustomer>,
+    pub(super) cancellations: AcknowledgedCancellations,
     frozen_turns: [u32; NODE_COUNT],
     is_paused: [bool; NODE_COUNT],
     lapse_count: u32,
@@ -64,6 +66,7 @@ impl<'a> Scheduler<'a> {
             log,
             receiver,
             customers,
+            cancellations: AcknowledgedCancellations::default(),
             frozen_turns: [0; NODE_COUNT],
             is_paused: [false; NODE_COUNT],
             lapse_count: 0,
@@ -120,6 +123,9 @@ impl<'a> Scheduler<'a> {
         }
         if self.plan.resends.happens(&mut self.random) {
             self.resend_twice();
+        }
+        if self.plan.cancellations.happens(&mut self.random) {
+            self.cancel_any();
         }
     }
 

@@ -41,6 +41,7 @@ pub(super) struct SeedPlan {
     /// How often the statements of a node pause in the middle.
     pub(super) statement_pauses: EventRate,
     pub(super) resends: EventRate,
+    pub(super) cancellations: EventRate,
 }
 
 impl SeedPlan {
@@ -72,6 +73,7 @@ impl SeedPlan {
             freezes,
             statement_pauses: pauses,
             resends: EventRate(10),
+            cancellations: EventRate(40),
         };
         (plan, random)
     }

@@ -238,12 +238,17 @@ impl LedgerModelFixture {
                 .collect();
             let mut tx = self.stable_shard.begin().await?;
             let picked = waiting::pick(&mut tx, lane, &quotas, now).await?;
-            if !picked.is_empty() {
-                waiting::gather(&mut tx, lane, id, &picked, now).await?;
-                tx.commit().await?;
-                claim_gathered(&self.stable_shard, LIVE_CLAIM, 100, now).await?;
+            if picked.is_empty() {
+                return Ok(Vec::new());
             }
-            Ok(picked.into_iter().map(|(_, cargo)| cargo).collect())
+            // Cargo that left the queue since it was picked is left out.
+            waiting::gather(&mut tx, lane, id, &picked, now).await?;
+            let members = sqlx::query_scalar("select cargo from shard.batch where id = $1");
+            let members = members.bind(id.uuid()).fetch_optional(&mut *tx).await?;
+            let members: Vec<uuid::Uuid> = members.unwrap_or_default();
+            tx.commit().await?;
+            claim_gathered(&self.stable_shard, LIVE_CLAIM, 100, now).await?;
+            Ok(members.into_iter().map(CargoId::from).collect())
         };
         fenced_or_error(gathered.await.map(OperationResult::Gathered))
     }

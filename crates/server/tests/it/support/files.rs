@@ -24,6 +24,7 @@ use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
 
 const ALL_HEALTHY: FilesHealth = FilesHealth {
+    credentials: DependencyHealth::NotConfigured,
     store: DependencyHealth::Healthy,
     scanner: DependencyHealth::Healthy,
     probe: DependencyHealth::Healthy,

@@ -18,6 +18,10 @@ pub(crate) struct TestLimits {
     pub(crate) route_limits: RouteLimits,
     /// Long enough that no call times out on a busy machine.
     pub(crate) redis_timeout: Duration,
+    /// At most three quarters of them may wait.
+    pub(crate) max_connections: usize,
+    /// Whether the listen tunnel is on.
+    pub(crate) allows_listeners: bool,
 }
 
 const UNLIMITED_RATE: u32 = 10_000_000;
@@ -49,6 +53,8 @@ impl Default for TestLimits {
                 file_writes_per_minute: UNLIMITED_RATE,
             },
             redis_timeout: Duration::from_secs(20),
+            max_connections: 8192,
+            allows_listeners: true,
         }
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn worker_set_deps(
         )]))),
         callbacks: callback_client(AllowedSchemes::HttpAndHttps),
         files: None,
+        tracer: None,
         options: workers::Options {
             node: uuid::Uuid::from_u64_pair(rand::random(), rand::random()),
             name: "test".to_owned(),
@@ -76,6 +77,7 @@ pub(super) fn worker_set_deps(
                 payload_bytes: 1 << 20,
             },
             retry_schedule: RetrySchedule::default(),
+            listener_timeout: Some(Duration::from_secs(20)),
             signing_roots: Some(signing_roots()),
             retention: chrono::TimeDelta::days(30),
             spool_dir: std::env::temp_dir(),

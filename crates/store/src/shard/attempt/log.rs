@@ -26,7 +26,7 @@ pub(super) async fn log(
     sqlx::query!(
         "with logged as (
              insert into shard.attempt
-                 (cargo, number, started_at, ended_at, status, error, answer, encrypted)
+                 (cargo, number, started_at, ended_at, status, error, answer, encrypted, resend)
              select entry.cargo,
                  -- A resend is numbered here. Its delivery was closed by this transaction, so all
                  -- attempts before it are committed. When it was queued, one may have been on its way.
@@ -35,7 +35,7 @@ pub(super) async fn log(
                      where a.cargo = entry.cargo
                  )::int2 else entry.number end,
                  entry.started_at, entry.ended_at, entry.status, entry.error, entry.answer,
-                 entry.encrypted
+                 entry.encrypted, entry.is_resend
              from unnest($1::uuid[], $2::int2[], $3::bool[], $4::timestamptz[],
                  $5::timestamptz[], $6::int2[], $7::text[], $8::bytea[], $15::bool[])
                  as entry (cargo, number, is_resend, started_at, ended_at, status, error, answer,

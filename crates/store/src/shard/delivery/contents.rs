@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, GroupId, ProjectId};
+use domain::trace_context::TraceContext;
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -26,10 +27,16 @@ pub struct StoredCallback {
     pub failure_code: Option<String>,
     /// The load's metadata, if the project wants it in the payload.
     pub metadata: Option<Vec<u8>>,
-    /// The size of the unpacked outcome and the metadata. None: the row is corrupt.
+    /// The group that the load named.
+    pub group: Option<GroupId>,
+    /// The name that the load gave it in its group.
+    pub custom_id: Option<String>,
+    /// The size of the unpacked outcome, the metadata and the custom id. None: the row is corrupt.
     pub unpacked_size: Option<usize>,
     /// The data key of its project is unavailable: it can be sent later.
     pub lacks_key: bool,
+    /// The span of its load, if it is traced.
+    pub trace: Option<TraceContext>,
     cargo: CargoId,
     codec: i16,
     body: Option<Vec<u8>>,
@@ -74,6 +81,7 @@ pub async fn read_callbacks(
     let (first, last) = id_bounds(&cargo);
     let rows = sqlx::query!(
         r#"select c.id, c.project, c.callback_url as "url!", o.success, o.failure_code, o.codec,
+               c.trace,
                octet_length(o.body) as "length!",
                -- The head of a frame, or of an encrypted value, tells its unpacked size.
                case when octet_length(o.body) <= $4 then o.body
@@ -82,7 +90,11 @@ pub async fn read_callbacks(
                case when setting.metadata then (
                    select r.metadata from shard.request r
                    where r.cargo = c.id and r.cargo >= $2 and r.cargo <= $3
-               ) end as metadata
+               ) end as metadata, c.group_id,
+               case when c.group_id is not null then (
+                   select r.custom_id from shard.request r
+                   where r.cargo = c.id and r.cargo >= $2 and r.cargo <= $3
+               ) end as custom_id
            from shard.cargo c join shard.outcome o on o.cargo = c.id
                left join shard.callback_setting setting on setting.project = c.project
            where c.id = any($1) and c.id >= $2 and c.id <= $3
@@ -102,6 +114,7 @@ pub async fn read_callbacks(
         let (project, mut request) = (row.project.into(), KeyRequest::default());
         request.add_text(project, Some(&row.url));
         request.add(project, row.metadata.as_deref());
+        request.add_text(project, row.custom_id.as_deref());
         request.add(project, Some(&row.bytes));
         all.extend(&request);
         requests.push(request);
@@ -109,28 +122,28 @@ pub async fn read_callbacks(
     let keys = Arc::new(read_keys_within_limit(shard, &all).await?);
     let contents = rows.into_iter().zip(requests).map(|(row, request)| {
         let (project, id) = (ProjectId::from(row.project), row.id);
-        let identity = |kind| ValueIdentity {
-            project,
-            row: id,
-            kind,
-        };
         let length = usize::try_from(row.length).unwrap_or_default();
         let size = body::unpacked_size(row.codec, &row.bytes, length);
-        let url = keys.decrypt_text(identity(ContentKind::CallbackUrl), row.url);
-        let metadata = keys.decrypt_json(identity(ContentKind::RequestMetadata), row.metadata);
-        let (url, metadata, size) = match (url, metadata) {
-            (Ok(url), Ok(metadata)) => (url, metadata, size),
-            _ => (String::new(), None, None),
+        let texts = CallbackTexts {
+            url: row.url,
+            metadata: row.metadata,
+            custom_id: row.custom_id,
         };
-        let metadata_size = metadata.as_ref().map_or(0, Vec::len);
+        let texts = texts.decrypt(&keys, project, id).ok();
+        let size = size.filter(|_| texts.is_some());
+        let texts = texts.unwrap_or_default();
+        let extra_size = texts.extra_size();
         let callback = StoredCallback {
             project,
-            url,
+            url: texts.url,
             success: row.success,
             failure_code: row.failure_code,
-            metadata,
-            unpacked_size: size.map(|size| size + metadata_size),
+            metadata: texts.metadata,
+            group: row.group_id.map(GroupId::from),
+            custom_id: texts.custom_id,
+            unpacked_size: size.map(|size| size + extra_size),
             lacks_key: keys.lacks_key_of(&request),
+            trace: row.trace.as_deref().and_then(TraceContext::from_stored),
             cargo: id.into(),
             codec: row.codec,
             body: (row.length <= MAX_INLINE_BYTES).then_some(row.bytes),
@@ -139,6 +152,33 @@ pub async fn read_callbacks(
         (id.into(), callback)
     });
     Ok(contents.collect())
+}
+
+/// The texts around an outcome.
+#[derive(Default)]
+struct CallbackTexts {
+    url: String,
+    metadata: Option<Vec<u8>>,
+    custom_id: Option<String>,
+}
+
+impl CallbackTexts {
+    fn decrypt(self, keys: &ReadKeys, project: ProjectId, row: Uuid) -> Result<Self, Error> {
+        let identity = |kind| ValueIdentity { project, row, kind };
+        let metadata = keys.decrypt_json(identity(ContentKind::RequestMetadata), self.metadata)?;
+        let custom_id = self.custom_id;
+        let custom_id = custom_id.map(|it| keys.decrypt_text(identity(ContentKind::CustomId), it));
+        Ok(Self {
+            url: keys.decrypt_text(identity(ContentKind::CallbackUrl), self.url)?,
+            metadata,
+            custom_id: custom_id.transpose()?,
+        })
+    }
+
+    fn extra_size(&self) -> usize {
+        let name = self.custom_id.as_ref().map_or(0, String::len);
+        self.metadata.as_ref().map_or(0, Vec::len) + name
+    }
 }
 
 /// The packed bodies of some outcomes.

@@ -10,7 +10,8 @@ use domain::time::Timestamp;
 use domain::token_buckets::TokenBuckets;
 use sqlx::types::Uuid;
 
-use super::{CompletedCargo, NewOutcome};
+use super::NewOutcome;
+use super::completed::{CompletedCargo, OutcomePrice};
 use crate::Error;
 use crate::Transaction;
 use crate::number::signed;
@@ -20,7 +21,7 @@ pub(super) async fn insert(
     tx: &mut Transaction,
     columns: &OutcomeColumns,
     batch: Option<Uuid>,
-    claim: Claim,
+    claim: Option<Claim>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let shares = ShareColumns::of(&columns.ended);
@@ -58,8 +59,8 @@ pub(super) async fn insert(
         &columns.due.host,
         &columns.due.claimed,
         now,
-        claim.node,
-        claim.epoch,
+        claim.map(|claim| claim.node),
+        claim.map(|claim| claim.epoch),
         &columns.realtime as &[Option<i64>],
         batch,
         &shares.project,
@@ -116,15 +117,6 @@ impl TokenColumns {
         self.output.push(signed(usage.output));
         self.thinking.push(signed(usage.thinking));
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OutcomePrice {
-    pub(super) charged: Option<Money>,
-    /// What the same request would have cost in realtime.
-    pub(super) realtime: Option<Money>,
-    /// What providers billed us for it, earlier attempts included.
-    pub(super) cost: Option<Money>,
 }
 
 /// The deliveries that they cause.

@@ -200,6 +200,9 @@ impl FileFixture {
             warnings: None,
             deadline_at: None,
             route_reason: None,
+            trace: None,
+            custom_id: None,
+            member: None,
         };
         let id = cargo.id;
         let mut tx = self.shard.begin().await?;

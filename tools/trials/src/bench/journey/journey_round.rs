@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::bench::journey::span_sink::SpanSink;
 use crate::harness::callbacks::callback_sink::{CallbackSink, SinkOptions};
 use crate::harness::callbacks::receipts::CallbackReceipts;
 use crate::harness::environment::base_environment::BaseEnvironment;
@@ -26,6 +27,16 @@ use crate::options::{BenchJourneyOptions, CommonOptions};
 const WARM_UP: Duration = Duration::from_secs(5);
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// What a round does besides the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyVariant<'a> {
+    Plain,
+    /// Encrypts at rest.
+    Encrypted,
+    /// Traces this share of the loads.
+    Traced(&'a str),
+}
+
 /// The figures between two readings.
 #[derive(Debug)]
 pub struct JourneyWindow {
@@ -42,18 +53,38 @@ pub struct JourneyRound {
     pub lost: u64,
     /// The settings of PostgreSQL.
     pub settings: Value,
+    /// Of the whole round, with its warm-up.
+    pub spans: SpanFigures,
+}
+
+/// What was traced in a round.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SpanFigures {
+    /// Spans and bytes that arrived at the collector.
+    pub arrived: f64,
+    pub bytes: f64,
+    /// Spans that the service counted as dropped.
+    pub dropped: f64,
+    /// Cargo whose callbacks arrived.
+    pub cargo: f64,
 }
 
 impl JourneyRound {
     pub async fn measure(
         common: &CommonOptions,
         options: &BenchJourneyOptions,
-        is_encrypted: bool,
+        variant: JourneyVariant<'_>,
     ) -> Result<Self> {
         let layout = DatabaseLayout::SingleShard;
         let mut environment = BaseEnvironment::build(common, layout, BENCH_MEMORY).await?;
-        if is_encrypted {
-            environment.enable_encryption().await?;
+        let sink = SpanSink::start().await?;
+        match variant {
+            JourneyVariant::Plain => {}
+            JourneyVariant::Encrypted => environment.enable_encryption().await?,
+            JourneyVariant::Traced(ratio) => {
+                environment.longshored.set("TRACING_ENDPOINT", &sink.url());
+                environment.longshored.set("TRACING_SAMPLE", ratio);
+            }
         }
         let organizations = environment
             .create_organizations(options.organizations)
@@ -88,7 +119,15 @@ impl JourneyRound {
         let (loads, window) = (loads?, window?);
         let accepted = loader.accepted.load(Ordering::Relaxed);
         let lost = wait_for_callbacks(&receiver.receipts, accepted).await;
+        let dropped = process.scrape_metrics().await?;
+        let spans = SpanFigures {
+            arrived: count(sink.count_spans()),
+            bytes: count(sink.count_bytes()),
+            dropped: dropped.sum("longshore_trace_spans_dropped_total"),
+            cargo: count(receiver.receipts.count_cargo()),
+        };
         Ok(Self {
+            spans,
             window,
             loads,
             duplicates: receiver.receipts.count_duplicates(),
@@ -138,12 +177,15 @@ async fn measure_window(
     let used = before.usage_until(processes.read_cpu()?);
     let delivered = receipts.count_cargo() - delivered;
     let wal = postgres.read_wal_bytes().await? - wal;
-    let count = |count: u64| to_f64(usize::try_from(count).unwrap_or_default());
     Ok(JourneyWindow {
         cpu: used,
         delivered: count(delivered),
         wal: count(u64::try_from(wal).unwrap_or_default()),
     })
+}
+
+fn count(count: u64) -> f64 {
+    to_f64(usize::try_from(count).unwrap_or_default())
 }
 
 /// Waits for the callbacks in flight; returns how many never arrived.

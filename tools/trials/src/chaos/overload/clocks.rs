@@ -1,23 +1,18 @@
 //! Processes whose clocks are ten minutes off: only the database's clock may count.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::harness::callbacks::callback_sink;
 use crate::harness::checks::completion;
 use crate::harness::load::open_loop;
+use crate::harness::longshored::shifted_clock::shifted_clock_variables;
 use crate::harness::measurement::statistics;
 use crate::harness::{
-    DatabaseLayout, Deployment, FailureContext as _, ProcessSpec, Result, TrialEnvironment,
-    TrialVerdict, judge, report_progress,
+    DatabaseLayout, Deployment, ProcessSpec, Result, TrialEnvironment, TrialVerdict, judge,
+    report_progress,
 };
 use crate::options::{ChaosOverloadOptions, CommonOptions};
 
-/// Where Debian installs the library that shifts the clock of a process.
-const FAKETIME_LIBRARIES: [&str; 2] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-];
 const CLOCK_OFFSET_SECONDS: f64 = 600.0;
 const CLOCK_OFFSET_TOLERANCE_SECONDS: f64 = 30.0;
 const LOADS_PER_SECOND: u32 = 40;
@@ -37,15 +32,11 @@ pub(super) async fn run(
     common: &CommonOptions,
     options: &ChaosOverloadOptions,
 ) -> Result<TrialVerdict> {
-    let library = FAKETIME_LIBRARIES.iter().map(PathBuf::from);
-    let library = library.into_iter().find(|path| path.exists());
-    let library = library.context("libfaketime is missing: run ./dev deps")?;
-    let library = library.display().to_string();
     let mut deployment = Deployment::new([
-        process_with_shifted_clock("serve", "serve-ahead", "+600s", &library),
-        process_with_shifted_clock("serve", "serve-behind", "-600s", &library),
-        process_with_shifted_clock("work", "work-ahead", "+600s", &library),
-        process_with_shifted_clock("work", "work-behind", "-600s", &library),
+        process_with_shifted_clock("serve", "serve-ahead", "+600s")?,
+        process_with_shifted_clock("serve", "serve-behind", "-600s")?,
+        process_with_shifted_clock("work", "work-ahead", "+600s")?,
+        process_with_shifted_clock("work", "work-behind", "-600s")?,
     ]);
     deployment.sink.refuse_first_one_of = Some(REFUSE_FIRST_ONE_OF);
     let mut deployment = deployment.with("MOCK_DELAY_SECONDS", &format!("{MOCK_DELAY:.0}"));
@@ -81,22 +72,10 @@ pub(super) async fn run(
     Ok(verdict)
 }
 
-fn process_with_shifted_clock(
-    verb: &'static str,
-    name: &str,
-    shift: &str,
-    library: &str,
-) -> ProcessSpec {
+fn process_with_shifted_clock(verb: &'static str, name: &str, shift: &str) -> Result<ProcessSpec> {
     let mut role = ProcessSpec::new(verb, name);
-    // Shifts only the time of day: the monotonic clock of a real host does not jump.
-    let environment = [
-        ("LD_PRELOAD", library),
-        ("FAKETIME", shift),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-    ];
-    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    role.env_vars = environment.to_vec();
-    role
+    role.env_vars = shifted_clock_variables(shift)?;
+    Ok(role)
 }
 
 /// How far the databases' clock is ahead of each process's clock.

@@ -93,7 +93,8 @@ async fn read_sums(shards: &[(String, PgPool)]) -> Result<LedgerSums> {
     let query = "
         select open, settled, charged, free_charged, account.held, holding
         from (select
-                count(*) filter (where completed_at is null or callback_state = 'open') as open,
+                count(*) filter (where completed_at is null
+                    or callback_state = 'open' and callback_url is not null) as open,
                 count(*) filter (where charged > 0) as settled,
                 coalesce(sum(charged), 0)::bigint as charged,
                 count(*) filter (where cargo.held is null and charged is not null) as free_charged

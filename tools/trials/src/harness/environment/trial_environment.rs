@@ -23,7 +23,7 @@ pub struct TrialEnvironment {
     pub shards: Vec<(String, PgPool)>,
     pub callers: Arc<ChaosCallers>,
     pub callback_sink: CallbackSink,
-    _redis: TrialRedisServer,
+    pub redis: TrialRedisServer,
     pub postgres: Vec<TrialPostgresServer>,
     pub scratch: Arc<ScratchFolder>,
 }
@@ -68,7 +68,7 @@ impl TrialEnvironment {
             shards: base.shards,
             callers: Arc::new(callers),
             callback_sink: sink,
-            _redis: base.redis,
+            redis: base.redis,
             postgres: base.postgres,
             scratch: base.scratch,
         })

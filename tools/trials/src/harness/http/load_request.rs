@@ -1,6 +1,7 @@
 //! Load requests of one kilobyte, each with a unique body.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,6 +14,7 @@ use crate::harness::http::http_client::HttpRequest;
 
 pub const BODY_BYTES: usize = 1024;
 const LOAD_PATH: &str = "/cargo/load";
+const BULK_PATH: &str = "/cargo/bulk";
 /// Texts that repeat; a counter makes each body unique.
 const FILLER_COUNT: usize = 256;
 /// Digits of the counter.
@@ -62,7 +64,20 @@ impl LoadRequests {
         load(organization, body)
     }
 
-    /// The same with an idempotency key, for retries.
+    /// A bulk load of the loads with these numbers, as NDJSON.
+    pub fn build_bulk(&self, organization: &TrialOrganization, numbers: Range<u64>) -> HttpRequest {
+        let mut body = String::new();
+        for number in numbers {
+            self.write_body(&mut body, number);
+            body.push('\n');
+        }
+        let mut request = build(Method::POST, BULK_PATH, Some(organization), body.into());
+        let ndjson = HeaderValue::from_static("application/x-ndjson");
+        request.headers_mut().insert(CONTENT_TYPE, ndjson);
+        request
+    }
+
+    /// The `number`th load with an idempotency key, for retries.
     pub fn build_keyed(&self, organization: &TrialOrganization, number: u64) -> HttpRequest {
         let mut request = self.build(organization, number);
         if let Ok(key) = HeaderValue::from_str(&format!("trial-{number}")) {
@@ -101,6 +116,12 @@ impl LoadRequests {
 /// A load with a custom body.
 pub fn load(organization: &TrialOrganization, body: impl Into<Bytes>) -> HttpRequest {
     build(Method::POST, LOAD_PATH, Some(organization), body.into())
+}
+
+/// A POST with a key and an empty object.
+pub fn post(path: &str, organization: &TrialOrganization) -> HttpRequest {
+    let body = Bytes::from_static(b"{}");
+    build(Method::POST, path, Some(organization), body)
 }
 
 /// A GET with a key.

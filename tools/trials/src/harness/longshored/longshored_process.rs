@@ -169,6 +169,11 @@ impl LongshoredProcess {
         self.listen
     }
 
+    /// Where Prometheus reads its metrics.
+    pub const fn metrics_address(&self) -> SocketAddr {
+        self.metrics
+    }
+
     pub fn name(&self) -> &str {
         self.child.name()
     }

@@ -101,6 +101,11 @@ impl ChildServer {
         self.running()?.resume()
     }
 
+    /// Sends a signal by name, such as `HUP`.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        self.running()?.signal(name)
+    }
+
     fn running(&self) -> Result<&ChildProcess> {
         let process = self.process.as_ref();
         process.context(format!("{} is not running", self.name))

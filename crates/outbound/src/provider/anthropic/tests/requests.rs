@@ -100,6 +100,10 @@ fn files_are_given_by_their_address_and_texts_as_they_are() {
     video: unsupported: the model does not support video
     gone: unsupported: file gone no longer exists
     "#);
+    // The store cannot sign a link that lives long enough.
+    let encoded = encoded_line(&chat_with_file("image", "unlinked"));
+    let source = r#"{"type":"base64","media_type":"image/png","data":"dW5saW5rZWQ="}"#;
+    assert!(encoded.contains(source), "{encoded}");
 }
 
 #[test]

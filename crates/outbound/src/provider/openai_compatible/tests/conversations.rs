@@ -163,6 +163,17 @@ fn files_are_given_as_each_can_take_them() {
     gone responses: unsupported: file gone no longer exists
     gone server: unsupported: file gone no longer exists
     "#);
+    // The store cannot sign a link that lives long enough.
+    let unlinked = chat_with_file("image", "unlinked");
+    let body = request_body(
+        &unlinked,
+        &route(),
+        &FixtureMedia,
+        ServerDialect::SelfHosted,
+    );
+    let body = body.unwrap();
+    let url = &body["messages"][0]["content"][0]["image_url"]["url"];
+    assert_eq!(url, "data:image/png;base64,dW5saW5rZWQ=");
     let item = chat_with_file("image", "image");
     assert!(request_body(&item, &route(), &NoMedia, ServerDialect::SelfHosted).is_err());
     assert!(request_body(&item, &route(), &FixtureMedia, ServerDialect::SelfHosted).is_ok());

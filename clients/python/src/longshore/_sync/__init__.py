@@ -1,0 +1,2 @@
+# Generated from _async by `python -m generate`. Do not edit.
+"""The client."""

@@ -1,0 +1,277 @@
+//! Uploads: the declaration, the bytes straight to the object store, and the completion.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::ETAG;
+use http::{Method, Request, Response};
+use http_body_util::Full;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::call::{ApiCall, encode, random_key};
+use crate::client_error::{ApiErrorAnswer, ClientError};
+use crate::longshore_client::{LongshoreClient, draw};
+use crate::retry::{FailedRequest, decide};
+
+/// Larger files are uploaded in parts of [`PART_BYTES`].
+const MAX_SINGLE_POST_BYTES: u64 = 8 * 1024 * 1024;
+const PART_BYTES: u64 = 16 * 1024 * 1024;
+const TRANSFER_TIMEOUT: Duration = Duration::from_mins(10);
+const MAX_TRANSFER_ATTEMPTS: u32 = 8;
+/// While the scanner works, each completion waits some seconds.
+const MAX_COMPLETIONS: u32 = 120;
+const COMPLETION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Digests of a file: of the whole and, if it is large, of its parts.
+struct FileDigests {
+    size: u64,
+    sha256: String,
+    parts: Vec<String>,
+}
+
+impl LongshoreClient {
+    /// Uploads a file, and waits until it is ready. Returns its record.
+    pub async fn upload(&self, path: &Path, media_type: &str) -> Result<Value, ClientError> {
+        let digests = digest(path).map_err(|error| file_error(path, &error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut declaration = json!({
+            "filename": name,
+            "media_type": media_type,
+            "size_bytes": digests.size,
+            "sha256": digests.sha256,
+        });
+        let is_large = digests.size > MAX_SINGLE_POST_BYTES;
+        if is_large && let Some(fields) = declaration.as_object_mut() {
+            fields.insert("part_checksums".to_owned(), json!(digests.parts));
+        }
+        let call = ApiCall::post("/files", &declaration).with_key(random_key());
+        let session: Value = self.json(&call).await?;
+        let id = text_field(&session, "id")?;
+        let Some(upload) = session.get("upload").filter(|it| !it.is_null()) else {
+            let call = ApiCall::get(format!("/files/{}", encode(&id)));
+            return self.json(&call).await;
+        };
+        let completion = if is_large {
+            let parts = self.put_parts(path, upload, &digests.parts).await?;
+            json!({"parts": parts})
+        } else {
+            self.post_form(path, &name, upload).await?;
+            json!({})
+        };
+        self.complete(&id, &completion).await
+    }
+
+    async fn complete(&self, id: &str, body: &Value) -> Result<Value, ClientError> {
+        let path = format!("/files/{}/complete", encode(id));
+        let call = ApiCall::post(path, body).idempotent();
+        let mut record = Value::Null;
+        for _ in 0..MAX_COMPLETIONS {
+            let answer = self.call(&call).await?;
+            record = serde_json::from_slice(answer.body())
+                .map_err(|error| ClientError::UnreadableAnswer(error.to_string()))?;
+            if answer.status().as_u16() != 202 {
+                return Ok(record);
+            }
+            tokio::time::sleep(COMPLETION_INTERVAL).await;
+        }
+        Ok(record)
+    }
+
+    async fn post_form(&self, path: &Path, name: &str, upload: &Value) -> Result<(), ClientError> {
+        let content = std::fs::read(path).map_err(|error| file_error(path, &error))?;
+        let boundary = format!("longshore-{}", random_key());
+        let mut form = BytesMut::new();
+        for (field, value) in upload
+            .get("fields")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let value = value.as_str().unwrap_or_default();
+            let head =
+                format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n");
+            form.put_slice(head.as_bytes());
+            form.put_slice(value.as_bytes());
+            form.put_slice(b"\r\n");
+        }
+        let name = name.replace(['"', '\r', '\n'], "_");
+        let head = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; \
+             filename=\"{name}\"\r\n\r\n"
+        );
+        form.put_slice(head.as_bytes());
+        form.put_slice(&content);
+        form.put_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+        let url = text_field(upload, "url")?;
+        let header = (
+            "content-type".to_owned(),
+            format!("multipart/form-data; boundary={boundary}"),
+        );
+        self.transfer(&Method::POST, &url, &[header], form.freeze())
+            .await?;
+        Ok(())
+    }
+
+    async fn put_parts(
+        &self,
+        path: &Path,
+        upload: &Value,
+        checksums: &[String],
+    ) -> Result<Vec<Value>, ClientError> {
+        let header_name = text_field(upload, "checksum_header")?;
+        let mut file = File::open(path).map_err(|error| file_error(path, &error))?;
+        let mut completed = Vec::new();
+        for part in upload
+            .get("parts")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let number = part.get("part_number").and_then(Value::as_u64).unwrap_or(1);
+            let index = number.saturating_sub(1);
+            let checksum = usize::try_from(index)
+                .ok()
+                .and_then(|index| checksums.get(index));
+            let checksum =
+                checksum.ok_or_else(|| unreadable("a part that the file does not have"))?;
+            let chunk = read_part(&mut file, index).map_err(|error| file_error(path, &error))?;
+            let headers = [(header_name.clone(), checksum.clone())];
+            let url = text_field(part, "url")?;
+            let answer = self.transfer(&Method::PUT, &url, &headers, chunk).await?;
+            let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok());
+            let etag = etag.ok_or_else(|| unreadable("the object store sent no ETag"))?;
+            completed.push(json!({
+                "part_number": number,
+                "etag": etag,
+                "checksum_sha256": checksum,
+            }));
+        }
+        Ok(completed)
+    }
+
+    /// Sends bytes to the object store. The same bytes again change nothing.
+    async fn transfer(
+        &self,
+        method: &Method,
+        url: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Response<Bytes>, ClientError> {
+        let mut attempt = 0;
+        loop {
+            let mut request = Request::builder().method(method.clone()).uri(url);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let request = request.body(Full::new(body.clone()));
+            let request =
+                request.map_err(|error| ClientError::InvalidRequest(error.to_string()))?;
+            let sent = self.transport().exchange(request, TRANSFER_TIMEOUT).await;
+            let (error, status) = match sent {
+                Ok(answer) if answer.status().is_success() => return Ok(answer),
+                Ok(answer) => {
+                    let status = answer.status().as_u16();
+                    let detail = Value::String(format!("the object store answered {status}"));
+                    let refusal = ApiErrorAnswer::from_detail(status, detail);
+                    (ClientError::Refused(Box::new(refusal)), Some(status))
+                }
+                Err(failure) => (failure.into(), None),
+            };
+            let wait = decide(&FailedRequest {
+                method: "PUT",
+                has_idempotency_key: false,
+                is_idempotent: true,
+                was_sent: true,
+                status,
+                code: None,
+                retry_after: None,
+                should_retry: None,
+                attempt,
+            });
+            attempt += 1;
+            match wait {
+                Some(wait) if attempt < MAX_TRANSFER_ATTEMPTS => {
+                    tokio::time::sleep(draw(wait)).await;
+                }
+                Some(_) | None => return Err(error),
+            }
+        }
+    }
+}
+
+/// The media type by the ending of the name, or None if Longshore does not take it.
+pub fn guess_media_type(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    let media_type = match ending.as_str() {
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        "txt" => "text/plain",
+        "csv" => "text/csv",
+        "md" | "markdown" => "text/markdown",
+        "mp4" => "video/mp4",
+        "mov" => "video/quicktime",
+        "webm" => "video/webm",
+        "mkv" => "video/x-matroska",
+        _ => return None,
+    };
+    Some(media_type)
+}
+
+/// One pass over the file: no more than a part is in memory.
+fn digest(path: &Path) -> std::io::Result<FileDigests> {
+    let mut file = File::open(path)?;
+    let (mut whole, mut size, mut parts) = (Sha256::new(), 0, Vec::new());
+    loop {
+        let chunk = read_up_to_a_part(&mut file)?;
+        if chunk.is_empty() {
+            break;
+        }
+        size += u64::try_from(chunk.len()).unwrap_or_default();
+        whole.update(&chunk);
+        parts.push(STANDARD.encode(Sha256::digest(&chunk)));
+    }
+    let digest = whole.finalize();
+    let sha256 = hex::encode(digest);
+    Ok(FileDigests {
+        size,
+        sha256,
+        parts,
+    })
+}
+
+fn read_part(file: &mut File, index: u64) -> std::io::Result<Bytes> {
+    file.seek(SeekFrom::Start(index.saturating_mul(PART_BYTES)))?;
+    read_up_to_a_part(file).map(Bytes::from)
+}
+
+fn read_up_to_a_part(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut chunk = Vec::new();
+    file.take(PART_BYTES).read_to_end(&mut chunk)?;
+    Ok(chunk)
+}
+
+fn text_field(value: &Value, name: &str) -> Result<String, ClientError> {
+    let text = value.get(name).and_then(Value::as_str);
+    text.map(str::to_owned)
+        .ok_or_else(|| unreadable(&format!("{name} is missing")))
+}
+
+fn unreadable(reason: &str) -> ClientError {
+    ClientError::UnreadableAnswer(reason.to_owned())
+}
+
+fn file_error(path: &Path, error: &std::io::Error) -> ClientError {
+    ClientError::File {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
