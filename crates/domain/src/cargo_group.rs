@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use sha2::{Digest as _, Sha256};
-
 use crate::time::Timestamp;
 
 /// The most cargo that a group may have.
@@ -69,12 +67,6 @@ impl CustomId {
 
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Rows have the digest, keyed if encryption is on, so that a custom id is found without being
-    /// stored in plain.
-    pub fn digest(&self) -> [u8; 32] {
-        Sha256::digest(self.0.as_bytes()).into()
     }
 }
 

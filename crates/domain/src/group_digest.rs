@@ -8,6 +8,8 @@ use crate::id::CargoId;
 /// A digest before it is keyed for storage.
 pub type GroupDigest = [u8; 32];
 
+/// Rows have it, keyed if encryption is on, so that a custom id is found without being stored in
+/// plain.
 pub fn custom_id_digest(custom_id: &str) -> GroupDigest {
     Sha256::digest(custom_id.as_bytes()).into()
 }

@@ -4,6 +4,7 @@
 use chrono::TimeDelta;
 use domain::cargo::CargoStatus;
 use domain::cargo_group::CustomId;
+use domain::group_digest;
 use domain::id::{self, CargoId, GroupId, ProjectId};
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
@@ -130,7 +131,7 @@ async fn find_member(
     custom_id: &CustomId,
 ) -> Result<Option<CargoId>, Error> {
     let keys = project_keys::write_keys(shard, [(project, 0)]).await?;
-    let plain = custom_id.digest();
+    let plain = group_digest::custom_id_digest(custom_id.as_str());
     let digests = [plain.to_vec(), keys.find(project)?.stored_digest(&plain)];
     let found = sqlx::query_scalar!(
         "select m.cargo from shard.group_member m
