@@ -55,9 +55,9 @@ END
 # Whether a port is free.
 free_port() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Creates a scratch folder that the user `postgres` can reach too.
+# Creates a scratch folder that the user `postgres` can reach too. It is in TMPDIR, if that is set.
 scratch() {
-    SCRATCH=$(mktemp -d /var/tmp/longshore.XXXXXX)
+    SCRATCH=$(mktemp -d "${TMPDIR:-/var/tmp}/longshore.XXXXXX")
     chmod 755 "$SCRATCH"
     trap clean_up EXIT
     trap 'exit 130' INT

@@ -41,6 +41,7 @@ pub use pool::{DatabaseSession, Pool, PoolOptions, Transaction, WorkloadClass};
 
 use concurrency_slots::ConcurrencySlots;
 use encryption::KeyCache;
+use shard::partition;
 
 /// For groups of loads: two writers, each with a second connection for slow groups.
 const WRITER_CONNECTIONS: usize = 4;
@@ -85,6 +86,7 @@ pub struct Shard {
     /// Bounds how many requests of callers cancel cargo at once.
     pub cancel_request_slots: ConcurrencySlots,
     pub(crate) keys: KeyCache,
+    pub(crate) partition_days_ahead: u64,
 }
 
 impl Control {
@@ -147,6 +149,7 @@ impl Shard {
             outcome_group_slots: ConcurrencySlots::new(MAX_CONCURRENT_OUTCOME_GROUPS),
             cancel_request_slots: ConcurrencySlots::new(MAX_CONCURRENT_CANCEL_REQUESTS),
             keys: KeyCache::new(None),
+            partition_days_ahead: partition::DAYS_AHEAD,
         })
     }
 
@@ -155,6 +158,15 @@ impl Shard {
     pub fn with_master_keys(self, master_keys: Option<Arc<dyn MasterKeys>>) -> Self {
         Self {
             keys: KeyCache::new(master_keys),
+            ..self
+        }
+    }
+
+    /// With partitions for so many days ahead, not thirty: tests make a shard each.
+    #[must_use]
+    pub fn with_partition_days_ahead(self, days: u64) -> Self {
+        Self {
+            partition_days_ahead: days,
             ..self
         }
     }

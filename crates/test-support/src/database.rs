@@ -18,7 +18,7 @@ const DROP_LATER_PARTITIONS: &str = "do $$ declare later regclass; begin
     for later in select inhrelid::regclass from (
         select inhrelid, row_number() over (partition by inhparent order by relname) as day
         from pg_inherits join pg_class on pg_class.oid = inhrelid where relkind = 'r'
-    ) days where day > 7
+    ) days where day > 5
     loop execute format('drop table %s', later); end loop;
 end $$";
 

@@ -150,7 +150,7 @@ async fn completed_cargo_is_done() {
 
 #[tokio::test]
 async fn cargo_of_another_project_is_not_found() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let customer = service.create_customer().await;
     let sibling = service.create_sibling_project(&customer).await;
     let outsider = service.create_customer_on("south").await;

@@ -248,7 +248,7 @@ async fn a_rare_cargo_is_found_in_bounded_steps() {
 
 #[tokio::test]
 async fn other_projects_see_none_of_it() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let customer = service.create_customer().await;
     let ours = service
         .load_later(&customer, &chat_request("Hello.", None))
@@ -271,7 +271,7 @@ async fn other_projects_see_none_of_it() {
 /// when its cargo was loaded.
 #[tokio::test]
 async fn a_group_of_another_project_is_empty_and_has_no_cursor() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let customer = service.create_customer().await;
     let group = Request::post("/groups").header("X-API-Key", &customer.key);
     let group = service.send(group.body(Body::from("{}")).unwrap()).await;

@@ -303,7 +303,7 @@ async fn m6_the_audit_log_keeps_what_an_erased_person_did_and_forgets_who() {
     let id = create_person(&service, false).await;
     plant_person(&service, id, customer.organization.uuid()).await;
     let found = person::find(&service.control, id).await.unwrap().unwrap();
-    let shards = [service.north.clone(), service.south.clone()];
+    let shards = service.shards();
     let (by, now) = (Actor::console(), service.now());
     erasure::erase_person(&service.control, &shards, &found, &by, now)
         .await

@@ -140,7 +140,7 @@ async fn a_file_is_changed_as_long_as_it_lives() {
 
 #[tokio::test]
 async fn a_file_of_others_is_not_found() {
-    let service = TestService::with_files().await;
+    let service = TestService::with_files_and_second_shard().await;
     let customer = service.create_customer().await;
     let outsiders = [
         service.create_customer().await,

@@ -1,6 +1,7 @@
 //! The ledger under live traffic, and the commands of its administration.
 
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use domain::money::Money;
 use futures::future::join;
@@ -19,16 +20,13 @@ const INITIAL_CREDIT: Money = Money(10_000_000_000);
 /// `longshored admin`, with the databases of this service.
 fn run_admin(service: &TestService, line: &str) -> Output {
     let url = |pool: &store::Pool| pool.connect_options().to_url_lossy().to_string();
-    let shards = format!(
-        "north={},south={}",
-        url(&service.north.pool),
-        url(&service.south.pool)
-    );
+    let shard = |shard: &Arc<Shard>| format!("{}={}", shard.name, url(&shard.pool));
+    let shards: Vec<_> = service.shards().iter().map(shard).collect();
     Command::new(env!("CARGO_BIN_EXE_longshored"))
         .arg("admin")
         .args(line.split(' '))
         .env("SVC_CONTROL_DATABASE_URL", url(&service.control.pool))
-        .env("SVC_SHARD_DATABASE_URLS", shards)
+        .env("SVC_SHARD_DATABASE_URLS", shards.join(","))
         .output()
         .unwrap()
 }
@@ -324,7 +322,7 @@ async fn a_statement_has_every_posting_in_three_forms() {
 
 #[tokio::test]
 async fn the_check_is_clean_or_ends_with_1_and_the_faults() {
-    let mut service = TestService::with_prices().await;
+    let mut service = TestService::with_second_shard().await.priced();
     let north = customer_with_credit(&service).await;
     service
         .load(&north, &model_chat_request("priced", "Hello.", 64))

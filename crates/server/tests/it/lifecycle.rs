@@ -12,7 +12,7 @@ use crate::support::{MOCK_DELAY, TestService};
 
 #[tokio::test]
 async fn a_cargo_moves_through_every_status_to_its_callback() {
-    let mut service = TestService::new().await;
+    let mut service = TestService::with_second_shard().await;
     let receiver = CallbackReceiver::new().await;
     let customer = service.create_customer_on("south").await;
     let cargo = service
@@ -73,7 +73,7 @@ async fn a_cargo_moves_through_every_status_to_its_callback() {
 
 #[tokio::test]
 async fn each_shard_processes_its_own_organizations() {
-    let mut service = TestService::new().await;
+    let mut service = TestService::with_second_shard().await;
     let receiver = CallbackReceiver::new().await;
     let north = service.create_customer_on("north").await;
     let south = service.create_customer_on("south").await;

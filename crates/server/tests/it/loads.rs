@@ -215,7 +215,7 @@ async fn a_missing_capability_and_a_missing_file_have_different_errors() {
 
 #[tokio::test]
 async fn many_loads_at_once_are_each_their_own_cargo() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let (one, other) = (
         service.create_customer().await,
         service.create_customer_on("south").await,

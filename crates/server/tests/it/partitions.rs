@@ -1,9 +1,11 @@
 //! Daily partitions: made ahead by sweep, or by a load that finds none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Days;
 use domain::time::Timestamp;
+use store::Shard;
 use store::shard::partition::{self, DaysReady};
 use workers::stage::Stage as _;
 
@@ -33,13 +35,16 @@ async fn drop_day(service: &TestService, at: Timestamp) {
 
 #[tokio::test]
 async fn thirty_days_are_made_ahead_though_another_part_of_sweep_fails() {
-    let mut service = TestService::new().await;
+    let service = TestService::new().await;
+    let clock = service.clock.clone();
+    let shard = Shard::connect_lazily("north", &service.north_url(), 4, clock).unwrap();
+    let mut workers = service.join_worker_set_on(Arc::new(shard)).await;
     let now = service.clock.advance(Duration::from_hours(40 * 24));
     assert!(!days_ready(&service, now).await.today);
     // The part of sweep after the partitions fails, and so does the fold of every second.
     execute(&service, "alter table shard.idempotency rename to lost").await;
     execute(&service, "alter table shard.usage rename to lost_too").await;
-    service.worker_sets[0].sweep.step(now).await.unwrap();
+    workers.sweep.step(now).await.unwrap();
     let expected = DaysReady {
         today: true,
         ahead: 30,

@@ -15,7 +15,7 @@ use workers::stage::Stage as _;
 use crate::support::http::chat_request;
 use crate::support::marker::{MARKER, find_marker};
 use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, MOCK_DELAY, TestService};
+use crate::support::{Customer, DatabaseLayout, MOCK_DELAY, TestService};
 
 const HOUR: Duration = Duration::from_hours(1);
 /// The delay before each retry of a callback.
@@ -72,7 +72,13 @@ impl RetentionFixture {
 #[tokio::test]
 async fn under_zero_retention_an_acknowledged_callback_leaves_no_text() {
     // The test searches for text as it is stored, so this service never encrypts.
-    let service = Box::pin(TestService::build(TestLimits::default(), None, None)).await;
+    let service = Box::pin(TestService::build(
+        DatabaseLayout::Shared,
+        TestLimits::default(),
+        None,
+        None,
+    ))
+    .await;
     let mut fixture = RetentionFixture::of(service, ProjectRetention::Zero).await;
     let receiver = ScriptedReceiver::start([plain_reply(200, MARKER)]).await;
     let url = format!("{}/{MARKER}?token={MARKER}", receiver.url());

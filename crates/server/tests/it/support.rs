@@ -1,4 +1,4 @@
-//! A complete service for one test: control, two shards, the API and the worker sets.
+//! A complete service for one test: control, a shard or two, the API and the worker sets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,12 +55,14 @@ pub(crate) mod test_limits;
 mod worker;
 
 pub(crate) const MOCK_DELAY: Duration = Duration::from_mins(1);
+/// A sweep makes the partitions of these days. Thirty days would take most of its time.
+const TEST_DAYS_AHEAD: u64 = 4;
 
 pub(crate) struct TestService {
     pub(crate) router: axum::Router,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) north: Arc<Shard>,
-    pub(crate) south: Arc<Shard>,
+    pub(crate) south: Option<Arc<Shard>>,
     pub(crate) worker_sets: Vec<WorkerSet>,
     pub(crate) app: App,
     worker_deps: workers::WorkerSetDeps,
@@ -68,9 +70,21 @@ pub(crate) struct TestService {
     pub(crate) catalogue: watch::Sender<Arc<Catalogue>>,
     limits: TestLimits,
     file_backends: Option<TestFileBackends>,
-    databases: [TestDatabase; 3],
+    /// The first has shard north.
+    databases: Vec<TestDatabase>,
     stop: CancellationToken,
     _guard: tokio_util::sync::DropGuard,
+}
+
+/// Which databases a service has. Each costs a test time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatabaseLayout {
+    /// Control and shard north share a database.
+    Shared,
+    /// Shard south has another one.
+    SecondShard,
+    /// Control has a database of its own, so that a test can cut the connections of the shard.
+    ControlApart,
 }
 
 /// An organization with one project and one API key.
@@ -87,6 +101,10 @@ impl TestService {
         Self::with_limits(TestLimits::default()).await
     }
 
+    pub(crate) async fn with_second_shard() -> Self {
+        Self::with_layout(DatabaseLayout::SecondShard, TestLimits::default(), None).await
+    }
+
     pub(crate) async fn with_limits(limits: TestLimits) -> Self {
         Self::with_file_backends(limits, None).await
     }
@@ -95,9 +113,17 @@ impl TestService {
         limits: TestLimits,
         file_backends: Option<TestFileBackends>,
     ) -> Self {
+        Self::with_layout(DatabaseLayout::Shared, limits, file_backends).await
+    }
+
+    pub(crate) async fn with_layout(
+        layout: DatabaseLayout,
+        limits: TestLimits,
+        file_backends: Option<TestFileBackends>,
+    ) -> Self {
         let master_keys = environment_master_keys();
         let is_encrypted = master_keys.is_some();
-        let service = Box::pin(Self::build(limits, file_backends, master_keys)).await;
+        let service = Box::pin(Self::build(layout, limits, file_backends, master_keys)).await;
         if is_encrypted {
             service.enable_encryption().await;
         }
@@ -106,33 +132,39 @@ impl TestService {
 
     /// With these master keys, whatever the environment says.
     pub(crate) async fn build(
+        layout: DatabaseLayout,
         limits: TestLimits,
         file_backends: Option<TestFileBackends>,
         master_keys: Option<Arc<dyn MasterKeys>>,
     ) -> Self {
-        let databases = [
-            TestDatabase::new().await,
-            TestDatabase::new().await,
-            TestDatabase::new().await,
-        ];
-        let [control, north, south] = &databases;
-        let (control, clock) = (control.control.clone(), control.clock.clone());
+        let mut databases = vec![TestDatabase::new().await];
+        if layout != DatabaseLayout::Shared {
+            databases.push(TestDatabase::new().await);
+        }
+        let with_control = usize::from(layout == DatabaseLayout::ControlApart);
+        let (control, clock) = (
+            databases[with_control].control.clone(),
+            databases[with_control].clock.clone(),
+        );
         let shard = |name: &str, database: &TestDatabase| {
             let shard = Shard::connect_lazily(name, &database.url(), 8, clock.clone());
-            Arc::new(shard.unwrap().with_master_keys(master_keys.clone()))
+            let shard = shard.unwrap().with_partition_days_ahead(TEST_DAYS_AHEAD);
+            Arc::new(shard.with_master_keys(master_keys.clone()))
         };
-        let (north, south) = (shard("north", north), shard("south", south));
-        let names = ["north", "south"].map(str::to_owned);
+        let north = shard("north", &databases[0]);
+        let has_south = layout == DatabaseLayout::SecondShard;
+        let south = has_south.then(|| shard("south", &databases[1]));
+        let shards: Vec<_> = std::iter::once(&north).chain(&south).cloned().collect();
+        let names: Vec<_> = shards.iter().map(|shard| shard.name.to_string()).collect();
         store::control::berth::assign(&control, &names, clock.now())
             .await
             .unwrap();
         let (catalogue, served) = watch::channel(Arc::new(catalogue()));
-        let shards = [&north, &south];
         let file_service = file_backends.as_ref().map_or_else(
             files::file_service_without_store,
             TestFileBackends::file_service,
         );
-        let deps = app_dependencies(&control, shards, served.clone(), &clock, &limits);
+        let deps = app_dependencies(&control, &shards, served.clone(), &clock, &limits);
         let app = App::new(AppDependencies {
             files: file_service,
             ..deps
@@ -147,9 +179,9 @@ impl TestService {
             ..worker_set_deps(north.clone(), served)
         };
         let mut worker_sets = Vec::new();
-        for shard in [&north, &south] {
+        for shard in shards {
             let deps = workers::WorkerSetDeps {
-                shard: shard.clone(),
+                shard,
                 ..worker_deps.clone()
             };
             worker_sets.push(WorkerSet::join(deps).await.unwrap());
@@ -183,14 +215,20 @@ impl TestService {
 
     /// Another serve process, without its background tasks.
     pub(crate) fn create_another_app(&self) -> App {
-        let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
-        let deps = app_dependencies(&self.control, shards, served, &self.clock, &self.limits);
+        let (shards, served) = (self.shards(), self.catalogue.subscribe());
+        let deps = app_dependencies(&self.control, &shards, served, &self.clock, &self.limits);
         App::new(deps)
     }
 
+    pub(crate) fn shards(&self) -> Vec<Arc<Shard>> {
+        std::iter::once(&self.north)
+            .chain(&self.south)
+            .cloned()
+            .collect()
+    }
+
     pub(crate) fn north_url(&self) -> String {
-        let [_, north, _] = &self.databases;
-        north.url()
+        self.databases[0].url()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -216,7 +254,7 @@ impl TestService {
         let now = self.now();
         let organization = OrganizationId::new(now, berth, rand::random());
         let shard = if shard == "south" {
-            &self.south
+            self.south.as_ref().expect("the test asked for shard south")
         } else {
             &self.north
         };
@@ -280,14 +318,14 @@ async fn step_stages(workers: &mut WorkerSet, now: Timestamp) -> usize {
 
 fn app_dependencies(
     control: &store::Control,
-    shards: [&Arc<Shard>; 2],
+    shards: &[Arc<Shard>],
     catalogue: watch::Receiver<Arc<Catalogue>>,
     clock: &Arc<ManualClock>,
     limits: &TestLimits,
 ) -> AppDependencies {
     AppDependencies {
         control: control.clone(),
-        shards: shards.map(Arc::clone).to_vec(),
+        shards: shards.to_vec(),
         catalogue,
         plan_limits: watch::channel(limits.plan_limits).1,
         redis: limits.redis_rate_limiter(),

@@ -13,7 +13,7 @@ use crate::WorkloadClass;
 
 /// How many days before and after today have partitions.
 const DAYS_BACK: u64 = 2;
-const DAYS_AHEAD: u64 = 30;
+pub(crate) const DAYS_AHEAD: u64 = 30;
 /// The time in a load's id may differ this much from the time at which its insert failed.
 const MIDNIGHT_MARGIN: TimeDelta = TimeDelta::minutes(1);
 /// Younger days are never dropped: they would be made again.
@@ -25,7 +25,9 @@ const PARTITIONED_TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request
 /// the days after it.
 pub async fn make_days(shard: &Shard, now: Timestamp) -> Result<(), Error> {
     let today = now.date_naive();
-    let ahead = today.iter_days().take(to_usize(DAYS_AHEAD + 1));
+    let ahead = today
+        .iter_days()
+        .take(to_usize(shard.partition_days_ahead + 1));
     let first = today.checked_sub_days(Days::new(DAYS_BACK));
     let back = first.into_iter().flat_map(|first| first.iter_days());
     let whole_days = list_complete_days(shard).await?;

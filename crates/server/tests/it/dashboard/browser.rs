@@ -56,7 +56,7 @@ pub(crate) fn dashboard_router(
     service: &TestService,
     identity_provider: Option<Arc<dyn IdentityProvider>>,
 ) -> Router {
-    let shards = vec![service.north.clone(), service.south.clone()];
+    let shards = service.shards();
     let policy = SignInPolicy::default();
     dashboard_router_on(service, shards, identity_provider, policy, REQUEST_LIMIT)
 }
@@ -142,7 +142,7 @@ impl Browser {
 
     /// The same browser, whose dashboard has these rules for signing in.
     pub(crate) fn with_sign_in_policy(self, service: &TestService, policy: SignInPolicy) -> Self {
-        let shards = vec![service.north.clone(), service.south.clone()];
+        let shards = service.shards();
         Self {
             router: dashboard_router_on(service, shards, None, policy, REQUEST_LIMIT),
             ..self
@@ -151,7 +151,7 @@ impl Browser {
 
     /// The same browser, whose dashboard answers so many requests per person and minute.
     pub(crate) fn with_request_limit(self, service: &TestService, limit: u32) -> Self {
-        let shards = vec![service.north.clone(), service.south.clone()];
+        let shards = service.shards();
         Self {
             router: dashboard_router_on(service, shards, None, <_>::default(), limit),
             ..self

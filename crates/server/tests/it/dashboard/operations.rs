@@ -9,7 +9,7 @@ use crate::support::TestService;
 
 #[tokio::test]
 async fn lanes_and_accounts_are_paused_with_a_reason_and_resumed() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let customer = service.create_customer_on("north").await;
     let body = json!({"params": {"model": "svc-mock", "max_tokens": 5,
         "messages": [{"role": "user", "content": "x"}]}});

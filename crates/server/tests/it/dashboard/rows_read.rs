@@ -129,7 +129,7 @@ async fn no_page_reads_more_than_ten_times_what_it_shows() {
     let north = Arc::new(north.with_master_keys(environment_master_keys()));
     insert_rows(&north, &customer).await;
     let owner = Browser::member(&service, &customer, Role::Owner).await;
-    let mut owner = owner.with_shards(&service, vec![north.clone(), service.south.clone()]);
+    let mut owner = owner.with_shards(&service, vec![north.clone()]);
     let project = project_path(&service, &customer, "").await;
     let balance = format!("/dashboard/organization/{}/balance", customer.organization);
     let group = find_newest_group(&north, &customer).await;

@@ -27,7 +27,7 @@ use super::operation::{
 use crate::support::claims::claim_gathered;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, TestService};
+use crate::support::{Customer, DatabaseLayout, TestService};
 
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -43,7 +43,13 @@ pub(super) struct LedgerModelFixture {
 impl LedgerModelFixture {
     pub(super) async fn new() -> Self {
         // The model reads outcomes as they are stored.
-        let service = Box::pin(TestService::build(TestLimits::default(), None, None)).await;
+        let service = Box::pin(TestService::build(
+            DatabaseLayout::ControlApart,
+            TestLimits::default(),
+            None,
+            None,
+        ))
+        .await;
         let mut lanes = Vec::new();
         for test_model in &TEST_MODELS {
             let model = test_model.to_model();

@@ -13,7 +13,7 @@ async fn a_burst_on_a_new_lane_creates_it_once_on_each_node() {
     // Each attempt to create a lane takes a number, also if the lane exists.
     let numbers = "select case when is_called then last_value else 0 end from shard.lane_id_seq";
     let mut taken = 0;
-    for shard in [&nodes.service.north, &nodes.service.south] {
+    for shard in nodes.service.shards() {
         let read = sqlx::query_scalar(numbers).fetch_one(&shard.pool);
         let of_shard: i64 = read.await.unwrap();
         taken += of_shard;

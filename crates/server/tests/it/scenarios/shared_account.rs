@@ -18,7 +18,7 @@ const FREE_MODEL: &str = "free";
 async fn each_shard_adopts_its_own_job() {
     for provider in [SimulatedProvider::OpenAi, SimulatedProvider::Gemini] {
         for fault in [FaultName::CreateDropAfter, FaultName::CreateDropBefore] {
-            let mut fixture = ProviderFixture::start().await;
+            let mut fixture = ProviderFixture::start_with_second_shard().await;
             fixture.service.add_model(Model {
                 routes: Routes::from(route(provider.name(), InferenceMode::Batch)),
                 ..Model::plain(FREE_MODEL, "unused", ModelKind::Chat)

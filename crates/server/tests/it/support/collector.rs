@@ -148,8 +148,8 @@ impl TestService {
     /// Replaces the API and the workers by processes that export spans.
     pub(crate) async fn export_spans_to(&mut self, collector: &TestCollector) {
         let tracer = Some(collector.tracer());
-        let (shards, served) = ([&self.north, &self.south], self.catalogue.subscribe());
-        let deps = app_dependencies(&self.control, shards, served, &self.clock, &self.limits);
+        let (shards, served) = (self.shards(), self.catalogue.subscribe());
+        let deps = app_dependencies(&self.control, &shards, served, &self.clock, &self.limits);
         let app = App::new(AppDependencies {
             tracer: tracer.clone(),
             ..deps
@@ -162,9 +162,9 @@ impl TestService {
         for workers in std::mem::take(&mut self.worker_sets) {
             workers.leave().await.unwrap();
         }
-        for shard in [&self.north, &self.south] {
+        for shard in shards {
             let mut deps = WorkerSetDeps {
-                shard: shard.clone(),
+                shard,
                 ..self.worker_deps.clone()
             };
             deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());

@@ -19,7 +19,12 @@ pub(crate) const PRICE: Price = Price::flat(Money(100_000_000), Money(400_000_00
 impl TestService {
     /// A service whose catalogue also has models with prices.
     pub(crate) async fn with_prices() -> Self {
-        let service = Self::new().await;
+        Self::new().await.priced()
+    }
+
+    /// The same service with models that have prices.
+    pub(crate) fn priced(self) -> Self {
+        let service = self;
         service.add_model(priced_model("priced", ModelKind::Chat, PRICE));
         service.add_model(priced_model("priced-vectors", ModelKind::Embedding, PRICE));
         service.add_model(Model {

@@ -11,10 +11,10 @@ use outbound::master_key::{CommandMasterKeys, FileMasterKeys, MasterKeyCommand};
 use store::shard::project_keys;
 use test_support::environment::optional_number;
 
-use crate::support::TestService;
 use crate::support::files::TestFileBackends;
 use crate::support::marker::find_text;
 use crate::support::test_limits::TestLimits;
+use crate::support::{DatabaseLayout, TestService};
 
 /// With 1, every service under test encrypts.
 const VARIABLE: &str = "LONGSHORE_TEST_ENCRYPTION";
@@ -102,20 +102,26 @@ impl TestService {
         file_backends: Option<TestFileBackends>,
     ) -> Self {
         let limits = TestLimits::default();
-        Box::pin(Self::build(limits, file_backends, Some(master_keys))).await
+        Box::pin(Self::build(
+            DatabaseLayout::Shared,
+            limits,
+            file_backends,
+            Some(master_keys),
+        ))
+        .await
     }
 
     pub(crate) async fn enable_encryption(&self) {
-        for shard in [&self.north, &self.south] {
-            project_keys::enable(shard, self.now()).await.unwrap();
+        for shard in self.shards() {
+            project_keys::enable(&shard, self.now()).await.unwrap();
         }
     }
 
     /// The columns of all databases that contain this text.
     pub(crate) async fn find_text(&self, text: &str) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        for pool in [&self.control.pool, &self.north.pool, &self.south.pool] {
-            found.extend(find_text(pool, text).await);
+        let mut found = find_text(&self.control.pool, text).await;
+        for shard in self.shards() {
+            found.extend(find_text(&shard.pool, text).await);
         }
         found
     }

@@ -21,7 +21,7 @@ use workers::{FileStageDeps, ScanSlots};
 use crate::files_scan::fixture::test_scanner;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, TestService};
+use crate::support::{Customer, DatabaseLayout, TestService};
 
 const ALL_HEALTHY: FilesHealth = FilesHealth {
     credentials: DependencyHealth::NotConfigured,
@@ -115,6 +115,12 @@ pub(crate) fn file_chat_request(model: &str, files: &[(&str, &str)]) -> Value {
 impl TestService {
     pub(crate) async fn with_files() -> Self {
         Self::with_file_backends(TestLimits::default(), Some(TestFileBackends::new().await)).await
+    }
+
+    pub(crate) async fn with_files_and_second_shard() -> Self {
+        let backends = TestFileBackends::new().await;
+        let (layout, limits) = (DatabaseLayout::SecondShard, TestLimits::default());
+        Self::with_layout(layout, limits, Some(backends)).await
     }
 
     pub(crate) fn file_backends(&self) -> &TestFileBackends {

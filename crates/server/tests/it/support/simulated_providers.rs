@@ -44,7 +44,15 @@ impl ProviderFixture {
 
     /// The same, with this share of every account.
     pub(crate) async fn start_with_share(share: AccountShare) -> Self {
-        let mut service = Box::pin(TestService::new()).await;
+        Self::start_on(Box::pin(TestService::new()).await, share).await
+    }
+
+    pub(crate) async fn start_with_second_shard() -> Self {
+        let service = Box::pin(TestService::with_second_shard()).await;
+        Self::start_on(service, default_share()).await
+    }
+
+    async fn start_on(mut service: TestService, share: AccountShare) -> Self {
         let options = simulator::Options {
             manual_start: Some(service.now()),
             ..simulator::Options::default()
@@ -177,9 +185,9 @@ impl TestService {
         for workers in std::mem::take(&mut self.worker_sets) {
             workers.leave().await.unwrap();
         }
-        for shard in [&self.north, &self.south] {
+        for shard in self.shards() {
             let mut deps = workers::WorkerSetDeps {
-                shard: shard.clone(),
+                shard,
                 ..self.worker_deps.clone()
             };
             deps.options.node = uuid::Uuid::from_u64_pair(rand::random(), rand::random());
