@@ -39,6 +39,7 @@ chaos alerts --release
 chaos cancel --release
 chaos run --release
 chaos listen --release
+chaos upgrade --release
 chaos submit --release
 model
 interleavings

@@ -40,6 +40,7 @@ chaos alerts --small
 chaos cancel --small
 chaos run --small
 chaos listen --cargo 5
+chaos upgrade --small
 chaos server --cargo 20 --schemas 4
 END
 }

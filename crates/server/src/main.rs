@@ -33,6 +33,8 @@ mod metrics;
 
 mod migrate;
 
+mod migrate_status;
+
 mod models_check;
 
 mod models_list;
@@ -88,6 +90,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::admin::AdminCommand;
 use crate::health::HealthCommand;
+use crate::migrate::MigrateOptions;
 use crate::probe::ProbeCommand;
 use crate::run::ProcessRole;
 use crate::settings::Settings;
@@ -113,7 +116,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Create or upgrade the schema of the control database and of every shard.
-    Migrate,
+    Migrate(MigrateOptions),
     /// Serve the API and the dashboard.
     Serve,
     /// Run the worker stages: gather, dispatch, collect, deliver, sweep and audit.
@@ -226,11 +229,17 @@ async fn run_with_settings(
     settings: &Settings,
 ) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        Command::Migrate => {
-            for line in migrate::run(settings).await? {
-                writeln!(io::stdout(), "{line}")?;
-            }
+        Command::Migrate(options) if options.status => {
+            let report = migrate_status::read(settings).await?;
+            let form = OutputOptions { json: options.json };
+            print_output(form, || migrate_status::render_text(&report), &report)?;
+            return Ok(if report.done {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
         }
+        Command::Migrate(options) => migrate::run(settings, &options).await?,
         Command::Serve => run::run(settings, ProcessRole::Serve).await?,
         Command::Work => run::run(settings, ProcessRole::Work).await?,
         Command::All => run::run(settings, ProcessRole::All).await?,

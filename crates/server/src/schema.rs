@@ -75,7 +75,7 @@ pub async fn wait_until_compatible(waiting_for: &Arc<Shard>, stop: &Cancellation
 
 fn classify(name: String, state: Result<SchemaState, Error>) -> Result<SchemaCheck, SchemaFailure> {
     match state {
-        Ok(SchemaState::Current | SchemaState::AheadByOne) => Ok(SchemaCheck::Compatible),
+        Ok(SchemaState::Current | SchemaState::AheadSupported) => Ok(SchemaCheck::Compatible),
         Ok(SchemaState::Missing) => Err(SchemaFailure::Missing { name }),
         Ok(SchemaState::Behind) => Err(SchemaFailure::Behind { name }),
         Ok(SchemaState::TooNew) => Err(SchemaFailure::TooNew { name }),

@@ -117,7 +117,7 @@ pub(crate) fn is_connection_lost(error: &sqlx::Error) -> bool {
     )
 }
 
-fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
+pub(crate) fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
     let code = error
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::code);

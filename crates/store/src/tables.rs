@@ -81,7 +81,19 @@ pub enum Mover {
     NotBuilt,
 }
 
+/// Tables that stay small, although rows come and go or are never deleted.
+const SMALL_TABLES: &[&str] = &["_migrations", "lane", "listener", "node", "throttle"];
+/// Tables of things of which there may be millions.
+const LARGE_ENTITIES: &[&str] = &["object"];
+
 impl TableEntry {
+    /// Whether it may have millions of rows. A migration never reads or writes all of them in its
+    /// transaction: that is an online step.
+    pub fn is_large(&self) -> bool {
+        let is_entity = self.retention == Retention::Entity;
+        (!is_entity || LARGE_ENTITIES.contains(&self.name)) && !SMALL_TABLES.contains(&self.name)
+    }
+
     const fn new(
         schema: &'static str,
         name: &'static str,
@@ -163,11 +175,13 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::control("installation", Entity),
     TableEntry::control("member", Entity).erased(Deleted),
     TableEntry::control("node", Expiry),
+    TableEntry::control("online_step", Entity),
     TableEntry::control("organization", Entity).with_text(&["name"], Emptied),
     TableEntry::control("pass", Expiry).with_text(&["email"], Deleted),
     TableEntry::control("person", Entity).with_text(&["name", "email", "folded"], Deleted),
     TableEntry::control("project", Entity).with_text(&["slug"], Emptied),
     TableEntry::control("recovery_code", Entity).erased(Deleted),
+    TableEntry::control("schema_floor", Entity),
     TableEntry::control("session", Expiry).with_text(&["address", "agent"], Deleted),
     TableEntry::control("throttle", Expiry),
     // With SVC_SIGNING_ROOT, a key of that root encrypts the secret.
@@ -223,6 +237,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("listener", Id("project"), Expiry).with_text(&["name"], Deleted),
     TableEntry::shard("node", None, Expiry),
     TableEntry::shard("object", Id("id"), Entity).erased(Deleted),
+    TableEntry::shard("online_step", None, Entity),
     TableEntry::shard("outcome", Id("cargo"), Days)
         .with_text(&["body"], Emptied)
         .encrypted(),
@@ -242,6 +257,7 @@ pub const TABLES: &[TableEntry] = &[
         .encrypted(),
     TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"], Deleted),
     TableEntry::shard("retention", Id("project"), Entity).erased(Deleted),
+    TableEntry::shard("schema_floor", None, Entity),
     TableEntry::shard("share", Id("project"), Swept).erased(Kept),
     TableEntry::shard("storage", Id("organization"), Entity).erased(Kept),
     // With encryption, a label is a code or a host.

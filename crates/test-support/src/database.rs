@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::time::Clock as _;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use store::migrate::SchemaName;
 use store::{Control, Shard, migrate};
 
 use crate::clock::ManualClock;
@@ -33,15 +34,27 @@ pub struct TestDatabase {
 
 impl TestDatabase {
     pub async fn new() -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
-        let name = format!("longshore_test_{}_{number}", std::process::id());
+        let name = next_name();
         let template = template().await;
         run(
             &server_url("postgres"),
             &[
                 &format!("drop database if exists {name} with (force)"),
                 &format!("create database {name} template {template}"),
+            ],
+        )
+        .await;
+        Self::open(name)
+    }
+
+    /// A database without any schema.
+    pub async fn empty() -> Self {
+        let name = next_name();
+        run(
+            &server_url("postgres"),
+            &[
+                &format!("drop database if exists {name} with (force)"),
+                &format!("create database {name}"),
             ],
         )
         .await;
@@ -83,6 +96,12 @@ impl Drop for TestDatabase {
     }
 }
 
+fn next_name() -> String {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::SeqCst);
+    format!("longshore_test_{}_{number}", std::process::id())
+}
+
 /// The name of a database with all migrations. The first test creates it.
 async fn template() -> String {
     let name = format!("longshore_template_{}", migrate::fingerprint());
@@ -112,6 +131,12 @@ async fn template() -> String {
         let made = TestDatabase::open(unfinished.clone());
         migrate::control(&made.control).await.unwrap();
         migrate::shard(&made.shard, made.clock.now()).await.unwrap();
+        for (pool, schema) in [
+            (&made.control.pool, SchemaName::Control),
+            (&made.shard.pool, SchemaName::Shard),
+        ] {
+            migrate::finish_steps(pool, schema, &|_| ()).await.unwrap();
+        }
         // Copies keep the planner statistics of the template.
         run(&made.url(), &[DROP_LATER_PARTITIONS, "analyze"]).await;
         made.control.pool.close();

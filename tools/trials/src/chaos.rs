@@ -27,3 +27,4 @@ pub mod shard;
 pub mod statements;
 pub mod store;
 pub mod submit;
+pub mod upgrade;

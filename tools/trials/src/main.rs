@@ -84,6 +84,7 @@ async fn run_chaos(common: &CommonOptions, command: &ChaosCommand) -> Result<Tri
         ChaosCommand::Markers(options) => chaos::markers::run(common, options).await,
         ChaosCommand::Alerts(options) => Box::pin(chaos::alerts::run(common, options)).await,
         ChaosCommand::Run(options) => Box::pin(chaos::run::run(common, options)).await,
+        ChaosCommand::Upgrade(options) => Box::pin(chaos::upgrade::run(common, options)).await,
         ChaosCommand::Listen(options) => Box::pin(chaos::listen::run(common, options)).await,
     }
 }

@@ -143,6 +143,8 @@ pub enum ChaosCommand {
     Alerts(ChaosAlertsOptions),
     /// Kill `longshore run` of a large file five times, and start it again each time.
     Run(ChaosRunOptions),
+    /// Migrate and replace the version before under load, with many cargo stored, and roll back.
+    Upgrade(ChaosUpgradeOptions),
     /// Send callbacks to `longshore listen` without a receiver, then to a newer terminal.
     Listen(ChaosListenOptions),
 }

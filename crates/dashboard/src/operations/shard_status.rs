@@ -44,7 +44,7 @@ impl ShardReport {
     pub(super) const fn schema_text(&self) -> &'static str {
         match self.schema {
             SchemaState::Current => "up to date",
-            SchemaState::AheadByOne => "one version ahead of this program",
+            SchemaState::AheadSupported => "newer than this program, and supports it",
             SchemaState::Behind => "behind: run longshored migrate",
             SchemaState::Missing => "not migrated: run longshored migrate",
             SchemaState::TooNew => "too new: upgrade this program",
@@ -54,7 +54,7 @@ impl ShardReport {
     pub(super) const fn schema_chip(&self) -> &'static str {
         match self.schema {
             SchemaState::Current => "good",
-            SchemaState::AheadByOne => "warm",
+            SchemaState::AheadSupported => "warm",
             SchemaState::Behind | SchemaState::Missing | SchemaState::TooNew => "bad",
         }
     }

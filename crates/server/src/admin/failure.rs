@@ -197,6 +197,6 @@ const fn schema_advice(state: SchemaState) -> &'static str {
         SchemaState::TooNew => {
             "the schema of control is newer than this program: use a newer longshored"
         }
-        SchemaState::Current | SchemaState::AheadByOne => "the schema of control is up to date",
+        SchemaState::Current | SchemaState::AheadSupported => "the schema of control is up to date",
     }
 }

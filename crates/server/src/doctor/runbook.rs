@@ -19,7 +19,7 @@ pub(super) fn find(dependency: &str, check: &str) -> Option<&'static str> {
         (_, _, "file removal") => "docs/runbooks/object-removal-held.md",
         (_, _, "ledger") => "docs/runbooks/ledger-fault.md",
         (_, _, "partitions") => "docs/runbooks/partitions-low.md",
-        (_, _, "schema") => "docs/runbooks/upgrade.md",
+        (_, _, "schema" | "online steps") => "docs/runbooks/upgrade.md",
         _ => return None,
     };
     Some(page)

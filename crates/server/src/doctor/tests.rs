@@ -7,7 +7,7 @@ use domain::bucket_marker::{BucketMarker, DatabaseOrigin, RemovalHold, RemovalHo
 use domain::time::Timestamp;
 use store::Error;
 use store::doctor::{DatabaseServerInfo, OpenTransaction};
-use store::migrate::SchemaState;
+use store::migrate::{OpenStep, SchemaState, SchemaStatus};
 use store::shard::bucket_marker::BucketMarkerState;
 use store::shard::ledger_audit::{LedgerFault, LedgerInvariant};
 use store::shard::partition::DaysReady;
@@ -63,7 +63,7 @@ fn a_healthy_database_has_no_problems() {
     assert!(database::check_schema(&mut found, Ok(SchemaState::Current)));
     assert!(database::check_schema(
         &mut found,
-        Ok(SchemaState::AheadByOne)
+        Ok(SchemaState::AheadSupported)
     ));
     database::check_partitions(&mut found, Ok(days(true, 30)));
     insta::assert_snapshot!(render_text(&report(found)), @r"
@@ -75,7 +75,7 @@ fn a_healthy_database_has_no_problems() {
       ok      clock               +0.000 s compared with this machine
       ok      transactions        none open for more than 5 minutes
       ok      schema              up to date
-      ok      schema              one version ahead of this program: an upgrade is in progress
+      ok      schema              newer than this program, and supports it: an upgrade is in progress
       ok      partitions          days ahead: 30
 
     no problems found
@@ -112,6 +112,37 @@ fn what_loses_work_is_an_error_with_a_fix() {
               see docs/runbooks/clock-offset.md
 
     errors: 5; warnings: 1
+    ");
+}
+
+#[test]
+fn online_steps_that_are_not_finished_are_reported() {
+    let mut found = DependencyFindings::new("shard main");
+    let step = |name: &str, has_begun| OpenStep {
+        name: name.to_owned(),
+        has_begun,
+        rows_done: 0,
+    };
+    for open_steps in [
+        Vec::new(),
+        vec![step("batch_job", true), step("cargo_names", false)],
+    ] {
+        let status = SchemaStatus {
+            state: SchemaState::Current,
+            applied: Some(13),
+            pending: 0,
+            open_steps,
+        };
+        database::check_online_steps(&mut found, Ok(status));
+    }
+    insta::assert_snapshot!(render_text(&report(found)), @r"
+    shard main
+      ok      online steps        finished
+      warning online steps        not finished: batch_job, cargo_names; some queries are slower until then
+              fix: run `longshored migrate`, which continues them while processes serve
+              see docs/runbooks/upgrade.md
+
+    no errors; warnings: 1
     ");
 }
 
@@ -214,7 +245,7 @@ fn a_schema_of_another_release_is_wrong() {
       ERROR   schema              older than this program
               fix: run `longshored migrate`
               see docs/runbooks/upgrade.md
-      ERROR   schema              more than one version ahead of this program
+      ERROR   schema              newer than this program, and does not support it
               fix: run the longshored release that migrated it
               see docs/runbooks/upgrade.md
       ERROR   schema              the claim was lost or the row has changed

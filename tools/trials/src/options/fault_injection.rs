@@ -48,6 +48,32 @@ pub struct ChaosCancelOptions {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct ChaosUpgradeOptions {
+    /// Cargo that is stored before the upgrade.
+    #[arg(
+        long,
+        default_value_t = 5_000_000,
+        default_value_if("small", "true", "20000")
+    )]
+    pub cargo: u64,
+    /// Loads per second.
+    #[arg(long, default_value_t = 200, default_value_if("small", "true", "20"))]
+    pub rate: u32,
+    /// How long each part of the upgrade lasts, in seconds.
+    #[arg(long, default_value_t = 30, default_value_if("small", "true", "2"))]
+    pub seconds: u64,
+    /// The version before, for the verdict.
+    #[arg(long, value_name = "COMMIT", requires = "before_program")]
+    pub before: Option<String>,
+    /// The `longshored` of the version before; without it, this build takes both sides.
+    #[arg(long, value_name = "PATH", requires = "before")]
+    pub before_program: Option<PathBuf>,
+    /// Run for seconds, and judge no figures: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct ChaosPromoteOptions {
     /// How many primaries are killed.
     #[arg(long, default_value_t = 10)]

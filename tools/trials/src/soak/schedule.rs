@@ -26,6 +26,7 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos cancel --small",
     "chaos run --lines {3000-9000}",
     "chaos listen",
+    "chaos upgrade --small",
 ];
 /// The large trials, for a minute or two each.
 const SHORT_TEMPLATES: &[&str] = &[

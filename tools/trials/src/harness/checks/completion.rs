@@ -235,8 +235,11 @@ async fn find_mistracked(
 /// The status that tracking reports for one cargo.
 async fn fetch_tracking_status(callers: &ChaosCallers, cargo: u128, loaded: &LoadRecord) -> String {
     let organization = callers.organizations.get(loaded.source.organization);
-    let place = usize::try_from(cargo & 0xff).unwrap_or_default() % callers.clients.len().max(1);
-    let Some((organization, target)) = organization.zip(callers.clients.get(place)) else {
+    // A trial may have stopped some processes for good.
+    let running = callers.clients.iter().filter(|it| it.is_admitted());
+    let running: Vec<_> = running.collect();
+    let place = usize::try_from(cargo & 0xff).unwrap_or_default() % running.len().max(1);
+    let Some((organization, target)) = organization.zip(running.get(place)) else {
         return "not requested".to_owned();
     };
     let request = load_request::get(&load_request::tracking_path(cargo), organization);

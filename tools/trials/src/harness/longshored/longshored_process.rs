@@ -1,7 +1,7 @@
 //! `longshored` processes with the settings of a trial.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::harness::http::service_client;
@@ -92,6 +92,11 @@ impl LongshoredProgram {
         made.set("BACKSTOP_LIMIT_PER_MINUTE", "1000000000");
         made.set("BACKSTOP_LIMIT_PER_HOUR", "1000000000");
         Ok(made)
+    }
+
+    /// The same settings for another build.
+    pub fn set_path(&mut self, path: &Path) {
+        path.clone_into(&mut self.path);
     }
 
     /// A later value replaces an earlier one.
