@@ -255,6 +255,11 @@ FIGURES = {
         "lines, kills": "lines kills",
         "memory of `longshore run` in MB": "peak_megabytes",
     },
+    "chaos upgrade": {
+        "the version before; cargo stored, offered": "before stored offered",
+        "loads slower than 1 s; p99 in ms": "slow load_ms.p99",
+        "rollback": "rollback",
+    },
     "chaos listen": {"callbacks received, twice": "received duplicates"},
     "chaos submit": {
         "kills, jobs, items": "kills jobs items",

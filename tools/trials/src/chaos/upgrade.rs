@@ -108,9 +108,8 @@ async fn start_version_before(
 
 fn process_specs(version: &str) -> Vec<ProcessSpec> {
     let names = [("serve", 1), ("serve", 2), ("work", 1), ("work", 2)];
-    let specs = names.map(|(verb, number)| {
-        ProcessSpec::new(verb, format!("{version}-{verb}-{number}"))
-    });
+    let specs =
+        names.map(|(verb, number)| ProcessSpec::new(verb, format!("{version}-{verb}-{number}")));
     specs.into()
 }
 
@@ -225,7 +224,9 @@ impl Upgrade {
         let ends = ends.chain([None]);
         let phases = self.phases.iter().zip(ends).map(|(phase, end)| {
             let is_within = |at| at >= phase.began_at && end.is_none_or(|end| at < end);
-            let slowest = load_times(callers, is_within).into_iter().fold(0.0, f64::max);
+            let slowest = load_times(callers, is_within)
+                .into_iter()
+                .fold(0.0, f64::max);
             let end = end.unwrap_or_else(Instant::now);
             let seconds = (end - phase.began_at).as_secs_f64();
             json!({

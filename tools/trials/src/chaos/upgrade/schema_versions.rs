@@ -105,8 +105,9 @@ impl AppliedSchemas {
     /// How far these are ahead of others.
     pub fn describe_distance(&self, old: &Self) -> String {
         let schemas = self.0.iter().zip(&old.0);
-        let schemas = schemas
-            .map(|(new, old)| format!("{} is {} migrations ahead", new.name, new.count - old.count));
+        let schemas = schemas.map(|(new, old)| {
+            format!("{} is {} migrations ahead", new.name, new.count - old.count)
+        });
         schemas.collect::<Vec<_>>().join(", ")
     }
 }
