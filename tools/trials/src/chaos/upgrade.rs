@@ -146,7 +146,7 @@ impl Upgrade {
         let callers = ChaosCallers::new(
             environment.callers.organizations.clone(),
             serving.map(LongshoredProcess::address),
-            &Deployment::new([]).models,
+            &Deployment::new(Vec::new()).models,
             &environment.callback_sink,
         );
         environment.callers = Arc::new(callers);
