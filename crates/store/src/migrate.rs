@@ -7,8 +7,8 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use domain::time::Timestamp;
-use sqlx::migrate;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{Migration, Migrator};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, migrate};
 
 mod backfill;
 
@@ -35,6 +35,9 @@ use ddl_session::DdlSession;
 pub use online_run::{OpenStep, ReportProgress, StepProgress, run_steps};
 pub use online_step::{OnlineStep, OnlineWork, online_steps};
 pub use schema_name::SchemaName;
+
+/// How migration files begin that set their own timeout for locks.
+const LOCK_TIMEOUT_STATEMENT: &str = "set local lock_timeout";
 
 /// How the version of a schema compares with this program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +74,24 @@ fn migrations(schema: SchemaName) -> Migrator {
         SchemaName::Control => (migrate!("migrations/control"), "control._migrations"),
         SchemaName::Shard => (migrate!("migrations/shard"), "shard._migrations"),
     };
+    let files = migrator.migrations.iter().map(without_lock_timeout);
+    migrator.migrations = files.collect();
     migrator.create_schema(schema.as_str());
     migrator.dangerous_set_table_name(table);
     migrator.set_ignore_missing(true);
     migrator
+}
+
+/// Files that set a longer timeout would let loads wait that long. Without it, the timeout of the
+/// session holds. The checksum stays that of the file.
+fn without_lock_timeout(file: &Migration) -> Migration {
+    let lines = file.sql.as_str().lines();
+    let lines = lines.filter(|line| !line.starts_with(LOCK_TIMEOUT_STATEMENT));
+    let sql = lines.collect::<Vec<_>>().join("\n");
+    Migration {
+        sql: AssertSqlSafe(sql).into_sql_str(),
+        ..file.clone()
+    }
 }
 
 /// All migrations, without the online steps.

@@ -223,7 +223,10 @@ async fn a_backfill_waits_for_a_locked_row_and_repeats_the_chunk() {
     shard.execute(COPY_ROWS).await;
     let mut holder = shard.connect().await;
     holder
-        .execute("begin; select from shard.waiting order by cargo offset 12 limit 1 for update")
+        .execute(
+            "begin; select from shard.waiting
+             where cargo = '00000000-0000-0000-0000-00000000000d' for update",
+        )
         .await
         .unwrap();
     let release = async {
