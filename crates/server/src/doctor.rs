@@ -8,6 +8,7 @@ mod encryption;
 mod files;
 mod host;
 mod licence;
+mod online_steps;
 mod providers;
 mod redis;
 mod runbook;

@@ -132,7 +132,7 @@ fn control_failure(source: store::Error) -> MigrateFailure {
 fn report_step(database: &str, progress: StepProgress<'_>) {
     let StepProgress { step, text } = progress;
     tracing::info!(database, step, text, "online step");
-    // The step continues when nobody reads its progress.
+    // The step continues when its progress cannot be printed.
     let _printed = say(&format!("{database}: {step}: {text}"));
 }
 

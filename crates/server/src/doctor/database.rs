@@ -7,7 +7,7 @@ use domain::error_chain;
 use domain::time::Timestamp;
 use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
-use store::migrate::{self, SchemaName, SchemaState, SchemaStatus};
+use store::migrate::{self, SchemaName, SchemaState};
 use store::shard::bucket_marker::{self, BucketMarkerState};
 use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
@@ -19,6 +19,7 @@ use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
 use crate::doctor::encryption;
+use crate::doctor::online_steps;
 use crate::settings::Settings;
 use crate::settings::address::DatabaseUrl;
 
@@ -51,7 +52,7 @@ pub(super) async fn check_control(
     .await?;
     if check_schema(found, migrate::control_state(&stores.control).await) {
         let status = migrate::read_status(&stores.control.pool, SchemaName::Control);
-        check_online_steps(found, status.await);
+        online_steps::check(found, status.await);
         berths::examine(found, stores).await;
     }
     Some(now)
@@ -74,7 +75,7 @@ pub(super) async fn check_shard(
     let Some(now) = now else { return };
     if check_schema(found, migrate::shard_state(shard).await) {
         let status = migrate::read_status(&shard.pool, SchemaName::Shard);
-        check_online_steps(found, status.await);
+        online_steps::check(found, status.await);
         check_partitions(found, partition::read_days_ready(shard, now).await);
         check_signing(
             found,
@@ -327,28 +328,6 @@ pub(super) fn check_schema(
         }
     }
     state.is_ok_and(SchemaState::can_serve)
-}
-
-/// Whether the online steps of migrations are finished. The program works without them.
-pub(super) fn check_online_steps(
-    found: &mut DependencyFindings,
-    status: Result<SchemaStatus, Error>,
-) {
-    let check = "online steps";
-    let open = match status {
-        Ok(status) => status.open_steps,
-        Err(error) => return found.warning(check, &error_chain::chain(&error), "run doctor again"),
-    };
-    if open.is_empty() {
-        return found.ok(check, "finished");
-    }
-    let names: Vec<&str> = open.iter().map(|step| step.name.as_str()).collect();
-    let text = format!(
-        "not finished: {}; some queries are slower until then",
-        names.join(", ")
-    );
-    let fix = "run `longshored migrate`, which continues them while processes serve";
-    found.warning(check, &text, fix);
 }
 
 pub(super) fn check_partitions(found: &mut DependencyFindings, days: Result<DaysReady, Error>) {

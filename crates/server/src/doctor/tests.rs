@@ -133,7 +133,7 @@ fn online_steps_that_are_not_finished_are_reported() {
             pending: 0,
             open_steps,
         };
-        database::check_online_steps(&mut found, Ok(status));
+        online_steps::check(&mut found, Ok(status));
     }
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
