@@ -8,10 +8,10 @@ mod encryption;
 mod files;
 mod host;
 mod licence;
-mod online_steps;
 mod providers;
 mod redis;
 mod runbook;
+mod schema;
 mod secret_files;
 #[cfg(test)]
 mod tests;

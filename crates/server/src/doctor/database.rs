@@ -7,7 +7,7 @@ use domain::error_chain;
 use domain::time::Timestamp;
 use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
-use store::migrate::{self, SchemaName, SchemaState};
+use store::migrate::{self, SchemaName};
 use store::shard::bucket_marker::{self, BucketMarkerState};
 use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
@@ -19,7 +19,7 @@ use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
 use crate::doctor::encryption;
-use crate::doctor::online_steps;
+use crate::doctor::schema;
 use crate::settings::Settings;
 use crate::settings::address::DatabaseUrl;
 
@@ -50,9 +50,8 @@ pub(super) async fn check_control(
         &stores.control.pool,
     )
     .await?;
-    if check_schema(found, migrate::control_state(&stores.control).await) {
-        let status = migrate::read_status(&stores.control.pool, SchemaName::Control);
-        online_steps::check(found, status.await);
+    if schema::check_state(found, migrate::control_state(&stores.control).await) {
+        schema::examine_steps(found, &stores.control.pool, SchemaName::Control).await;
         berths::examine(found, stores).await;
     }
     Some(now)
@@ -73,9 +72,8 @@ pub(super) async fn check_shard(
         check_server(found, settings, url, &shard.pool).await
     };
     let Some(now) = now else { return };
-    if check_schema(found, migrate::shard_state(shard).await) {
-        let status = migrate::read_status(&shard.pool, SchemaName::Shard);
-        online_steps::check(found, status.await);
+    if schema::check_state(found, migrate::shard_state(shard).await) {
+        schema::examine_steps(found, &shard.pool, SchemaName::Shard).await;
         check_partitions(found, partition::read_days_ready(shard, now).await);
         check_signing(
             found,
@@ -299,35 +297,6 @@ fn check_signing(found: &mut DependencyFindings, settings: &Settings, signed: Re
         Ok(_) => {}
         Err(error) => found.warning("signing", &error_chain::chain(&error), "run doctor again"),
     }
-}
-
-/// Returns whether the schema allows further checks.
-pub(super) fn check_schema(
-    found: &mut DependencyFindings,
-    state: Result<SchemaState, Error>,
-) -> bool {
-    let check = "schema";
-    let migrate = "run `longshored migrate`";
-    match state {
-        Ok(SchemaState::Current) => found.ok(check, "up to date"),
-        Ok(SchemaState::AheadSupported) => {
-            found.ok(
-                check,
-                "newer than this program, and supports it: an upgrade is in progress",
-            );
-        }
-        Ok(SchemaState::Missing) => found.wrong(check, "does not exist yet", migrate),
-        Ok(SchemaState::Behind) => found.wrong(check, "older than this program", migrate),
-        Ok(SchemaState::TooNew) => {
-            let text = "newer than this program, and does not support it";
-            found.wrong(check, text, "run the longshored release that migrated it");
-        }
-        Err(ref error) => {
-            let fix = "grant this user the schemas control and shard";
-            found.wrong(check, &error_chain::chain(error), fix);
-        }
-    }
-    state.is_ok_and(SchemaState::can_serve)
 }
 
 pub(super) fn check_partitions(found: &mut DependencyFindings, days: Result<DaysReady, Error>) {

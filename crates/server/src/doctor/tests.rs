@@ -60,8 +60,8 @@ fn a_healthy_database_has_no_problems() {
     let mut found = DependencyFindings::new("shard main");
     database::check_server_settings(&mut found, &healthy(), noon());
     database::check_transactions(&mut found, &[], noon());
-    assert!(database::check_schema(&mut found, Ok(SchemaState::Current)));
-    assert!(database::check_schema(
+    assert!(schema::check_state(&mut found, Ok(SchemaState::Current)));
+    assert!(schema::check_state(
         &mut found,
         Ok(SchemaState::AheadSupported)
     ));
@@ -133,7 +133,7 @@ fn online_steps_that_are_not_finished_are_reported() {
             pending: 0,
             open_steps,
         };
-        online_steps::check(&mut found, Ok(status));
+        schema::check_steps(&mut found, Ok(status));
     }
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
@@ -233,9 +233,9 @@ fn a_schema_of_another_release_is_wrong() {
         SchemaState::Behind,
         SchemaState::TooNew,
     ] {
-        assert!(!database::check_schema(&mut found, Ok(state)));
+        assert!(!schema::check_state(&mut found, Ok(state)));
     }
-    assert!(!database::check_schema(&mut found, Err(Error::Fenced)));
+    assert!(!schema::check_state(&mut found, Err(Error::Fenced)));
     database::check_partitions(&mut found, Ok(days(true, 1)));
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
