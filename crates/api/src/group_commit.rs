@@ -7,6 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use domain::account::AccountRefusal;
@@ -225,6 +226,8 @@ pub(crate) struct LoadWriter {
     /// The main and the blocked queue of each writer.
     receivers: Mutex<Vec<(QueueReceiver, QueueReceiver)>>,
     writer_tasks: TaskTracker,
+    /// The database was restored or copied, and may still be replaced: it takes no loads.
+    is_paused: AtomicBool,
 }
 
 impl LoadWriter {
@@ -244,7 +247,12 @@ impl LoadWriter {
             queues: Mutex::new(Some(doors)),
             receivers: Mutex::new(receivers),
             writer_tasks: TaskTracker::new(),
+            is_paused: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
     }
 
     /// Starts the writers. They end after `close`, when all loads are written.
@@ -304,7 +312,11 @@ impl LoadWriter {
         self.writer_tasks.wait().await;
     }
 
+    /// None while the shard is paused, and after `close`.
     fn queues_for(&self, caller: &Caller) -> Option<WriterQueues> {
+        if self.is_paused.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut hasher = DefaultHasher::new();
         caller.organization.hash(&mut hasher);
         let doors = self.queues.lock();

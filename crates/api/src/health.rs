@@ -24,6 +24,8 @@ pub enum Reachability {
     Unreachable,
     /// It answers, but it cannot be used.
     Failed,
+    /// A shard that answers reads, and takes no loads until an operator accepts its database.
+    Paused,
 }
 
 pub fn health() -> future::Ready<Json<HealthResponse>> {
@@ -32,6 +34,9 @@ pub fn health() -> future::Ready<Json<HealthResponse>> {
         version: env!("CARGO_PKG_VERSION"),
     }))
 }
+
+const PAUSED_DETAIL: &str = "A shard is paused because its database was restored or copied: it \
+     takes no loads until an operator accepts it. See docs/runbooks/recovery-pause.md.";
 
 /// Decides whether this node should get requests.
 ///
@@ -49,17 +54,19 @@ pub fn readiness(
 ) -> (StatusCode, ReadyResponse) {
     let seen = || std::iter::once(control).chain(shards.iter().map(|shard| shard.reachability));
     let answers = |liveness: Reachability| matches!(liveness, Reachability::Reachable { .. });
+    let reads = |liveness| answers(liveness) || liveness == Reachability::Paused;
     let detail = if draining {
         Some("The process is shutting down.")
     } else if seen().any(|liveness| liveness == Reachability::Unknown) {
         Some("The process is starting.")
-    } else if !shards.iter().any(|shard| answers(shard.reachability)) {
+    } else if !shards.iter().any(|shard| reads(shard.reachability)) {
         Some("No shard is reachable.")
     } else if keys_stale {
         Some("The control database has been unreachable for too long.")
     } else {
         None
     };
+    let is_paused = seen().any(|liveness| liveness == Reachability::Paused);
     let (code, status) = match detail {
         Some(_) => (StatusCode::SERVICE_UNAVAILABLE, ReadyStatus::Unavailable),
         None if seen()
@@ -70,6 +77,7 @@ pub fn readiness(
         }
         None => (StatusCode::OK, ReadyStatus::Degraded),
     };
+    let detail = detail.or(is_paused.then_some(PAUSED_DETAIL));
     let shards = shards
         .iter()
         .map(|shard| dependency_body(format!("shard {}", shard.name), shard.reachability));
@@ -96,7 +104,7 @@ fn dependency_body(name: String, liveness: Reachability) -> wire::health::Depend
         Reachability::Unknown => (DependencyState::Unknown, None),
         Reachability::Reachable { latency } => (DependencyState::Ok, latency),
         Reachability::Unreachable => (DependencyState::Away, None),
-        Reachability::Failed => (DependencyState::Failed, None),
+        Reachability::Failed | Reachability::Paused => (DependencyState::Failed, None),
     };
     let latency_ms = latency.map(|latency| latency.as_secs_f64() * 1000.0);
     wire::health::DependencyBody {
@@ -150,6 +158,21 @@ mod tests {
         insta::assert_snapshot!(serving([AWAY, OK, OK]), @"200 {status:degraded}, control away, shard north ok, shard south ok");
         insta::assert_snapshot!(serving([OK, AWAY, AWAY]), @"503 {status:unavailable,detail:No shard is reachable.}, control ok, shard north away, shard south away");
         insta::assert_snapshot!(readiness_text(false, true, [AWAY, OK, OK]), @"503 {status:unavailable,detail:The control database has been unreachable for too long.}, control away, shard north ok, shard south ok");
+    }
+
+    #[test]
+    fn a_node_serves_reads_of_a_paused_shard_and_says_why_it_takes_no_loads() {
+        let paused = readiness_text(false, false, [OK, Reachability::Paused, OK]);
+        assert!(
+            paused.starts_with("200 {status:degraded,detail:A shard is paused"),
+            "{paused}"
+        );
+        assert!(
+            paused.ends_with("control ok, shard north failed, shard south ok"),
+            "{paused}"
+        );
+        let both = [OK, Reachability::Paused, Reachability::Paused];
+        assert!(readiness_text(false, false, both).starts_with("200 {status:degraded"));
     }
 
     #[test]

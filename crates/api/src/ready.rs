@@ -22,6 +22,7 @@ pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, Json<ReadyResp
                 ShardReachability::Reachable { latency } => Reachability::Reachable {
                     latency: Some(latency),
                 },
+                ShardReachability::Paused => Reachability::Paused,
                 ShardReachability::Unreachable => Reachability::Unreachable,
             },
         })

@@ -1,32 +1,47 @@
-//! Probes a shard every second: whether it answers, how fast, and what its clock says.
+//! Probes a shard every second: whether it answers, how fast, what its clock says, and whether it
+//! may take loads. A database that was restored or copied is paused: it may still be replaced, so a
+//! 202 would promise too much.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use store::Shard;
 use store::shard::clock;
+use store::shard::recovery::{self, LoadPermission};
 use tokio_util::sync::CancellationToken;
+
+use crate::group_commit::LoadWriter;
 
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long loads wait for a worker that compares a database with its bucket, after its server,
+/// timeline or name changed. Without any worker they are accepted after this.
+const VERIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The result of the last probe of a shard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ShardReachability {
     Unknown,
-    Reachable { latency: Duration },
+    Reachable {
+        latency: Duration,
+    },
+    /// It answers, and takes no loads until an operator accepts it.
+    Paused,
     Unreachable,
 }
 
 #[derive(Debug)]
 pub(crate) struct ShardProbe {
     last: Mutex<ShardReachability>,
+    /// Since when a worker has not compared the database with its bucket.
+    unverified_since: Mutex<Option<Instant>>,
 }
 
 impl Default for ShardProbe {
     fn default() -> Self {
         Self {
             last: Mutex::new(ShardReachability::Unknown),
+            unverified_since: Mutex::default(),
         }
     }
 }
@@ -36,10 +51,11 @@ impl ShardProbe {
         *self.last.lock()
     }
 
-    pub(crate) async fn run(&self, shard: &Shard, stop: CancellationToken) {
+    pub(crate) async fn run(&self, shard: &Shard, writer: &LoadWriter, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let result = self.query_shard(shard).await;
             *self.last.lock() = result;
+            writer.set_paused(result == ShardReachability::Paused);
             tokio::select! {
                 () = tokio::time::sleep(PROBE_INTERVAL) => {}
                 () = stop.cancelled() => {}
@@ -52,11 +68,32 @@ impl ShardProbe {
         match tokio::time::timeout(PROBE_TIMEOUT, clock::read_time(shard)).await {
             Ok(Ok(server_time)) => {
                 shard.clock.synchronize(server_time);
-                ShardReachability::Reachable {
-                    latency: started.elapsed(),
+                let latency = started.elapsed();
+                if self.is_paused(shard).await {
+                    return ShardReachability::Paused;
                 }
+                ShardReachability::Reachable { latency }
             }
             Ok(Err(_)) | Err(_) => ShardReachability::Unreachable,
+        }
+    }
+
+    async fn is_paused(&self, shard: &Shard) -> bool {
+        let read = recovery::read_load_permission(shard);
+        let permission = tokio::time::timeout(PROBE_TIMEOUT, read).await;
+        let mut unverified_since = self.unverified_since.lock();
+        match permission {
+            Ok(Ok(LoadPermission::Paused)) => true,
+            Ok(Ok(LoadPermission::Unverified)) => {
+                let since = *unverified_since.get_or_insert_with(Instant::now);
+                since.elapsed() < VERIFICATION_TIMEOUT
+            }
+            Ok(Ok(LoadPermission::Allowed)) => {
+                *unverified_since = None;
+                false
+            }
+            // A server that does not allow the query, or has just gone away: loads find out.
+            Ok(Err(_)) | Err(_) => false,
         }
     }
 }

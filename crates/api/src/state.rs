@@ -239,7 +239,10 @@ impl App {
             let (app, name, stopped) = (self.clone(), name.clone(), stop.clone());
             tracker.spawn(async move {
                 if let Some(handle) = app.shard_handles.get(&name) {
-                    handle.probe.run(&handle.shard, stopped).await;
+                    handle
+                        .probe
+                        .run(&handle.shard, &handle.writer, stopped)
+                        .await;
                 }
             });
         }

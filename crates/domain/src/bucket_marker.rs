@@ -25,6 +25,24 @@ impl DatabaseOrigin {
             database,
         })
     }
+
+    /// Whether the rows are still where they were.
+    pub fn compare(&self, current: &Self) -> Result<(), RemovalHoldReason> {
+        if self.server != current.server {
+            return Err(RemovalHoldReason::OtherServer);
+        }
+        if self.database != current.database {
+            return Err(RemovalHoldReason::OtherDatabase);
+        }
+        if self.timeline != current.timeline {
+            return Err(RemovalHoldReason::NewTimeline);
+        }
+        Ok(())
+    }
+
+    pub fn timeline(&self) -> &str {
+        &self.timeline
+    }
 }
 
 impl fmt::Display for DatabaseOrigin {
@@ -63,6 +81,8 @@ pub enum RemovalHoldReason {
     OtherWriter,
     #[error("the rows are older than those that this process has seen before")]
     RowsWentBack,
+    #[error("the timeline changed and the bucket has no marker: a copy was given another bucket")]
+    OtherBucket,
 }
 
 /// `origin` and `ours` come from the database, `found` from the bucket. None: there is none, or it
@@ -74,15 +94,7 @@ pub fn check_bucket_marker(
     found: Option<BucketMarker>,
 ) -> Result<(), RemovalHoldReason> {
     if let Some(origin) = origin {
-        if origin.server != current.server {
-            return Err(RemovalHoldReason::OtherServer);
-        }
-        if origin.timeline != current.timeline {
-            return Err(RemovalHoldReason::NewTimeline);
-        }
-        if origin.database != current.database {
-            return Err(RemovalHoldReason::OtherDatabase);
-        }
+        origin.compare(current)?;
     }
     match found {
         Some(found) if found.generation > ours.generation => Err(RemovalHoldReason::BucketIsNewer),

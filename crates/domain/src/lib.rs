@@ -114,6 +114,10 @@ pub mod request_buckets;
 
 pub mod bucket_marker;
 
+pub mod recovery;
+
+pub mod erasure_log;
+
 pub mod fixed_window;
 
 pub mod concurrency_limit;

@@ -25,6 +25,7 @@ mod content_disposition;
 mod cors;
 mod download;
 mod endpoint;
+mod erasure_log;
 mod failure;
 mod key;
 mod list;

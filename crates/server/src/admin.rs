@@ -18,6 +18,7 @@ mod printer;
 mod project;
 mod provider;
 mod random;
+mod recovery;
 mod retention;
 mod savings;
 mod signing;
@@ -47,6 +48,7 @@ use crate::admin::person::PersonCommand;
 use crate::admin::printer::Printer;
 use crate::admin::project::ProjectCommand;
 use crate::admin::provider::ProviderCommand;
+use crate::admin::recovery::RecoveryCommand;
 use crate::admin::savings::SavingsCommand;
 use crate::admin::signing::SigningCommand;
 use crate::callback_signing;
@@ -108,6 +110,9 @@ enum AdminSubcommand {
     /// Erase an organization, a project or a person.
     #[command(subcommand)]
     Erase(EraseCommand),
+    /// A database that was restored to an earlier moment, or copied.
+    #[command(subcommand)]
+    Recovery(RecoveryCommand),
     /// What batching saved, by organization and model: the realtime price minus the charge.
     Savings(SavingsCommand),
     /// The licence of a self-hosted installation; needs no database.
@@ -145,6 +150,7 @@ impl AdminCommand {
             | AdminSubcommand::Provider(_)
             | AdminSubcommand::Audit(_)
             | AdminSubcommand::Erase(_)
+            | AdminSubcommand::Recovery(_)
             | AdminSubcommand::Savings(_) => None,
         }
     }
@@ -225,6 +231,9 @@ pub async fn run(
         AdminSubcommand::Audit(command) => audit::run(command, context).await?,
         AdminSubcommand::Erase(command) => {
             return erase::run(command, &settings.values, context).await;
+        }
+        AdminSubcommand::Recovery(command) => {
+            return recovery::run(command, settings, context).await;
         }
         AdminSubcommand::Savings(command) => savings::run(command, context).await?,
         // Handled by `offline_command`, before the databases are opened.

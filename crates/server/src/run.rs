@@ -123,7 +123,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     if role == ProcessRole::Serve {
         node_lease::spawn_leases(&stores, node, values, &background, &stop_background);
     }
-    let routes = metrics_routes(role, metrics_handle, &stop_signal, &files);
+    let routes = metrics_routes(role, metrics_handle, &stop_signal, &files, &stores);
     let options = Options::default();
     let metrics_server = HttpServer::start("metrics", metrics_listener, routes, options);
     let api = api_listener.map(|listener| {
@@ -184,10 +184,14 @@ fn metrics_routes(
     handle: PrometheusHandle,
     stop: &CancellationToken,
     files: &MonitoredFileBackends,
+    stores: &Arc<Stores>,
 ) -> Router {
     let routes = metrics::router(handle);
     match role {
-        ProcessRole::Work => routes.merge(worker_readiness::router(stop.clone(), files.health())),
+        ProcessRole::Work => {
+            let (stop, stores) = (stop.clone(), Arc::clone(stores));
+            routes.merge(worker_readiness::router(stop, files.health(), stores))
+        }
         ProcessRole::Serve | ProcessRole::All => routes,
     }
 }

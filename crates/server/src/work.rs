@@ -119,6 +119,15 @@ pub fn worker_set_deps(
     Ok(parts.collect())
 }
 
+/// The providers of one shard, for an operator's command.
+pub fn shard_providers(
+    shard: &str,
+    accounts: &ProviderAccounts,
+) -> Result<Providers, ProviderSetupFailure> {
+    let mock = MockProvider::new(Duration::ZERO);
+    Ok(providers(shard, &adapters(accounts)?, mock))
+}
+
 /// The file stages' clients, limits and intervals.
 pub fn file_stage_deps(
     objects: ObjectStore,

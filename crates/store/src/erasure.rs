@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::id::OrganizationId;
+use domain::id::{OrganizationId, ProjectId};
 use domain::time::Timestamp;
 
 use crate::Control;
@@ -16,6 +16,9 @@ use crate::control::project::{self, Project};
 use crate::shard::person_erasure;
 use crate::shard::project_erasure::{self, ProjectContents};
 use crate::shard::project_keys;
+
+/// The name of an organization that was erased.
+pub const ERASED_ORGANIZATION: &str = "erased";
 
 /// Projects per query.
 const PROJECTS_PER_PAGE: u32 = 100;
@@ -39,13 +42,28 @@ pub async fn erase_project(
     if project.is_active {
         project::deactivate(control, project.id, by, now).await?;
     }
-    // Before any row is touched: what is encrypted is unreadable from here on.
-    let mut tx = shard.begin().await?;
-    project_keys::erase_project_keys(&mut tx, project.id, now).await?;
-    tx.commit().await?;
-    let left = project_erasure::erase(shard, project.id, now).await?;
+    let left = erase_project_rows(shard, project.id, now).await?;
     control::erasure::erase_project(control, project, by, now).await?;
     Ok(left)
+}
+
+/// Erases what a shard has of a project. Control may not know the project any more.
+pub async fn erase_project_rows(
+    shard: &Shard,
+    project: ProjectId,
+    now: Timestamp,
+) -> Result<ProjectContents, Error> {
+    // Before any row is touched: what is encrypted is unreadable from here on.
+    let mut tx = shard.begin().await?;
+    project_keys::erase_project_keys(&mut tx, project, now).await?;
+    tx.commit().await?;
+    project_erasure::erase(shard, project, now).await
+}
+
+/// Whether a shard has anything that an erasure of the project would erase.
+pub async fn has_rows(shard: &Shard, project: ProjectId) -> Result<bool, Error> {
+    let contents = project_erasure::count(shard, project).await?;
+    Ok(contents != ProjectContents::default())
 }
 
 /// Erases an organization with all its projects. Its account, ledger and usage stay: they hold ids

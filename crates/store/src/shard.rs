@@ -25,6 +25,8 @@ pub mod patrol;
 
 pub mod bucket_marker;
 
+pub mod recovery;
+
 pub mod project_keys;
 
 mod time_limit;

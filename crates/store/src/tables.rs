@@ -252,6 +252,7 @@ pub const TABLES: &[TableEntry] = &[
         .with_text(&["reference", "note"], Kept),
     TableEntry::shard("provider", None, Entity).erased(Emptied),
     TableEntry::shard("provider_file", None, Queue),
+    TableEntry::shard("recovery", None, Entity),
     TableEntry::shard("request", Id("cargo"), Days)
         .with_text(&["body", "metadata", "warnings", "custom_id"], Emptied)
         .encrypted(),

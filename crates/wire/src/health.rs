@@ -18,7 +18,7 @@ pub struct HealthResponse {
 #[schema(as = Ready)]
 pub struct ReadyResponse {
     pub status: ReadyStatus,
-    /// Why this process should not receive requests.
+    /// Why this process should not receive requests, or what an operator must do.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub detail: Option<&'static str>,

@@ -11,6 +11,7 @@
 //! sweep      enforces deadlines, retention and expiry, also at providers
 //! patrol     compares the object store with the rows
 //! audit      checks the ledger
+//! recovery   notices a database that was promoted, restored or copied
 //! ```
 //! Stages and the API never call each other. They share only the database.
 
@@ -35,6 +36,8 @@ pub mod sweep;
 pub mod patrol;
 
 pub mod audit;
+
+pub mod recovery;
 
 pub mod stage;
 

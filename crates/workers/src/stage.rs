@@ -8,6 +8,8 @@ use store::Shard;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::recovery::RecoveryGate;
+
 /// How long a stage waits after a step that found nothing.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
 /// How long a stage waits after a failure, so that stages do not overload a database that has
@@ -82,14 +84,28 @@ impl Drop for WakeOnDrop {
     }
 }
 
-/// Runs steps until `stop` is cancelled. A failure never ends the loop.
-pub async fn run(stage: &mut impl Stage, shard: &Shard, bell: Wakeup, stop: CancellationToken) {
+/// Runs steps until `stop` is cancelled, and none while the gate is closed. A failure never ends
+/// the loop.
+pub(crate) async fn run(
+    stage: &mut impl Stage,
+    shard: &Shard,
+    bell: Wakeup,
+    gate: Option<&RecoveryGate>,
+    stop: CancellationToken,
+) {
     let (name, shard_name) = (stage.name(), shard.name.to_string());
     let items = metrics::counter!("longshore_stage_items_total", "stage" => name, "shard" => shard_name.clone());
     let failures =
         metrics::counter!("longshore_stage_failures_total", "stage" => name, "shard" => shard_name);
     let mut failed = false;
     while !stop.is_cancelled() {
+        if gate.is_some_and(|gate| !gate.is_open()) {
+            tokio::select! {
+                () = tokio::time::sleep(IDLE_DELAY) => {}
+                () = stop.cancelled() => {}
+            }
+            continue;
+        }
         let went = next_step(stage, shard, failed).await;
         failed = went.is_err();
         let pause = match went {

@@ -31,6 +31,7 @@ use crate::lease::Lease;
 use crate::packing_limits::PackingLimits;
 use crate::patrol::PatrolStage;
 use crate::providers::Providers;
+use crate::recovery::{RecoveryGate, RecoveryStage};
 use crate::resend::ResendStage;
 use crate::scan::ScanStage;
 use crate::stage::{self, Wakeup};
@@ -95,6 +96,7 @@ pub struct WorkerSet {
     pub sweep_jobs: JobSweepStage,
     pub patrol: PatrolStage,
     pub audit: AuditStage,
+    pub recovery: RecoveryStage,
     pub lease: Lease,
     shard: Arc<Shard>,
     wakeups: Wakeups,
@@ -136,6 +138,12 @@ impl WorkerSet {
             tracer: tracer.clone(),
         };
         let sweep_jobs = JobSweepStage::new(shard.clone(), providers.clone());
+        let recovery = RecoveryStage::new(
+            shard.clone(),
+            lease.clone(),
+            files.clone(),
+            providers.clone(),
+        );
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
         let deps = Arc::new(BatchDeps {
             shard: shard.clone(),
@@ -181,6 +189,7 @@ impl WorkerSet {
             sweep_jobs,
             patrol: PatrolStage::new(shard.clone(), files),
             audit: AuditStage::new(shard.clone(), lease.clone()),
+            recovery,
             shard,
             lease,
             wakeups: bells,
@@ -226,6 +235,7 @@ impl WorkerSet {
             sweep_jobs,
             patrol,
             audit,
+            recovery,
             shard,
             lease,
             wakeups: bells,
@@ -235,31 +245,39 @@ impl WorkerSet {
         let keeping = TaskTracker::new();
         lease.spawn(&keeping, &leaving);
         let stop = stop.child_token();
-        let mut stages = JoinSet::new();
-        spawn_stage(&mut stages, gather, &shard, Wakeup::default(), &stop);
-        spawn_stage(&mut stages, dispatch, &shard, bells.gathered, &stop);
-        spawn_stage(&mut stages, collect, &shard, bells.submitted, &stop);
+        let gate = recovery.gate();
+        let mut stages = StageSet {
+            tasks: JoinSet::new(),
+            shard: shard.clone(),
+            stop: stop.clone(),
+        };
+        let open = Some(&gate);
+        stages.spawn(gather, Wakeup::default(), open);
+        stages.spawn(dispatch, bells.gathered, open);
+        stages.spawn(collect, bells.submitted, open);
         // At shutdown, the next worker repeats the requests that are in flight.
-        spawn_abortable_stage(&mut stages, stream, &shard, bells.streamed, &stop);
-        spawn_stage(&mut stages, sweep, &shard, Wakeup::default(), &stop);
+        stages.spawn_abortable(stream, bells.streamed, open);
+        stages.spawn(sweep, Wakeup::default(), open);
         // At shutdown, another node or the next run finishes what these stages leave undone.
-        spawn_abortable_stage(&mut stages, resend, &shard, Wakeup::default(), &stop);
-        spawn_abortable_stage(&mut stages, scan, &shard, bells.scanned, &stop);
-        spawn_abortable_stage(&mut stages, sweep_files, &shard, Wakeup::default(), &stop);
-        spawn_abortable_stage(&mut stages, sweep_jobs, &shard, Wakeup::default(), &stop);
-        spawn_abortable_stage(&mut stages, patrol, &shard, Wakeup::default(), &stop);
-        spawn_abortable_stage(&mut stages, audit, &shard, Wakeup::default(), &stop);
+        stages.spawn_abortable(resend, Wakeup::default(), open);
+        stages.spawn_abortable(scan, bells.scanned, open);
+        stages.spawn_abortable(sweep_files, Wakeup::default(), open);
+        stages.spawn_abortable(sweep_jobs, Wakeup::default(), open);
+        stages.spawn_abortable(patrol, Wakeup::default(), open);
+        // These change no cargo and call nobody, so they also run while the shard is paused.
+        stages.spawn_abortable(audit, Wakeup::default(), None);
+        stages.spawn_abortable(recovery, Wakeup::default(), None);
         let delivering = tokio::spawn({
             let (shard, bell) = (shard.clone(), bells.finished);
             let (delivered, stop) = (delivered.clone(), stop.clone());
             async move {
                 // A panic drops the guard too: the other stages must not run without deliver.
                 let _stop = stop.drop_guard();
-                stage::run(&mut deliver, &shard, bell, delivered).await;
+                stage::run(&mut deliver, &shard, bell, Some(&gate), delivered).await;
                 deliver
             }
         });
-        while let Some(ended) = stages.join_next().await {
+        while let Some(ended) = stages.tasks.join_next().await {
             if ended.is_err() {
                 tracing::error!(shard = %shard.name, "a stage panicked: all stages of the shard restart");
             }
@@ -283,30 +301,39 @@ impl WorkerSet {
     }
 }
 
-fn spawn_stage(
-    stages: &mut JoinSet<()>,
-    stage: impl stage::Stage + 'static,
-    shard: &Arc<Shard>,
-    bell: Wakeup,
-    stop: &CancellationToken,
-) {
-    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
-    stages.spawn(async move { stage::run(&mut stage, &shard, bell, stop).await });
+/// The running stages of one shard.
+struct StageSet {
+    tasks: JoinSet<()>,
+    shard: Arc<Shard>,
+    stop: CancellationToken,
 }
 
-/// As `spawn_stage`, but a shutdown aborts the current step.
-fn spawn_abortable_stage(
-    stages: &mut JoinSet<()>,
-    stage: impl stage::Stage + 'static,
-    shard: &Arc<Shard>,
-    bell: Wakeup,
-    stop: &CancellationToken,
-) {
-    let (mut stage, shard, stop) = (stage, shard.clone(), stop.clone());
-    stages.spawn(async move {
-        tokio::select! {
-            () = stage::run(&mut stage, &shard, bell, stop.clone()) => {}
-            () = stop.cancelled() => {}
-        }
-    });
+impl StageSet {
+    fn spawn(
+        &mut self,
+        mut stage: impl stage::Stage + 'static,
+        bell: Wakeup,
+        gate: Option<&RecoveryGate>,
+    ) {
+        let (shard, stop, gate) = (self.shard.clone(), self.stop.clone(), gate.cloned());
+        self.tasks.spawn(async move {
+            stage::run(&mut stage, &shard, bell, gate.as_ref(), stop).await;
+        });
+    }
+
+    /// As `spawn`, but a shutdown aborts the current step.
+    fn spawn_abortable(
+        &mut self,
+        mut stage: impl stage::Stage + 'static,
+        bell: Wakeup,
+        gate: Option<&RecoveryGate>,
+    ) {
+        let (shard, stop, gate) = (self.shard.clone(), self.stop.clone(), gate.cloned());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stage::run(&mut stage, &shard, bell, gate.as_ref(), stop.clone()) => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
 }

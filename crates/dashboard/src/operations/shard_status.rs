@@ -8,6 +8,7 @@ use store::migrate::{self, SchemaState};
 use store::shard::bucket_marker;
 use store::shard::partition::{self, DaysReady};
 use store::shard::provider::{self, ProviderStatus};
+use store::shard::recovery;
 use store::view::operations::{
     self, BatchStateSummary, DelayedBatch, DeliveryBacklog, LaneBacklog, NodeStatus, ScanBacklog,
 };
@@ -28,6 +29,8 @@ pub(super) struct ShardReport {
     pub(super) schema: SchemaState,
     pub(super) version: Option<i64>,
     pub(super) days: DaysReady,
+    /// Why the shard is paused.
+    pub(super) pause_reason: Option<String>,
     /// Why file removal from the bucket is on hold.
     pub(super) removal_hold_reason: Option<String>,
     pub(super) bytes: i64,
@@ -88,6 +91,7 @@ async fn read_report(shard: &Shard) -> Result<ShardReport, store::Error> {
         schema,
         version,
         days: partition::read_days_ready(shard, now).await?,
+        pause_reason: recovery::find_pause(shard).await?.map(|pause| pause.reason),
         removal_hold_reason: bucket_marker::find_hold(shard)
             .await?
             .map(|hold| hold.reason),

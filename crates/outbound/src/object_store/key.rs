@@ -58,8 +58,11 @@ impl ObjectStore {
     }
 
     pub(super) fn folder(&self, area: ObjectArea, berth: Berth) -> String {
-        let (prefix, folder) = (&self.0.prefix, area.folder());
-        format!("{prefix}{folder}/{:03x}/", berth.number())
+        format!("{}{:03x}/", self.area_folder(area), berth.number())
+    }
+
+    pub(super) fn area_folder(&self, area: ObjectArea) -> String {
+        format!("{}{}/", self.0.prefix, area.folder())
     }
 
     /// A key for our own bookkeeping, outside the files' folders.

@@ -54,6 +54,15 @@ impl ObjectStore {
         self.list_under(&self.folder(area, berth), after).await
     }
 
+    /// A page of up to a thousand objects of all berths. `after` is the last page's `next`.
+    pub async fn list_area(
+        &self,
+        area: ObjectArea,
+        after: Option<&str>,
+    ) -> Result<ObjectListing, ObjectStoreFailure> {
+        self.list_under(&self.area_folder(area), after).await
+    }
+
     pub(super) async fn list_under(
         &self,
         folder: &str,

@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
 use domain::route::Route;
+use domain::time::Timestamp;
 use tokio_rustls::rustls::RootCertStore;
 
 use super::BatchItem;
 use super::ProviderJobId;
 use super::batch_provider::{
-    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ListedJob, ProviderFileId,
     ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
 use super::client::{
@@ -121,7 +122,14 @@ impl BatchProvider for Anthropic {
         &self,
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
-        let found = job_listing::list_jobs_since(search.since, |after| async move {
+        let found = self.list_jobs(search.since).await?;
+        let found = found.into_iter().map(|job| job.into_candidate(search));
+        let as_many = |job: &JobCandidate| job.items == Some(search.items);
+        Ok(found.filter(as_many).collect())
+    }
+
+    async fn list_jobs(&self, since: Timestamp) -> Result<Vec<ListedJob>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(since, |after| async move {
             let after = after.map(|id: String| format!("&after_id={}", percent_encode_path(&id)));
             let path = format!("{BATCHES_PATH}?limit=1000{}", after.unwrap_or_default());
             let (list, _) = self
@@ -130,9 +138,7 @@ impl BatchProvider for Anthropic {
                 .await?;
             Ok(list.into_page())
         });
-        let found = found.await?;
-        let as_many = |job: &JobCandidate| job.items == Some(search.items);
-        Ok(found.into_iter().filter(as_many).collect())
+        found.await
     }
 
     async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {

@@ -15,6 +15,7 @@ use domain::file::MediaType;
 use domain::model::ModelKind;
 use domain::route::{ChatApi, Route};
 use domain::time::Timestamp;
+use uuid::Uuid;
 
 use super::BatchItem;
 use super::ProviderJobId;
@@ -33,6 +34,11 @@ pub const ENCODER_VERSION: u16 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SubmissionLabel(pub String);
 
+/// The identity of the shard that submits, stored beside the label where the provider allows it.
+/// Two installations that share an account tell their jobs apart by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JobOwner(pub Uuid);
+
 /// The provider's id for an uploaded input file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderFileId(pub String);
@@ -50,6 +56,7 @@ pub struct JobLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderJobRequest {
     pub label: SubmissionLabel,
+    pub owner: JobOwner,
     /// The provider's name for the model.
     pub upstream: String,
     pub kind: ModelKind,
@@ -78,6 +85,39 @@ pub struct JobCandidate {
     pub items: Option<u64>,
     /// The label or the uploaded file matches. Otherwise only creation time and size match.
     pub is_exact: bool,
+}
+
+/// A job in the provider's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedJob {
+    pub job: ProviderJobId,
+    /// None: the provider does not say.
+    pub created_at: Option<Timestamp>,
+    /// None until the provider has counted.
+    pub items: Option<u64>,
+    /// None: the provider keeps no labels, or the job is not one of ours.
+    pub label: Option<SubmissionLabel>,
+    /// None: the provider keeps only the label, or an earlier version submitted the job.
+    pub owner: Option<JobOwner>,
+    pub upload: Option<ProviderFileId>,
+}
+
+impl ListedJob {
+    /// Whether its label or its uploaded file is that of the search.
+    fn matches(&self, search: &JobSearch) -> bool {
+        self.label.as_ref() == Some(&search.label)
+            || (self.upload.is_some() && self.upload == search.upload)
+    }
+
+    pub(super) fn into_candidate(self, search: &JobSearch) -> JobCandidate {
+        JobCandidate {
+            is_exact: self.matches(search),
+            // Without a creation time the job may be of any age, so it is kept.
+            created_at: self.created_at.unwrap_or(search.since),
+            items: self.items,
+            job: self.job,
+        }
+    }
 }
 
 /// The state of a job at the provider.
@@ -178,6 +218,10 @@ pub trait BatchProvider: Send + Sync + fmt::Debug {
     /// Finds jobs that match a submission. Jobs younger than a minute may be missing.
     async fn find_jobs(&self, search: &JobSearch)
     -> Result<Vec<JobCandidate>, ProviderCallFailure>;
+
+    /// All jobs of the account that were created at or after `since`, also those that others
+    /// submitted. Jobs younger than a minute may be missing.
+    async fn list_jobs(&self, since: Timestamp) -> Result<Vec<ListedJob>, ProviderCallFailure>;
 
     async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure>;
 

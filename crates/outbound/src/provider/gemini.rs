@@ -4,13 +4,14 @@ use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
 use domain::route::Route;
+use domain::time::Timestamp;
 use serde_json::json;
 use tokio_rustls::rustls::RootCertStore;
 
 use super::BatchItem;
 use super::ProviderJobId;
 use super::batch_provider::{
-    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ListedJob, ProviderFileId,
     ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
 use super::client::{
@@ -134,7 +135,13 @@ impl BatchProvider for Gemini {
         &self,
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
-        let found = job_listing::list_jobs_since(search.since, |after| async move {
+        let found = self.list_jobs(search.since).await?;
+        let found = found.into_iter().map(|job| job.into_candidate(search));
+        Ok(found.filter(|it| it.is_exact).collect())
+    }
+
+    async fn list_jobs(&self, since: Timestamp) -> Result<Vec<ListedJob>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(since, |after| async move {
             let after =
                 after.map(|token: String| format!("&pageToken={}", percent_encode_path(&token)));
             // A listed job may contain its results, so request small pages.
@@ -143,10 +150,9 @@ impl BatchProvider for Gemini {
                 .client
                 .send_and_parse::<GeminiOperationList>(self.client.get(path))
                 .await?;
-            Ok(list.into_page(search))
+            Ok(list.into_page())
         });
-        let found = found.await?;
-        Ok(found.into_iter().filter(|it| it.is_exact).collect())
+        found.await
     }
 
     async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
 use domain::route::Route;
+use domain::time::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::sleep;
@@ -12,7 +13,7 @@ use tokio_rustls::rustls::RootCertStore;
 use super::BatchItem;
 use super::ProviderJobId;
 use super::batch_provider::{
-    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ProviderFileId,
+    BatchProvider, JobCandidate, JobLimits, JobSearch, JobStatus, ListedJob, ProviderFileId,
     ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
 use super::client::{
@@ -145,7 +146,10 @@ impl BatchProvider for OpenAi {
             "input_file_id": request.upload.as_ref().map(|upload| &upload.0),
             "endpoint": format!("{}{path}", self.service.url_prefix),
             "completion_window": self.service.completion_window,
-            "metadata": {"submission_id": request.label.0},
+            "metadata": {
+                "submission_id": request.label.0,
+                "submitted_by": request.owner.0.to_string(),
+            },
         });
         let mut attempts = 1;
         loop {
@@ -168,17 +172,22 @@ impl BatchProvider for OpenAi {
         &self,
         search: &JobSearch,
     ) -> Result<Vec<JobCandidate>, ProviderCallFailure> {
-        let found = job_listing::list_jobs_since(search.since, |after| async move {
+        let found = self.list_jobs(search.since).await?;
+        let found = found.into_iter().map(|job| job.into_candidate(search));
+        Ok(found.filter(|it| it.is_exact).collect())
+    }
+
+    async fn list_jobs(&self, since: Timestamp) -> Result<Vec<ListedJob>, ProviderCallFailure> {
+        let found = job_listing::list_jobs_since(since, |after| async move {
             let after = after.map(|id: String| format!("&after={}", percent_encode_path(&id)));
             let path = format!("/batches?limit=100{}", after.unwrap_or_default());
             let (list, _) = self
                 .client
                 .send_and_parse::<OpenAiBatchList>(self.client.get(path))
                 .await?;
-            Ok(list.into_page(search))
+            Ok(list.into_page())
         });
-        let found = found.await?;
-        Ok(found.into_iter().filter(|it| it.is_exact).collect())
+        found.await
     }
 
     async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {

@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use outbound::provider::BatchItem;
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::{
-    BatchProvider, JobSearch, ProviderFileId, ProviderJobRequest, SubmissionLabel,
+    BatchProvider, JobOwner, JobSearch, ProviderFileId, ProviderJobRequest, SubmissionLabel,
 };
 use outbound::provider::client::{ProviderOptions, ProviderTimeouts};
 use outbound::provider::credential::ProviderCredential;
@@ -23,6 +23,7 @@ use serde_json::json;
 use test_support::scripted_receiver::{ScriptedReceiver, ScriptedReply};
 use tokio_rustls::rustls::RootCertStore;
 use url::Url;
+use uuid::Uuid;
 
 use crate::support::LONG_TIMEOUT;
 
@@ -116,6 +117,7 @@ fn label() -> SubmissionLabel {
 fn job_request(items: u64) -> ProviderJobRequest {
     ProviderJobRequest {
         label: label(),
+        owner: JobOwner(Uuid::from_u128(5)),
         upstream: "theirs".to_owned(),
         kind: ModelKind::Chat,
         api: ChatApi::Completions,

@@ -2,7 +2,10 @@
 
 mod view;
 
+use std::sync::Arc;
+
 use clap::Subcommand;
+use domain::erasure_log::ErasureSubject;
 use domain::id::{OrganizationId, ProjectId};
 use domain::person::Email;
 use store::Shard;
@@ -20,6 +23,8 @@ use crate::admin::erase::view::{PersonErasureView, ProjectErasureView};
 use crate::admin::organization;
 use crate::admin::print_output;
 use crate::admin::printer::AdminView;
+use crate::clock::DatabaseClock;
+use crate::files;
 use crate::redis_client;
 use crate::settings::table::SettingValues;
 
@@ -66,6 +71,10 @@ pub(super) async fn run(
             if !yes {
                 return Ok(());
             }
+            for project in &projects {
+                log_erasure(ErasureSubject::Project(project.id), values).await?;
+            }
+            log_erasure(ErasureSubject::Organization(id), values).await?;
             let left = erasure::erase_organization(control, shard, id, &by, now).await;
             let left = left.map_err(AdminFailure::ErasureInterrupted)?;
             forget_limits(Some(id), &projects, values).await?;
@@ -80,18 +89,20 @@ pub(super) async fn run(
             if !yes {
                 return Ok(());
             }
+            log_erasure(ErasureSubject::Project(id), values).await?;
             let left = erasure::erase_project(control, shard, &project, &by, now).await;
             let left = left.map_err(AdminFailure::ErasureInterrupted)?;
             forget_limits(None, projects, values).await?;
             check_left(left)
         }
-        EraseCommand::Person { email, yes } => erase_person(&email, yes, context).await,
+        EraseCommand::Person { email, yes } => erase_person(&email, yes, values, context).await,
     }
 }
 
 async fn erase_person(
     email: &Email,
     yes: bool,
+    values: &SettingValues,
     context: AdminContext<'_>,
 ) -> Result<(), AdminFailure> {
     let found = person::find_credentials(context.control, email).await?;
@@ -102,10 +113,22 @@ async fn erase_person(
     if !yes {
         return Ok(());
     }
+    log_erasure(ErasureSubject::Person(person.id), values).await?;
     let (by, now) = (Actor::console(), context.now);
     erasure::erase_person(context.control, context.shards, &person, &by, now)
         .await
         .map_err(AdminFailure::ErasureInterrupted)
+}
+
+/// Logs the id in the bucket, if there is one. A database that is restored to an earlier moment is
+/// erased again before its pause ends.
+async fn log_erasure(subject: ErasureSubject, values: &SettingValues) -> Result<(), AdminFailure> {
+    let Some(backends) = files::open_backends(values, Arc::new(DatabaseClock::new()))? else {
+        return Ok(());
+    };
+    let _refreshed = backends.objects.refresh_credentials().await;
+    let logged = backends.objects.log_erasure(subject).await;
+    logged.map_err(AdminFailure::ErasureNotLogged)
 }
 
 /// Prints what the projects have.

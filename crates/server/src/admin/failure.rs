@@ -6,6 +6,8 @@ use domain::master_key::MasterKeyFailure;
 use domain::money::Money;
 use domain::project::Slug;
 use domain::retention::RetentionTooLong;
+use outbound::object_store::{ObjectStoreFailure, ObjectStoreSetupFailure};
+use outbound::provider::client::ProviderSetupFailure;
 use outbound::rate_limits::RateLimiterFailure;
 use store::migrate::SchemaState;
 
@@ -176,6 +178,42 @@ pub enum AdminFailure {
     ResumeFailed { shard: String, source: store::Error },
     #[error(transparent)]
     Providers(#[from] ProvidersFailure),
+    #[error(
+        "nothing was changed: the jobs of account {account} cannot be listed: {why}. Repeat the \
+         command when the provider answers, or leave the account out with --skip {account}"
+    )]
+    JobsNotListed { account: String, why: String },
+    #[error(
+        "the shard is still paused, because job {job} of account {account} could not be \
+         cancelled: {why}. It is safe to repeat the command"
+    )]
+    JobNotCancelled {
+        account: String,
+        job: String,
+        why: String,
+    },
+    #[error(
+        "nothing was changed: another database of shard {0} is writing to the bucket, so its \
+         installation is alive. Stop it, or give this copy another bucket or SVC_OBJECTS_PREFIX \
+         and other provider accounts; see docs/runbooks/recovery-pause.md"
+    )]
+    OtherDatabaseIsAlive(String),
+    #[error(
+        "nothing was changed: shard {0} is paused. Run `longshored admin recovery accept` first; \
+         see docs/runbooks/recovery-pause.md"
+    )]
+    ShardPaused(String),
+    #[error("the object store failed; `longshored doctor` says more")]
+    ObjectStore(#[from] ObjectStoreFailure),
+    #[error(transparent)]
+    ObjectStoreSetup(#[from] ObjectStoreSetupFailure),
+    #[error(
+        "nothing was erased, because the erasure could not be logged in the bucket: {0}. A \
+         database restored from a backup would not be erased again"
+    )]
+    ErasureNotLogged(#[source] ObjectStoreFailure),
+    #[error(transparent)]
+    ProviderSetup(#[from] ProviderSetupFailure),
     #[error("there is no licence to verify: give a file, or set SVC_LICENCE_FILE")]
     NoLicence,
     #[error(transparent)]

@@ -12,6 +12,7 @@ use store::shard::bucket_marker::{self, BucketMarkerState};
 use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
 use store::shard::partition::{self, DaysReady};
+use store::shard::recovery::{self, RecoveryPause};
 use store::{Error, Shard};
 
 use crate::clock;
@@ -80,6 +81,7 @@ pub(super) async fn check_shard(
             settings,
             callback_settings::count_signed(shard).await,
         );
+        check_pause(found, recovery::find_pause(shard).await);
         check_removal(found, bucket_marker::read_state(shard).await);
         check_ledger(
             found,
@@ -322,6 +324,25 @@ pub(super) fn check_partitions(found: &mut DependencyFindings, days: Result<Days
 }
 
 /// Whether the removal of objects from the bucket is held.
+/// A database that was restored or copied takes no loads until an operator accepts it.
+pub(super) fn check_pause(
+    found: &mut DependencyFindings,
+    pause: Result<Option<RecoveryPause>, Error>,
+) {
+    let check = "recovery";
+    match pause {
+        Ok(Some(pause)) => {
+            let since = pause.since.format("%Y-%m-%d %H:%M:%S UTC");
+            let text = format!("paused since {since}: {}", pause.reason);
+            let fix = "read the runbook, then run `longshored admin recovery status`, `report` and \
+                       `accept`";
+            found.wrong(check, &text, fix);
+        }
+        Ok(None) => found.ok(check, "not paused"),
+        Err(error) => found.warning(check, &error_chain::chain(&error), "run doctor again"),
+    }
+}
+
 pub(super) fn check_removal(
     found: &mut DependencyFindings,
     state: Result<BucketMarkerState, Error>,

@@ -17,6 +17,7 @@ pub(super) fn find(dependency: &str, check: &str) -> Option<&'static str> {
         (_, _, "audit file") => "docs/runbooks/audit-file-lag.md",
         (_, _, "clock") => "docs/runbooks/clock-offset.md",
         (_, _, "file removal") => "docs/runbooks/object-removal-held.md",
+        (_, _, "recovery") => "docs/runbooks/recovery-pause.md",
         (_, _, "ledger") => "docs/runbooks/ledger-fault.md",
         (_, _, "partitions") => "docs/runbooks/partitions-low.md",
         (_, _, "schema" | "online steps") => "docs/runbooks/upgrade.md",

@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use domain::batch::SubmissionDelay;
 use domain::id::BatchId;
 use domain::time::Timestamp;
+use sqlx::types::Uuid;
 
 use crate::Error;
 use crate::Shard;
@@ -39,6 +40,8 @@ pub struct SubmissionRecord {
     pub missed_at: Option<Timestamp>,
     pub cancel_wanted_at: Option<Timestamp>,
     pub cancelled_at: Option<Timestamp>,
+    /// The identity of the shard, which the job carries.
+    pub owner: Uuid,
 }
 
 /// What was submitted, or is to be submitted.
@@ -61,8 +64,8 @@ impl SubmissionRecord {
 pub async fn read(shard: &Shard, batch: BatchId) -> Result<SubmissionRecord, Error> {
     let row = sqlx::query!(
         "select encoder, digest, tokens, upload, sent_at, sending_until, looks, looked_at, missed, missed_at,
-             cancel_wanted_at, cancelled_at
-         from shard.batch where id = $1",
+             cancel_wanted_at, cancelled_at, recovery.identity
+         from shard.batch, shard.recovery where batch.id = $1",
         batch.uuid()
     )
     .fetch_one(&shard.pool)
@@ -86,6 +89,7 @@ pub async fn read(shard: &Shard, batch: BatchId) -> Result<SubmissionRecord, Err
         missed_at: row.missed_at,
         cancel_wanted_at: row.cancel_wanted_at,
         cancelled_at: row.cancelled_at,
+        owner: row.identity,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The marker of this database in the bucket, and whether objects may be removed.
 
-use domain::bucket_marker::{BucketMarker, DatabaseOrigin, RemovalHold};
+use domain::bucket_marker::{BucketMarker, DatabaseOrigin, RemovalHold, RemovalHoldReason};
 use domain::time::Timestamp;
 
 use crate::Error;
@@ -60,7 +60,7 @@ pub async fn find_hold(shard: &Shard) -> Result<Option<RemovalHold>, Error> {
     Ok(held.map(|(since, reason)| RemovalHold { since, reason }))
 }
 
-/// Begins the next generation, unless one was begun after `before` or removal is on hold. The
+/// Begins the next generation, unless one was begun after `before` or the database is paused. The
 /// caller writes the marker to the bucket afterwards, so the bucket is never ahead of the rows.
 pub async fn begin_generation(
     shard: &Shard,
@@ -70,8 +70,11 @@ pub async fn begin_generation(
 ) -> Result<Option<BucketMarker>, Error> {
     let row = sqlx::query!(
         r#"update shard.bucket_marker
-           set generation = generation + 1, nonce = gen_random_uuid(), written_at = $1, origin = $2
-           where held_at is null and (written_at is null or written_at <= $3)
+           -- After a failover the bucket may have a marker that these rows never had.
+           set generation = greatest(generation, found_generation) + 1, nonce = gen_random_uuid(),
+               written_at = $1, origin = $2
+           where (written_at is null or written_at <= $3)
+               and not exists (select from shard.recovery where paused_at is not null)
            returning generation, nonce as "nonce!""#,
         now,
         origin.to_string(),
@@ -104,6 +107,28 @@ pub async fn hold_removal(
     Ok(held.rows_affected() == 1)
 }
 
+/// Records that a standby was promoted, and holds removal: its rows may lack the last objects.
+/// Returns whether this call did it.
+pub async fn record_failover(
+    shard: &Shard,
+    before: &DatabaseOrigin,
+    current: &DatabaseOrigin,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let recorded = sqlx::query!(
+        "update shard.bucket_marker
+         set origin = $2, held_at = coalesce(held_at, $3), held_reason = coalesce(held_reason, $4)
+         where origin = $1",
+        before.to_string(),
+        current.to_string(),
+        now,
+        RemovalHoldReason::NewTimeline.to_string()
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(recorded.rows_affected() == 1)
+}
+
 /// Records the newest marker that was found while removal is on hold. The generation after
 /// confirmation is higher.
 pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<(), Error> {
@@ -119,14 +144,16 @@ pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<
 }
 
 /// An operator confirms that these rows are the valid ones. Removal continues, and the next marker
-/// replaces the one that was found. Returns whether removal was on hold.
+/// replaces the one that was found. Returns whether removal was on hold. A paused database has to be
+/// accepted before.
 pub async fn confirm_removal(shard: &Shard) -> Result<bool, Error> {
     let current = read_state(shard).await?.current;
     let confirmed = sqlx::query!(
         "update shard.bucket_marker
          set held_at = null, held_reason = null, found_generation = null, origin = $1,
              generation = greatest(generation, found_generation) + 1, nonce = gen_random_uuid()
-         where held_at is not null",
+         where held_at is not null
+             and not exists (select from shard.recovery where paused_at is not null)",
         current.to_string()
     )
     .execute(&shard.pool)

@@ -2,7 +2,9 @@
 //! without recording that it may have.
 
 use outbound::provider::ProviderJobId;
-use outbound::provider::batch_provider::{ProviderFileId, ProviderJobRequest, SubmissionLabel};
+use outbound::provider::batch_provider::{
+    JobOwner, ProviderFileId, ProviderJobRequest, SubmissionLabel,
+};
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::spool::Spool;
 use store::shard::batch;
@@ -44,6 +46,7 @@ impl JobSubmission<'_> {
         }
         let order = ProviderJobRequest {
             label,
+            owner: JobOwner(self.record.owner),
             upstream: target.route.upstream_model.clone(),
             kind: target.kind,
             api: target.route.api,

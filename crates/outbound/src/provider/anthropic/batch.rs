@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use serde::Deserialize;
 
 use crate::provider::ProviderJobId;
-use crate::provider::batch_provider::{JobCandidate, JobEndReason, JobStatus, ResultLocation};
+use crate::provider::batch_provider::{JobEndReason, JobStatus, ListedJob, ResultLocation};
 use crate::provider::client::ProviderCallFailure;
 use crate::provider::job_listing::JobPage;
 
@@ -60,7 +60,7 @@ impl AnthropicBatchList {
             jobs: self
                 .data
                 .into_iter()
-                .map(AnthropicBatch::into_candidate)
+                .map(AnthropicBatch::into_listed_job)
                 .collect(),
             next: last.filter(|_| self.has_more),
         }
@@ -72,11 +72,13 @@ impl AnthropicBatch {
         ProviderJobId(self.id)
     }
 
-    fn into_candidate(self) -> JobCandidate {
-        JobCandidate {
-            created_at: self.created_at,
+    fn into_listed_job(self) -> ListedJob {
+        ListedJob {
+            created_at: Some(self.created_at),
             items: Some(self.request_counts.total()),
-            is_exact: false,
+            label: None,
+            owner: None,
+            upload: None,
             job: ProviderJobId(self.id),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::provider::ProviderJobId;
 use crate::provider::batch_provider::{
-    JobCandidate, JobEndReason, JobFailureReason, JobSearch, JobStatus, ResultLocation,
+    JobEndReason, JobFailureReason, JobStatus, ListedJob, ResultLocation, SubmissionLabel,
 };
 use crate::provider::client::ProviderCallFailure;
 use crate::provider::job_listing::JobPage;
@@ -64,11 +64,11 @@ pub(super) struct GeminiOperationList {
 }
 
 impl GeminiOperationList {
-    pub(super) fn into_page(self, search: &JobSearch) -> JobPage {
+    pub(super) fn into_page(self) -> JobPage {
         let jobs = self
             .operations
             .into_iter()
-            .map(|it| it.into_candidate(search));
+            .map(GeminiOperation::into_listed_job);
         JobPage {
             jobs: jobs.collect(),
             next: self.next_page_token.filter(|token| !token.is_empty()),
@@ -86,13 +86,17 @@ impl GeminiOperation {
         Ok(ProviderJobId(self.name))
     }
 
-    fn into_candidate(self, search: &JobSearch) -> JobCandidate {
-        JobCandidate {
-            // Without a creation time the job may be of any age, so keep it.
-            created_at: self.metadata.create_time.unwrap_or(search.since),
-            items: self.count("requestCount"),
-            is_exact: self.metadata.display_name == search.label.0,
+    fn into_listed_job(self) -> ListedJob {
+        let items = self.count("requestCount");
+        let label = Some(self.metadata.display_name).filter(|name| !name.is_empty());
+        ListedJob {
             job: ProviderJobId(self.name),
+            created_at: self.metadata.create_time,
+            items,
+            label: label.map(SubmissionLabel),
+            // The display name has room for the label only.
+            owner: None,
+            upload: None,
         }
     }
 

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::provider::ProviderJobId;
 use crate::provider::batch_provider::{
-    JobCandidate, JobEndReason, JobFailureReason, JobSearch, JobStatus, ResultLocation,
+    JobEndReason, JobFailureReason, JobOwner, JobStatus, ListedJob, ProviderFileId, ResultLocation,
+    SubmissionLabel,
 };
 use crate::provider::client::ProviderCallFailure;
 use crate::provider::job_listing::JobPage;
@@ -41,6 +43,8 @@ pub(super) struct OpenAiBatch {
 struct Metadata {
     #[serde(default)]
     submission_id: Option<String>,
+    #[serde(default)]
+    submitted_by: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,12 +81,9 @@ pub(super) struct OpenAiBatchList {
 }
 
 impl OpenAiBatchList {
-    pub(super) fn into_page(self, search: &JobSearch) -> JobPage {
+    pub(super) fn into_page(self) -> JobPage {
         let last = self.last_id.or_else(|| Some(self.data.last()?.id.clone()));
-        let jobs = self
-            .data
-            .into_iter()
-            .map(|batch| batch.into_candidate(search));
+        let jobs = self.data.into_iter().map(OpenAiBatch::into_listed_job);
         JobPage {
             jobs: jobs.collect(),
             next: last.filter(|_| self.has_more),
@@ -100,18 +101,20 @@ impl OpenAiBatch {
         Ok(ProviderJobId(self.id))
     }
 
-    fn into_candidate(self, search: &JobSearch) -> JobCandidate {
-        let label = self.metadata.and_then(|it| it.submission_id);
-        let by_label = label.is_some_and(|label| label == search.label.0);
-        let upload = search.upload.as_ref().map(|upload| upload.0.as_str());
-        let by_upload = upload.is_some() && self.input_file_id.as_deref() == upload;
+    fn into_listed_job(self) -> ListedJob {
+        let (label, owner) = self
+            .metadata
+            .map_or((None, None), |it| (it.submission_id, it.submitted_by));
+        let owner = owner.and_then(|text| Uuid::try_parse(&text).ok());
         let items = self.request_counts.map(|counts| counts.total);
-        JobCandidate {
+        ListedJob {
             job: ProviderJobId(self.id),
-            created_at: DateTime::from_timestamp(self.created_at, 0).unwrap_or_default(),
+            created_at: Some(DateTime::from_timestamp(self.created_at, 0).unwrap_or_default()),
             // The provider counts during validation.
             items: items.filter(|total| *total > 0),
-            is_exact: by_label || by_upload,
+            label: label.map(SubmissionLabel),
+            owner: owner.map(JobOwner),
+            upload: self.input_file_id.map(ProviderFileId),
         }
     }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use chrono::DateTime;
 use domain::route::{ChatApi, Route};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::batch::{OpenAiBatch, OpenAiBatchList};
 use super::{OpenAiService, line};
 use crate::provider::batch_provider::{
-    JobSearch, ProviderFileId, SubmissionLabel, UnknownResultLine,
+    JobOwner, JobSearch, ProviderFileId, SubmissionLabel, UnknownResultLine,
 };
 use crate::provider::fixtures;
 use crate::provider::fixtures::{
@@ -215,16 +216,20 @@ fn a_job_is_known_by_its_label_or_its_upload() {
     let list: OpenAiBatchList = serde_json::from_value(json!({
         "object": "list", "has_more": true, "last_id": "c",
         "data": [
-            {"id": "a", "created_at": 5, "input_file_id": "file-9", "metadata": {"submission_id": "sub_1"}, "request_counts": {"total": 0}},
+            {"id": "a", "created_at": 5, "input_file_id": "file-9", "metadata": {"submission_id": "sub_1", "submitted_by": Uuid::from_u128(5)}, "request_counts": {"total": 0}},
             {"id": "b", "created_at": 4, "input_file_id": "file-1", "metadata": null, "request_counts": {"total": 3}},
             {"id": "c", "created_at": 3, "input_file_id": "file-9", "metadata": {"submission_id": "sub_2"}},
         ],
     }))
     .unwrap();
-    let page = list.into_page(&search);
+    let page = list.into_page();
     assert_eq!(page.next.as_deref(), Some("c"));
-    let jobs: Vec<_> = page
-        .jobs
+    let owner = JobOwner(Uuid::from_u128(5));
+    let owners: Vec<_> = page.jobs.iter().map(|it| it.owner).collect();
+    assert_eq!(owners, [Some(owner), None, None]);
+    let jobs = page.jobs.into_iter().map(|it| it.into_candidate(&search));
+    let jobs: Vec<_> = jobs.collect();
+    let jobs: Vec<_> = jobs
         .iter()
         .map(|it| (it.job.0.as_str(), it.items, it.is_exact))
         .collect();

@@ -56,7 +56,7 @@ async fn openai_is_sent_a_form_and_then_an_order() {
             .starts_with("POST /v1/batches HTTP/1.1\r\n")
     );
     let ordered = String::from_utf8(requests[1].body.clone()).unwrap();
-    insta::assert_snapshot!(ordered, @r#"{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"submission_id":"sub_1"}}"#);
+    insta::assert_snapshot!(ordered, @r#"{"input_file_id":"file-1","endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"submission_id":"sub_1","submitted_by":"00000000-0000-0000-0000-000000000005"}}"#);
 }
 
 #[tokio::test]

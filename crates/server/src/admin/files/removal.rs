@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use store::Shard;
 use store::control::audit_log::AuditEvent;
-use store::shard::bucket_marker;
+use store::shard::{bucket_marker, recovery};
 
 use crate::admin::AdminContext;
 use crate::admin::AdminFailure;
@@ -62,6 +62,9 @@ pub(super) async fn confirm(
     }
     let mut views = Vec::with_capacity(chosen.len());
     for shard in chosen {
+        if recovery::find_pause(shard).await?.is_some() {
+            return Err(AdminFailure::ShardPaused(shard.name.to_string()));
+        }
         let event = AuditEvent {
             action: "files.removal_confirmed",
             subject: format!("shard {}", shard.name),

@@ -77,6 +77,11 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
         "Cargo whose bodies sweep erased after the retention of its project.",
     ),
     (
+        LabelledCounter,
+        "longshore_database_failovers_total",
+        "Changed timelines of a shard's PostgreSQL: a standby was promoted.",
+    ),
+    (
         Counter,
         "longshore_flex_downgraded_total",
         "Flex requests that the provider served, and bills, at its standard tier.",
@@ -161,6 +166,11 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
         "Provider jobs that the provider no longer knows; their cargo is requeued.",
     ),
     (
+        Gauge,
+        "longshore_recovery_pause",
+        "1 while a shard is paused because its database was restored or copied.",
+    ),
+    (
         LabelledCounter,
         "longshore_stage_failures_total",
         "Failed steps of a stage; each is retried.",
@@ -209,5 +219,10 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
         LabelledCounter,
         "longshore_sweep_failures_total",
         "Failed parts of sweep, by part; each is retried.",
+    ),
+    (
+        LabelledCounter,
+        "longshore_unknown_provider_jobs_total",
+        "Provider jobs found after a failover that no row knows.",
     ),
 ];

@@ -13,8 +13,8 @@ use domain::route::Route;
 use domain::time::{Clock as _, Timestamp};
 use domain::token_buckets::TokenBuckets;
 use outbound::provider::batch_provider::{
-    BatchProvider, JobCandidate, JobEndReason, JobLimits, JobSearch, JobStatus, ProviderFileId,
-    ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
+    BatchProvider, JobCandidate, JobEndReason, JobLimits, JobSearch, JobStatus, ListedJob,
+    ProviderFileId, ProviderJobRequest, ResultLocation, SubmissionLabel, UnknownResultLine,
 };
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_key::ItemKey;
@@ -225,6 +225,11 @@ impl BatchProvider for NodeBatchProvider {
         }
         found.retain(|it| it.created_at >= search.since);
         Ok(found)
+    }
+
+    /// Interleavings never search for unknown jobs.
+    async fn list_jobs(&self, _: Timestamp) -> Result<Vec<ListedJob>, ProviderCallFailure> {
+        Ok(Vec::new())
     }
 
     async fn fetch_status(&self, job: &ProviderJobId) -> Result<JobStatus, ProviderCallFailure> {

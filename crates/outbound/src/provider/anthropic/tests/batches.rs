@@ -58,5 +58,5 @@ fn a_job_is_matched_by_creation_time_and_the_sum_of_its_counts() {
     let page = serde_json::from_value::<AnthropicBatchList>(list)
         .unwrap()
         .into_page();
-    insta::assert_snapshot!(format!("{page:?}"), @r#"JobPage { jobs: [JobCandidate { job: ProviderJobId("msgbatch_1"), created_at: 2026-11-15T12:00:00.123456Z, items: Some(15), is_exact: false }], next: None }"#);
+    insta::assert_snapshot!(format!("{page:?}"), @r#"JobPage { jobs: [ListedJob { job: ProviderJobId("msgbatch_1"), created_at: Some(2026-11-15T12:00:00.123456Z), items: Some(15), label: None, owner: None, upload: None }], next: None }"#);
 }

@@ -104,9 +104,10 @@ fn a_job_is_known_by_its_display_name() {
         items: 3,
         since: DateTime::default(),
     };
-    let page = list.into_page(&search);
-    let jobs: Vec<_> = page
-        .jobs
+    let page = list.into_page();
+    let jobs = page.jobs.into_iter().map(|it| it.into_candidate(&search));
+    let jobs: Vec<_> = jobs.collect();
+    let jobs: Vec<_> = jobs
         .iter()
         .map(|it| (it.job.0.as_str(), it.items, it.is_exact))
         .collect();

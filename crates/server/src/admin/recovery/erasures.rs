@@ -1,0 +1,87 @@
+//! Erases again what was erased after the moment to which a database was restored.
+
+use domain::erasure_log::ErasureSubject;
+use domain::id::ProjectId;
+use store::control::audit_log::Actor;
+use store::control::{organization, person, project};
+use store::erasure;
+
+use crate::admin::AdminFailure;
+use crate::admin::recovery::{RecoveryContext, failed_on};
+
+/// Returns how many erasures the databases did not have.
+pub(super) async fn replay(context: RecoveryContext<'_>) -> Result<usize, AdminFailure> {
+    let Some(objects) = context.objects else {
+        return Ok(0);
+    };
+    let mut replayed = 0;
+    let mut logged = objects.list_erasures().await?;
+    // Projects before their organizations, as an erasure does it.
+    logged.sort_by_key(|subject| matches!(subject, ErasureSubject::Organization(_)));
+    for subject in logged {
+        replayed += usize::from(replay_one(context, subject).await?);
+    }
+    Ok(replayed)
+}
+
+async fn replay_one(
+    context: RecoveryContext<'_>,
+    subject: ErasureSubject,
+) -> Result<bool, AdminFailure> {
+    let (control, by, now) = (context.admin.control, Actor::console(), context.admin.now);
+    let interrupted = AdminFailure::ErasureInterrupted;
+    match subject {
+        ErasureSubject::Project(id) => replay_project(context, id).await,
+        ErasureSubject::Organization(id) => {
+            let found = organization::find(control, id).await?;
+            let Some(found) = found.filter(|it| it.name != erasure::ERASED_ORGANIZATION) else {
+                return Ok(false);
+            };
+            let (_, shard) =
+                crate::admin::organization::find_with_shard(found.id, context.admin).await?;
+            let erased = erasure::erase_organization(control, shard, id, &by, now).await;
+            erased.map(|_| true).map_err(interrupted)
+        }
+        ErasureSubject::Person(id) => {
+            let Some(person) = person::find(control, id).await? else {
+                return Ok(false);
+            };
+            let shards = context.admin.shards;
+            let erased = erasure::erase_person(control, shards, &person, &by, now).await;
+            erased.map(|()| true).map_err(interrupted)
+        }
+    }
+}
+
+/// A project whose row is erased may have rows on a shard that was restored to an earlier moment
+/// than control, and the other way round.
+async fn replay_project(context: RecoveryContext<'_>, id: ProjectId) -> Result<bool, AdminFailure> {
+    let (control, by, now) = (context.admin.control, Actor::console(), context.admin.now);
+    let interrupted = AdminFailure::ErasureInterrupted;
+    if let Some(project) = project::find(control, id).await? {
+        let (_, shard) =
+            crate::admin::organization::find_with_shard(project.organization, context.admin)
+                .await?;
+        let rows = erasure::has_rows(shard, id)
+            .await
+            .map_err(failed_on(shard))?;
+        if project.is_erased && !rows {
+            return Ok(false);
+        }
+        let erased = erasure::erase_project(control, shard, &project, &by, now).await;
+        return erased.map(|_| true).map_err(interrupted);
+    }
+    // Control was restored to a moment before the project.
+    let mut is_replayed = false;
+    for shard in context.admin.shards {
+        if erasure::has_rows(shard, id)
+            .await
+            .map_err(failed_on(shard))?
+        {
+            let erased = erasure::erase_project_rows(shard, id, now).await;
+            erased.map_err(interrupted)?;
+            is_replayed = true;
+        }
+    }
+    Ok(is_replayed)
+}

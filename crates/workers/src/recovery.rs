@@ -1,0 +1,358 @@
+//! Recovery: notices that the database was promoted, restored or copied, and keeps the stages of a
+//! paused shard from running.
+//!
+//! Every few seconds a marker is written: first its generation into the rows, then the marker into
+//! the bucket. `domain::recovery` compares both, and the server, timeline and database of the rows
+//! with those from before. After every new lease this happens before any stage runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::bucket_marker::DatabaseOrigin;
+use domain::recovery::{BucketReading, DatabaseHistory, RowsReading, judge_history};
+use domain::time::Timestamp;
+use outbound::health::DependencyHealth;
+use parking_lot::Mutex;
+use store::Shard;
+use store::shard::bucket_marker::{self, BucketMarkerState};
+use store::shard::ledger_audit;
+use store::shard::node::Claim;
+use store::shard::recovery::{self, RecoveryPause};
+
+use crate::file_stage_deps::FileStageDeps;
+use crate::lease::Lease;
+use crate::providers::Providers;
+use crate::stage::{Stage, StepResult};
+
+pub mod unknown_jobs;
+
+use unknown_jobs::JobSearchScope;
+
+/// How often rows and bucket are compared, and a marker is written.
+pub const MARKER_INTERVAL: TimeDelta = TimeDelta::seconds(5);
+/// How often a pause by an operator is looked for.
+const PAUSE_CHECK_INTERVAL: TimeDelta = TimeDelta::seconds(1);
+/// How long after the start the first comparison waits until the health of the object store is
+/// known.
+const HEALTH_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
+/// How long the stages wait after a failover for the search for unknown jobs.
+const JOB_SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How far back the ledger is checked after a failover.
+const LEDGER_CHECK_WINDOW: TimeDelta = TimeDelta::hours(1);
+
+/// Open while the rows are proven to be the ones that this process may work on.
+#[derive(Debug, Clone)]
+pub(crate) struct RecoveryGate {
+    lease: Lease,
+    /// The claim under which the rows were compared. After a restore the lease is lost, so the
+    /// gate closes before anything can be claimed.
+    verified: Arc<Mutex<Option<Claim>>>,
+}
+
+impl RecoveryGate {
+    pub(crate) fn new(lease: Lease) -> Self {
+        Self {
+            lease,
+            verified: Arc::default(),
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.verified.lock() == Some(self.lease.claim())
+    }
+
+    fn open(&self, claim: Claim) {
+        *self.verified.lock() = Some(claim);
+    }
+
+    fn close(&self) {
+        *self.verified.lock() = None;
+    }
+}
+
+/// What a comparison says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RecoveryVerdict {
+    Clear,
+    Failover {
+        before: DatabaseOrigin,
+        current: DatabaseOrigin,
+        /// When the rows' marker was written.
+        written_at: Option<Timestamp>,
+    },
+    Paused(RecoveryPause),
+    /// The timeline changed, and the bucket cannot be read.
+    Undecided,
+    /// The process starts: the health of the object store is not known yet.
+    Starting,
+}
+
+#[derive(Debug)]
+pub struct RecoveryStage {
+    shard: Arc<Shard>,
+    files: Option<FileStageDeps>,
+    providers: Arc<Providers>,
+    lease: Lease,
+    gate: RecoveryGate,
+    started_at: Option<Timestamp>,
+    check_at: Timestamp,
+    compare_at: Timestamp,
+    /// The claim of the last comparison.
+    compared: Option<Claim>,
+    was_paused: bool,
+    /// The newest generation that this process has read from the rows.
+    newest_generation: i64,
+}
+
+impl RecoveryStage {
+    pub(crate) fn new(
+        shard: Arc<Shard>,
+        lease: Lease,
+        files: Option<FileStageDeps>,
+        providers: Arc<Providers>,
+    ) -> Self {
+        let name = shard.name.to_string();
+        metrics::counter!("longshore_database_failovers_total", "shard" => name.clone())
+            .increment(0);
+        metrics::counter!("longshore_unknown_provider_jobs_total", "shard" => name).increment(0);
+        Self {
+            shard,
+            files,
+            providers,
+            gate: RecoveryGate::new(lease.clone()),
+            lease,
+            started_at: None,
+            check_at: Timestamp::UNIX_EPOCH,
+            compare_at: Timestamp::UNIX_EPOCH,
+            compared: None,
+            was_paused: false,
+            newest_generation: 0,
+        }
+    }
+
+    pub(crate) fn gate(&self) -> RecoveryGate {
+        self.gate.clone()
+    }
+
+    /// Whether the stages of this shard run.
+    pub fn is_open(&self) -> bool {
+        self.gate.is_open()
+    }
+
+    async fn check(&mut self, now: Timestamp) -> Result<(), store::Error> {
+        let claim = self.lease.claim();
+        let verdict = if self.compared == Some(claim) && now < self.compare_at {
+            match recovery::find_pause(&self.shard).await? {
+                Some(pause) => RecoveryVerdict::Paused(pause),
+                None if self.was_paused => self.compare(now).await?,
+                None => RecoveryVerdict::Clear,
+            }
+        } else {
+            self.compare(now).await?
+        };
+        self.compared = Some(claim);
+        self.report(&verdict);
+        match verdict {
+            RecoveryVerdict::Clear => self.gate.open(claim),
+            RecoveryVerdict::Paused(_) => self.gate.close(),
+            RecoveryVerdict::Undecided | RecoveryVerdict::Starting => {
+                self.gate.close();
+                self.compare_at = now;
+            }
+            RecoveryVerdict::Failover {
+                before,
+                current,
+                written_at,
+            } => {
+                self.search_unknown_jobs(written_at.unwrap_or(now)).await?;
+                let noticed =
+                    bucket_marker::record_failover(&self.shard, &before, &current, now).await?;
+                self.gate.open(claim);
+                self.compare_at = now;
+                if noticed {
+                    self.handle_failover(&before, &current, now).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares rows and bucket, and writes the next marker.
+    async fn compare(&mut self, now: Timestamp) -> Result<RecoveryVerdict, store::Error> {
+        // The bucket first, so that the rows are as new or newer.
+        let Some(bucket) = self.read_bucket(now).await else {
+            return Ok(RecoveryVerdict::Starting);
+        };
+        let state = match bucket_marker::read_state(&self.shard).await {
+            Ok(state) => state,
+            Err(failure) if failure.is_unavailable() => return Err(failure),
+            // Some managed servers allow less. Then only the bucket's removal is held.
+            Err(failure) => {
+                tracing::warn!(shard = %self.shard.name, failure = failure.diagnosis(), "it cannot be checked whether the database was restored: allow its user to call pg_control_system(), pg_walfile_name() and pg_current_wal_lsn()");
+                self.compare_at = now + TimeDelta::minutes(1);
+                return Ok(RecoveryVerdict::Clear);
+            }
+        };
+        self.compare_at = now + MARKER_INTERVAL;
+        if let Some(pause) = recovery::find_pause(&self.shard).await? {
+            bucket_marker::record_found(&self.shard, bucket.marker()).await?;
+            self.newest_generation = state.marker.generation;
+            return Ok(RecoveryVerdict::Paused(pause));
+        }
+        let rows = RowsReading {
+            origin: state.origin.as_ref(),
+            current: &state.current,
+            marker: state.marker,
+            newest_generation: self.newest_generation,
+        };
+        match judge_history(rows, bucket) {
+            DatabaseHistory::Unchanged => self.write_marker(&state, bucket, now).await,
+            DatabaseHistory::Undecided => Ok(RecoveryVerdict::Undecided),
+            DatabaseHistory::Failover => Ok(match state.origin {
+                Some(before) => RecoveryVerdict::Failover {
+                    before,
+                    current: state.current,
+                    written_at: state.written_at,
+                },
+                None => RecoveryVerdict::Clear,
+            }),
+            DatabaseHistory::Restored(reason) => {
+                let (since, reason) = (now, reason.to_string());
+                recovery::pause(&self.shard, &reason, bucket.marker(), None, now).await?;
+                Ok(RecoveryVerdict::Paused(RecoveryPause { since, reason }))
+            }
+        }
+    }
+
+    async fn write_marker(
+        &mut self,
+        state: &BucketMarkerState,
+        bucket: BucketReading,
+        now: Timestamp,
+    ) -> Result<RecoveryVerdict, store::Error> {
+        let before = now - MARKER_INTERVAL;
+        let next =
+            bucket_marker::begin_generation(&self.shard, &state.current, before, now).await?;
+        self.newest_generation = next.map_or(state.marker.generation, |next| next.generation);
+        let writable = match bucket {
+            BucketReading::Empty | BucketReading::Found(_) => self.files.as_ref(),
+            BucketReading::NotConfigured | BucketReading::Unreadable => None,
+        };
+        if let (Some(files), Some(marker)) = (writable, next)
+            && let Err(failure) = files.objects.write_marker(&self.shard.name, marker).await
+        {
+            tracing::warn!(shard = %self.shard.name, failure = %failure, "the bucket's marker could not be written and will be tried again");
+        }
+        Ok(RecoveryVerdict::Clear)
+    }
+
+    /// A bucket that fails its probes may belong to another installation. None: this process has
+    /// just started, and the health of the object store is not known yet.
+    async fn read_bucket(&mut self, now: Timestamp) -> Option<BucketReading> {
+        let Some(files) = &self.files else {
+            return Some(BucketReading::NotConfigured);
+        };
+        let started_at = *self.started_at.get_or_insert(now);
+        let health = files.health.borrow().store.clone();
+        if health == DependencyHealth::Unknown && now - started_at < HEALTH_TIMEOUT {
+            return None;
+        }
+        if !health.is_healthy() {
+            return Some(BucketReading::Unreadable);
+        }
+        Some(match files.objects.read_marker(&self.shard.name).await {
+            Ok(Some(marker)) => BucketReading::Found(marker),
+            Ok(None) => BucketReading::Empty,
+            Err(failure) => {
+                tracing::warn!(shard = %self.shard.name, failure = %failure, "the bucket's marker could not be read and will be tried again");
+                BucketReading::Unreadable
+            }
+        })
+    }
+
+    fn report(&mut self, verdict: &RecoveryVerdict) {
+        let shard = self.shard.name.to_string();
+        let is_paused = match verdict {
+            RecoveryVerdict::Clear
+            | RecoveryVerdict::Failover { .. }
+            | RecoveryVerdict::Starting => false,
+            RecoveryVerdict::Paused(_) | RecoveryVerdict::Undecided => true,
+        };
+        metrics::gauge!("longshore_recovery_pause", "shard" => shard.clone())
+            .set(u8::from(is_paused));
+        if is_paused && !self.was_paused {
+            let reason = match verdict {
+                RecoveryVerdict::Paused(pause) => pause.reason.as_str(),
+                _ => "the timeline changed, and the bucket cannot be read",
+            };
+            tracing::error!(
+                shard,
+                reason,
+                "the shard is paused: read docs/runbooks/recovery-pause.md, then run: longshored admin recovery status"
+            );
+        } else if self.was_paused && !is_paused {
+            tracing::info!(shard, "the shard is no longer paused");
+        }
+        self.was_paused = is_paused;
+    }
+
+    /// Batches that a provider already has are adopted before any stage sends them again. Jobs
+    /// without rows are only reported: an operator cancels them.
+    async fn search_unknown_jobs(&self, since: Timestamp) -> Result<(), store::Error> {
+        let scope = JobSearchScope::since(since);
+        let search = unknown_jobs::find(&self.shard, &self.providers, &scope);
+        let Ok(found) = tokio::time::timeout(JOB_SEARCH_TIMEOUT, search).await else {
+            tracing::error!(shard = %self.shard.name, "the search for unknown provider jobs took too long: run longshored admin recovery jobs --dry-run");
+            return Ok(());
+        };
+        let found = found?;
+        let adopted = unknown_jobs::adopt(&self.shard, &found).await?;
+        let unknown = found.count_unknown();
+        metrics::counter!("longshore_unknown_provider_jobs_total", "shard" => self.shard.name.to_string())
+            .increment(unknown);
+        if adopted > 0 || unknown > 0 || !found.failures.is_empty() {
+            tracing::error!(shard = %self.shard.name, adopted, unknown, failures = found.failures.len(), "after a failover, providers had jobs that the rows do not know: run longshored admin recovery jobs --dry-run");
+        }
+        Ok(())
+    }
+
+    async fn handle_failover(
+        &self,
+        before: &DatabaseOrigin,
+        current: &DatabaseOrigin,
+        now: Timestamp,
+    ) -> Result<(), store::Error> {
+        let shard = self.shard.name.to_string();
+        metrics::counter!("longshore_database_failovers_total", "shard" => shard.clone())
+            .increment(1);
+        let faults = ledger_audit::check_recent(&self.shard, now - LEDGER_CHECK_WINDOW).await?;
+        tracing::error!(
+            shard,
+            before = before.timeline(),
+            current = current.timeline(),
+            ledger_faults = faults.len(),
+            "the database's timeline changed: a standby was promoted. Work continues; the removal of files is held until: longshored admin files confirm"
+        );
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Stage for RecoveryStage {
+    fn name(&self) -> &'static str {
+        "recovery"
+    }
+
+    async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        if now >= self.check_at || self.compared != Some(self.lease.claim()) {
+            self.check(now).await?;
+            // Until the first comparison, the stages wait.
+            self.check_at = match self.compare_at <= now {
+                true => now,
+                false => now + PAUSE_CHECK_INTERVAL,
+            };
+        }
+        Ok(StepResult::Idle)
+    }
+}
