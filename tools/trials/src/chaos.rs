@@ -20,6 +20,7 @@ pub mod process_pair;
 pub mod promote;
 pub mod redis;
 pub mod restart;
+pub mod restore;
 pub mod run;
 pub mod scanner;
 pub mod server;

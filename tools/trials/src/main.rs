@@ -76,6 +76,7 @@ async fn run_chaos(common: &CommonOptions, command: &ChaosCommand) -> Result<Tri
         ChaosCommand::Freeze(options) => Box::pin(chaos::freeze::run(common, options)).await,
         ChaosCommand::Partition(options) => Box::pin(chaos::partition::run(common, options)).await,
         ChaosCommand::Promote(options) => chaos::promote::run(common, options).await,
+        ChaosCommand::Restore(options) => Box::pin(chaos::restore::run(common, options)).await,
         ChaosCommand::Statements(options) => chaos::statements::run(common, options).await,
         ChaosCommand::Overload(options) => chaos::overload::run(common, options).await,
         ChaosCommand::Neighbours(options) => chaos::neighbours::run(common, options).await,

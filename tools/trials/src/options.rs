@@ -124,6 +124,8 @@ pub enum ChaosCommand {
     Partition(ChaosInterruptionOptions),
     /// Kill the primary and promote its synchronous standby.
     Promote(ChaosPromoteOptions),
+    /// Restore the database to an earlier moment while providers and the bucket go on.
+    Restore(ChaosRestoreOptions),
     /// Make database statements fail, hang, or run with their answer lost.
     Statements(ChaosStatementsOptions),
     /// Too much load, a distant database, wrong clocks and a full disk.

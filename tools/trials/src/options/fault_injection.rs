@@ -86,6 +86,16 @@ pub struct ChaosPromoteOptions {
     pub hosts: PrimaryDiscovery,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct ChaosRestoreOptions {
+    /// How often work of every kind is loaded in each half.
+    #[arg(long, default_value_t = 40, default_value_if("small", "true", "4"))]
+    pub rounds: usize,
+    /// Run for seconds: for CI.
+    #[arg(long)]
+    pub small: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PrimaryDiscovery {
     /// A relay of the trial follows the primary.

@@ -1,7 +1,6 @@
 //! The cargo of a job that a provider still has: from the file with its requests, or from its
 //! results.
 
-use bytes::Bytes;
 use domain::id::CargoId;
 use outbound::provider::batch_provider::{BatchProvider, JobStatus, ResultLocation};
 use outbound::provider::client::ProviderCallFailure;
@@ -41,7 +40,7 @@ pub(super) async fn read(
     Ok(cargo)
 }
 
-fn cargo_of(line: &Bytes) -> Option<CargoId> {
+fn cargo_of(line: &[u8]) -> Option<CargoId> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let key = KEY_FIELDS
         .iter()
@@ -60,10 +59,10 @@ mod tests {
             format!(r#"{{"custom_id":"{cargo}-a1","body":{{}}}}"#),
             format!(r#"{{"key":"{cargo}-a2"}}"#),
         ] {
-            assert_eq!(cargo_of(&line.into()).unwrap().to_string(), cargo);
+            assert_eq!(cargo_of(line.as_bytes()).unwrap().to_string(), cargo);
         }
         for line in ["", "{}", r#"{"custom_id":"theirs"}"#] {
-            assert_eq!(cargo_of(&line.to_owned().into()), None);
+            assert_eq!(cargo_of(line.as_bytes()), None);
         }
     }
 }

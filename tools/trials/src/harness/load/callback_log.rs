@@ -1,6 +1,6 @@
 //! What callers loaded, and the callbacks that arrived for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -91,6 +91,11 @@ impl CallbackLog {
     /// The number of different cargo with a callback.
     pub fn count_received(&self) -> usize {
         usize::try_from(self.receipts.count_cargo()).unwrap_or(usize::MAX)
+    }
+
+    /// Every cargo with a callback.
+    pub fn received_cargo(&self) -> HashSet<u128> {
+        self.receipts.bodies().into_keys().collect()
     }
 
     /// The cargo of one organization.

@@ -125,6 +125,15 @@ impl LongshoredProgram {
         program
     }
 
+    /// The program with the settings of the service, and with `longshored` in its path.
+    pub fn with_settings(&self, mut program: ChildProgram) -> ChildProgram {
+        let folder = self.path.parent().unwrap_or(&self.scratch).display();
+        let path = format!("{folder}:/usr/local/bin:/usr/bin:/bin");
+        program.environment.clone_from(&self.settings);
+        program.environment.push(("PATH".to_owned(), path));
+        program
+    }
+
     /// Runs a command that ends.
     pub async fn run(&self, verb: &[&str]) -> Result<String> {
         self.child_program(verb)

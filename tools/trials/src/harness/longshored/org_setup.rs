@@ -73,7 +73,10 @@ pub async fn create_organization(
     })
 }
 
-async fn run_admin_command(longshored: &LongshoredProgram, arguments: &[&str]) -> Result<Value> {
+pub async fn run_admin_command(
+    longshored: &LongshoredProgram,
+    arguments: &[&str],
+) -> Result<Value> {
     let verb = [["admin"].as_slice(), arguments, &["--json"]].concat();
     let output = longshored.run(&verb).await?;
     serde_json::from_str(&output).context(format!("reading the output of {}", verb.join(" ")))

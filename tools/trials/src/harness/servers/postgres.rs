@@ -1,5 +1,6 @@
 //! PostgreSQL servers for one trial, as durable as in production.
 
+pub mod archive;
 pub mod standby;
 pub mod tls;
 
