@@ -30,6 +30,7 @@ chaos freeze --release
 chaos partition --release
 chaos promote --release
 chaos promote --hosts list --release
+chaos restore --release
 chaos statements --release
 chaos overload --release
 chaos neighbours --release

@@ -193,6 +193,11 @@ FIGURES = {
     "chaos freeze": _INTERRUPTIONS,
     "chaos partition": _INTERRUPTIONS,
     "chaos promote": {**_CHAOS, "promotions": "promotions", "longest promotion, s": "promotion_seconds.max"},
+    "chaos restore": {
+        "cargo answered with 202": "acknowledged",
+        "lost, and not named by the report": "lost unnamed",
+        "share that no one could name": "unnamed_share",
+    },
     "chaos statements": {
         **_CHAOS,
         "statements, faults": "statements faults",

@@ -30,6 +30,7 @@ chaos freeze --rounds 1 --most-seconds 15 --rate 20
 chaos partition --rounds 2 --most-seconds 10 --rate 20
 chaos promote --rounds 2 --rate 20
 chaos promote --rounds 1 --rate 20 --hosts list
+chaos restore --small
 chaos statements --seconds 15
 chaos overload --small --part load --part distance --part clocks
 chaos overload --part disk --seconds 12

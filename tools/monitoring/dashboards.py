@@ -152,6 +152,7 @@ DATABASE = (
         [(rate("longshore_data_key_unavailable_total", "operation"), "{{operation}}")],
     ),
     ("Removal of objects held", "short", [(largest("longshore_object_removal_held", "shard"), "{{shard}}")]),
+    ("Paused after a restore", "short", [(largest("longshore_recovery_pause", "shard"), "{{shard}}")]),
 )
 
 MONEY = (

@@ -119,6 +119,15 @@ FILES = (
         "object-removal-held",
         state_cases("longshore_object_removal_held", NORTH, 1, 0, ticket(shard="north")),
     ),
+    Alert(
+        "LongshoreRecoveryPause",
+        "page",
+        "max by (shard) (longshore_recovery_pause) > 0",
+        "2m",
+        "The shard {{ $labels.shard }} takes no loads until an operator accepts its restored database",
+        "recovery-pause",
+        state_cases("longshore_recovery_pause", NORTH, 1, 0, page(shard="north")),
+    ),
 )
 
 FREE = "node_filesystem_avail_bytes"

@@ -18,6 +18,7 @@ mod node;
 mod online_steps;
 mod pool;
 mod pool_tls;
+mod recovery;
 mod saving;
 mod statement;
 mod tables;

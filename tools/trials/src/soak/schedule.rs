@@ -23,6 +23,7 @@ const TRIAL_TEMPLATES: &[&str] = &[
     "chaos idle --small",
     "chaos markers --small",
     "chaos alerts --small",
+    "chaos restore --small",
     "chaos cancel --small",
     "chaos run --lines {3000-9000}",
     "chaos listen",

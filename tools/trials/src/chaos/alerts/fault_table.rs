@@ -78,7 +78,7 @@ pub const OBJECT_LOST: AlertFault = AlertFault::new(
 );
 pub const ROWS_WENT_BACK: AlertFault = AlertFault::new(
     "the rows of a shard are older than the bucket",
-    &["LongshoreObjectRemovalHeld"],
+    &["LongshoreObjectRemovalHeld", "LongshoreRecoveryPause"],
 );
 /// They take longest, and happen at the same time.
 pub const SLOW_FAULTS: AlertFault = AlertFault::new(

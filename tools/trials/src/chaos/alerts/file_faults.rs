@@ -49,11 +49,12 @@ pub async fn turn_rows_back(fleet: &mut AlertFleet) -> Result<()> {
         .execute_north("update shard.bucket_marker set generation = 0")
         .await?;
     fleet.monitor.wait_until_firing(expected).await?;
-    // A worker that has seen newer rows would hold again, and a confirmation needs the marker.
-    fleet.restart_workers().await?;
+    // The generation after acceptance must be higher than the marker.
     wait_for_marker(fleet).await?;
-    let confirm = ["admin", "files", "confirm"];
-    fleet.service.longshored.run(&confirm).await?;
+    for command in [["recovery", "accept"], ["files", "confirm"]] {
+        let command = [["admin"].as_slice(), &command].concat();
+        fleet.service.longshored.run(&command).await?;
+    }
     fleet.monitor.wait_until_silent(ROWS_WENT_BACK).await
 }
 

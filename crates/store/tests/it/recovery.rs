@@ -1,0 +1,145 @@
+//! The pause of a restored database: what it stops, and how it ends.
+
+use chrono::TimeDelta;
+use domain::bucket_marker::BucketMarker;
+use domain::id::{BatchId, Berth};
+use domain::time::{Clock as _, Timestamp};
+use sqlx::types::Uuid;
+use store::Shard;
+use store::shard::bucket_marker;
+use store::shard::recovery::{self, LoadPermission};
+use test_support::database::TestDatabase;
+
+fn marker(generation: i64) -> BucketMarker {
+    BucketMarker {
+        generation,
+        nonce: Uuid::from_u128(1),
+    }
+}
+
+async fn begin_generation(database: &TestDatabase) -> Option<i64> {
+    let (shard, now) = (&database.shard, database.clock.now());
+    let current = bucket_marker::read_state(shard).await.unwrap().current;
+    let next = bucket_marker::begin_generation(shard, &current, now, now).await;
+    next.unwrap().map(|marker| marker.generation)
+}
+
+async fn is_held(shard: &Shard) -> bool {
+    bucket_marker::find_hold(shard).await.unwrap().is_some()
+}
+
+async fn permission(shard: &Shard) -> LoadPermission {
+    recovery::read_load_permission(shard).await.unwrap()
+}
+
+async fn execute(shard: &Shard, statement: &'static str) {
+    sqlx::raw_sql(statement).execute(&shard.pool).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_paused_shard_takes_no_loads_and_writes_no_marker_until_it_is_accepted() {
+    let database = TestDatabase::new().await;
+    let (shard, now) = (&database.shard, database.clock.now());
+    assert_eq!(begin_generation(&database).await, Some(1));
+    assert_eq!(permission(shard).await, LoadPermission::Allowed);
+
+    let pause = recovery::pause(shard, "it is older", Some(marker(7)), None, now).await;
+    assert!(pause.unwrap());
+    assert_eq!(permission(shard).await, LoadPermission::Paused);
+    assert_eq!(begin_generation(&database).await, None);
+    assert!(is_held(shard).await);
+    // The removal of files cannot be allowed before the database is accepted.
+    assert!(!bucket_marker::confirm_removal(shard).await.unwrap());
+    let state = recovery::read_state(shard).await.unwrap();
+    assert_eq!(state.pause.unwrap().reason, "it is older");
+    // When the marker was written.
+    assert_eq!(state.known_until, Some(now));
+
+    assert!(recovery::accept(shard, now).await.unwrap());
+    assert_eq!(permission(shard).await, LoadPermission::Allowed);
+    // Higher than the marker in the bucket, so that another database that writes there pauses.
+    assert_eq!(begin_generation(&database).await, Some(9));
+    assert!(is_held(shard).await);
+    assert!(bucket_marker::confirm_removal(shard).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_pause_keeps_its_first_reason_and_is_accepted_once() {
+    let database = TestDatabase::new().await;
+    let (shard, now) = (&database.shard, database.clock.now());
+    assert!(!recovery::accept(shard, now).await.unwrap());
+    let restored_to = now - TimeDelta::hours(1);
+    let first = recovery::pause(shard, "first", None, Some(restored_to), now).await;
+    assert!(first.unwrap());
+    let second = recovery::pause(shard, "second", None, None, now).await;
+    assert!(!second.unwrap());
+    let state = recovery::read_state(shard).await.unwrap();
+    assert_eq!(state.pause.unwrap().reason, "first");
+    assert_eq!(state.known_until, Some(restored_to));
+    assert!(recovery::accept(shard, now).await.unwrap());
+    assert!(!recovery::accept(shard, now).await.unwrap());
+}
+
+#[tokio::test]
+async fn loads_wait_for_a_worker_after_the_database_moved() {
+    let database = TestDatabase::new().await;
+    let shard = &database.shard;
+    begin_generation(&database).await;
+    execute(
+        shard,
+        "update shard.bucket_marker set origin = regexp_replace(origin, '/[^/]+/', '/00000000/')",
+    )
+    .await;
+    assert_eq!(permission(shard).await, LoadPermission::Unverified);
+    let state = bucket_marker::read_state(shard).await.unwrap();
+    let (before, now) = (state.origin.unwrap(), database.clock.now());
+    let noticed = bucket_marker::record_failover(shard, &before, &state.current, now).await;
+    assert!(noticed.unwrap());
+    assert_eq!(permission(shard).await, LoadPermission::Allowed);
+    assert!(is_held(shard).await);
+    // The next node that looks has nothing to notice.
+    let again = bucket_marker::record_failover(shard, &before, &state.current, now).await;
+    assert!(!again.unwrap());
+    // A failover does not stop the markers.
+    assert_eq!(begin_generation(&database).await, Some(2));
+}
+
+async fn insert_batch(shard: &Shard, id: BatchId, state: &str, job: Option<&str>) {
+    let lane =
+        "insert into shard.lane (provider, model, kind, via) values ('p', 'm', 'chat', 'batch')
+                on conflict do nothing";
+    sqlx::raw_sql(lane).execute(&shard.pool).await.unwrap();
+    let insert = "insert into shard.batch (id, lane, cargo, state, job, gathered_at, next_poll_at)
+                  select $1, (select min(id) from shard.lane), '{}', $2, $3, now(), now()";
+    let inserted = sqlx::query(insert).bind(id.uuid()).bind(state).bind(job);
+    inserted.execute(&shard.pool).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_batch_that_its_provider_has_is_adopted_once() {
+    let database = TestDatabase::new().await;
+    let shard = &database.shard;
+    let batch = |number| BatchId::new(Timestamp::default(), Berth::new(1).unwrap(), number);
+    insert_batch(shard, batch(1), "gathered", None).await;
+    insert_batch(shard, batch(2), "running", Some("job-2")).await;
+    let ids = [batch(1), batch(2), batch(3)];
+    let found = recovery::find_batches(shard, &ids).await.unwrap();
+    assert_eq!(found.len(), 2);
+    let now = database.clock.now();
+    for (number, adopted) in [(1, true), (1, false), (2, false), (3, false)] {
+        let result = recovery::adopt_batch(shard, batch(number), now).await;
+        assert_eq!(result.unwrap(), adopted, "batch {number}");
+    }
+    let found = recovery::find_batches(shard, &[batch(1)]).await.unwrap();
+    assert!(found[0].is_sent && found[0].job.is_none());
+}
+
+#[tokio::test]
+async fn only_cargo_without_a_row_is_missing() {
+    let database = TestDatabase::new().await;
+    let ids = [Uuid::from_u128(1), Uuid::from_u128(2)];
+    let missing = recovery::find_missing_cargo(&database.shard, &ids).await;
+    assert_eq!(missing.unwrap().len(), 2);
+    let none = recovery::find_missing_cargo(&database.shard, &[]).await;
+    assert_eq!(none.unwrap(), []);
+}
