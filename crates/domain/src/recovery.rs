@@ -54,14 +54,20 @@ pub enum DatabaseHistory {
 /// Compares the rows with the bucket.
 pub fn judge_history(rows: RowsReading<'_>, bucket: BucketReading) -> DatabaseHistory {
     use DatabaseHistory::{Failover, Restored, Unchanged, Undecided};
-    if rows.marker.generation < rows.newest_generation {
-        return Restored(RemovalHoldReason::RowsWentBack);
-    }
     let is_new_timeline = match rows.origin.map(|origin| origin.compare(rows.current)) {
         Some(Err(RemovalHoldReason::NewTimeline)) => true,
         Some(Err(reason)) => return Restored(reason),
         Some(Ok(())) | None => false,
     };
+    let seen_before = rows.newest_generation - rows.marker.generation;
+    let tolerated = if is_new_timeline {
+        MAX_GENERATIONS_LOST_IN_FAILOVER
+    } else {
+        0
+    };
+    if seen_before > tolerated {
+        return Restored(RemovalHoldReason::RowsWentBack);
+    }
     match bucket {
         BucketReading::Unreadable if is_new_timeline => Undecided,
         // A copy was given another bucket.
@@ -238,6 +244,23 @@ mod tests {
         };
         let went_back = Restored(RemovalHoldReason::RowsWentBack);
         assert_eq!(judge_history(rows, BucketReading::NotConfigured), went_back);
+        // A failover may lose the last marker.
+        let promoted = RowsReading {
+            current: &DatabaseOrigin::parse("1/00000002/5").unwrap(),
+            ..rows
+        };
+        assert_eq!(
+            judge_history(promoted, BucketReading::NotConfigured),
+            Failover
+        );
+        let restored = RowsReading {
+            newest_generation: 9,
+            ..promoted
+        };
+        assert_eq!(
+            judge_history(restored, BucketReading::NotConfigured),
+            went_back
+        );
     }
 
     #[test]

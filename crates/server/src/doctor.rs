@@ -9,6 +9,7 @@ mod files;
 mod host;
 mod licence;
 mod providers;
+mod recovery;
 mod redis;
 mod runbook;
 mod schema;

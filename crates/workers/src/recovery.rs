@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::bucket_marker::DatabaseOrigin;
+use domain::bucket_marker::{BucketMarker, DatabaseOrigin};
 use domain::recovery::{BucketReading, DatabaseHistory, RowsReading, judge_history};
 use domain::time::Timestamp;
 use outbound::health::DependencyHealth;
@@ -78,6 +78,7 @@ enum RecoveryVerdict {
     Failover {
         before: DatabaseOrigin,
         current: DatabaseOrigin,
+        found: Option<BucketMarker>,
         /// When the rows' marker was written.
         written_at: Option<Timestamp>,
     },
@@ -163,11 +164,13 @@ impl RecoveryStage {
             RecoveryVerdict::Failover {
                 before,
                 current,
+                found,
                 written_at,
             } => {
                 self.search_unknown_jobs(written_at.unwrap_or(now)).await?;
                 let noticed =
-                    bucket_marker::record_failover(&self.shard, &before, &current, now).await?;
+                    bucket_marker::record_failover(&self.shard, &before, &current, found, now)
+                        .await?;
                 self.gate.open(claim);
                 self.compare_at = now;
                 if noticed {
@@ -213,6 +216,7 @@ impl RecoveryStage {
                 Some(before) => RecoveryVerdict::Failover {
                     before,
                     current: state.current,
+                    found: bucket.marker(),
                     written_at: state.written_at,
                 },
                 None => RecoveryVerdict::Clear,

@@ -8,11 +8,11 @@ use domain::time::Timestamp;
 use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
 use store::migrate::{self, SchemaName};
-use store::shard::bucket_marker::{self, BucketMarkerState};
+use store::shard::bucket_marker;
 use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
 use store::shard::partition::{self, DaysReady};
-use store::shard::recovery::{self, RecoveryPause};
+use store::shard::recovery::find_pause;
 use store::{Error, Shard};
 
 use crate::clock;
@@ -20,6 +20,7 @@ use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
 use crate::doctor::encryption;
+use crate::doctor::recovery;
 use crate::doctor::schema;
 use crate::settings::Settings;
 use crate::settings::address::DatabaseUrl;
@@ -81,8 +82,8 @@ pub(super) async fn check_shard(
             settings,
             callback_settings::count_signed(shard).await,
         );
-        check_pause(found, recovery::find_pause(shard).await);
-        check_removal(found, bucket_marker::read_state(shard).await);
+        recovery::check_pause(found, find_pause(shard).await);
+        recovery::check_removal(found, bucket_marker::read_state(shard).await);
         check_ledger(
             found,
             ledger_audit::check_recent(shard, now - LEDGER_CHECK_WINDOW).await,
@@ -324,53 +325,6 @@ pub(super) fn check_partitions(found: &mut DependencyFindings, days: Result<Days
 }
 
 /// Whether the removal of objects from the bucket is held.
-/// A database that was restored or copied takes no loads until an operator accepts it.
-pub(super) fn check_pause(
-    found: &mut DependencyFindings,
-    pause: Result<Option<RecoveryPause>, Error>,
-) {
-    let check = "recovery";
-    match pause {
-        Ok(Some(pause)) => {
-            let since = pause.since.format("%Y-%m-%d %H:%M:%S UTC");
-            let text = format!("paused since {since}: {}", pause.reason);
-            let fix = "read the runbook, then run `longshored admin recovery status`, `report` and \
-                       `accept`";
-            found.wrong(check, &text, fix);
-        }
-        Ok(None) => found.ok(check, "not paused"),
-        Err(error) => found.warning(check, &error_chain::chain(&error), "run doctor again"),
-    }
-}
-
-pub(super) fn check_removal(
-    found: &mut DependencyFindings,
-    state: Result<BucketMarkerState, Error>,
-) {
-    let check = "file removal";
-    match state {
-        Ok(BucketMarkerState {
-            held: Some(hold), ..
-        }) => {
-            let text = format!(
-                "held since {}: {}",
-                hold.since.format("%Y-%m-%d %H:%M:%S UTC"),
-                hold.reason
-            );
-            let fix = "check that this is the right database, then run \
-                       `longshored admin files confirm` (see docs/object-storage-and-scanner.md)";
-            found.wrong(check, &text, fix);
-        }
-        Ok(_) => found.ok(check, "not held"),
-        Err(error) => found.wrong(
-            check,
-            &error_chain::chain(&error),
-            "allow this user to call pg_control_system(), pg_walfile_name() and \
-             pg_current_wal_lsn()",
-        ),
-    }
-}
-
 pub(super) fn check_ledger(
     found: &mut DependencyFindings,
     faults: Result<Vec<LedgerFault>, Error>,

@@ -11,6 +11,7 @@ use store::migrate::{OpenStep, SchemaState, SchemaStatus};
 use store::shard::bucket_marker::BucketMarkerState;
 use store::shard::ledger_audit::{LedgerFault, LedgerInvariant};
 use store::shard::partition::DaysReady;
+use store::shard::recovery::RecoveryPause;
 
 use super::*;
 use crate::settings::read_variables;
@@ -182,18 +183,38 @@ fn removal_that_is_held_says_what_to_do() {
         written_at: Some(noon()),
         held,
     };
-    database::check_removal(&mut found, Ok(state(None)));
+    recovery::check_removal(&mut found, Ok(state(None)));
     let hold = RemovalHold {
         since: noon(),
         reason: RemovalHoldReason::NewTimeline.to_string(),
     };
-    database::check_removal(&mut found, Ok(state(Some(hold))));
+    recovery::check_removal(&mut found, Ok(state(Some(hold))));
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
       ok      file removal        not held
       ERROR   file removal        held since 2026-01-01 12:00:00 UTC: PostgreSQL's timeline changed: a standby was promoted, or a backup was restored
               fix: check that this is the right database, then run `longshored admin files confirm` (see docs/object-storage-and-scanner.md)
               see docs/runbooks/object-removal-held.md
+
+    errors: 1
+    ");
+}
+
+#[test]
+fn a_paused_shard_is_an_error_with_its_runbook() {
+    let mut found = DependencyFindings::new("shard main");
+    recovery::check_pause(&mut found, Ok(None));
+    let pause = RecoveryPause {
+        since: noon(),
+        reason: RemovalHoldReason::BucketIsNewer.to_string(),
+    };
+    recovery::check_pause(&mut found, Ok(Some(pause)));
+    insta::assert_snapshot!(render_text(&report(found)), @r"
+    shard main
+      ok      recovery            not paused
+      ERROR   recovery            paused since 2026-01-01 12:00:00 UTC: the bucket's marker is newer than the rows: the database is from an earlier moment
+              fix: read the runbook, then run `longshored admin recovery status`, `report` and `accept`
+              see docs/runbooks/recovery-pause.md
 
     errors: 1
     ");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::file::MediaType;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use store::Shard;
-use store::shard::bucket_marker;
+use store::shard::{bucket_marker, recovery};
 use test_support::database::server_url;
 use test_support::sample_files;
 use workers::WorkerSet;
@@ -165,4 +165,74 @@ async fn another_timeline_holds_removal_also_in_the_middle_of_a_round() {
     assert_eq!(fixture.count_objects().await, (0, 1));
     let reason = find_hold_reason(&fixture.shard).await.unwrap();
     assert!(reason.contains("timeline"), "{reason}");
+}
+
+async fn check_recovery(workers: &mut WorkerSet, fixture: &FileStageFixture) -> bool {
+    fixture.clock.advance(Duration::from_secs(10));
+    workers.recovery.step(fixture.now()).await.unwrap();
+    workers.recovery.is_open()
+}
+
+async fn find_pause_reason(shard: &Shard) -> Option<String> {
+    let pause = recovery::find_pause(shard).await.unwrap();
+    pause.map(|pause| pause.reason)
+}
+
+#[tokio::test]
+async fn a_copy_is_paused_until_it_is_accepted_and_then_the_original_is() {
+    let fixture = FileStageFixture::new().await;
+    let mut first = fixture.join_another_worker_set(|files| files).await;
+    assert!(!first.recovery.is_open(), "before the first comparison");
+    assert!(check_recovery(&mut first, &fixture).await);
+    let copy = copy_database(&fixture).await;
+    assert!(check_recovery(&mut first, &fixture).await);
+
+    let mut workers = join_worker_set_on(&fixture, &copy).await;
+    assert!(!check_recovery(&mut workers, &fixture).await);
+    let reason = find_pause_reason(&copy).await.unwrap();
+    assert!(reason.contains("another database"), "{reason}");
+    assert!(recovery::accept(&copy, fixture.now()).await.unwrap());
+    assert!(check_recovery(&mut workers, &fixture).await);
+    // Accepting is not the permission to remove files.
+    assert!(find_hold_reason(&copy).await.is_some());
+
+    assert!(!check_recovery(&mut first, &fixture).await);
+    let reason = find_pause_reason(&fixture.shard).await.unwrap();
+    assert!(reason.contains("newer than the rows"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_failover_holds_removal_and_pauses_nothing() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    // The last marker may be lost with the primary.
+    execute(
+        &fixture.shard,
+        "update shard.bucket_marker set generation = generation - 1,
+             origin = regexp_replace(origin, '/[^/]+/', '/00000000/')",
+    )
+    .await;
+    let mut fresh = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut fresh, &fixture).await);
+    assert_eq!(find_pause_reason(&fixture.shard).await, None);
+    let reason = find_hold_reason(&fixture.shard).await.unwrap();
+    assert!(reason.contains("timeline"), "{reason}");
+    // The markers go on.
+    assert!(check_recovery(&mut fresh, &fixture).await);
+    assert!(check_recovery(&mut fresh, &fixture).await);
+    assert_eq!(find_pause_reason(&fixture.shard).await, None);
+}
+
+#[tokio::test]
+async fn an_operator_pauses_and_accepts_by_hand() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    let (shard, now) = (&fixture.shard, fixture.now());
+    let paused = recovery::pause(shard, "by hand", None, None, now).await;
+    assert!(paused.unwrap());
+    assert!(!check_recovery(&mut workers, &fixture).await);
+    assert!(recovery::accept(shard, fixture.now()).await.unwrap());
+    assert!(check_recovery(&mut workers, &fixture).await);
 }

@@ -107,22 +107,26 @@ pub async fn hold_removal(
     Ok(held.rows_affected() == 1)
 }
 
-/// Records that a standby was promoted, and holds removal: its rows may lack the last objects.
-/// Returns whether this call did it.
+/// Records that a standby was promoted, and holds removal: its rows may lack the last objects. The
+/// next generation is higher than the marker that the dead primary wrote last. Returns whether this
+/// call did it.
 pub async fn record_failover(
     shard: &Shard,
     before: &DatabaseOrigin,
     current: &DatabaseOrigin,
+    found: Option<BucketMarker>,
     now: Timestamp,
 ) -> Result<bool, Error> {
     let recorded = sqlx::query!(
         "update shard.bucket_marker
-         set origin = $2, held_at = coalesce(held_at, $3), held_reason = coalesce(held_reason, $4)
+         set origin = $2, held_at = coalesce(held_at, $3), held_reason = coalesce(held_reason, $4),
+             generation = greatest(generation, $5) + 1, nonce = gen_random_uuid()
          where origin = $1",
         before.to_string(),
         current.to_string(),
         now,
-        RemovalHoldReason::NewTimeline.to_string()
+        RemovalHoldReason::NewTimeline.to_string(),
+        found.map(|found| found.generation)
     )
     .execute(&shard.pool)
     .await?;

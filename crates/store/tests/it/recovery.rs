@@ -93,15 +93,17 @@ async fn loads_wait_for_a_worker_after_the_database_moved() {
     assert_eq!(permission(shard).await, LoadPermission::Unverified);
     let state = bucket_marker::read_state(shard).await.unwrap();
     let (before, now) = (state.origin.unwrap(), database.clock.now());
-    let noticed = bucket_marker::record_failover(shard, &before, &state.current, now).await;
+    let noticed =
+        bucket_marker::record_failover(shard, &before, &state.current, Some(marker(4)), now).await;
     assert!(noticed.unwrap());
     assert_eq!(permission(shard).await, LoadPermission::Allowed);
     assert!(is_held(shard).await);
     // The next node that looks has nothing to notice.
-    let again = bucket_marker::record_failover(shard, &before, &state.current, now).await;
+    let again =
+        bucket_marker::record_failover(shard, &before, &state.current, Some(marker(4)), now).await;
     assert!(!again.unwrap());
     // A failover does not stop the markers.
-    assert_eq!(begin_generation(&database).await, Some(2));
+    assert_eq!(begin_generation(&database).await, Some(6));
 }
 
 async fn insert_batch(shard: &Shard, id: BatchId, state: &str, job: Option<&str>) {

@@ -1,7 +1,9 @@
 //! `longshored admin recovery accept`: ends the pause.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use domain::recovery::JobFate;
 use serde::Serialize;
 use store::Shard;
 use store::shard::{bucket_marker, recovery};
@@ -79,12 +81,12 @@ pub(super) async fn run(
             .await
             .map_err(failed_on(shard))?;
         let count = |fate| found.jobs.iter().filter(|job| job.fate == fate).count();
-        let cancelled = count(domain::recovery::JobFate::Cancel);
+        let cancelled = count(JobFate::Cancel);
         views.push(AcceptedView {
             shard: shard.name.to_string(),
             was_paused: true,
             erasures_replayed,
-            jobs_adopted: count(domain::recovery::JobFate::Adopt),
+            jobs_adopted: count(JobFate::Adopt),
             jobs_cancelled: cancelled,
             jobs_reported: found.count_unknown().saturating_sub(cancelled as u64),
         });
@@ -109,7 +111,7 @@ impl AcceptedView {
 /// be cancelled.
 async fn check_no_other_writer(
     context: RecoveryContext<'_>,
-    shards: &[&std::sync::Arc<Shard>],
+    shards: &[&Arc<Shard>],
 ) -> Result<(), AdminFailure> {
     let (Some(objects), false) = (context.objects, shards.is_empty()) else {
         return Ok(());

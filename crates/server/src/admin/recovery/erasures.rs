@@ -7,6 +7,7 @@ use store::control::{organization, person, project};
 use store::erasure;
 
 use crate::admin::AdminFailure;
+use crate::admin::organization as organization_command;
 use crate::admin::recovery::{RecoveryContext, failed_on};
 
 /// Returns how many erasures the databases did not have.
@@ -37,8 +38,7 @@ async fn replay_one(
             let Some(found) = found.filter(|it| it.name != erasure::ERASED_ORGANIZATION) else {
                 return Ok(false);
             };
-            let (_, shard) =
-                crate::admin::organization::find_with_shard(found.id, context.admin).await?;
+            let (_, shard) = organization_command::find_with_shard(found.id, context.admin).await?;
             let erased = erasure::erase_organization(control, shard, id, &by, now).await;
             erased.map(|_| true).map_err(interrupted)
         }
@@ -60,8 +60,7 @@ async fn replay_project(context: RecoveryContext<'_>, id: ProjectId) -> Result<b
     let interrupted = AdminFailure::ErasureInterrupted;
     if let Some(project) = project::find(control, id).await? {
         let (_, shard) =
-            crate::admin::organization::find_with_shard(project.organization, context.admin)
-                .await?;
+            organization_command::find_with_shard(project.organization, context.admin).await?;
         let rows = erasure::has_rows(shard, id)
             .await
             .map_err(failed_on(shard))?;

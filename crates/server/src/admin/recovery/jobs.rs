@@ -1,5 +1,6 @@
 //! `longshored admin recovery jobs`: adopts and cancels jobs that the rows do not know.
 
+use chrono::TimeDelta;
 use domain::recovery::JobFate;
 use store::Shard;
 use store::shard::recovery;
@@ -12,7 +13,7 @@ use crate::admin::recovery::view::FoundJobView;
 use crate::admin::recovery::{JobSearchArguments, OnlyShard, RecoveryContext, failed_on};
 
 /// How far back jobs are listed when a shard was never paused.
-const DEFAULT_LOOKBACK: chrono::TimeDelta = chrono::TimeDelta::days(1);
+const DEFAULT_LOOKBACK: TimeDelta = TimeDelta::days(1);
 
 pub(super) async fn run(
     context: RecoveryContext<'_>,

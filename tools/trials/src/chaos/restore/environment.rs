@@ -98,6 +98,7 @@ impl RestoreEnvironment {
         let mut script = server.as_its_user(script);
         let folder = self.folder.display();
         for (name, value) in [
+            ("TRIAL_FOLDER", folder.to_string()),
             ("PGHOST", "127.0.0.1".to_owned()),
             ("PGPORT", server.port().to_string()),
             ("PGUSER", "postgres".to_owned()),
@@ -117,8 +118,13 @@ impl RestoreEnvironment {
     pub async fn run_as_operator(&self, script: ChildProgram, restore_to: &str) -> Result<String> {
         let scratch = &self.service.scratch;
         let mut script = self.service.longshored.with_settings(script);
-        let restore_to = ("RESTORE_TO".to_owned(), restore_to.to_owned());
-        script.environment.push(restore_to);
+        let folder = scratch.path().display().to_string();
+        for (name, value) in [
+            ("TRIAL_FOLDER", folder.as_str()),
+            ("RESTORE_TO", restore_to),
+        ] {
+            script.environment.push((name.to_owned(), value.to_owned()));
+        }
         script.run(&scratch.join("page-operator")).await
     }
 }
