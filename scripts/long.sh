@@ -16,6 +16,7 @@ bench videos
 bench routes
 bench waits
 bench pages
+bench history
 chaos kill --release
 chaos connections --release
 chaos restart --release

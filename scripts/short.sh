@@ -16,6 +16,7 @@ bench videos --small
 bench routes --small
 bench waits --small
 bench pages --small
+bench history --small
 chaos kill --seconds 15
 chaos connections --seconds 15 --rate 40
 chaos restart --seconds 15 --rate 100

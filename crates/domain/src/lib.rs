@@ -100,6 +100,8 @@ pub mod group_digest;
 
 pub mod idempotency;
 
+pub mod history_retention;
+
 pub mod hold;
 
 pub mod held_bounds;

@@ -1,6 +1,6 @@
 //! Timestamps. They are compared with a `now` that the caller passes in.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveTime, SecondsFormat, Utc};
 
 /// A time in UTC, to the microsecond, as PostgreSQL stores it.
 pub type Timestamp = DateTime<Utc>;
@@ -11,6 +11,11 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
 
     /// Adjusts the clock to the time that the shard just reported.
     fn synchronize(&self, shard_time: Timestamp);
+}
+
+/// The start of the day (UTC).
+pub fn start_of_day(moment: Timestamp) -> Timestamp {
+    moment.date_naive().and_time(NaiveTime::MIN).and_utc()
 }
 
 /// The start of the hour. Events are counted by hour.

@@ -11,6 +11,7 @@ mod licence;
 mod providers;
 mod recovery;
 mod redis;
+mod retention;
 mod runbook;
 mod schema;
 mod secret_files;
@@ -78,6 +79,7 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
                 let mut found = DependencyFindings::new(&format!("shard {}", shard.name));
                 database::check_shard(&mut found, settings, shard, &address.url, now).await;
                 data_keys::check_shard(&mut found, shard, master_keys.as_ref()).await;
+                retention::check_shard(&mut found, &settings.values, shard, now).await;
                 findings.append(&mut found.list);
             }
             shards = stores.shards;
@@ -93,6 +95,9 @@ pub async fn examine(settings: &Settings) -> DoctorReport {
             findings.append(&mut found.list);
         }
     }
+    let mut found = DependencyFindings::new("retention");
+    retention::list_tables(&mut found, &settings.values);
+    findings.append(&mut found.list);
     for mut found in providers::examine(settings, &shards, clock::host_now()).await {
         findings.append(&mut found.list);
     }

@@ -14,6 +14,7 @@ mod catalogue;
 mod clock;
 
 mod config;
+mod control_history;
 
 mod dashboard;
 

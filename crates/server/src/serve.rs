@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::audit_file::AuditFileWriter;
 use crate::clock::FrozenClock;
+use crate::control_history::ControlHistorySweeper;
 use crate::dashboard::{self, DashboardInputs};
 use crate::databases::{self, Stores};
 use crate::guide;
@@ -92,6 +93,13 @@ impl ApiServer {
         background.spawn(setup);
         let renewal = dashboard::renew_totp_secrets(values, stores, stop_background.clone());
         background.spawn(renewal);
+        let history = ControlHistorySweeper {
+            control: stores.control.clone(),
+            clock: stores.clock.clone(),
+            audit_retention: TimeDelta::days(i64::from(values.audit_retention_days)),
+            has_audit_file: values.audit_file.is_some(),
+        };
+        background.spawn(history.run(stop_background.clone()));
         if let Some(path) = values.audit_file.clone() {
             let writer = AuditFileWriter {
                 control: stores.control.clone(),

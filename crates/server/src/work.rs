@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::history_retention::HistoryRetention;
 use domain::ssrf_guard::DestinationRules;
 use outbound::callback::{self, HttpCallbackClient};
 use outbound::health::FilesHealth;
@@ -213,7 +214,11 @@ fn options(node: Uuid, values: &SettingValues) -> Options {
         listener_timeout: (values.listen_tunnel == ListenTunnelSwitch::On)
             .then_some(values.callback_timeout),
         signing_roots: callback_signing::roots(values),
-        retention: TimeDelta::days(i64::from(values.retention_days)),
+        retention: HistoryRetention {
+            cargo: TimeDelta::days(i64::from(values.retention_days)),
+            ledger: TimeDelta::days(i64::from(values.ledger_retention_days)),
+            usage: TimeDelta::days(i64::from(values.usage_retention_days)),
+        },
         spool_dir: std::env::temp_dir(),
         drain_timeout: values.drain.saturating_sub(spent),
     }

@@ -17,6 +17,8 @@ pub mod change_feed;
 
 pub mod erasure;
 
+pub mod history;
+
 pub mod identity;
 
 pub mod installation;

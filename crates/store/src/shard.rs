@@ -115,6 +115,8 @@ pub mod settled_samples;
 
 pub mod partition;
 
+pub mod history;
+
 pub mod person_erasure;
 
 pub mod project_erasure;

@@ -36,16 +36,53 @@ pub enum BerthColumn {
 pub enum Retention {
     /// Its partitions are dropped by day after `SVC_RETENTION_DAYS`.
     Days,
-    /// Sweep deletes rows that are past the same retention.
+    /// Sweep deletes rows once the cargo that they belong to is dropped.
     Swept,
+    /// Counts by the hour, which leave after `SVC_RETENTION_DAYS` and at least 35 days.
+    Hours,
+    /// Counts by the hour, summed to days as [`Retention::Hours`]. The days leave after
+    /// `SVC_USAGE_RETENTION_DAYS`.
+    Usage,
+    /// Rows of money, which leave after `SVC_LEDGER_RETENTION_DAYS`.
+    Ledger,
+    /// Entries leave after `SVC_AUDIT_RETENTION_DAYS`.
+    Audit,
     /// A row leaves when the work that it stands for is done.
     Queue,
     /// A row leaves when it has expired.
     Expiry,
-    /// One row for each thing that exists; it leaves with that thing.
+    /// One row for each thing that exists; it leaves with that thing. The number of rows does not
+    /// grow with history.
     Entity,
-    /// Rows are never deleted: no retention is built.
-    Forever,
+}
+
+impl Retention {
+    pub const ALL: [Self; 9] = [
+        Self::Days,
+        Self::Swept,
+        Self::Hours,
+        Self::Usage,
+        Self::Ledger,
+        Self::Audit,
+        Self::Queue,
+        Self::Expiry,
+        Self::Entity,
+    ];
+
+    /// What it is called in the report of `longshored doctor`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Days => "cargo",
+            Self::Swept => "with cargo",
+            Self::Hours => "hours",
+            Self::Usage => "usage",
+            Self::Ledger => "ledger",
+            Self::Audit => "audit log",
+            Self::Queue => "queues",
+            Self::Expiry => "expiring",
+            Self::Entity => "lasting",
+        }
+    }
 }
 
 /// How customers' text is protected at rest, when encryption is on.
@@ -153,23 +190,23 @@ impl TableEntry {
 
 use BerthColumn::{Id, Ids, None, Number};
 use Erasure::{Deleted, Emptied, Kept};
-use Retention::{Days, Entity, Expiry, Forever, Queue, Swept};
+use Retention::{Audit, Days, Entity, Expiry, Hours, Ledger, Queue, Swept, Usage};
 
 /// Every table of the schemas `control` and `shard`, in alphabetical order.
 pub const TABLES: &[TableEntry] = &[
-    TableEntry::control("_migrations", Forever),
+    TableEntry::control("_migrations", Entity),
     // Every request is compared with `addresses`.
     TableEntry::control("api_key", Entity)
         .with_text(&["name", "addresses", "last_used_address"], Deleted),
     // It belongs to the service and to organizations, which have no data key.
-    TableEntry::control("audit", Forever).with_text(
+    TableEntry::control("audit", Audit).with_text(
         &["who", "address", "user_agent", "subject", "detail"],
         Emptied,
     ),
     TableEntry::control("audit_file", Entity),
     TableEntry::control("audit_token", Entity).with_text(&["name"], Deleted),
     TableEntry::control("berth", Entity),
-    TableEntry::control("change", Forever),
+    TableEntry::control("change", Expiry),
     TableEntry::control("factor_challenge", Expiry).erased(Deleted),
     TableEntry::control("identity", Entity).with_text(&["subject"], Deleted),
     TableEntry::control("installation", Entity),
@@ -186,16 +223,16 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::control("throttle", Expiry),
     // With SVC_SIGNING_ROOT, a key of that root encrypts the secret.
     TableEntry::control("totp", Entity).erased(Deleted),
-    TableEntry::shard("_migrations", None, Forever),
+    TableEntry::shard("_migrations", None, Entity),
     TableEntry::shard("account", Id("organization"), Entity).erased(Kept),
     // The error is our own text.
     TableEntry::shard("attempt", Id("cargo"), Days)
         .with_text(&["error", "answer"], Emptied)
         .encrypted_except(&["error"]),
-    TableEntry::shard("batch", None, Forever),
+    TableEntry::shard("batch", None, Swept),
     TableEntry::shard("bucket_marker", None, Entity),
     TableEntry::shard("callback_delta", Ids("project"), Queue).with_text(&["host"], Emptied),
-    TableEntry::shard("callback_hour", Id("project"), Forever).with_text(&["host"], Deleted),
+    TableEntry::shard("callback_hour", Id("project"), Hours).with_text(&["host"], Deleted),
     TableEntry::shard("callback_setting", Id("project"), Entity).erased(Deleted),
     TableEntry::shard("cargo", Id("id"), Days)
         .with_text(&["callback_url", "callback_host"], Emptied)
@@ -207,7 +244,7 @@ pub const TABLES: &[TableEntry] = &[
             Deleted,
         )
         .encrypted_except(&["name", "callback_host"]),
-    TableEntry::shard("closing", Id("organization"), Forever).erased(Kept),
+    TableEntry::shard("closing", Id("organization"), Ledger).erased(Kept),
     // The keys are destroyed. Their rows stay, so that the project never gets a key again.
     TableEntry::shard("data_key", Id("project"), Entity).erased(Emptied),
     TableEntry::shard("delivery", Id("cargo"), Queue).with_text(&["host"], Deleted),
@@ -217,10 +254,11 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("encryption", None, Entity),
     TableEntry::shard("erasure", Id("cargo"), Queue).erased(Deleted),
     TableEntry::shard("feed", Ids("cargo"), Expiry).erased(Kept),
-    TableEntry::shard("file", Id("id"), Forever)
+    TableEntry::shard("file", Id("id"), Swept)
         .with_text(&["filename", "metadata"], Deleted)
         .encrypted(),
     TableEntry::shard("fold_floor", None, Entity),
+    TableEntry::shard("frozen_day", None, Swept),
     // With encryption, a label is a code.
     TableEntry::shard("group_failure", Id("group_id"), Swept).with_text(&["label"], Deleted),
     TableEntry::shard("group_member", Id("group_id"), Swept).erased(Deleted),
@@ -229,15 +267,17 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("handover", Id("id"), Expiry)
         .with_text(&["body", "error", "answer"], Deleted)
         .encrypted_except(&["error"]),
+    TableEntry::shard("history_floor", None, Entity),
     TableEntry::shard("idempotency", Id("project"), Expiry).with_text(&["key"], Deleted),
     // Ids and amounts.
-    TableEntry::shard("key_spending", Id("organization"), Forever).erased(Kept),
+    TableEntry::shard("key_spending", Id("organization"), Ledger).erased(Kept),
     // Who paused it is in `paused_by`, and who paused an account in its reason.
-    TableEntry::shard("lane", None, Forever).erased(Emptied),
+    TableEntry::shard("lane", None, Entity).erased(Emptied),
     TableEntry::shard("listener", Id("project"), Expiry).with_text(&["name"], Deleted),
     TableEntry::shard("node", None, Expiry),
     TableEntry::shard("object", Id("id"), Entity).erased(Deleted),
     TableEntry::shard("online_step", None, Entity),
+    TableEntry::shard("opening", Id("organization"), Entity).erased(Kept),
     TableEntry::shard("outcome", Id("cargo"), Days)
         .with_text(&["body"], Emptied)
         .encrypted(),
@@ -248,7 +288,7 @@ pub const TABLES: &[TableEntry] = &[
         .with_text(&["body"], Deleted)
         .encrypted(),
     TableEntry::shard("patrol", Number("berth"), Entity),
-    TableEntry::shard("posting", Id("organization"), Forever)
+    TableEntry::shard("posting", Id("organization"), Ledger)
         .with_text(&["reference", "note"], Kept),
     TableEntry::shard("provider", None, Entity).erased(Emptied),
     TableEntry::shard("provider_file", None, Queue),
@@ -256,14 +296,14 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("request", Id("cargo"), Days)
         .with_text(&["body", "metadata", "warnings", "custom_id"], Emptied)
         .encrypted(),
-    TableEntry::shard("resend", Id("id"), Forever).with_text(&["host"], Deleted),
+    TableEntry::shard("resend", Id("id"), Swept).with_text(&["host"], Deleted),
     TableEntry::shard("retention", Id("project"), Entity).erased(Deleted),
     TableEntry::shard("schema_floor", None, Entity),
     TableEntry::shard("share", Id("project"), Swept).erased(Kept),
     TableEntry::shard("storage", Id("organization"), Entity).erased(Kept),
     // With encryption, a label is a code or a host.
     TableEntry::shard("trouble", Id("cargo"), Days).with_text(&["label"], Emptied),
-    TableEntry::shard("usage", Id("project"), Forever).erased(Kept),
+    TableEntry::shard("usage", Id("project"), Usage).erased(Kept),
     TableEntry::shard("usage_delta", Ids("project"), Queue).erased(Kept),
     TableEntry::shard("waiting", Id("cargo"), Queue).erased(Deleted),
 ];

@@ -29,6 +29,7 @@ use crate::stage::{Stage, StepResult};
 
 use self::cancel_groups::GroupCancelCursor;
 use self::fold::FoldCursor;
+use self::isolation::isolate_failure;
 use self::oldest_waiting::{OldestWaiting, OldestWaitingCursor};
 use self::overdue::OverdueCursor;
 use self::paused_accounts::PausedAccounts;
@@ -37,6 +38,8 @@ mod cancel_groups;
 mod dropins;
 pub mod files;
 mod fold;
+pub mod history;
+mod isolation;
 pub mod jobs;
 mod oldest_waiting;
 mod overdue;
@@ -160,27 +163,12 @@ impl SweepStage {
         Ok(failed + cancelled + usage + callbacks + erased)
     }
 
-    /// Logs and counts the failure of one part. Returns it only if the database is unavailable.
     fn isolate_failure<T>(
         &self,
         part: &'static str,
         result: Result<T, store::Error>,
     ) -> Result<Option<T>, store::Error> {
-        let shard = self.shard.name.to_string();
-        let failures = metrics::counter!("longshore_sweep_failures_total", "part" => part, "shard" => shard.clone());
-        let failure = match result {
-            Ok(result) => return Ok(Some(result)),
-            Err(failure) if failure.is_unavailable() => return Err(failure),
-            Err(failure) => failure,
-        };
-        tracing::warn!(
-            shard,
-            part,
-            failure = failure.diagnosis(),
-            "a part of sweep failed and will be retried"
-        );
-        failures.increment(1);
-        Ok(None)
+        isolate_failure(&self.shard, part, result)
     }
 
     async fn create_partitions(&self, now: Timestamp) -> Result<(), store::Error> {

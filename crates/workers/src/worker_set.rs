@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use domain::callback_signature::SigningRoots;
+use domain::history_retention::HistoryRetention;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::CallbackClient;
@@ -38,6 +38,7 @@ use crate::stage::{self, Wakeup};
 use crate::stream::StreamWorker;
 use crate::sweep::SweepStage;
 use crate::sweep::files::FileSweepStage;
+use crate::sweep::history::HistorySweepStage;
 use crate::sweep::jobs::JobSweepStage;
 
 /// Running batches get this fraction of the drain timeout. Deliveries get the rest.
@@ -74,7 +75,7 @@ pub struct Options {
     pub listener_timeout: Option<Duration>,
     /// The secrets of signed callbacks are derived from them. None: this process cannot sign.
     pub signing_roots: Option<SigningRoots>,
-    pub retention: TimeDelta,
+    pub retention: HistoryRetention,
     /// The directory for jobs while they are packed and for results while they are read.
     pub spool_dir: PathBuf,
     /// How long a shutdown waits for running batches and deliveries.
@@ -94,6 +95,7 @@ pub struct WorkerSet {
     pub sweep: SweepStage,
     pub sweep_files: FileSweepStage,
     pub sweep_jobs: JobSweepStage,
+    pub sweep_history: HistorySweepStage,
     pub patrol: PatrolStage,
     pub audit: AuditStage,
     pub recovery: RecoveryStage,
@@ -174,7 +176,7 @@ impl WorkerSet {
                 shard.clone(),
                 lease.clone(),
                 catalogue,
-                options.retention,
+                options.retention.cargo,
                 tracer,
             ),
             deliver: DeliverStage::new(shard.clone(), lease.clone(), deliver),
@@ -187,6 +189,7 @@ impl WorkerSet {
             ),
             sweep_files: FileSweepStage::new(shard.clone(), files.clone()),
             sweep_jobs,
+            sweep_history: HistorySweepStage::new(shard.clone(), lease.clone(), options.retention),
             patrol: PatrolStage::new(shard.clone(), files),
             audit: AuditStage::new(shard.clone(), lease.clone()),
             recovery,
@@ -233,6 +236,7 @@ impl WorkerSet {
             sweep,
             sweep_files,
             sweep_jobs,
+            sweep_history,
             patrol,
             audit,
             recovery,
@@ -263,6 +267,7 @@ impl WorkerSet {
         stages.spawn_abortable(scan, bells.scanned, open);
         stages.spawn_abortable(sweep_files, Wakeup::default(), open);
         stages.spawn_abortable(sweep_jobs, Wakeup::default(), open);
+        stages.spawn_abortable(sweep_history, Wakeup::default(), open);
         stages.spawn_abortable(patrol, Wakeup::default(), open);
         // These change no cargo and call nobody, so they also run while the shard is paused.
         stages.spawn_abortable(audit, Wakeup::default(), None);

@@ -291,6 +291,12 @@ settings! {
         "How long known API keys keep working while the control database is unreachable.";
     Plain "SVC_RETENTION_DAYS" retention_days: u32 = "30", whole_number::<u32, 1, 3_650>,
         "Days after which finished cargo is deleted.";
+    Plain "SVC_LEDGER_RETENTION_DAYS" ledger_retention_days: u32 = "400", whole_number::<u32, 92, 36_500>,
+        "Days after which postings leave the ledger; an opening balance stands for them. Postings that settle kept cargo stay.";
+    Plain "SVC_USAGE_RETENTION_DAYS" usage_retention_days: u32 = "760", whole_number::<u32, 92, 36_500>,
+        "Days after which usage counts are deleted. Counts by the hour are summed to days after 35 days, or SVC_RETENTION_DAYS if that is longer.";
+    Plain "SVC_AUDIT_RETENTION_DAYS" audit_retention_days: u32 = "760", whole_number::<u32, 92, 36_500>,
+        "Days after which entries of the audit log are deleted. With SVC_AUDIT_FILE, entries that are not in the file yet stay.";
     Plain "SVC_LEASE_SECONDS" lease: Duration = "10", seconds::<3, 3_600>,
         "How long a worker may miss its heartbeats before other workers take over its work.";
     #[cfg(feature = "chaos")]

@@ -49,6 +49,8 @@ mod gather;
 
 mod groups;
 
+mod history;
+
 mod idempotency;
 
 mod interleavings;

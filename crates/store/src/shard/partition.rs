@@ -18,8 +18,10 @@ pub(crate) const DAYS_AHEAD: u64 = 30;
 const MIDNIGHT_MARGIN: TimeDelta = TimeDelta::minutes(1);
 /// Younger days are never dropped: they would be made again.
 pub const MIN_RETENTION: TimeDelta = TimeDelta::days(2);
+const MAX_SHARES_PER_STATEMENT: i64 = 1000;
 /// In the order in which they are dropped: while an outcome exists, its attempts can be logged.
-const PARTITIONED_TABLES: [&str; 5] = ["outcome", "attempt", "trouble", "request", "cargo"];
+pub(crate) const PARTITIONED_TABLES: [&str; 5] =
+    ["outcome", "attempt", "trouble", "request", "cargo"];
 
 /// Makes the partitions of missing days, from two days back to thirty ahead. Starts with today and
 /// the days after it.
@@ -159,7 +161,7 @@ pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate
 }
 
 /// The days with any table, attached or not: an earlier drop may have been interrupted.
-async fn list_existing_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
+pub(crate) async fn list_existing_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
     let days = sqlx::query_scalar!(
         r#"select distinct right(c.relname, 8) as "day!" from pg_class c
            where c.relnamespace = 'shard'::regnamespace and c.relkind = 'r'
@@ -174,7 +176,7 @@ async fn list_existing_days(shard: &Shard) -> Result<Vec<NaiveDate>, Error> {
         .collect())
 }
 
-async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Error> {
+pub(crate) async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Error> {
     let (first, beyond) = day_id_bounds(day);
     let open = sqlx::query_scalar!(
         r#"select exists (select from shard.cargo where id >= $1 and id < $2 and completed_at is null)
@@ -269,10 +271,18 @@ async fn drop_partition(
 /// Deletes the shares of batches that were gathered up to this day: all their cargo is dropped.
 async fn drop_batch_shares(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
     let (_, beyond) = day_id_bounds(day);
-    sqlx::query!("delete from shard.share where batch < $1", beyond)
-        .execute(&shard.pool)
-        .await?;
-    Ok(())
+    loop {
+        let deleted = sqlx::query!(
+            "delete from shard.share where (project, batch) in (
+                 select project, batch from shard.share where batch < $1 order by batch limit $2)",
+            beyond,
+            MAX_SHARES_PER_STATEMENT
+        );
+        let deleted = deleted.execute(&shard.background).await?.rows_affected();
+        if deleted < MAX_SHARES_PER_STATEMENT.unsigned_abs() {
+            return Ok(());
+        }
+    }
 }
 
 /// Keeps days from being dropped until the transaction ends; waits for a drop that is running.

@@ -44,16 +44,20 @@ pub async fn find_range(
     until: Option<Timestamp>,
 ) -> Result<StatementRange, Error> {
     let row = sqlx::query!(
-        r#"with bounds as (
+        r#"with closed as (
+               -- What left before the first posting that is kept.
+               select coalesce(max(number), 0) as number, coalesce(max(balance), 0) as balance
+               from shard.opening where organization = $1
+           ), bounds as (
                select
-                   case when $2::timestamptz is null then 1 else (
+                   case when $2::timestamptz is null then (select number + 1 from closed) else (
                        select number from shard.posting
                        where organization = $1 and at >= $2 order by number limit 1) end as first,
                    case when $3::timestamptz is not null then (
                        select number from shard.posting
                        where organization = $1 and at >= $3 order by number limit 1) end as beyond,
-                   coalesce((select max(number) from shard.posting where organization = $1), 0) + 1
-                       as next
+                   coalesce((select max(number) from shard.posting where organization = $1),
+                       (select number from closed)) + 1 as next
            ), span as (
                select coalesce(beyond, next) as end,
                    least(coalesce(first, next), coalesce(beyond, next)) as first
@@ -61,9 +65,11 @@ pub async fn find_range(
            )
            select first as "first!", span.end as "end!",
                coalesce((select balance from shard.posting
-                   where organization = $1 and number = first - 1), 0) as "opening!",
+                   where organization = $1 and number = first - 1),
+                   (select balance from closed)) as "opening!",
                coalesce((select balance from shard.posting
-                   where organization = $1 and number = span.end - 1), 0) as "closing!"
+                   where organization = $1 and number = span.end - 1),
+                   (select balance from closed)) as "closing!"
            from span"#,
         organization.uuid(),
         since,

@@ -11,6 +11,7 @@ mod control;
 mod doctor;
 mod feed;
 mod file;
+mod history;
 mod ledger_audit;
 mod migration_rules;
 mod migrations;

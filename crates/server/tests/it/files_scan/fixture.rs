@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::callback_url::AllowedSchemes;
 use domain::file::{DEFAULT_TTL_SECONDS, FileDeclaration, MediaType};
+use domain::history_retention::HistoryRetention;
 use domain::id::{Berth, FileId, OrganizationId, ProjectId};
 use domain::model::Catalogue;
 use domain::storage_quota::{StorageQuota, StorageUsage};
@@ -344,7 +345,7 @@ fn worker_set_deps(shard: Arc<Shard>, files: FileStageDeps) -> WorkerSetDeps {
             retry_schedule: domain::retry_schedule::RetrySchedule::default(),
             listener_timeout: None,
             signing_roots: None,
-            retention: TimeDelta::days(30),
+            retention: HistoryRetention::default(),
             spool_dir: std::env::temp_dir(),
             drain_timeout: Duration::from_secs(5),
         },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use domain::history_retention::HistoryRetention;
 use domain::hold::Hold;
 use domain::id::{ApiKeyId, Berth, CargoId, OrganizationId, ProjectId};
 use domain::lane::{Lane, LaneId};
@@ -361,7 +362,7 @@ fn worker_options(node: usize, plan: &SeedPlan) -> workers::Options {
         retry_schedule: RetrySchedule::new([TimeDelta::seconds(30)]),
         listener_timeout: None,
         signing_roots: None,
-        retention: TimeDelta::days(30),
+        retention: HistoryRetention::default(),
         spool_dir: std::env::temp_dir(),
         drain_timeout: Duration::from_secs(1),
     }

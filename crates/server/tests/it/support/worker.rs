@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::callback_url::AllowedSchemes;
+use domain::history_retention::HistoryRetention;
 use domain::model::Catalogue;
 use domain::retry_schedule::RetrySchedule;
 use outbound::callback::HttpCallbackClient;
@@ -79,7 +80,7 @@ pub(super) fn worker_set_deps(
             retry_schedule: RetrySchedule::default(),
             listener_timeout: Some(Duration::from_secs(20)),
             signing_roots: Some(signing_roots()),
-            retention: chrono::TimeDelta::days(30),
+            retention: HistoryRetention::default(),
             spool_dir: std::env::temp_dir(),
             drain_timeout: Duration::from_secs(5),
         },

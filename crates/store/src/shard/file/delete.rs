@@ -99,9 +99,13 @@ async fn end_file(
             Ok(gone.into_iter().next())
         }
         FileStatus::Failed => {
-            sqlx::query!("update shard.file set status = 'expired' where id = $1", id)
-                .execute(&mut **tx)
-                .await?;
+            sqlx::query!(
+                "update shard.file set status = 'expired', ended_at = $2 where id = $1",
+                id,
+                now
+            )
+            .execute(&mut **tx)
+            .await?;
             file.status = FileStatus::Expired;
             Ok(None)
         }

@@ -74,8 +74,10 @@ pub(super) async fn expire_locked(
     }
     let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
     sqlx::query!(
-        "update shard.file set status = 'expired', object = null where id = any($1)",
-        &ids
+        "update shard.file set status = 'expired', object = null, ended_at = $2
+         where id = any($1)",
+        &ids,
+        now
     )
     .execute(&mut **tx)
     .await?;

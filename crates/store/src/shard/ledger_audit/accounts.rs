@@ -4,7 +4,8 @@ use crate::Error;
 use crate::Transaction;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 
-/// Compares each account with its last posting: one index lookup per account.
+/// Compares each account with its last posting, or with its opening balance once all postings have
+/// left: one or two index lookups per account.
 pub(super) async fn find_balance_mismatches(
     tx: &mut Transaction,
 ) -> Result<Vec<LedgerFault>, Error> {
@@ -13,10 +14,15 @@ pub(super) async fn find_balance_mismatches(
         r#"select wrong.identity as "identity!", a.organization as "organization?",
                last.number as "posting?", null::uuid as cargo, wrong.expected, wrong.found
            from shard.account a
+           left join shard.opening o on o.organization = a.organization
            left join lateral (
                select number, balance from shard.posting p
                where p.organization = a.organization order by number desc limit 1
-           ) last on true
+           ) kept on true
+           cross join lateral (
+               select coalesce(kept.number, o.number) as number,
+                   coalesce(kept.balance, o.balance) as balance
+           ) last
            cross join lateral (values
                ('account', 'postings ' || coalesce(last.number, 0), 'postings ' || a.postings),
                ('account', 'posted ' || coalesce(last.balance, 0), 'posted ' || a.posted),
@@ -32,7 +38,8 @@ pub(super) async fn find_balance_mismatches(
     faults_from_rows(rows)
 }
 
-/// Compares each account with all its postings. Also finds postings without an account.
+/// Compares each account with its opening balance and all its postings. Also finds postings without
+/// an account.
 pub(super) async fn find_sum_mismatches(tx: &mut Transaction) -> Result<Vec<LedgerFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
@@ -42,8 +49,11 @@ pub(super) async fn find_sum_mismatches(tx: &mut Transaction) -> Result<Vec<Ledg
                a.postings || ' postings, posted ' || a.posted as found
            from shard.account a
            full join (
-               select organization, count(*) as count, sum(credit) as credit
-               from shard.posting group by organization
+               select organization, sum(count) as count, sum(credit) as credit from (
+                   select organization, 1 as count, credit from shard.posting
+                   union all
+                   select organization, number, balance from shard.opening
+               ) booked group by organization
            ) p using (organization)
            where a.postings is distinct from coalesce(p.count, 0)
                or a.posted is distinct from coalesce(p.credit, 0)
@@ -73,6 +83,8 @@ pub(super) async fn find_token_mismatches(tx: &mut Transaction) -> Result<Vec<Le
            where a.tokens_used <> coalesce(used.tokens, 0)
                and not exists (select from shard.closing k
                    where k.organization = a.organization and k.day >= a.period)
+               and not exists (select from shard.opening o
+                   where o.organization = a.organization and o.closed_day >= a.period)
            limit 100"#
     )
     .fetch_all(&mut **tx)

@@ -25,7 +25,8 @@ pub(super) async fn find_unbalanced(
     faults_from_rows(rows)
 }
 
-/// Numbers are unique, so there is no gap if every posting has a predecessor.
+/// Numbers are unique, so there is no gap if every posting has a predecessor. The opening balance
+/// stands for those that left.
 pub(super) async fn find_broken_chains(
     tx: &mut Transaction,
     since: Timestamp,
@@ -40,8 +41,11 @@ pub(super) async fn find_broken_chains(
                case when p.number > 1 and before.number is null
                    then 'none' else 'balance ' || p.balance end as found
            from shard.posting p
-           left join shard.posting before
-               on before.organization = p.organization and before.number = p.number - 1
+           left join (
+               select organization, number, balance from shard.posting
+               union all
+               select organization, number, balance from shard.opening where number > 0
+           ) before on before.organization = p.organization and before.number = p.number - 1
            where p.at >= $1 and (p.number < 1 or (p.number > 1 and before.number is null)
                or p.balance <> coalesce(before.balance, 0)::numeric + p.credit)
            limit 100"#,

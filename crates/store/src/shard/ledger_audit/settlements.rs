@@ -104,7 +104,7 @@ pub(super) async fn find_miscounted_cargo(
 }
 
 /// Compares all settlements of an organization with all its charges. The closing balances of a day
-/// replace its outcomes once these are dropped.
+/// replace its outcomes once these are dropped, and the opening balance what left of both.
 pub(super) async fn find_total_mismatches(tx: &mut Transaction) -> Result<Vec<LedgerFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
@@ -117,12 +117,19 @@ pub(super) async fn find_total_mismatches(tx: &mut Transaction) -> Result<Vec<Le
                select k.organization, to_date(right(part.relname, 8), 'YYYYMMDD') as day, k.charged
                from kept k join pg_class part on part.oid = k.part
            ), charged as (
-               select organization, sum(coalesce(d.charged, k.charged)) as sum
-               from days d full join shard.closing k using (organization, day)
-               group by organization
+               select organization, sum(charged) as sum from (
+                   select organization, coalesce(d.charged, k.charged) as charged
+                   from days d full join shard.closing k using (organization, day)
+                   union all
+                   select organization, charged from shard.opening
+               ) amounts group by organization
            ), settled as (
-               select organization, -sum(credit) as sum from shard.posting
-               where kind = 'settlement' group by organization
+               select organization, sum(settled) as sum from (
+                   select organization, -credit as settled from shard.posting
+                   where kind = 'settlement'
+                   union all
+                   select organization, settled from shard.opening
+               ) amounts group by organization
            )
            select 'charges' as "identity!", organization as "organization?",
                null::bigint as posting, null::uuid as cargo,
