@@ -106,3 +106,78 @@ pub(super) fn check_oldest(
     }
     found.ok(CHECK, "nothing is past its retention");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::render_text;
+    use crate::doctor::tests::{noon, report, settings};
+
+    #[test]
+    fn every_table_is_listed_with_its_retention() {
+        let settings = settings(&[
+            ("SVC_RETENTION_DAYS", "60"),
+            ("SVC_LEDGER_RETENTION_DAYS", "500"),
+        ]);
+        let mut found = DependencyFindings::new("retention");
+        list_tables(&mut found, &settings.values);
+        let listed: Vec<&str> = found
+            .list
+            .iter()
+            .flat_map(|finding| finding.found.split([' ', ',']))
+            .collect();
+        for table in TABLES.iter().filter(|it| it.name != "_migrations") {
+            let name = match table.schema {
+                "shard" => table.name.to_owned(),
+                schema => format!("{schema}.{}", table.name),
+            };
+            assert!(listed.contains(&name.as_str()), "{name}");
+        }
+        let page = render_text(&report(found));
+        for text in [
+            "dropped by day after 60 days (SVC_RETENTION_DAYS): attempt, cargo, outcome",
+            "deleted after 60 days: callback_hour",
+            "after 500 days (SVC_LEDGER_RETENTION_DAYS): closing, key_spending, posting",
+        ] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+    }
+
+    #[test]
+    fn rows_that_are_past_their_retention_are_a_warning() {
+        let ago = |days| noon() - TimeDelta::days(days);
+        let fresh = OldestRows {
+            day: Some(ago(31).date_naive()),
+            batch: Some(ago(31)),
+            posting: Some(ago(401)),
+        };
+        for (oldest, expected) in [
+            (fresh, "nothing is past its retention"),
+            (
+                OldestRows {
+                    day: Some(ago(40).date_naive()),
+                    ..fresh
+                },
+                "the day 2025-11-22 is past its retention and not dropped",
+            ),
+            (
+                OldestRows {
+                    batch: Some(ago(40)),
+                    ..fresh
+                },
+                "a batch that ended on 2025-11-22 is not deleted",
+            ),
+            (
+                OldestRows {
+                    posting: Some(ago(410)),
+                    ..fresh
+                },
+                "a posting of 2024-11-17 is not closed",
+            ),
+        ] {
+            let mut found = DependencyFindings::new("shard main");
+            check_oldest(&mut found, &settings(&[]).values, Ok(oldest), noon());
+            assert_eq!(found.list[0].found, expected);
+        }
+    }
+}

@@ -43,9 +43,14 @@ pub(super) async fn read(shard: &Shard) -> BTreeMap<String, TableSize> {
     sizes
 }
 
+/// The tables that have rows.
+pub(super) fn list_filled(sizes: &BTreeMap<String, TableSize>) -> BTreeSet<String> {
+    let filled = sizes.iter().filter(|(_, size)| size.rows > 0);
+    filled.map(|(name, _)| name.clone()).collect()
+}
+
 /// The tables that had rows at the end of any month.
 pub(super) fn filled_tables(months: &[MonthReport]) -> BTreeSet<String> {
-    let sizes = months.iter().flat_map(|month| &month.sizes);
-    let filled = sizes.filter(|(_, size)| size.rows > 0);
-    filled.map(|(name, _)| name.clone()).collect()
+    let filled = months.iter().map(|month| list_filled(&month.sizes));
+    filled.flatten().collect()
 }
