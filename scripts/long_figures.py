@@ -137,6 +137,11 @@ FIGURES = {
         "the slowest page": "slowest",
         "its p95 in ms, and of `GET /health`": "slowest_p95_milliseconds health_p95_milliseconds",
     },
+    "bench history": {
+        "days, cargo a day": "days cargo_a_day",
+        "bytes of all tables after the first month and the last": "first_month_bytes last_month_bytes",
+        "most entries that a page or stage reads, % of its first month": "most_reads_percent",
+    },
     "chaos kill": {**_CHAOS, "processes killed": "kills", "takeover of their work, p99, s": "takeover_seconds.p99"},
     "chaos connections": {
         **_CHAOS,
