@@ -1,5 +1,6 @@
 //! A simulated day: loads, answers, callbacks with their retries, resends, groups, files, sweeps.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use test_support::callback_receiver::CallbackReceiver;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
 
+use super::sizes;
 use crate::support::credit::model_chat_request;
 use crate::support::encryption::environment_master_keys;
 use crate::support::http::chat_request;
@@ -45,6 +47,8 @@ pub(super) struct HistorySimulation {
     receiver: CallbackReceiver,
     cargo: u64,
     day: u64,
+    /// The tables that have had rows.
+    pub(super) filled: BTreeSet<String>,
 }
 
 impl HistorySimulation {
@@ -80,6 +84,7 @@ impl HistorySimulation {
             receiver: CallbackReceiver::new().await,
             cargo,
             day: 0,
+            filled: BTreeSet::new(),
             service,
         }
     }
@@ -100,7 +105,9 @@ impl HistorySimulation {
         self.service.add_credit(&self.customer, DAILY_CREDIT).await;
         for portion in 0..PORTIONS {
             self.load_portion(portion).await;
+            self.note_filled_tables().await;
             self.complete().await;
+            self.note_filled_tables().await;
             self.service.clock.advance(Duration::from_hours(1));
         }
         for delay in RETRY_DELAYS {
@@ -136,7 +143,7 @@ impl HistorySimulation {
                 n if n % 10 == 2 => chat_request("called back", Some(self.receiver.url())),
                 _ => model_chat_request("priced", "a question", 16),
             };
-            if n == 3 || n == 4 {
+            if n == 1 || n == 3 {
                 body["group_id"] = group["group_id"].clone();
             }
             (n, body)
@@ -187,7 +194,16 @@ impl HistorySimulation {
                 break;
             }
         }
+        self.note_filled_tables().await;
         self.path.deliver.run_until_idle(now).await.unwrap();
+    }
+
+    /// In the first days, before the queues are empty again.
+    async fn note_filled_tables(&mut self) {
+        if self.day <= 2 {
+            let sizes = sizes::read(self.shard()).await;
+            self.filled.extend(sizes::list_filled(&sizes));
+        }
     }
 
     /// Sends the failed callbacks of the last two days once more.
@@ -251,6 +267,13 @@ impl HistorySimulation {
 
     /// Nothing is loaded any more, and every retention passes.
     pub(super) async fn wait_for_every_retention(&mut self) {
+        // Days are frozen, then dropped behind closing balances.
+        for _ in 0..2 {
+            self.service.clock.advance(Duration::from_hours(4 * 24));
+            self.sweep().await;
+            let sizes = sizes::read(self.shard()).await;
+            self.filled.extend(sizes::list_filled(&sizes));
+        }
         for _ in 0..3 {
             self.service.clock.advance(Duration::from_hours(100 * 24));
             self.sweep().await;

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::Shard;
 use store::tables::TABLES;
 
-use super::MonthReport;
-
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableSize {
     pub(super) rows: i64,
@@ -47,10 +45,4 @@ pub(super) async fn read(shard: &Shard) -> BTreeMap<String, TableSize> {
 pub(super) fn list_filled(sizes: &BTreeMap<String, TableSize>) -> BTreeSet<String> {
     let filled = sizes.iter().filter(|(_, size)| size.rows > 0);
     filled.map(|(name, _)| name.clone()).collect()
-}
-
-/// The tables that had rows at the end of any month.
-pub(super) fn filled_tables(months: &[MonthReport]) -> BTreeSet<String> {
-    let filled = months.iter().map(|month| list_filled(&month.sizes));
-    filled.flatten().collect()
 }
