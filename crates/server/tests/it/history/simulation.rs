@@ -11,9 +11,9 @@ use domain::money::Money;
 use domain::time::start_of_day;
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use store::Shard;
 use store::shard::ledger_audit::{self, LedgerAuditReport};
 use store::shard::resend::{self, NewResend};
+use store::{Shard, WorkloadClass};
 use test_support::callback_receiver::CallbackReceiver;
 use workers::WorkerSet;
 use workers::stage::{Stage as _, StepResult};
@@ -261,8 +261,9 @@ impl HistorySimulation {
 
     /// What autovacuum does on a server that runs for days.
     async fn vacuum(&self) {
+        let patient = self.shard().background.with_class(WorkloadClass::Operator);
         let vacuum = sqlx::raw_sql("vacuum analyze");
-        vacuum.execute(&self.shard().background).await.unwrap();
+        vacuum.execute(&patient).await.unwrap();
     }
 
     /// Nothing is loaded any more, and every retention passes.
